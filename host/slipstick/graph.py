@@ -1,0 +1,101 @@
+"""The graph that front-ends make and passes rewrite: tensors by name, nodes in execution order."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """real = scale x (code - zero_point); one pair, or one a channel along ``axis``.
+
+    Parameters
+    ----------
+    scale : array of float64, 1 or channels long
+    zero_point : array of int64, as long
+    axis : int or None
+        The channel axis where there is more than one scale, else None.
+    """
+
+    scale: np.ndarray
+    zero_point: np.ndarray
+    axis: int | None = None
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor: activations have ``data`` None, constants hold theirs.
+
+    ``dtype`` is a NumPy name: int8, uint8, int32, int64, float32, bool. Shapes are complete (batch
+    1): a front-end refuses dynamic ones.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    quantization: Quantization | None = None
+    data: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator. ``attributes`` are normalised by the front-end:
+
+    ============================  ==================================================================
+    operator                      inputs; attributes
+    ============================  ==================================================================
+    conv2d                        x NHWC, weights OHWI, bias or ""; stride (y, x), dilation (y, x),
+                                  padding (top, bottom, left, right), groups, activation
+    depthwise_conv2d              x, weights 1HWO, bias or ""; as conv2d, and multiplier (O / I)
+    fully_connected               x (any rank, flattened to rows of I), weights OI, bias or "";
+                                  activation, keep_dimensions
+    add                           a, b; activation
+    average_pool2d, max_pool2d    x; window (y, x), stride, padding, activation
+    mean                          x; axes (tuple), keep_dimensions
+    reshape                       x; shape
+    pad                           x; padding ((before, after) per axis), value (a code)
+    softmax                       x; beta
+    relu, relu6, relu_n1_to_1     x
+    logistic, tanh, hard_swish    x
+    quantize, dequantize          x
+    ============================  ==================================================================
+
+    ``activation`` is "none", "relu", "relu6" or "relu_n1_to_1". Names in ``inputs`` that are ""
+    stand for an absent optional input.
+    """
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A network: nodes in an order in which they can run, every tensor by name.
+
+    ``semantics`` names the reference whose rounding the integers follow: "tflm" or "onnx".
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    tensors: Mapping[str, Tensor]
+    nodes: tuple[Node, ...]
+    semantics: str = "tflm"
+
+    def replace(self, **changes: Any) -> "Graph":
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def consumers(self, tensor: str) -> list[Node]:
+        """The nodes that read a tensor."""
+        return [node for node in self.nodes if tensor in node.inputs]
+
+    def producer(self, tensor: str) -> Node | None:
+        """The node that writes a tensor, None for inputs and constants."""
+        return next((node for node in self.nodes if tensor in node.outputs), None)

@@ -1,0 +1,162 @@
+"""The configuration: everything that parameterises the hardware, checked once, with a fingerprint."""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
+
+PROTOCOL_VERSION = 1
+NUMBER_FORMATS = ("int8",)
+MULTIPLIERS = ("plain",)
+
+
+def _is_power_of_two(value: int) -> bool:
+    return value > 0 and value & (value - 1) == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """Shape, number format, memories and clock of one accelerator.
+
+    Parameters
+    ----------
+    pixels : int
+        P, output pixels that share each weight; a power of two.
+    rows : int
+        R, reduction elements (kernel taps x channels) a cycle; a power of two.
+    columns : int
+        C, output channels computed together; a power of two.
+    lanes : int
+        L, results the post-processor finishes a cycle; a power of two, at most rows and columns.
+    number_format : str
+        What a processing element multiplies and adds: one of ``NUMBER_FORMATS``.
+    multiplier : str
+        Back-end of the processing element's multiplier: one of ``MULTIPLIERS``.
+    activation_bytes : int
+        Size of the activation memory, a power of two.
+    weight_bytes : int
+        Size of the weight memory (weights and tables), a power of two.
+    accumulator_depth : int
+        Pixel groups in each of the two accumulator banks, a power of two.
+    parameter_words : int
+        Entries of the parameter memory, each holding (bias, multiplier, shift) of L channels.
+    instruction_words : int
+        Size of the instruction memory in 32-bit words, a power of two.
+    payload_bytes : int
+        Longest payload of a link frame, a power of two.
+    clock_hz : int
+        Clock that the target is built for; a throughput in seconds is computed from it.
+
+    Raises
+    ------
+    TypeError
+        If a field is of the wrong type.
+    ValueError
+        If a field breaks its rule; the message names the field, the rule and the value.
+    """
+
+    pixels: int = 1
+    rows: int = 16
+    columns: int = 16
+    lanes: int = 8
+    number_format: str = "int8"
+    multiplier: str = "plain"
+    activation_bytes: int = 1 << 16
+    weight_bytes: int = 1 << 18
+    accumulator_depth: int = 512
+    parameter_words: int = 512
+    instruction_words: int = 1 << 13
+    payload_bytes: int = 1024
+    clock_hz: int = 100_000_000
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            kind = str if field.type is str or field.type == "str" else int
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise TypeError(f"{field.name} must be {kind.__name__}, not {value!r}")
+        bounds = {
+            "pixels": (1, 16),
+            "rows": (4, 64),
+            "columns": (4, 64),
+            "lanes": (4, 64),
+            "activation_bytes": (1 << 10, 1 << 23),
+            "weight_bytes": (1 << 10, 1 << 24),
+            "accumulator_depth": (16, 4096),
+            "parameter_words": (16, 1 << 16),
+            "instruction_words": (64, 1 << 16),
+            "payload_bytes": (64, 1 << 15),
+        }
+        for name, (low, high) in bounds.items():
+            value = getattr(self, name)
+            if not _is_power_of_two(value):
+                raise ValueError(f"{name} must be a power of two, not {value}")
+            if not low <= value <= high:
+                raise ValueError(f"{name} must be within {low}..{high}, not {value}")
+        if self.lanes > min(self.rows, self.columns):
+            raise ValueError(
+                f"lanes must be at most rows ({self.rows}) and columns ({self.columns}),"
+                f" not {self.lanes}"
+            )
+        if self.number_format not in NUMBER_FORMATS:
+            raise ValueError(
+                f"number_format must be one of {NUMBER_FORMATS}, not {self.number_format!r}"
+            )
+        if self.multiplier not in MULTIPLIERS:
+            raise ValueError(f"multiplier must be one of {MULTIPLIERS}, not {self.multiplier!r}")
+        if self.clock_hz <= 0:
+            raise ValueError(f"clock_hz must be positive, not {self.clock_hz}")
+
+    @property
+    def macs_per_cycle(self) -> int:
+        """Multiply-accumulates a cycle at full use, P x R x C."""
+        return self.pixels * self.rows * self.columns
+
+    @property
+    def weight_words(self) -> int:
+        """Depth of the weight memory in words of C bytes."""
+        return self.weight_bytes // self.columns
+
+    @property
+    def parameter_bytes(self) -> int:
+        """Bytes of one parameter word: L x (bias 4, multiplier 4, shift 1)."""
+        return self.lanes * 9
+
+    @property
+    def instructions(self) -> int:
+        """Instructions that the instruction memory holds."""
+        return self.instruction_words // WORDS_PER_INSTRUCTION
+
+    @property
+    def shape(self) -> str:
+        """The array's shape as people write it, ``PxRxC``."""
+        return f"{self.pixels}x{self.rows}x{self.columns}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields by name, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Configuration":
+        """The configuration that ``to_dict`` described; unknown or missing fields are a ValueError."""
+        if not isinstance(fields, dict):
+            raise TypeError(f"a configuration must be a mapping, not {type(fields).__name__}")
+        names = {field.name for field in dataclasses.fields(cls)}
+        if names != set(fields):
+            odd = sorted(names ^ set(map(str, fields)))
+            raise ValueError(f"a configuration must have exactly the known fields, not {odd}")
+        return cls(**fields)
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that name this hardware: configuration, ISA and link protocol.
+
+        The clock is left out: the same hardware at another clock runs the same programs.
+        """
+        fields = self.to_dict()
+        del fields["clock_hz"]
+        text = json.dumps([ISA_VERSION, PROTOCOL_VERSION, fields], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,225 @@
+"""The instruction set: opcodes with their loop nests, and every field's place and meaning.
+
+Two instruction streams run side by side from one memory: the *matrix* stream (CONVOLVE, HALT) keeps
+the array busy, the *post* stream (DRAIN, MAP, TABLE, HALT) moves results back to activation memory.
+Each instruction waits until the other stream has completed ``wait`` instructions since the counters
+were last cleared; that is the only interlock, and the compiler proves that it suffices.
+
+This file needs neither Amaranth nor NumPy: a board's host imports it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+ISA_VERSION = 1
+WORDS_PER_INSTRUCTION = 12
+INSTRUCTION_BITS = 32 * WORDS_PER_INSTRUCTION
+
+
+class Opcode(IntEnum):
+    """What an instruction does. R, C, P, L are the configuration's rows, columns, pixels, lanes."""
+
+    HALT = 0
+    """Ends a stream; the run is over when both streams have ended and all writes have landed."""
+
+    CONVOLVE = 1
+    """Matrix stream: one tile of output pixels x C output channels, the whole reduction.
+
+    The reduction runs over lanes ``(ky, kx, c)``, R of them a tile::
+
+        for tile in reduction_tiles:                  # weights: R words of C bytes each
+            for row in rows:
+                for group in groups:
+                    for p in P, r in R:               # one cycle
+                        (ky, kx, c) = lane r of this tile
+                        y = origin_y + row * stride_y + ky * dilation_y
+                        x = origin_x + (group * P + p) * stride_x + kx * dilation_x
+                        a = origin + row * row_step + (group * P + p) * column_step
+                              + ky * tap_step_y + kx * tap_step_x + c
+                        inside = 0 <= y < height and 0 <= x < width
+                        v[p][r] = memory[a] if inside else padding_value
+                    for p in P, j in C:
+                        accumulator[bank][row * groups + group][p][j] (+)=
+                            sum(v[p][r] * weight[weight_address + tile * R + r][j] for r in R)
+
+    The first tile writes, the others add. Lanes count ``c`` up to ``channels``, then ``kx`` up to
+    ``kernel_x``, then ``ky``; with ``align_tap`` the lanes left in a tile when ``c`` wraps are
+    idle (their weights must be zero), with ``align_row`` those left when ``kx`` wraps. The address
+    of lane r must be congruent to that of lane 0 plus r, modulo R, for every lane that counts.
+    With ``diagonal`` a tile's weights are a single word: row r, column r takes byte r, the others
+    are zero (depthwise), and weight_address advances by one word a tile.
+    """
+
+    DRAIN = 2
+    """Post stream: accumulators through requantisation into activation memory, L results a cycle::
+
+        for row in rows:
+            for column in columns:                    # output pixels
+                for slice in slices:                  # L channels each
+                    acc = accumulator[bank][row * ceil(columns / P) + column // P][column % P]
+                    value = acc[slice * L : (slice + 1) * L]
+                    (bias, multiplier, shift) = parameter[parameter_address + slice]
+                    memory[destination + row * destination_row_step
+                        + column * destination_column_step + slice * L] =
+                        clamp(requantize(value + bias, multiplier, shift) + zero_point)
+    """
+
+    MAP = 3
+    """Post stream: pooling, elementwise sums and tables over activation memory::
+
+        for row in rows:
+            for column in columns:
+                for slice in slices:
+                    for ty in taps_y:
+                        for tx in taps_x:             # one read of L bytes each
+                            x = memory[source + row * source_row_step
+                                + column * source_column_step + slice * L
+                                + ty * tap_step_y + tx * tap_step_x]
+                            v = table[256 * (tx % 2) + x + 128] if use_table else x
+                            value = v if first tap else max(value, v) if maximum else value + v
+                    (bias, multiplier, shift) = parameter[parameter_address
+                        + slice * parameter_step]
+                    memory[destination + ...] = as for DRAIN
+    """
+
+    TABLE = 4
+    """Post stream: copies ``table_words`` words of weight memory into the table (512 signed 32-bit
+    entries, little endian, C / 4 of them a word), from entry 0 on."""
+
+
+class Rounding(IntEnum):
+    """How the requantiser rounds; NumPy twin in :mod:`slipstick_rtl.numbers.rounding`."""
+
+    DOUBLE = 0
+    """TensorFlow Lite's (gemmlowp's): doubling high multiply, ties up; then the shift, ties away."""
+
+    HALF_UP = 1
+    """Once, ties towards plus infinity."""
+
+    HALF_EVEN = 2
+    """Once, ties to even: ONNX."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One bit-field of an instruction: its width in bits, its sign, and what it says."""
+
+    width: int
+    signed: bool
+    doc: str
+
+
+def _unsigned(width: int, doc: str) -> Field:
+    return Field(width, False, doc)
+
+
+def _signed(width: int, doc: str) -> Field:
+    return Field(width, True, doc)
+
+
+_COMMON = {
+    "opcode": _unsigned(4, "an Opcode"),
+    "wait": _unsigned(16, "instructions that the other stream must have completed"),
+}
+
+MATRIX_FIELDS: Mapping[str, Field] = {
+    **_COMMON,
+    "bank": _unsigned(1, "accumulator bank written"),
+    "diagonal": _unsigned(1, "weights are one word a tile, on the diagonal"),
+    "align_tap": _unsigned(1, "each tap starts a new tile"),
+    "align_row": _unsigned(1, "each kernel row starts a new tile"),
+    "weight_address": _unsigned(24, "first weight word, in words of C bytes"),
+    "reduction_tiles": _unsigned(16, "tiles of R lanes"),
+    "channels": _unsigned(16, "lanes of one tap"),
+    "kernel_x": _unsigned(5, "taps of one kernel row"),
+    "tap_step_x": _signed(24, "bytes from a tap to the next in x"),
+    "tap_step_y": _signed(24, "bytes from a tap to the next in y"),
+    "dilation_x": _unsigned(8, "input columns from a tap to the next"),
+    "dilation_y": _unsigned(8, "input rows from a tap to the next"),
+    "origin": _signed(24, "address of the first window's first tap, in padding too"),
+    "origin_y": _signed(16, "input row of that tap"),
+    "origin_x": _signed(16, "input column of that tap"),
+    "height": _unsigned(16, "input rows; outside them lies padding"),
+    "width": _unsigned(16, "input columns; outside them lies padding"),
+    "stride_y": _unsigned(8, "input rows from an output row to the next"),
+    "stride_x": _unsigned(8, "input columns from an output column to the next"),
+    "column_step": _unsigned(24, "bytes from an output column's window to the next one's"),
+    "row_step": _unsigned(24, "bytes from an output row's first window to the next one's"),
+    "rows": _unsigned(12, "output rows"),
+    "groups": _unsigned(12, "groups of P output columns in a row"),
+    "padding_value": _signed(8, "what lies outside the input: its zero point"),
+}
+"""Fields of HALT and CONVOLVE, from bit 0 up."""
+
+POST_FIELDS: Mapping[str, Field] = {
+    **_COMMON,
+    "bank": _unsigned(1, "accumulator bank read"),
+    "rows": _unsigned(12, "output rows"),
+    "columns": _unsigned(12, "output columns (pixels)"),
+    "slices": _unsigned(12, "groups of L channels"),
+    "destination": _unsigned(24, "first byte written, a multiple of L"),
+    "destination_row_step": _unsigned(24, "bytes from an output row to the next"),
+    "destination_column_step": _unsigned(24, "bytes from an output column to the next"),
+    "parameter_address": _unsigned(16, "parameter word of the first slice"),
+    "parameter_step": _unsigned(1, "1: a parameter word a slice; 0: one for all"),
+    "rounding": _unsigned(2, "a Rounding"),
+    "zero_point": _signed(8, "added after rounding"),
+    "minimum": _signed(8, "smallest result"),
+    "maximum": _signed(8, "largest result"),
+    "source": _unsigned(24, "MAP: first byte read, a multiple of L"),
+    "source_row_step": _unsigned(24, "MAP: bytes from an output row's window to the next"),
+    "source_column_step": _unsigned(24, "MAP: bytes from an output column's window to the next"),
+    "taps_y": _unsigned(8, "MAP: rows of the window"),
+    "taps_x": _unsigned(8, "MAP: columns of the window"),
+    "tap_step_y": _signed(24, "MAP: bytes from a window row to the next"),
+    "tap_step_x": _signed(24, "MAP: bytes from a window column to the next"),
+    "take_maximum": _unsigned(1, "MAP: taps are compared instead of summed"),
+    "use_table": _unsigned(1, "MAP: taps go through the table"),
+    "table_address": _unsigned(24, "TABLE: first weight word"),
+    "table_words": _unsigned(12, "TABLE: weight words copied"),
+}
+"""Fields of HALT, DRAIN, MAP and TABLE, from bit 0 up."""
+
+MATRIX_OPCODES = frozenset({Opcode.HALT, Opcode.CONVOLVE})
+POST_OPCODES = frozenset({Opcode.HALT, Opcode.DRAIN, Opcode.MAP, Opcode.TABLE})
+
+
+def pack(fields: Mapping[str, Field], values: Mapping[str, int]) -> bytes:
+    """One instruction as the bytes of the instruction memory, little endian.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or a value does not fit its field.
+    """
+    unknown = set(values) - set(fields)
+    if unknown:
+        raise ValueError(f"instruction fields must be known, not {sorted(unknown)}")
+    bits, position = 0, 0
+    for name, field in fields.items():
+        value = int(values.get(name, 0))
+        low = -(1 << (field.width - 1)) if field.signed else 0
+        high = low + (1 << field.width) - 1
+        if not low <= value <= high:
+            raise ValueError(f"{name} ({field.doc}) must be within {low}..{high}, not {value}")
+        bits |= (value & ((1 << field.width) - 1)) << position
+        position += field.width
+    return bits.to_bytes(INSTRUCTION_BITS // 8, "little")
+
+
+def unpack(fields: Mapping[str, Field], data: bytes) -> dict[str, int]:
+    """The values that ``pack`` wrote."""
+    bits, values = int.from_bytes(data, "little"), {}
+    for name, field in fields.items():
+        value = bits & ((1 << field.width) - 1)
+        if field.signed and value >> (field.width - 1):
+            value -= 1 << field.width
+        values[name] = value
+        bits >>= field.width
+    return values
+
+
+def opcode_of(data: bytes) -> int:
+    """The opcode of a packed instruction; it may be no Opcode."""
+    return data[0] & 15

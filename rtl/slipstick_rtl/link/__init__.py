@@ -1,0 +1,1 @@
+"""The framed link."""

@@ -1,0 +1,121 @@
+"""The link's frames: constants and the host's encoder and decoder. Needs neither Amaranth nor NumPy.
+
+Request, host to device (integers little endian)::
+
+    0xA5 | command u8 | sequence u8 | length u16 | payload ... | crc u32
+
+Response, device to host::
+
+    0x5A | status u8  | sequence u8 | length u16 | payload ... | crc u32
+
+The CRC-32 (Ethernet's, zlib's) covers everything between the start byte and itself. Every request
+that arrives whole is answered once, with its sequence number. A request whose CRC is wrong is
+answered with BAD_CRC and changes nothing; a request that stops arriving is forgotten after
+``timeout`` idle cycles; bytes between frames are skipped.
+"""
+
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+
+REQUEST_START = 0xA5
+RESPONSE_START = 0x5A
+HEADER_BYTES = 5
+CRC_BYTES = 4
+
+
+class Command(IntEnum):
+    """What a request asks for, with its payload and the payload of the answer."""
+
+    IDENTIFY = 1
+    """() -> fingerprint 8 bytes, protocol version u8, ISA version u8, payload_bytes u16."""
+
+    WRITE = 2
+    """(space u8, address u24, data ...) -> (); the address counts units of the space (see Space)
+    and the data must be whole units. Refused with BUSY while a program runs, except to ACTIVATIONS."""
+
+    READ = 3
+    """(space u8, address u24, count u16 in bytes) -> data; only ACTIVATIONS can be read."""
+
+    RUN = 4
+    """(flags u8, matrix_pc u16, post_pc u16) -> (); starts both instruction streams at these words of
+    the instruction memory; flag bit 0 clears the completion counters first. A repeated RUN with the
+    sequence number of the last one is answered OK and not run again."""
+
+    STATUS = 5
+    """() -> state u8 (bit 0 running, bit 1 bad instruction met), matrix_done u16, post_done u16,
+    cycles u32, matrix_cycles u32, post_cycles u32: counted from RUN until both streams ended."""
+
+    RESET = 6
+    """() -> (); stops a run; memories keep their contents."""
+
+
+class Space(IntEnum):
+    """A memory of the device, with the unit that its addresses count."""
+
+    INSTRUCTIONS = 0
+    """units of 4 bytes"""
+    WEIGHTS = 1
+    """units of C bytes"""
+    PARAMETERS = 2
+    """units of 9 L bytes: bias i32, multiplier u32, shift u8 of lane 0, then of lane 1, ..."""
+    ACTIVATIONS = 3
+    """units of 1 byte"""
+
+
+class Status(IntEnum):
+    """How the device answers."""
+
+    OK = 0
+    BAD_CRC = 1
+    BAD_COMMAND = 2
+    BAD_LENGTH = 3
+    BAD_SPACE = 4
+    BAD_ADDRESS = 5
+    BUSY = 6
+
+
+RUN_CLEARS_COUNTERS = 1
+
+
+@dataclass(frozen=True)
+class DeviceStatus:
+    """What STATUS answers; cycles count from RUN until both streams ended."""
+
+    running: bool
+    bad_instruction: bool
+    matrix_done: int
+    post_done: int
+    cycles: int
+    matrix_cycles: int
+    post_cycles: int
+
+    FORMAT = "<BHHIII"
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> "DeviceStatus":
+        """Decodes the payload of a STATUS response; ValueError if its length is wrong."""
+        if len(payload) != struct.calcsize(cls.FORMAT):
+            raise ValueError(f"a status must be {struct.calcsize(cls.FORMAT)} bytes, not {len(payload)}")
+        state, *rest = struct.unpack(cls.FORMAT, payload)
+        return cls(bool(state & 1), bool(state & 2), *rest)
+
+    def pack(self) -> bytes:
+        """The payload that ``unpack`` decodes."""
+        state = self.running | self.bad_instruction << 1
+        return struct.pack(
+            self.FORMAT,
+            state,
+            self.matrix_done,
+            self.post_done,
+            self.cycles,
+            self.matrix_cycles,
+            self.post_cycles,
+        )
+
+
+def encode(start: int, kind: int, sequence: int, payload: bytes = b"") -> bytes:
+    """One frame: a request (``start`` REQUEST_START, ``kind`` a Command) or a response (a Status)."""
+    body = struct.pack("<BBH", kind, sequence, len(payload)) + payload
+    return bytes([start]) + body + struct.pack("<I", zlib.crc32(body))
