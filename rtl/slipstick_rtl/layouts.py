@@ -1,0 +1,36 @@
+"""The instructions as Amaranth layouts: the bit-fields of ``isa`` in gateware's terms."""
+
+from collections.abc import Mapping
+
+from amaranth.hdl import signed, unsigned
+from amaranth.lib import data
+
+from .isa import INSTRUCTION_BITS, MATRIX_FIELDS, POST_FIELDS, Field
+
+
+def instruction_layout(fields: Mapping[str, Field]) -> data.StructLayout:
+    """The layout of an instruction with these fields, from bit 0 up.
+
+    Raises
+    ------
+    ValueError
+        If the fields need more bits than an instruction has.
+    """
+    layout = data.StructLayout(
+        {
+            name: signed(field.width) if field.signed else unsigned(field.width)
+            for name, field in fields.items()
+        }
+    )
+    if layout.size > INSTRUCTION_BITS:
+        raise ValueError(
+            f"an instruction must be at most {INSTRUCTION_BITS} bits, not {layout.size}"
+        )
+    return layout
+
+
+MATRIX_INSTRUCTION = instruction_layout(MATRIX_FIELDS)
+"""HALT and CONVOLVE; narrower than INSTRUCTION_BITS, the bits above are ignored."""
+
+POST_INSTRUCTION = instruction_layout(POST_FIELDS)
+"""HALT, DRAIN, MAP and TABLE; narrower than INSTRUCTION_BITS, the bits above are ignored."""

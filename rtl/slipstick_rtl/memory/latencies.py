@@ -1,0 +1,10 @@
+"""Read latencies of the on-chip memories, in cycles from the enabled address to the data."""
+
+ACCUMULATOR_READ_LATENCY = 2
+"""Block RAM and its output register."""
+
+ACTIVATION_READ_LATENCY = 3
+"""Port arbitration, block RAM, and the rotation of banks into lanes."""
+
+WEIGHT_READ_LATENCY = 2
+"""Block RAM and its output register."""
