@@ -1,0 +1,228 @@
+"""Golden model of the post engine: DRAIN, MAP and TABLE as pure functions of arrays.
+
+Activations are ``(batch, bytes)`` int8 and changed in place; parameters are the tuple ``(bias,
+multiplier, shift)`` of arrays shaped ``(words, L)``. Where the gateware would wrap around the end of
+a memory, these functions raise instead: no compiled program does that.
+
+Every read of an instruction precedes every write here. The gateware reads ahead of its writes by
+its pipeline only, so an instruction must not read what one of its earlier pixels writes.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import Rounding
+from slipstick_rtl.numbers.rounding import clamp, requantize
+
+TABLE_ENTRIES = 512
+"""Two tables of 256: one for even taps, one for odd ones."""
+
+_BLOCK = 1 << 15
+"""Results worked on at a time: their 64-bit intermediates stay in the second-level cache."""
+
+Parameters = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def drain(
+    instruction: Mapping[str, int],
+    accumulators: np.ndarray,
+    parameters: Parameters,
+    activations: np.ndarray,
+    configuration: Configuration,
+) -> None:
+    """DRAIN: accumulators through requantisation into activation memory.
+
+    Parameters
+    ----------
+    instruction : mapping
+        Field values as ``isa.unpack`` gives them.
+    accumulators : array of int32, (batch, depth, P, C)
+        The bank that the instruction names.
+    parameters : tuple of arrays, each (words, L)
+    activations : array of int8, (batch, bytes)
+        Written.
+    configuration : Configuration
+
+    Raises
+    ------
+    ValueError
+        If the instruction reaches beyond the accumulators, parameters or activations.
+    """
+    pixels, rows, columns = configuration.pixels, instruction["rows"], instruction["columns"]
+    groups = -(-columns // pixels)
+    channels = instruction["slices"] * configuration.lanes
+    batch, depth, _, width = accumulators.shape
+    _check_within("accumulators of DRAIN", 0, rows * groups, depth)
+    _check_within("channels of DRAIN", 0, channels, width)
+    used = accumulators[:, : rows * groups].reshape(batch, rows, groups * pixels, width)
+    values = used[:, :, :columns, :channels]
+    lanes = _parameter_lanes(instruction, parameters, True)
+    destination = _destination(instruction, activations, channels)
+    for block in _blocks(destination.shape):
+        destination[block] = _finish(instruction, values[block], lanes)
+
+
+def map_taps(
+    instruction: Mapping[str, int],
+    table: np.ndarray,
+    parameters: Parameters,
+    activations: np.ndarray,
+    configuration: Configuration,
+) -> None:
+    """MAP: taps of activation memory, combined, through requantisation back into it.
+
+    Parameters
+    ----------
+    instruction : mapping
+        Field values as ``isa.unpack`` gives them.
+    table : array of int32, (512,)
+        As ``load_table`` gives it; looked at only where the instruction says ``use_table``.
+    parameters : tuple of arrays, each (words, L)
+    activations : array of int8, (batch, bytes)
+        Read and written.
+    configuration : Configuration
+
+    Raises
+    ------
+    ValueError
+        If the instruction reaches beyond the parameters or activations.
+    """
+    channels = instruction["slices"] * configuration.lanes
+    lanes = _parameter_lanes(instruction, parameters, bool(instruction["parameter_step"]))
+    destination = _destination(instruction, activations, channels)
+    # a byte as it is stored, 0..255, is the index
+    halves = np.roll(np.asarray(table, dtype=np.int32).reshape(2, TABLE_ENTRIES // 2), 128, axis=1)
+    taps = [
+        (
+            _window(
+                "source of MAP",
+                activations,
+                instruction["source"]
+                + tap_y * instruction["tap_step_y"]
+                + tap_x * instruction["tap_step_x"],
+                instruction["source_row_step"],
+                instruction["source_column_step"],
+                destination.shape[1:],
+            ),
+            halves[tap_x % 2],
+        )
+        for tap_y in range(instruction["taps_y"])
+        for tap_x in range(instruction["taps_x"])
+    ]
+    combine = np.maximum if instruction["take_maximum"] else np.add
+    for block in _blocks(destination.shape):
+        total: np.ndarray | None = None
+        for source, half in taps:
+            value = source[block]
+            if instruction["use_table"]:
+                value = half.take(value.view(np.uint8))
+            if total is None:
+                # maxima of bytes are bytes; everything else needs the accumulator's 32 bits
+                narrow = instruction["take_maximum"] and not instruction["use_table"]
+                total = np.array(value, dtype=np.int8 if narrow else np.int32)
+            else:
+                combine(total, value, out=total)
+        if total is None:
+            raise ValueError("MAP must have at least one tap, not 0")
+        destination[block] = _finish(instruction, total, lanes)
+
+
+def load_table(
+    instruction: Mapping[str, int],
+    weights: np.ndarray,
+    table: np.ndarray,
+    configuration: Configuration,
+) -> None:
+    """TABLE: copies weight words into the table.
+
+    Parameters
+    ----------
+    instruction : mapping
+    weights : array of int8, (words, C)
+    table : array of int32, (512,)
+        Written from entry 0 on.
+    configuration : Configuration
+
+    Raises
+    ------
+    ValueError
+        If the words reach beyond the weight memory or the table.
+    """
+    first, count = instruction["table_address"], instruction["table_words"]
+    _check_within("weight words of TABLE", first, first + count, len(weights))
+    entries = count * configuration.columns // 4
+    _check_within("entries of TABLE", 0, entries, TABLE_ENTRIES)
+    source = np.ascontiguousarray(weights[first : first + count])
+    table[:entries] = source.reshape(-1).view("<i4")
+
+
+def _check_within(name: str, low: int, high: int, size: int) -> None:
+    if low < 0 or high > size:
+        raise ValueError(f"{name} must lie within 0..{size}, not {low}..{high}")
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Slices of the batch and row axes that hold about ``_BLOCK`` results each."""
+    batch, rows, columns, channels = shape
+    row_step = max(1, _BLOCK // max(1, columns * channels))
+    batch_step = max(1, _BLOCK // max(1, rows * columns * channels))
+    for image in range(0, batch, batch_step):
+        for row in range(0, rows, row_step):
+            yield slice(image, image + batch_step), slice(row, row + row_step)
+
+
+def _window(
+    name: str,
+    activations: np.ndarray,
+    first: int,
+    row_step: int,
+    column_step: int,
+    shape: tuple[int, ...],
+) -> np.ndarray:
+    """A view of activation memory, (batch, rows, columns, channels), that starts at ``first``."""
+    rows, columns, channels = shape
+    last = first + (rows - 1) * row_step + (columns - 1) * column_step + channels
+    _check_within(name, first, last, activations.shape[1])
+    return as_strided(
+        activations[:, first:],
+        (len(activations), *shape),
+        (activations.strides[0], row_step, column_step, 1),
+    )
+
+
+def _destination(
+    instruction: Mapping[str, int], activations: np.ndarray, channels: int
+) -> np.ndarray:
+    for name in ("rows", "columns", "slices"):
+        if instruction[name] < 1:
+            raise ValueError(f"{name} must be at least 1, not {instruction[name]}")
+    return _window(
+        "destination",
+        activations,
+        instruction["destination"],
+        instruction["destination_row_step"],
+        instruction["destination_column_step"],
+        (instruction["rows"], instruction["columns"], channels),
+    )
+
+
+def _parameter_lanes(
+    instruction: Mapping[str, int], parameters: Parameters, advance: bool
+) -> Parameters:
+    """Bias, multiplier and shift of every channel."""
+    first, slices = instruction["parameter_address"], instruction["slices"]
+    words = slices if advance else 1
+    _check_within("parameter words", first, first + words, len(parameters[0]))
+    bias, multiplier, shift = (
+        np.tile(array[first : first + words].reshape(-1), slices // words) for array in parameters
+    )
+    return bias, multiplier, shift
+
+
+def _finish(instruction: Mapping[str, int], values: np.ndarray, lanes: Parameters) -> np.ndarray:
+    """Requantised, offset and clamped results, int8."""
+    rounded = requantize(values, *lanes, Rounding(instruction["rounding"]))
+    return clamp(rounded, instruction["zero_point"], instruction["minimum"], instruction["maximum"])
