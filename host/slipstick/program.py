@@ -1,0 +1,344 @@
+"""The compiled network: what a session loads on a device, and how each inference goes."""
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.protocol import Space
+
+from .errors import ProgramError
+from .graph import Quantization, Tensor
+
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "float64", "bool")
+LARGEST = 1 << 31
+"""No count, address or size in a program reaches this."""
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ProgramError(message)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where an activation lives on the device, in bytes of its activation memory.
+
+    Element (y, x, c) is at ``address + y * row_pitch + x * pixel_pitch + c``; height x width x
+    channels elements in that order are the tensor in NHWC order, whatever its shape is (a
+    flattened tensor keeps the placement of the picture that it came from).
+    """
+
+    address: int
+    row_pitch: int
+    pixel_pitch: int
+    height: int
+    width: int
+    channels: int
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            _require(0 <= value < LARGEST, f"{name} must be within 0..2^31 - 1, not {value}")
+        _require(
+            self.pixel_pitch >= self.channels and self.row_pitch >= self.width * self.pixel_pitch,
+            f"pitches must hold {self.width} x {self.channels} bytes, not {self}",
+        )
+
+    @property
+    def bytes(self) -> int:
+        """Bytes from the first element's row to the last one's."""
+        return self.height * self.row_pitch
+
+    @property
+    def end(self) -> int:
+        """First address behind the tensor."""
+        return self.address + self.bytes
+
+
+@dataclass(frozen=True)
+class TensorDescription:
+    """A tensor of a program: real = scale x (code - zero_point) where ``scale`` is not None."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    scale: float | None = None
+    zero_point: int | None = None
+    placement: Placement | None = None
+
+    def __post_init__(self) -> None:
+        _require(self.dtype in DTYPES, f"dtype must be one of {DTYPES}, not {self.dtype!r}")
+        sizes_good = len(self.shape) <= 8 and all(0 <= size < LARGEST for size in self.shape)
+        _require(sizes_good, f"a shape must be up to 8 sizes under 2^31, not {self.shape}")
+        if self.scale is not None:
+            good = math.isfinite(self.scale) and self.scale > 0
+            _require(good, f"a scale must be positive, not {self.scale}")
+        _require((self.scale is None) == (self.zero_point is None), "a scale needs a zero point")
+        place = self.placement
+        if place is not None:
+            held = place.height * place.width * place.channels
+            _require(self.dtype == "int8", f"a placed tensor must be int8, not {self.dtype}")
+            _require(
+                held == math.prod(self.shape),
+                f"a placement of {held} elements must hold the shape {self.shape}",
+            )
+
+    def as_tensor(self, name: str) -> Tensor:
+        """The graph's form of this tensor, as host kernels take it."""
+        quantization = None
+        if self.scale is not None and self.zero_point is not None:
+            scale = np.array([self.scale], np.float64)
+            quantization = Quantization(scale, np.array([self.zero_point], np.int64))
+        return Tensor(name, self.shape, self.dtype, quantization)
+
+
+@dataclass(frozen=True)
+class Image:
+    """Bytes loaded once into a memory of the device; ``address`` in units of the space."""
+
+    space: int
+    address: int
+    data: bytes
+
+    def __post_init__(self) -> None:
+        spaces = [int(space) for space in Space]
+        _require(
+            self.space in spaces, f"an image's space must be one of {spaces}, not {self.space}"
+        )
+        good = 0 <= self.address < LARGEST
+        _require(good, f"an image's address must be within 0..2^31 - 1, not {self.address}")
+
+
+@dataclass(frozen=True)
+class UploadStep:
+    """Writes a tensor to its placement on the device."""
+
+    tensor: str
+
+
+@dataclass(frozen=True)
+class RunStep:
+    """Starts both streams at these words of the instruction memory and waits for their ends."""
+
+    matrix_pc: int
+    post_pc: int
+    clear_counters: bool = True
+
+
+@dataclass(frozen=True)
+class DownloadStep:
+    """Reads a tensor from its placement on the device."""
+
+    tensor: str
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """One node that the host runs: the graph's ``Node`` as data."""
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+Step = UploadStep | RunStep | DownloadStep | HostStep
+
+
+@dataclass(frozen=True)
+class LayerRecord:
+    """A line of the mapping table.
+
+    Parameters
+    ----------
+    name, operator : str
+        The node's, as the model has them.
+    where : str
+        "device" or "host".
+    why : str
+        Why it runs there, or what it became.
+    macs : int
+        Multiply-accumulates of the network's layer, padding included, idle lanes not.
+    predicted_cycles : int
+        From the completion of the layer before it to its own.
+    matrix, post : (int, int)
+        Its instructions in each stream, first and behind the last, counted from 0 in emission order.
+        Two layers that overlap in time may share a range.
+    output : str
+        The tensor it makes.
+    step : int
+        Which of the program's steps runs it.
+    """
+
+    name: str
+    operator: str
+    where: str
+    why: str
+    macs: int
+    predicted_cycles: int
+    matrix: tuple[int, int]
+    post: tuple[int, int]
+    output: str
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.where in ("device", "host"), f"where must be device or host: {self.where!r}")
+        for value in (self.macs, self.predicted_cycles, self.step, *self.matrix, *self.post):
+            _require(0 <= value < 1 << 62, f"a layer's counts must be within 0..2^62, not {value}")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled network.
+
+    Parameters
+    ----------
+    name : str
+    semantics : str
+        The reference whose rounding the integers follow: "tflm" or "onnx".
+    configuration : mapping
+        ``Configuration.to_dict()`` of the hardware that it was compiled for.
+    fingerprint : str
+        That configuration's fingerprint.
+    tensors : mapping of TensorDescription by name
+    inputs, outputs : tuple of str
+    images : tuple of Image
+        Loaded once.
+    steps : tuple of Step
+        Every inference, in order.
+    constants : mapping of Tensor by name
+        What host steps read besides activations.
+    layers : tuple of LayerRecord
+        The mapping table.
+
+    Raises
+    ------
+    ProgramError
+        If a part refers to something that is not there, or does not fit the configuration.
+    """
+
+    name: str
+    semantics: str
+    configuration: Mapping[str, Any]
+    fingerprint: str
+    tensors: Mapping[str, TensorDescription]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    images: tuple[Image, ...]
+    steps: tuple[Step, ...]
+    constants: Mapping[str, Tensor]
+    layers: tuple[LayerRecord, ...]
+
+    def __post_init__(self) -> None:
+        try:
+            configuration = Configuration.from_dict(dict(self.configuration))
+        except (TypeError, ValueError) as error:
+            raise ProgramError(f"program {self.name!r}: {error}") from None
+        _require(
+            configuration.fingerprint == self.fingerprint,
+            f"program {self.name!r}: its fingerprint {self.fingerprint} is not that of its"
+            f" configuration, {configuration.fingerprint}; it was compiled for other hardware or"
+            " by another version: compile it again",
+        )
+        _require(
+            self.semantics in ("tflm", "onnx"),
+            f"semantics must be tflm or onnx, not {self.semantics!r}",
+        )
+        self._check_names()
+        self._check_memories(configuration)
+
+    def _check_names(self) -> None:
+        known = set(self.tensors) | set(self.constants) | {""}
+        used = [*self.inputs, *self.outputs, *(layer.output for layer in self.layers)]
+        for step in self.steps:
+            if isinstance(step, HostStep):
+                used += [*step.inputs, *step.outputs]
+            elif isinstance(step, UploadStep | DownloadStep):
+                described = self.tensors.get(step.tensor)
+                placed = described is not None and described.placement is not None
+                _require(placed, f"program {self.name!r}: tensor {step.tensor!r} has no placement")
+        for name in used:
+            _require(name in known, f"program {self.name!r}: tensor {name!r} is not described")
+
+    def _check_memories(self, configuration: Configuration) -> None:
+        units = space_units(configuration)
+        for image in self.images:
+            unit, depth = units[Space(image.space)]
+            end = image.address * unit + len(image.data)
+            _require(
+                len(image.data) % unit == 0 and end <= unit * depth,
+                f"program {self.name!r}: an image of {len(image.data)} bytes at {image.address}"
+                f" must be whole units of {unit} bytes within {depth} of {Space(image.space).name}",
+            )
+        for name, tensor in self.tensors.items():
+            end = 0 if tensor.placement is None else tensor.placement.end
+            _require(
+                end <= configuration.activation_bytes,
+                f"program {self.name!r}: tensor {name!r} ends at {end}, the activation memory at"
+                f" {configuration.activation_bytes}",
+            )
+        for step in self.steps:
+            if isinstance(step, RunStep):
+                for pc in (step.matrix_pc, step.post_pc):
+                    _require(
+                        0 <= pc < configuration.instruction_words,
+                        f"program {self.name!r}: a stream starts at word {pc}, the instruction"
+                        f" memory has {configuration.instruction_words}",
+                    )
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of one inference."""
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def predicted_cycles(self) -> int:
+        """Cycles of one inference on the device, without transfers and host layers."""
+        return sum(layer.predicted_cycles for layer in self.layers)
+
+    @property
+    def hardware(self) -> Configuration:
+        """The configuration as an object."""
+        return Configuration.from_dict(dict(self.configuration))
+
+    def check(self, configuration: Configuration) -> None:
+        """ProgramError, naming both fingerprints, unless it was compiled for this hardware."""
+        if configuration.fingerprint != self.fingerprint:
+            raise ProgramError(
+                f"program {self.name!r} was compiled for hardware {self.fingerprint}"
+                f" ({self.hardware.shape}), the device is {configuration.fingerprint}"
+                f" ({configuration.shape}): compile it for this target"
+            )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the program as one ``.slip`` file."""
+        from .program_file import encode
+
+        with open(path, "wb") as file:
+            file.write(encode(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Program":
+        """Reads a ``.slip`` file.
+
+        Raises
+        ------
+        ProgramError
+            If it cannot be read, or is not a whole, consistent program of this version.
+        """
+        from .program_file import decode, read_file
+
+        return decode(read_file(path))
+
+
+def space_units(configuration: Configuration) -> dict[Space, tuple[int, int]]:
+    """Bytes a unit and units of each memory space."""
+    return {
+        Space.INSTRUCTIONS: (4, configuration.instruction_words),
+        Space.WEIGHTS: (configuration.columns, configuration.weight_words),
+        Space.PARAMETERS: (configuration.parameter_bytes, configuration.parameter_words),
+        Space.ACTIVATIONS: (1, configuration.activation_bytes),
+    }
