@@ -1,0 +1,186 @@
+"""Golden model of CONVOLVE: exact integers through the float32 matrix product of BLAS.
+
+A float32 holds every integer up to 2^24. A product of two int8 is at most 2^14, so sums of up to
+1024 of them are exact in any order; longer reductions are cut there and added as int32.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from slipstick_rtl.config import Configuration
+
+from .gather import WindowGather
+from .windows import congruent, lane_offsets, lanes, window_vectors
+
+__all__ = ["EXACT_LANES", "PreparedConvolve", "convolve", "lanes", "window_vectors"]
+
+EXACT_LANES = 1024
+"""Products of int8 whose float32 sum is exact whatever the order."""
+
+_BLOCK_ELEMENTS = 1 << 18
+"""Elements of the window matrix made at a time: 1 MiB of float32, about a second-level cache."""
+
+
+class PreparedConvolve:
+    """All of a CONVOLVE that depends on instruction and weights only; reusable while they stay.
+
+    Parameters
+    ----------
+    instruction : mapping
+        Field values as ``isa.unpack`` gives them.
+    weights : array of int8, (words, C)
+        The weight memory. It is copied from, not kept.
+    configuration : Configuration
+
+    Raises
+    ------
+    ValueError
+        If the instruction breaks a rule of the instruction set: empty loops, weights or
+        accumulators out of range, weights on idle lanes, lanes that the banks cannot deliver.
+    """
+
+    def __init__(
+        self, instruction: Mapping[str, int], weights: np.ndarray, configuration: Configuration
+    ) -> None:
+        self._configuration = configuration
+        reduction = lanes(instruction, configuration)
+        self._rows, self._groups = instruction["rows"], instruction["groups"]
+        _check_within(
+            "accumulators of CONVOLVE",
+            0,
+            self._rows * self._groups,
+            configuration.accumulator_depth,
+        )
+        first, words = instruction["weight_address"], instruction["reduction_tiles"]
+        if not instruction["diagonal"]:
+            words *= configuration.rows
+        _check_within("weight words of CONVOLVE", first, first + words, len(weights))
+        self.weight_words = range(first, first + words)
+        matrix = _weight_matrix(weights[first : first + words], instruction, configuration)
+        used = _used_lanes(reduction, matrix)
+        offsets = lane_offsets(instruction, reduction)
+        _check_lanes(used, reduction, offsets)
+        ky, kx, _, _ = reduction
+        self._weights = np.ascontiguousarray(matrix[used.reshape(-1)], dtype=np.float32)
+        columns = self._groups * configuration.pixels
+        self._gather = WindowGather(instruction, columns, ky[used], kx[used], offsets[used])
+
+    def __call__(
+        self, activations: np.ndarray, accumulators: np.ndarray, scratch: "Scratch | None" = None
+    ) -> None:
+        """Writes ``accumulators`` (batch, depth, P, C) from ``activations`` (batch, bytes)."""
+        rows, columns, reduction = self._gather.shape
+        scratch = scratch or Scratch()
+        images = max(1, _BLOCK_ELEMENTS // max(1, rows * columns * reduction))
+        for first in range(0, len(activations), images):
+            block = activations[first : first + images]
+            matrix = scratch.matrix(len(block), rows, columns, reduction)
+            self._gather(block, matrix)
+            results = accumulators[first : first + images, : self._rows * self._groups]
+            self._multiply(matrix.reshape(-1, reduction), results)
+
+    def _multiply(self, matrix: np.ndarray, results: np.ndarray) -> None:
+        if matrix.shape[1] <= EXACT_LANES:
+            results[...] = (matrix @ self._weights).reshape(results.shape)
+            return
+        total = np.zeros((len(matrix), self._weights.shape[1]), np.int32)
+        for first in range(0, matrix.shape[1], EXACT_LANES):
+            part = slice(first, first + EXACT_LANES)
+            total += (matrix[:, part] @ self._weights[part]).astype(np.int32)
+        results[...] = total.reshape(results.shape)
+
+
+class Scratch:
+    """Memory for window matrices, kept between instructions so that its pages stay mapped."""
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(0, np.float32)
+
+    def matrix(self, *shape: int) -> np.ndarray:
+        """An array of float32 of this shape, with any content; it ends the life of the last one."""
+        size = int(np.prod(shape))
+        if self._buffer.size < size:
+            self._buffer = np.empty(size, np.float32)
+        return self._buffer[:size].reshape(shape)
+
+
+def convolve(
+    instruction: Mapping[str, int],
+    weights: np.ndarray,
+    activations: np.ndarray,
+    accumulators: np.ndarray,
+    configuration: Configuration,
+) -> None:
+    """CONVOLVE: windows of activation memory times weights, into accumulators.
+
+    Parameters
+    ----------
+    instruction : mapping
+        Field values as ``isa.unpack`` gives them.
+    weights : array of int8, (words, C)
+        The weight memory.
+    activations : array of int8, (batch, bytes), C-contiguous
+    accumulators : array of int32, (batch, depth, P, C)
+        The bank that the instruction names; written.
+    configuration : Configuration
+
+    Raises
+    ------
+    ValueError
+        As :class:`PreparedConvolve`; also if a byte inside the input lies outside the memory.
+    """
+    PreparedConvolve(instruction, weights, configuration)(activations, accumulators)
+
+
+def _check_within(name: str, low: int, high: int, size: int) -> None:
+    if low < 0 or high > size:
+        raise ValueError(f"{name} must lie within 0..{size}, not {low}..{high}")
+
+
+def _weight_matrix(
+    words: np.ndarray, instruction: Mapping[str, int], configuration: Configuration
+) -> np.ndarray:
+    """Weights of every lane, int8 (tiles x R, C).
+
+    A diagonal is written out in full: its product is R times the work, of which a BLAS does more
+    in the same time than elementwise loops over short vectors do of their own.
+    """
+    if not instruction["diagonal"]:
+        return words
+    rows, columns = configuration.rows, configuration.columns
+    matrix = np.zeros((len(words), rows, columns), np.int8)
+    diagonal = np.arange(min(rows, columns))
+    matrix[:, diagonal, diagonal] = words[:, diagonal]
+    return matrix.reshape(-1, columns)
+
+
+def _used_lanes(reduction: tuple[np.ndarray, ...], matrix: np.ndarray) -> np.ndarray:
+    """Lanes that can change a result, bool (tiles, R): all of a tap, or none if its weights are 0.
+
+    Whole taps, as single lanes left out would break the runs of bytes that are copied at once.
+    """
+    ky, kx, _, counts = reduction
+    weighted = matrix.any(axis=1).reshape(counts.shape)
+    tap = ky * (int(kx.max()) + 1) + kx
+    useful = np.zeros(int(tap.max()) + 1, bool)
+    useful[tap[weighted & counts]] = True
+    idle = weighted & ~counts
+    if idle.any():
+        tile, lane = np.argwhere(idle)[0]
+        raise ValueError(
+            f"weights of idle lanes must be zero, not those of tile {tile} lane {lane}"
+        )
+    return counts & useful[tap]
+
+
+def _check_lanes(used: np.ndarray, reduction: tuple[np.ndarray, ...], offsets: np.ndarray) -> None:
+    wrong = used & ~congruent(offsets)
+    if wrong.any():
+        tile, lane = np.argwhere(wrong)[0]
+        ky, kx, c, _ = (int(part[tile, lane]) for part in reduction)
+        raise ValueError(
+            f"lane {lane} of tile {tile} (ky {ky}, kx {kx}, channel {c}) must lie at lane 0's"
+            f" address plus {lane}, modulo {offsets.shape[1]}, not at"
+            f" {offsets[tile, lane] - offsets[tile, 0]:+d}"
+        )
