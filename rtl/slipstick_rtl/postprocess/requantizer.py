@@ -1,0 +1,92 @@
+"""One lane of requantisation: a 32-bit sum to int8, in the rounding that the instruction names."""
+
+from amaranth.hdl import Module, Mux, Signal, signed, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..isa import Rounding
+from .multiplier import FACTOR_BITS, VALUE_BITS, PipelinedMultiplier
+from .rounding_shifter import QUOTIENT_BITS, SHIFT_BITS, RoundingShifter
+
+
+class Requantizer(wiring.Component):
+    """clamp(requantize(value + bias, multiplier, shift) + zero_point), one a cycle, never stalling.
+
+    Bit for bit :func:`slipstick_rtl.numbers.rounding.requantize` and ``clamp``. The parameters are
+    taken later than the value, where they are used: delaying the addresses of the memories that
+    hold them is cheaper than delaying the parameters.
+
+    Members
+    -------
+    value : In(signed(32))
+    bias : In(signed(32))
+        In the same cycle as ``value``; their sum wraps at 32 bits.
+    multiplier : In(31)
+        ``multiplier_delay`` cycles after its value.
+    shift : In(6)
+        ``shift_delay`` cycles after its value; as ``encode_shift`` gives it.
+    rounding : In(Rounding)
+        Like ``zero_point``, ``minimum`` and ``maximum``: constant while values are under way.
+    zero_point, minimum, maximum : In(signed(8))
+    result : Out(signed(8))
+        ``latency`` cycles after its value.
+    """
+
+    value: Signal
+    bias: Signal
+    multiplier: Signal
+    shift: Signal
+    rounding: Signal
+    zero_point: Signal
+    minimum: Signal
+    maximum: Signal
+    result: Signal
+
+    multiplier_delay = 1
+    """Cycles: the addition of the bias."""
+
+    shift_delay = multiplier_delay + PipelinedMultiplier.latency + RoundingShifter.shift_delay
+
+    latency = multiplier_delay + PipelinedMultiplier.latency + RoundingShifter.latency + 2
+    """Cycles: all parts, the addition of the zero point and the clamp."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "value": In(signed(VALUE_BITS)),
+                "bias": In(signed(VALUE_BITS)),
+                "multiplier": In(unsigned(FACTOR_BITS)),
+                "shift": In(SHIFT_BITS),
+                "rounding": In(Rounding),
+                "zero_point": In(signed(8)),
+                "minimum": In(signed(8)),
+                "maximum": In(signed(8)),
+                "result": Out(signed(8)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.multiplier = multiplier = PipelinedMultiplier()
+        m.submodules.shifter = shifter = RoundingShifter()
+        m.d.sync += multiplier.value.eq(self.value + self.bias)
+        m.d.comb += [
+            multiplier.factor.eq(self.multiplier),
+            shifter.product.eq(multiplier.product),
+            shifter.shift.eq(self.shift),
+            shifter.rounding.eq(self.rounding),
+        ]
+
+        offset = Signal(signed(QUOTIENT_BITS + 1))
+        overflow, negative = Signal(), Signal()
+        m.d.sync += [
+            offset.eq(shifter.quotient + self.zero_point + shifter.increment),
+            overflow.eq(shifter.overflow),
+            negative.eq(shifter.negative),
+        ]
+        below = Mux(overflow, negative, offset < self.minimum)
+        above = Mux(overflow, ~negative, offset > self.maximum)
+        m.d.sync += self.result.eq(
+            Mux(above, self.maximum, Mux(below, self.minimum, offset[:8].as_signed()))
+        )
+        return m

@@ -1,0 +1,134 @@
+"""Rounding right shift of a product by 22..62 bits, in the three ways of ``isa.Rounding``."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from ..isa import Rounding
+from ..numbers.rounding import FRACTION_BITS
+from .multiplier import PRODUCT_BITS
+from .pipeline import delayed
+
+SHIFT_BITS = 6
+QUOTIENT_BITS = 10
+"""Enough for int8 after any zero point; what does not fit is an overflow, and will be clamped."""
+
+_STAGES = ((16, 26), (4, 14), (1, QUOTIENT_BITS + 1))
+"""Of the shifter: the unit of the shift (times 0..3), and the bits kept for the stages after it."""
+
+
+class RoundingShifter(wiring.Component):
+    """A product to a 10-bit quotient, a rounding increment and an overflow flag, one a cycle.
+
+    The shift is taken 16 bits, then 4 bits, then 1 bit at a time; each stage keeps only the bits
+    that the later ones can bring into the quotient, plus what was lost above (``overflow``) and
+    below (sticky).
+
+    Members
+    -------
+    product : In(signed(63))
+    shift : In(6)
+        As ``encode_shift`` gives it, at most 40; taken ``shift_delay`` cycles after its product.
+    rounding : In(Rounding)
+        Constant while products are under way.
+    quotient : Out(signed(10))
+        Rounded down; ``latency`` cycles after the product.
+    increment : Out(1)
+        The rounding adds one.
+    overflow : Out(1)
+        The quotient does not fit in 10 bits.
+    negative : Out(1)
+        The quotient's sign, also if it does not fit.
+    """
+
+    product: Signal
+    shift: Signal
+    rounding: Signal
+    quotient: Signal
+    increment: Signal
+    overflow: Signal
+    negative: Signal
+
+    shift_delay = 1
+    """Cycles: the doubling high multiply's own rounding comes before the shift."""
+
+    latency = shift_delay + 4
+    """Cycles: that rounding, three stages of the shift, the decision on the increment."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "product": In(signed(PRODUCT_BITS)),
+                "shift": In(SHIFT_BITS),
+                "rounding": In(Rounding),
+                "quotient": Out(signed(QUOTIENT_BITS)),
+                "increment": Out(1),
+                "overflow": Out(1),
+                "negative": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        double = self.rounding == Rounding.DOUBLE
+        window, sticky = self._scale(m, double)
+        sign = delayed(m, window[-1], len(_STAGES), "sign")
+        overflow: Value = Const(0)
+        for stage, (unit, keep) in enumerate(_STAGES):
+            amount = delayed(m, self.shift, stage, "shift")[exact_log2(unit) :][:2]
+            window, above, below = _shift_stage(m, window, amount, unit, keep)
+            overflow = delayed(m, overflow, 1, f"overflow_{stage}") | above
+            sticky = delayed(m, sticky, 1, f"sticky_{stage}") | below
+
+        half, quotient = window[0], window[1:]
+        breaks_tie = Mux(double, ~sign, (self.rounding == Rounding.HALF_UP) | quotient[0])
+        m.d.sync += [
+            self.quotient.eq(quotient),
+            self.increment.eq(half & (sticky | breaks_tie)),
+            self.overflow.eq(overflow),
+            self.negative.eq(sign),
+        ]
+        return m
+
+    def _scale(self, m: Module, double: Value) -> tuple[Value, Value]:
+        """The product's bits from 2^21 up (that one is 0: it becomes the half bit), and a sticky bit.
+
+        With ``double`` the bits from 2^31 up are rounded half up and those below cleared.
+        """
+        first = 31 - FRACTION_BITS
+        rounded = Signal(signed(PRODUCT_BITS - 30))
+        fraction = Signal(FRACTION_BITS)
+        sticky = Signal()
+        m.d.sync += [
+            rounded.eq(self.product[30:].as_signed() + double),
+            fraction.eq(Mux(double, 0, self.product[first:31])),
+            sticky.eq(~double & self.product[:first].any()),
+        ]
+        return Cat(Const(0, 1), fraction, rounded[1:]), sticky
+
+
+def _shift_stage(
+    m: Module, window: Value, amount: Value, unit: int, keep: int
+) -> tuple[Value, Value, Value]:
+    """``window`` shifted right by ``amount`` units, a cycle later, cut to ``keep`` bits.
+
+    Also whether the cut changed the value, and whether the shift dropped a one.
+    """
+    size = len(window)
+    extended = Cat(window, window[-1].replicate(3 * unit + keep))
+    shifted = Signal(keep, name=f"window_{unit}")
+    above = Signal(name=f"above_{unit}")
+    below = Signal(name=f"below_{unit}")
+    with m.Switch(amount):
+        for units in range(4):
+            low = units * unit
+            cut = window[min(low + keep, size) :]
+            kept_sign = extended[low + keep - 1]
+            with m.Case(units):
+                m.d.sync += [
+                    shifted.eq(extended[low : low + keep]),
+                    above.eq((cut ^ kept_sign.replicate(len(cut))).any()),
+                    below.eq(window[: min(low, size)].any()),
+                ]
+    return shifted, above, below
