@@ -7,7 +7,6 @@ A float32 holds every integer up to 2^24. A product of two int8 is at most 2^14,
 from collections.abc import Mapping
 
 import numpy as np
-
 from slipstick_rtl.config import Configuration
 
 from .gather import WindowGather

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def _taps(ky: np.ndarray, kx: np.ndarray, offsets: np.ndarray) -> list[_Tap]:
     edges = [0, *(np.flatnonzero(breaks) + 1).tolist(), len(offsets)]
     return [
         _Tap(first, end, int(ky[first]), int(kx[first]), int(offsets[first]))
-        for first, end in zip(edges, edges[1:])
+        for first, end in pairwise(edges)
     ]
 
 
@@ -123,7 +124,7 @@ class WindowGather:
         ]
         # between two edges every column has the same taps inside, and those are neighbours
         edges = sorted({*columns, *(edge for span in spans for edge in span)})
-        for segment in zip(edges, edges[1:]):
+        for segment in pairwise(edges):
             held = [
                 tap
                 for tap, span in zip(taps, spans)
@@ -146,7 +147,7 @@ class WindowGather:
 
     def __call__(self, activations: np.ndarray, matrix: np.ndarray) -> None:
         """Fills ``matrix`` (batch, rows, columns, lanes) from ``activations`` (batch, bytes)."""
-        batch, size = activations.shape
+        size = activations.shape[1]
         for copy in self._copies:
             box = matrix[
                 :, slice(*copy.rows), slice(*copy.columns), slice(copy.lanes[0], copy.lanes[1])

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import numpy as np
-
 from slipstick_rtl.config import Configuration
 
 _AT_LEAST_ONE = ("reduction_tiles", "channels", "kernel_x", "rows", "groups")

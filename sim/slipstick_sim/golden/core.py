@@ -1,0 +1,256 @@
+"""Golden model of the whole core: both instruction streams over NumPy memories, without clocks."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
+from slipstick_rtl.link.protocol import DeviceStatus, Space
+
+from .convolve import Scratch
+from .memories import MATRIX, POST, Memories
+from .post import TABLE_ENTRIES, drain, load_table, map_taps
+
+Order = str | int
+"""``matrix_first``, ``post_first``, or a seed that draws each choice between the streams."""
+
+HAZARD_ORDERS: tuple[Order, ...] = ("matrix_first", "post_first", 1, 2, 3)
+"""The orders that ``check_hazards`` holds against each other."""
+
+_COUNTER_MASK = 0xFFFF
+
+
+class DeadlockError(RuntimeError):
+    """Neither instruction stream can go on: each waits for the other, or for one that ended."""
+
+
+class HazardError(RuntimeError):
+    """A program's result depends on the order in which its two streams run."""
+
+
+@dataclass
+class _Stream:
+    """One instruction stream while it runs: where it is, and what its instruction waits for."""
+
+    name: str
+    word: int
+    wait: int = 0
+    ended: bool = False
+
+    @property
+    def other(self) -> str:
+        """The stream whose completed instructions this one waits for."""
+        return POST if self.name == MATRIX else MATRIX
+
+    def state(self, done: int) -> str:
+        """What a deadlock's message says of it."""
+        if self.ended:
+            return f"the {self.name} stream has ended at word {self.word}"
+        return (
+            f"the {self.name} stream at word {self.word} waits for {self.wait} instructions of the"
+            f" other, of which {done} are done"
+        )
+
+
+_Choice = tuple[_Stream, dict[str, int]]
+_Snapshot = tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, int], bool]
+
+
+class GoldenCore:
+    """The core as software: the same memories, commands and results, bit for bit; no cycles.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    batch : int
+        Copies of the activation memory. A program runs on all of them at once.
+    memories : Memories, optional
+        Instructions, weights and parameters shared with another core.
+    check_hazards : bool
+        Every run is executed in several legal orders of the two streams (``HAZARD_ORDERS``) and
+        must give the same activations in each.
+
+    Members
+    -------
+    activations : array of int8, (batch, activation_bytes)
+    accumulators : array of int32, (2, batch, accumulator_depth, P, C)
+    memories : Memories
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        batch: int = 1,
+        *,
+        memories: Memories | None = None,
+        check_hazards: bool = False,
+    ) -> None:
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1, not {batch}")
+        self.configuration = configuration
+        self.batch = batch
+        self.memories = memories or Memories(configuration)
+        self.activations = np.zeros((batch, configuration.activation_bytes), np.int8)
+        depth, pixels = configuration.accumulator_depth, configuration.pixels
+        self.accumulators = np.zeros((2, batch, depth, pixels, configuration.columns), np.int32)
+        self._table = np.zeros(TABLE_ENTRIES, np.int32)
+        self._scratch = Scratch()
+        self._check_hazards = check_hazards
+        self._done = {MATRIX: 0, POST: 0}
+        self._bad_instruction = False
+
+    def write(self, space: int, address: int, data: bytes) -> None:
+        """Writes whole units of a memory; to ACTIVATIONS, the same bytes for the whole batch.
+
+        Raises
+        ------
+        ValueError
+            If the space is unknown, or the data are not whole units within it.
+        """
+        if Space(space) is Space.ACTIVATIONS:
+            values = np.frombuffer(data, np.int8)
+            self.write_batch(address, np.broadcast_to(values, (self.batch, len(values))))
+        else:
+            self.memories.write(Space(space), address, data)
+
+    def read(self, address: int, count: int) -> bytes:
+        """Bytes of the first image's activation memory."""
+        self._check_addresses(address, count)
+        return self.activations[0, address : address + count].tobytes()
+
+    def write_batch(self, address: int, data: np.ndarray) -> None:
+        """Writes ``data``, int8 (batch, n), into each image's activation memory."""
+        if data.dtype != np.int8 or data.ndim != 2 or len(data) != self.batch:
+            raise ValueError(
+                f"data must be int8 ({self.batch}, n), not {data.dtype} {tuple(data.shape)}"
+            )
+        self._check_addresses(address, data.shape[1])
+        self.activations[:, address : address + data.shape[1]] = data
+
+    def read_batch(self, address: int, count: int) -> np.ndarray:
+        """A copy of ``count`` bytes of each image's activation memory, int8 (batch, count)."""
+        self._check_addresses(address, count)
+        return self.activations[:, address : address + count].copy()
+
+    def status(self) -> DeviceStatus:
+        """Never running, as a run ends before ``run`` returns; all cycles are 0."""
+        matrix, post = (self._done[name] & _COUNTER_MASK for name in (MATRIX, POST))
+        return DeviceStatus(False, self._bad_instruction, matrix, post, 0, 0, 0)
+
+    def reset(self) -> None:
+        """Forgets the last run; memories keep their contents."""
+        self._done = {MATRIX: 0, POST: 0}
+        self._bad_instruction = False
+
+    def run(self, matrix_pc: int, post_pc: int, clear: bool, order: Order = "matrix_first") -> None:
+        """Runs both streams to their ends.
+
+        Parameters
+        ----------
+        matrix_pc, post_pc : int
+            Words of the instruction memory where the streams start.
+        clear : bool
+            Whether the completion counters start from 0.
+        order : str or int
+            Which stream goes on while both may: see ``Order``. With ``check_hazards`` it is only
+            the order whose accumulators and table remain.
+
+        Raises
+        ------
+        DeadlockError
+            If neither stream may go on.
+        HazardError
+            With ``check_hazards``, if two legal orders give different activations.
+        ValueError
+            If an instruction breaks a rule of the instruction set.
+        """
+        if not self._check_hazards:
+            self._run(matrix_pc, post_pc, clear, order)
+            return
+        before = self._snapshot()
+        self._run(matrix_pc, post_pc, clear, order)
+        result = self._snapshot()
+        for other in HAZARD_ORDERS:
+            self._restore(before)
+            self._run(matrix_pc, post_pc, clear, other)
+            differing = np.flatnonzero((self.activations != result[0]).any(axis=0))
+            if len(differing):
+                raise HazardError(
+                    f"activations must not depend on the order of the streams, but {order!r} and"
+                    f" {other!r} differ in {len(differing)} bytes from address {differing[0]} on"
+                )
+        self._restore(result)
+
+    def _run(self, matrix_pc: int, post_pc: int, clear: bool, order: Order) -> None:
+        choose = _chooser(order)
+        if clear:
+            self._done = {MATRIX: 0, POST: 0}
+        self._bad_instruction = False
+        streams = [_Stream(MATRIX, matrix_pc), _Stream(POST, post_pc)]
+        while running := [stream for stream in streams if not stream.ended]:
+            ready = []
+            for stream in running:
+                instruction = self.memories.instruction(stream.name, stream.word)
+                if instruction is None:
+                    self._bad_instruction = True
+                    return
+                stream.wait = instruction["wait"]
+                if self._done[stream.other] >= stream.wait:
+                    ready.append((stream, instruction))
+            if not ready:
+                states = [stream.state(self._done[stream.other]) for stream in streams]
+                raise DeadlockError(f"neither stream can go on: {'; '.join(states)}")
+            self._step(*choose(ready))
+
+    def _step(self, stream: _Stream, instruction: dict[str, int]) -> None:
+        """Executes one instruction; a HALT ends its stream and is not counted."""
+        if instruction["opcode"] == Opcode.HALT:
+            stream.ended = True
+            return
+        self._execute(stream.word, instruction)
+        self._done[stream.name] += 1
+        stream.word += WORDS_PER_INSTRUCTION
+
+    def _execute(self, word: int, instruction: dict[str, int]) -> None:
+        parameters, configuration = self.memories.parameters, self.configuration
+        bank = self.accumulators[instruction["bank"]]
+        match instruction["opcode"]:
+            case Opcode.CONVOLVE:
+                self.memories.prepared(word)(self.activations, bank, self._scratch)
+            case Opcode.DRAIN:
+                drain(instruction, bank, parameters, self.activations, configuration)
+            case Opcode.MAP:
+                map_taps(instruction, self._table, parameters, self.activations, configuration)
+            case Opcode.TABLE:
+                load_table(instruction, self.memories.weights, self._table, configuration)
+
+    def _check_addresses(self, address: int, count: int) -> None:
+        size = self.configuration.activation_bytes
+        if address < 0 or count < 0 or address + count > size:
+            raise ValueError(
+                f"ACTIVATIONS must be within 0..{size}, not {address}..{address + count}"
+            )
+
+    def _snapshot(self) -> _Snapshot:
+        return (
+            self.activations.copy(),
+            self.accumulators.copy(),
+            self._table.copy(),
+            dict(self._done),
+            self._bad_instruction,
+        )
+
+    def _restore(self, snapshot: _Snapshot) -> None:
+        self.activations[...], self.accumulators[...], self._table[...] = snapshot[:3]
+        self._done, self._bad_instruction = dict(snapshot[3]), snapshot[4]
+
+
+def _chooser(order: Order) -> Callable[[list[_Choice]], _Choice]:
+    """A function that picks which stream goes on among those that may, matrix before post."""
+    if isinstance(order, int):
+        return random.Random(order).choice
+    if order not in ("matrix_first", "post_first"):
+        raise ValueError(f"order must be 'matrix_first', 'post_first' or a seed, not {order!r}")
+    return lambda ready: ready[0 if order == "matrix_first" else -1]

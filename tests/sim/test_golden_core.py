@@ -1,0 +1,299 @@
+"""The golden core on small programs made by hand: order of the streams, waits, errors, memories."""
+
+import struct
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, Rounding, pack
+from slipstick_rtl.link.protocol import Space
+from slipstick_rtl.numbers.rounding import encode_shift
+from slipstick_sim.golden.core import DeadlockError, GoldenCore, HazardError
+from slipstick_sim.golden.memories import INSTRUCTION_BYTES, Memories
+
+CONFIGURATION = Configuration(
+    rows=8,
+    columns=8,
+    lanes=4,
+    activation_bytes=1 << 12,
+    weight_bytes=1 << 12,
+    accumulator_depth=64,
+    parameter_words=32,
+    instruction_words=256,
+)
+PICTURE = 4
+"""Height and width of the pictures here; they have 8 channels."""
+
+POST_WORD = 128
+BUFFERS = (0, 1024, 2048)
+
+Fields = Mapping[str, int]
+
+HALT: Fields = {"opcode": Opcode.HALT}
+
+
+def convolution(source: int, layer: int, bank: int, wait: int) -> Fields:
+    """A 3x3 convolution of 8 channels, padded by 1, with the weights of a layer."""
+    row_pitch = PICTURE * 8
+    return {
+        "opcode": Opcode.CONVOLVE,
+        "wait": wait,
+        "bank": bank,
+        "align_tap": 1,
+        "weight_address": layer * 72,
+        "reduction_tiles": 9,
+        "channels": 8,
+        "kernel_x": 3,
+        "tap_step_x": 8,
+        "tap_step_y": row_pitch,
+        "dilation_x": 1,
+        "dilation_y": 1,
+        "origin": source - row_pitch - 8,
+        "origin_y": -1,
+        "origin_x": -1,
+        "height": PICTURE,
+        "width": PICTURE,
+        "stride_y": 1,
+        "stride_x": 1,
+        "column_step": 8,
+        "row_step": row_pitch,
+        "rows": PICTURE,
+        "groups": PICTURE,
+        "padding_value": 3,
+    }
+
+
+def drained(destination: int, layer: int, bank: int, wait: int) -> Fields:
+    """The DRAIN behind a ``convolution``."""
+    return {
+        "opcode": Opcode.DRAIN,
+        "wait": wait,
+        "bank": bank,
+        "rows": PICTURE,
+        "columns": PICTURE,
+        "slices": 2,
+        "destination": destination,
+        "destination_row_step": PICTURE * 8,
+        "destination_column_step": 8,
+        "parameter_address": layer * 2,
+        "rounding": Rounding.HALF_UP,
+        "zero_point": 3,
+        "minimum": -100,
+        "maximum": 110,
+    }
+
+
+def load(core: GoldenCore, matrix: Sequence[Fields], post: Sequence[Fields]) -> None:
+    """Writes both streams into instruction memory."""
+    for word, fields, stream in ((0, MATRIX_FIELDS, matrix), (POST_WORD, POST_FIELDS, post)):
+        data = b"".join(pack(fields, instruction) for instruction in stream)
+        core.write(Space.INSTRUCTIONS, word, data)
+
+
+def loaded_core(batch: int = 1, *, check_hazards: bool = False) -> GoldenCore:
+    """A core with random weights, parameters and inputs for three layers."""
+    random = np.random.default_rng(11)
+    core = GoldenCore(CONFIGURATION, batch, check_hazards=check_hazards)
+    weights = random.integers(-128, 128, (3 * 72, 8)).astype(np.int8)
+    core.write(Space.WEIGHTS, 0, weights.tobytes())
+    shift = encode_shift(Rounding.HALF_UP, 40)
+    for word in range(6):
+        lanes = [
+            struct.pack("<iIB", int(random.integers(-4000, 4000)), 1 << 30 | 12345 * word, shift)
+            for _ in range(4)
+        ]
+        core.write(Space.PARAMETERS, word, b"".join(lanes))
+    core.write_batch(0, random.integers(-128, 128, (batch, PICTURE**2 * 8)).astype(np.int8))
+    return core
+
+
+def network() -> tuple[list[Fields], list[Fields]]:
+    """Three layers through three buffers and both banks, with the waits that they need."""
+    matrix = [
+        convolution(BUFFERS[0], 0, 0, wait=0),
+        convolution(BUFFERS[1], 1, 1, wait=1),
+        convolution(BUFFERS[2], 2, 0, wait=2),
+        HALT,
+    ]
+    post = [
+        drained(BUFFERS[1], 0, 0, wait=1),
+        drained(BUFFERS[2], 1, 1, wait=2),
+        drained(BUFFERS[0], 2, 0, wait=3),
+        HALT,
+    ]
+    return matrix, post
+
+
+def expected_layer(core: GoldenCore, image: np.ndarray, layer: int) -> np.ndarray:
+    """One layer in plain integers: picture (4, 4, 8) int8 to the next one."""
+    padded = np.full((PICTURE + 2, PICTURE + 2, 8), 3, np.int64)
+    padded[1:-1, 1:-1] = image
+    weights = core.memories.weights[layer * 72 :][:72].astype(np.int64).reshape(3, 3, 8, 8)
+    total = np.zeros((PICTURE, PICTURE, 8), np.int64)
+    for y, x in np.ndindex(3, 3):
+        total += padded[y : y + PICTURE, x : x + PICTURE] @ weights[y, x]
+    bias, multiplier, _ = (
+        part[layer * 2 : layer * 2 + 2].reshape(-1) for part in core.memories.parameters
+    )
+    scaled = ((total + bias) * multiplier + (1 << 39)) >> 40
+    return np.clip(scaled + 3, -100, 110).astype(np.int8)
+
+
+@pytest.mark.parametrize("order", ["matrix_first", "post_first", 0, 1])
+@pytest.mark.parametrize("batch", [1, 5])
+def test_network_is_its_layers(batch: int, order: str | int) -> None:
+    core = loaded_core(batch)
+    load(core, *network())
+    expected = core.read_batch(0, 128).reshape(batch, PICTURE, PICTURE, 8)
+    core.run(0, POST_WORD, True, order=order)
+    for layer in range(3):
+        expected = np.stack([expected_layer(core, image, layer) for image in expected])
+    result = core.read_batch(BUFFERS[0], 128).reshape(expected.shape)
+    np.testing.assert_array_equal(result, expected)
+    assert len(np.unique(result)) > 30
+    assert core.read(BUFFERS[0], 128) == result[0].tobytes()
+    status = core.status()
+    assert (status.running, status.bad_instruction) == (False, False)
+    assert (status.matrix_done, status.post_done, status.cycles) == (3, 3, 0)
+
+
+def test_every_legal_order_is_tried() -> None:
+    core = loaded_core(check_hazards=True)
+    trusting = loaded_core()
+    load(core, *network())
+    load(trusting, *network())
+    core.run(0, POST_WORD, True)
+    trusting.run(0, POST_WORD, True)
+    np.testing.assert_array_equal(core.activations, trusting.activations)
+    assert core.status() == trusting.status()
+
+
+@pytest.mark.parametrize(("stream", "index", "wait"), [(0, 1, 0), (0, 2, 1), (1, 1, 1)])
+def test_a_wait_too_short_is_a_hazard(stream: int, index: int, wait: int) -> None:
+    streams = network()
+    streams[stream][index] = {**streams[stream][index], "wait": wait}
+    core = loaded_core(check_hazards=True)
+    load(core, *streams)
+    with pytest.raises(HazardError, match=r"'matrix_first' and .* differ in \d+ bytes from addr"):
+        core.run(0, POST_WORD, True)
+
+
+def test_deadlock_names_both_streams() -> None:
+    core = loaded_core()
+    load(
+        core,
+        [convolution(0, 0, 0, wait=0), convolution(0, 0, 0, wait=2)],
+        [drained(1024, 0, 0, wait=1), drained(1024, 0, 0, wait=4)],
+    )
+    message = (
+        "matrix stream at word 12 waits for 2 instructions of the other, of which 1 are done;"
+        " the post stream at word 140 waits for 4 instructions of the other, of which 1 are done"
+    )
+    with pytest.raises(DeadlockError, match=message):
+        core.run(0, POST_WORD, True)
+    load(core, [HALT], [drained(1024, 0, 0, wait=1)])
+    with pytest.raises(DeadlockError, match="matrix stream has ended at word 0; the post stream"):
+        core.run(0, POST_WORD, True)
+
+
+def test_counters_are_kept_unless_cleared() -> None:
+    core = loaded_core()
+    load(core, [convolution(0, 0, 0, wait=0), HALT], [drained(1024, 0, 0, wait=1), HALT])
+    for runs in (1, 2, 3):
+        core.run(0, POST_WORD, False)
+        assert core.status().matrix_done == core.status().post_done == runs
+    core.run(0, POST_WORD, True)
+    assert core.status().matrix_done == 1
+    core.reset()
+    assert core.status().matrix_done == 0
+
+
+@pytest.mark.parametrize("opcode", [5, 15, Opcode.DRAIN])
+def test_bad_opcodes_end_the_run(opcode: int) -> None:
+    core = loaded_core()
+    load(core, [{"opcode": opcode}, HALT], [HALT])
+    core.run(0, POST_WORD, True)
+    assert core.status().bad_instruction
+    load(core, [HALT], [HALT])
+    core.run(0, POST_WORD, True)
+    assert not core.status().bad_instruction
+
+
+def test_running_off_the_instruction_memory_is_bad() -> None:
+    core = loaded_core()
+    load(core, [HALT], [HALT])
+    core.write(Space.INSTRUCTIONS, 256 - 12, pack(MATRIX_FIELDS, convolution(0, 0, 0, wait=0)))
+    core.run(256 - 12, POST_WORD, True)
+    assert core.status().bad_instruction
+    assert core.status().matrix_done == 1
+
+
+def test_rewritten_memories_count() -> None:
+    core = loaded_core()
+    load(core, *network())
+    core.run(0, POST_WORD, True)
+    image = core.read_batch(BUFFERS[0], 128).reshape(PICTURE, PICTURE, 8)
+    core.write(Space.WEIGHTS, 71, bytes(range(8)))
+    core.write(Space.INSTRUCTIONS, 12, pack(MATRIX_FIELDS, HALT))
+    core.write(Space.INSTRUCTIONS, POST_WORD + 12, pack(POST_FIELDS, HALT))
+    core.run(0, POST_WORD, True)
+    result = core.read_batch(BUFFERS[1], 128).reshape(image.shape)
+    np.testing.assert_array_equal(result, expected_layer(core, image, 0))
+    assert bytes(core.memories.weights[71]) == bytes(range(8))
+
+
+def test_map_and_table_run() -> None:
+    core = loaded_core()
+    table = np.arange(512, dtype="<i4")[::-1]
+    core.write(Space.WEIGHTS, 0, table.tobytes())
+    shift = encode_shift(Rounding.HALF_UP, 30)
+    core.write(Space.PARAMETERS, 0, struct.pack("<iIB", -400, 1 << 30, shift) * 4)
+    sums = {
+        "opcode": Opcode.MAP,
+        "rows": 1,
+        "columns": 1,
+        "slices": 1,
+        "source": 0,
+        "destination": 64,
+        "taps_y": 1,
+        "taps_x": 2,
+        "tap_step_x": 32,
+        "use_table": 1,
+        "rounding": Rounding.HALF_UP,
+        "minimum": -128,
+        "maximum": 127,
+    }
+    words = 512 * 4 // 8
+    load(core, [HALT], [{"opcode": Opcode.TABLE, "table_words": words}, sums, HALT])
+    core.write(Space.ACTIVATIONS, 0, bytes([1, 2, 3, 4]))
+    core.write(Space.ACTIVATIONS, 32, bytes([5, 5, 5, 5]))
+    core.run(0, POST_WORD, True)
+    # entries are 511 - index: of x + 128 for the first tap, of 256 + y + 128 for the second
+    sums_of_taps = [(511 - (x + 128)) + (511 - (256 + 5 + 128)) for x in (1, 2, 3, 4)]
+    assert list(core.read(64, 4)) == [total - 400 for total in sums_of_taps]
+    assert (core.status().matrix_done, core.status().post_done) == (0, 2)
+
+
+def test_memories_refuse_what_does_not_fit() -> None:
+    core = loaded_core(2)
+    with pytest.raises(ValueError, match="WEIGHTS take whole units of 8 bytes, not 9"):
+        core.write(Space.WEIGHTS, 0, bytes(9))
+    with pytest.raises(ValueError, match=r"PARAMETERS units must be within 0\.\.32, not 31\.\.33"):
+        core.write(Space.PARAMETERS, 31, bytes(72))
+    with pytest.raises(ValueError, match=r"ACTIVATIONS must be within 0\.\.4096, not 4095\.\.4097"):
+        core.write(Space.ACTIVATIONS, 4095, bytes(2))
+    with pytest.raises(ValueError, match=r"ACTIVATIONS must be within 0\.\.4096, not -1\.\.1"):
+        core.read(-1, 2)
+    with pytest.raises(ValueError, match="4 is not a valid Space"):
+        core.write(4, 0, b"")
+    with pytest.raises(ValueError, match=r"data must be int8 \(2, n\), not int8 \(1, 4\)"):
+        core.write_batch(0, np.zeros((1, 4), np.int8))
+    with pytest.raises(ValueError, match="batch must be at least 1, not 0"):
+        GoldenCore(CONFIGURATION, 0)
+    with pytest.raises(ValueError, match="order must be 'matrix_first', 'post_first' or a seed"):
+        core.run(0, POST_WORD, True, order="backwards")
+    memories = Memories(CONFIGURATION)
+    with pytest.raises(ValueError, match="word 0 of the instruction memory must hold a CONVOLVE"):
+        memories.prepared(0)
+    assert INSTRUCTION_BYTES == 48
