@@ -1,0 +1,1 @@
+"""Inputs for the networks that come with Slipstick."""
