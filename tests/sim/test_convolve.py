@@ -227,6 +227,17 @@ def test_long_reductions_of_extremes_are_exact(lanes_reduced: int) -> None:
     np.testing.assert_array_equal(accumulators[:, 0, 0], expected)
 
 
+def test_zero_weights_read_nothing() -> None:
+    random = np.random.default_rng(4)
+    configuration = _configuration(1)
+    instruction, weights, image = random_case(random, configuration, False, "none")
+    accumulators = np.ones((1, 128, 1, 8), np.int32)
+    convolve(instruction, weights * np.int8(0), image[None], accumulators, configuration)
+    used = instruction["rows"] * instruction["groups"]
+    assert not accumulators[:, :used].any()
+    assert accumulators[:, used:].all()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -220,6 +220,15 @@ def test_bad_opcodes_end_the_run(opcode: int) -> None:
     assert not core.status().bad_instruction
 
 
+def test_the_other_stream_goes_on_after_a_bad_opcode() -> None:
+    core = loaded_core()
+    matrix = [convolution(0, 0, 0, wait=0), {"opcode": 9}]
+    load(core, matrix, [drained(1024, 0, 0, wait=1), drained(2048, 0, 0, wait=2), HALT])
+    core.run(0, POST_WORD, True)
+    status = core.status()
+    assert (status.bad_instruction, status.matrix_done, status.post_done) == (True, 1, 1)
+
+
 def test_running_off_the_instruction_memory_is_bad() -> None:
     core = loaded_core()
     load(core, [HALT], [HALT])

@@ -160,7 +160,8 @@ class GoldenCore:
         Raises
         ------
         DeadlockError
-            If neither stream may go on.
+            If neither stream may go on. (After a bad instruction the run just ends: the gateware
+            would wait for a RESET.)
         HazardError
             With ``check_hazards``, if two legal orders give different activations.
         ValueError
@@ -189,29 +190,35 @@ class GoldenCore:
             self._done = {MATRIX: 0, POST: 0}
         self._bad_instruction = False
         streams = [_Stream(MATRIX, matrix_pc), _Stream(POST, post_pc)]
-        while running := [stream for stream in streams if not stream.ended]:
-            ready = []
-            for stream in running:
-                instruction = self.memories.instruction(stream.name, stream.word)
-                if instruction is None:
-                    self._bad_instruction = True
-                    return
-                stream.wait = instruction["wait"]
-                if self._done[stream.other] >= stream.wait:
-                    ready.append((stream, instruction))
-            if not ready:
+        while not all(stream.ended for stream in streams):
+            ready = [
+                (stream, instruction)
+                for stream in streams
+                if (instruction := self._next(stream)) is not None
+            ]
+            if ready:
+                stream, instruction = choose(ready)
+                self._execute(stream.word, instruction)
+                self._done[stream.name] += 1
+                stream.word += WORDS_PER_INSTRUCTION
+            elif self._bad_instruction:
+                return
+            elif not all(stream.ended for stream in streams):
                 states = [stream.state(self._done[stream.other]) for stream in streams]
                 raise DeadlockError(f"neither stream can go on: {'; '.join(states)}")
-            self._step(*choose(ready))
 
-    def _step(self, stream: _Stream, instruction: dict[str, int]) -> None:
-        """Executes one instruction; a HALT ends its stream and is not counted."""
-        if instruction["opcode"] == Opcode.HALT:
+    def _next(self, stream: _Stream) -> dict[str, int] | None:
+        """The stream's next instruction if it may start; HALT and what is bad end the stream."""
+        if stream.ended:
+            return None
+        instruction = self.memories.instruction(stream.name, stream.word)
+        if instruction is None or instruction["opcode"] == Opcode.HALT:
+            # after a bad instruction the other stream still goes as far as it may
+            self._bad_instruction |= instruction is None
             stream.ended = True
-            return
-        self._execute(stream.word, instruction)
-        self._done[stream.name] += 1
-        stream.word += WORDS_PER_INSTRUCTION
+            return None
+        stream.wait = instruction["wait"]
+        return instruction if self._done[stream.other] >= stream.wait else None
 
     def _execute(self, word: int, instruction: dict[str, int]) -> None:
         parameters, configuration = self.memories.parameters, self.configuration
