@@ -1,0 +1,199 @@
+"""Executes judged requests and answers them."""
+
+from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..config import Configuration
+from .identity import Identity
+from .layouts import (
+    ByteWrite,
+    JudgedRequest,
+    Response,
+    RunArguments,
+    RunStatus,
+    SpaceArguments,
+)
+from .memory_transfers import MemoryReader, MemoryWriter
+from .protocol import RUN_CLEARS_COUNTERS, Command, Status
+from .response_sender import IDENTITY_BYTES, RECORD_BYTES, STATUS_BYTES, ResponseSender
+from .spaces import WRITE_ARGUMENTS
+
+SETTLE_CYCLES = 4
+"""Cycles in which ``status.running`` must follow ``run`` and ``reset_run``."""
+
+
+ACCELERATOR_MEMBERS = {
+    "writes": Out(stream.Signature(ByteWrite)),
+    "reads": Out(stream.Signature(24)),
+    "read_data": In(stream.Signature(8)),
+    "run": Out(1),
+    "matrix_pc": Out(16),
+    "post_pc": Out(16),
+    "clear": Out(1),
+    "reset_run": Out(1),
+    "status": In(RunStatus),
+}
+"""The link's face towards the accelerator, as :class:`slipstick_rtl.link.link.Link` describes it."""
+
+
+class _Decoder(wiring.Component):
+    """What a judged request asks for: at most one of write, read, run, reset; and its answer."""
+
+    request: data.View
+    status: data.View
+    write: Signal
+    read: Signal
+    run: Signal
+    reset: Signal
+    length: Signal
+    record: Signal
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = configuration
+        super().__init__(
+            {
+                "request": In(JudgedRequest),
+                "status": In(RunStatus),
+                "write": Out(1),
+                "read": Out(1),
+                "run": Out(1),
+                "reset": Out(1),
+                "length": Out(16),
+                "record": Out(8 * RECORD_BYTES),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        identity = int.from_bytes(Identity.of(self._configuration).pack(), "little")
+        status = self.status.as_value()
+        target = data.View(SpaceArguments, self.request.arguments.as_value()[: SpaceArguments.size])
+        # the two flags fill a byte of their own
+        m.d.comb += self.record.eq(Cat(status[:2], Const(0, 6), status[2:]))
+        with m.If(self.request.verdict == Status.OK):
+            with m.Switch(self.request.header.command):
+                with m.Case(Command.IDENTIFY):
+                    m.d.comb += [self.length.eq(IDENTITY_BYTES), self.record.eq(identity)]
+                with m.Case(Command.WRITE):
+                    m.d.comb += self.write.eq(1)
+                with m.Case(Command.READ):
+                    m.d.comb += [self.read.eq(1), self.length.eq(target.count)]
+                with m.Case(Command.RUN):
+                    m.d.comb += self.run.eq(~self.request.repeated)
+                with m.Case(Command.STATUS):
+                    m.d.comb += self.length.eq(STATUS_BYTES)
+                with m.Case(Command.RESET):
+                    m.d.comb += self.reset.eq(1)
+        return m
+
+
+class CommandProcessor(wiring.Component):
+    """Executes one request after the other.
+
+    A WRITE takes a byte a cycle; its answer leaves when its last byte has been handed over. The
+    answer to a READ begins before its first byte has come, and passes each byte on as it comes.
+    The counters of a STATUS are all of one cycle.
+
+    Members
+    -------
+    judged : In(stream of JudgedRequest)
+        Accepted when executed and answered.
+    data : In(stream of bytes)
+        The data of a WRITE.
+    responses, response_data : Out(stream of Response, of bytes)
+    writes, reads, read_data, run, matrix_pc, post_pc, clear, reset_run, status
+        As :class:`slipstick_rtl.link.link.Link` has them.
+    """
+
+    judged: stream.Interface
+    data: stream.Interface
+    responses: stream.Interface
+    response_data: stream.Interface
+    writes: stream.Interface
+    reads: stream.Interface
+    read_data: stream.Interface
+    run: Signal
+    matrix_pc: Signal
+    post_pc: Signal
+    clear: Signal
+    reset_run: Signal
+    status: data.View
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = configuration
+        super().__init__(
+            {
+                "judged": In(stream.Signature(JudgedRequest)),
+                "data": In(stream.Signature(8)),
+                "responses": Out(stream.Signature(Response)),
+                "response_data": Out(stream.Signature(8)),
+                **ACCELERATOR_MEMBERS,
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.decoder = decoder = _Decoder(configuration=self._configuration)
+        m.submodules.writer = writer = MemoryWriter(configuration=self._configuration)
+        m.submodules.reader = reader = MemoryReader()
+        m.submodules.sender = sender = ResponseSender()
+        connect(m, writer.writes, flipped(self.writes))
+        connect(m, flipped(self.data), writer.data)
+        connect(m, reader.reads, flipped(self.reads))
+        connect(m, flipped(self.read_data), sender.read_data)
+        connect(m, sender.responses, flipped(self.responses))
+        connect(m, sender.response_data, flipped(self.response_data))
+
+        request, begin = self.judged.p, Signal()
+        arguments = request.arguments.as_value()
+        target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
+        run = data.View(RunArguments, arguments[: RunArguments.size])
+        m.d.comb += [
+            decoder.request.eq(request),
+            decoder.status.eq(self.status),
+            writer.start.eq(begin & decoder.write),
+            writer.space.eq(target.space),
+            writer.address.eq(target.address),
+            writer.count.eq(request.header.length - WRITE_ARGUMENTS),
+            reader.start.eq(begin & decoder.read),
+            reader.address.eq(target.address),
+            reader.count.eq(target.count),
+            self.run.eq(begin & decoder.run),
+            self.clear.eq(run.flags & RUN_CLEARS_COUNTERS),
+            self.matrix_pc.eq(run.matrix_pc),
+            self.post_pc.eq(run.post_pc),
+            self.reset_run.eq(begin & decoder.reset),
+            sender.header.verdict.eq(request.verdict),
+            sender.header.sequence.eq(request.header.sequence),
+            sender.header.length.eq(decoder.length),
+            sender.record.eq(decoder.record),
+            sender.from_memory.eq(decoder.read),
+            self.judged.ready.eq(sender.done),
+        ]
+
+        settling = Signal(range(SETTLE_CYCLES))
+        with m.FSM():
+            with m.State("wait for a request"):
+                m.d.comb += begin.eq(self.judged.valid)
+                m.d.sync += settling.eq(SETTLE_CYCLES - 1)
+                with m.If(self.judged.valid):
+                    m.next = "answer"
+                    with m.If(decoder.write):
+                        m.next = "write"
+                    with m.Elif(decoder.run | decoder.reset):
+                        m.next = "settle"
+            with m.State("write"):
+                with m.If(~writer.busy):
+                    m.next = "answer"
+            with m.State("settle"):
+                m.d.sync += settling.eq(settling - 1)
+                with m.If(settling == 0):
+                    m.next = "answer"
+            with m.State("answer"):
+                m.d.comb += sender.start.eq(1)
+                m.next = "finish"
+            with m.State("finish"):
+                with m.If(sender.done):
+                    m.next = "wait for a request"
+        return m

@@ -1,0 +1,42 @@
+"""What travels between the parts of the link, and between the link and the accelerator."""
+
+from amaranth.lib import data
+
+ByteWrite = data.StructLayout({"space": 2, "address": 24, "offset": 10, "data": 8})
+"""A byte on its way to memory: ``address`` counts units of ``space``, ``offset`` bytes within."""
+
+RunStatus = data.StructLayout(
+    {
+        "running": 1,
+        "bad_instruction": 1,
+        "matrix_done": 16,
+        "post_done": 16,
+        "cycles": 32,
+        "matrix_cycles": 32,
+        "post_cycles": 32,
+    }
+)
+"""State of the sequencer, as STATUS answers it."""
+
+FrameHeader = data.StructLayout({"command": 8, "sequence": 8, "length": 16})
+"""The header of a request behind its start byte, as it comes over the wire."""
+
+Request = data.StructLayout({"verdict": 3, "header": FrameHeader})
+"""A received frame. ``verdict`` is OK, BAD_CRC or BAD_LENGTH; unless it is OK the payload is gone."""
+
+Response = data.StructLayout({"verdict": 8, "sequence": 8, "length": 16})
+"""The header of a response; ``length`` bytes of payload follow on a stream of their own."""
+
+Arguments = data.ArrayLayout(8, 6)
+"""The first bytes of a request's payload, as many as its command takes."""
+
+SpaceArguments = data.StructLayout({"space": 8, "address": 24, "count": 16})
+"""Arguments of WRITE (without ``count``) and READ."""
+
+RunArguments = data.StructLayout({"flags": 8, "matrix_pc": 16, "post_pc": 16})
+"""Arguments of RUN."""
+
+JudgedRequest = data.StructLayout(
+    {"verdict": 3, "repeated": 1, "header": FrameHeader, "arguments": Arguments}
+)
+"""A judged request: to be executed if ``verdict`` is OK, and answered."""

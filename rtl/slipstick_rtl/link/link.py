@@ -1,0 +1,115 @@
+"""The device's end of the framed link: bytes in, bytes out, and the accelerator's memories behind."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..config import Configuration
+from .command_processor import ACCELERATOR_MEMBERS, CommandProcessor
+from .frame_receiver import FrameReceiver
+from .frame_transmitter import FrameTransmitter
+from .protocol import Space
+from .request_reader import RequestReader
+from .spaces import units_per_frame
+
+DEFAULT_TIMEOUT_CYCLES = 1 << 20
+"""10 ms at 100 MHz: longer than any gap within a frame, short beside a host's patience."""
+
+
+class Link(wiring.Component):
+    """Executes the requests of :mod:`slipstick_rtl.link.protocol`, one after the other.
+
+    A frame is received while the one before is executed. Back to back, maximal WRITEs pass at a
+    byte a cycle. What a request may do is decided by :class:`RequestChecker`, in that order of
+    rules, after its CRC has been found right; a RUN sent again is known by the rule of
+    :class:`RequestReader`. The golden model is ``slipstick_sim.golden.link``.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    timeout_cycles : int
+        Cycles without a byte after which a frame that has begun is forgotten; at least 1.
+
+    Members
+    -------
+    i, o : In, Out(stream of bytes)
+        While ``o`` is stalled requests wait, and in the end ``i``.
+    writes : Out(stream of ByteWrite)
+        A byte a cycle; all bytes of a unit in order, unit after unit.
+    reads : Out(stream of activation byte addresses)
+    read_data : In(stream of bytes)
+        Answers to ``reads``, in order, any time later. ``reads`` does not wait for it: there may be
+        as many reads on their way as the other side accepts.
+    run : Out
+        Strobe: start both instruction streams at ``matrix_pc`` and ``post_pc``, words of the
+        instruction memory; with ``clear`` the completion counters start at zero. Every byte
+        written before has been accepted on ``writes``.
+    matrix_pc, post_pc, clear : Out
+        Valid with ``run``.
+    reset_run : Out
+        Strobe: stop.
+    status : In(RunStatus)
+        ``running`` follows ``run`` and ``reset_run`` within ``SETTLE_CYCLES`` cycles.
+
+    Raises
+    ------
+    ValueError
+        If ``payload_bytes`` cannot hold one unit of each space, or ``timeout_cycles`` is below 1.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    writes: stream.Interface
+    reads: stream.Interface
+    read_data: stream.Interface
+    run: Signal
+    matrix_pc: Signal
+    post_pc: Signal
+    clear: Signal
+    reset_run: Signal
+    status: data.View
+
+    def __init__(
+        self, *, configuration: Configuration, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
+    ) -> None:
+        for space in Space:
+            units_per_frame(configuration, space)
+        self._configuration = configuration
+        self._receiver = FrameReceiver(
+            payload_bytes=configuration.payload_bytes, timeout_cycles=timeout_cycles
+        )
+        super().__init__(
+            {
+                "i": In(stream.Signature(8)),
+                "o": Out(stream.Signature(8)),
+                **ACCELERATOR_MEMBERS,
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.receiver = receiver = self._receiver
+        m.submodules.reader = reader = RequestReader(configuration=self._configuration)
+        m.submodules.processor = processor = CommandProcessor(configuration=self._configuration)
+        m.submodules.transmitter = transmitter = FrameTransmitter()
+        connect(m, flipped(self.i), receiver.i)
+        connect(m, receiver.requests, reader.requests)
+        connect(m, receiver.payload, reader.payload)
+        connect(m, reader.judged, processor.judged)
+        connect(m, reader.data, processor.data)
+        connect(m, processor.responses, transmitter.responses)
+        connect(m, processor.response_data, transmitter.payload)
+        connect(m, transmitter.o, flipped(self.o))
+
+        connect(m, processor.writes, flipped(self.writes))
+        connect(m, processor.reads, flipped(self.reads))
+        connect(m, flipped(self.read_data), processor.read_data)
+        m.d.comb += [
+            reader.running.eq(self.status.running),
+            processor.status.eq(self.status),
+            *(
+                getattr(self, name).eq(getattr(processor, name))
+                for name in ("run", "matrix_pc", "post_pc", "clear", "reset_run")
+            ),
+        ]
+        return m

@@ -1,0 +1,97 @@
+"""A ring of bytes that are read only after the frame that brought them has proved sound."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+
+class PayloadRing(wiring.Component):
+    """First in, first out, with commit and revert.
+
+    A byte comes out at the earliest three cycles after its commit; from then on one a cycle.
+
+    Parameters
+    ----------
+    depth : int
+        Bytes held, a power of two of at least 4.
+
+    Members
+    -------
+    data, write : In
+        Stores a byte; ignored while ``full``.
+    commit : In
+        Releases all bytes written before this cycle.
+    revert : In
+        Forgets all bytes written since the last commit.
+    full : Out
+        No byte can be stored; waits for ``o``.
+    o : Out(stream of bytes)
+        Released bytes, in order.
+
+    Raises
+    ------
+    ValueError
+        If the depth is not a power of two of at least 4.
+    """
+
+    data: Signal
+    write: Signal
+    commit: Signal
+    revert: Signal
+    full: Signal
+    o: stream.Interface
+
+    def __init__(self, *, depth: int) -> None:
+        if depth < 4 or depth & (depth - 1):
+            raise ValueError(f"depth must be a power of two of at least 4, not {depth}")
+        self._depth = depth
+        super().__init__(
+            {
+                "data": In(8),
+                "write": In(1),
+                "commit": In(1),
+                "revert": In(1),
+                "full": Out(1),
+                "o": Out(stream.Signature(8)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=8, depth=self._depth, init=[])
+        write_port = memory.write_port()
+        read_port = memory.read_port()
+
+        # one bit more than an address, so that a full ring differs from an empty one
+        address_bits = exact_log2(self._depth)
+        written = Signal(address_bits + 1)
+        committed = Signal(address_bits + 1)
+        read = Signal(address_bits + 1)
+        fetched = Signal()
+        store = self.write & ~self.full
+        send = ~self.o.valid | self.o.ready
+        fetch = ~fetched | send
+
+        m.d.comb += [
+            self.full.eq(written == Cat(read[:-1], ~read[-1])),
+            write_port.addr.eq(written),
+            write_port.data.eq(self.data),
+            write_port.en.eq(store),
+            read_port.addr.eq(read),
+            read_port.en.eq(fetch),
+        ]
+        with m.If(self.revert):
+            m.d.sync += written.eq(committed)
+        with m.Elif(store):
+            m.d.sync += written.eq(written + 1)
+        with m.If(self.commit):
+            m.d.sync += committed.eq(written)
+
+        # a register behind the memory: block RAM is slow to answer
+        with m.If(fetch):
+            m.d.sync += [fetched.eq(read != committed), read.eq(read + (read != committed))]
+        with m.If(send):
+            m.d.sync += [self.o.valid.eq(fetched), self.o.payload.eq(read_port.data)]
+        return m

@@ -1,0 +1,45 @@
+"""Sizes of the memories that the link reaches. Needs neither Amaranth nor NumPy."""
+
+from ..config import Configuration
+from .protocol import Space
+
+WRITE_ARGUMENTS = 4
+"""Bytes of a WRITE's payload before its data: space u8, address u24."""
+
+
+def unit_bytes(configuration: Configuration, space: Space) -> int:
+    """Bytes of one unit of the space: what its addresses count, and what a WRITE cannot split."""
+    return {
+        Space.INSTRUCTIONS: 4,
+        Space.WEIGHTS: configuration.columns,
+        Space.PARAMETERS: configuration.parameter_bytes,
+        Space.ACTIVATIONS: 1,
+    }[space]
+
+
+def unit_count(configuration: Configuration, space: Space) -> int:
+    """Units that the space's memory holds."""
+    return {
+        Space.INSTRUCTIONS: configuration.instruction_words,
+        Space.WEIGHTS: configuration.weight_words,
+        Space.PARAMETERS: configuration.parameter_words,
+        Space.ACTIVATIONS: configuration.activation_bytes,
+    }[space]
+
+
+def units_per_frame(configuration: Configuration, space: Space) -> int:
+    """Units that the longest WRITE of the space carries.
+
+    Raises
+    ------
+    ValueError
+        If not even one fits: such a memory cannot be written.
+    """
+    unit = unit_bytes(configuration, space)
+    units = (configuration.payload_bytes - WRITE_ARGUMENTS) // unit
+    if units == 0:
+        raise ValueError(
+            f"payload_bytes must hold a unit of {space.name} ({unit} bytes) and its address"
+            f" ({WRITE_ARGUMENTS} bytes), not {configuration.payload_bytes} bytes"
+        )
+    return units
