@@ -1,0 +1,172 @@
+"""Matrix engine with its memories and accumulators against the golden CONVOLVE."""
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from amaranth.hdl import Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from cocotb.triggers import ClockCycles, RisingEdge
+from slipstick_rtl import isa
+from slipstick_rtl.array.accumulators import Accumulators, read_layout
+from slipstick_rtl.array.matrix_engine import MatrixEngine
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.layouts import MATRIX_INSTRUCTION
+from slipstick_rtl.link.layouts import ByteWrite
+from slipstick_rtl.memory.activation_memory import ActivationMemory
+from slipstick_rtl.memory.latencies import ACCUMULATOR_READ_LATENCY
+from slipstick_rtl.memory.port_arbiter import byte_write_layout
+from slipstick_rtl.memory.weight_memory import WeightMemory
+
+from ..golden.convolve import convolve
+from .random_convolve import random_convolve
+from .registry import Bench, parameters
+from .streams import Producer, pack, start
+
+
+class MatrixUnit(wiring.Component):
+    """Everything that a CONVOLVE touches, with ports to fill and read the memories."""
+
+    instructions: stream.Interface
+    activations: stream.Interface
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = c = configuration
+        super().__init__(
+            {
+                "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
+                "activations": In(stream.Signature(byte_write_layout(c))),
+                "weight": In(ByteWrite),
+                "weight_enable": In(1),
+                "post_done": In(16),
+                "done": Out(16),
+                "busy": Out(1),
+                "read": In(read_layout(c.accumulator_depth)),
+                "read_data": Out(c.pixels * c.columns * 32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self._configuration
+        m.submodules.engine = engine = MatrixEngine(configuration=c)
+        m.submodules.accumulators = accumulators = Accumulators(configuration=c)
+        m.submodules.activations = activations = ActivationMemory(configuration=c)
+        m.submodules.weights = weights = WeightMemory(configuration=c)
+        connect(m, engine.instructions, flipped(self.instructions))
+        connect(m, activations.link_writes, flipped(self.activations))
+        m.d.comb += [
+            engine.post_done.eq(self.post_done),
+            self.done.eq(engine.done),
+            self.busy.eq(engine.busy),
+            weights.write.eq(self.weight),
+            weights.write_enable.eq(self.weight_enable),
+            weights.loader_enable.eq(engine.weight_enable),
+            weights.loader_address.eq(engine.weight_address),
+            engine.weight_data.eq(weights.data),
+            activations.window_rows.eq(engine.bank_rows),
+            engine.bank_bytes.eq(activations.window_data),
+            accumulators.control.eq(engine.control),
+            accumulators.partial_sums.eq(engine.partial_sums),
+            accumulators.read.eq(self.read),
+            self.read_data.eq(accumulators.read_data),
+        ]
+        return m
+
+
+def make(**shape: Any) -> MatrixUnit:
+    """The unit for a small configuration of this shape."""
+    return MatrixUnit(configuration=_configuration(shape))
+
+
+def _configuration(shape: dict[str, Any]) -> Configuration:
+    return Configuration(
+        activation_bytes=1 << 12, weight_bytes=1 << 12, accumulator_depth=64, **shape
+    )
+
+
+BENCH = Bench(
+    name="bench_matrix",
+    component=make,
+    test_module=__name__,
+    parameters=(
+        {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
+        {"pixels": 2, "rows": 8, "columns": 4, "lanes": 4},
+        {"pixels": 1, "rows": 4, "columns": 8, "lanes": 4},
+    ),
+)
+
+
+async def _fill(dut: Any, configuration: Configuration, activations: Any, weights: Any) -> None:
+    layout = byte_write_layout(configuration)
+    writes = [
+        pack(layout, {"address": address, "data": int(byte)})
+        for address, byte in enumerate(activations.view(np.uint8).ravel())
+    ]
+    task = Producer(dut, "activations").start(writes)
+    dut.weight_enable.value = 1
+    for index, byte in enumerate(weights.view(np.uint8).ravel()):
+        address, offset = divmod(index, configuration.columns)
+        fields = {"space": 1, "address": address, "offset": offset, "data": int(byte)}
+        dut.weight.value = pack(ByteWrite, fields)
+        await RisingEdge(dut.clk)
+    dut.weight_enable.value = 0
+    await task
+
+
+async def _read(dut: Any, configuration: Configuration, bank: int, count: int) -> np.ndarray:
+    """``count`` words of a bank as (count, P, C)."""
+    layout = read_layout(configuration.accumulator_depth)
+    words = []
+    for address in range(count):
+        dut.read.value = pack(layout, {"enable": 1, "bank": bank, "address": address})
+        await ClockCycles(dut.clk, ACCUMULATOR_READ_LATENCY + 2)
+        words.append(dut.read_data.value.to_unsigned())
+    c = configuration
+    size = c.pixels * c.columns * 4
+    raw = b"".join(word.to_bytes(size, "little") for word in words)
+    return np.frombuffer(raw, np.int32).reshape(count, c.pixels, c.columns)
+
+
+@cocotb.test()
+async def random_instructions(dut: Any) -> None:
+    """Pairs of CONVOLVEs, back to back, with late permissions, equal the golden model."""
+    configuration = _configuration(parameters())
+    generator = np.random.default_rng(1)
+    activations = generator.integers(-128, 128, (1, configuration.activation_bytes), np.int8)
+    weights = generator.integers(
+        -128, 128, (configuration.weight_words, configuration.columns), np.int8
+    )
+    activations[0, :64] = -128
+    weights[:16] = -128
+    await start(dut)
+    await _fill(dut, configuration, activations, weights)
+    producer = Producer(dut, "instructions", seed=2, stall=0.3)
+    done = 0
+    for round_index in range(24):
+        pair = [random_convolve(generator, configuration, weights) for _ in range(2)]
+        expected = np.zeros((2, 1, 64, configuration.pixels, configuration.columns), np.int32)
+        for bank, instruction in enumerate(pair):
+            instruction["bank"] = bank
+            instruction["wait"] = round_index
+            convolve(instruction, weights, activations, expected[bank], configuration)
+        packed = [isa.pack(isa.MATRIX_FIELDS, fields) for fields in pair]
+        size = MATRIX_INSTRUCTION.size
+        mask = (1 << size) - 1
+        task = producer.start(int.from_bytes(word, "little") & mask for word in packed)
+        await ClockCycles(dut.clk, int(generator.integers(1, 60)))
+        assert dut.done.value.to_unsigned() == done, "an instruction did not wait"
+        dut.post_done.value = round_index
+        done += 2
+        for _ in range(20000):
+            if dut.done.value.to_unsigned() == done:
+                break
+            await RisingEdge(dut.clk)
+        await task
+        for bank, instruction in enumerate(pair):
+            count = instruction["rows"] * instruction["groups"]
+            got = await _read(dut, configuration, bank, count)
+            np.testing.assert_array_equal(got, expected[bank][0, :count], str(instruction))
+        await ClockCycles(dut.clk, 3)
+        assert dut.busy.value == 0

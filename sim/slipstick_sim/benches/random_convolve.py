@@ -1,0 +1,84 @@
+"""Random CONVOLVE instructions that obey the instruction set's rules."""
+
+import numpy as np
+from slipstick_rtl.config import Configuration
+
+
+def random_convolve(
+    generator: np.random.Generator, configuration: Configuration, weights: np.ndarray
+) -> dict[str, int]:
+    """Field values of a CONVOLVE within small memories.
+
+    Idle lanes must meet zero weights: where an alignment leaves such lanes, the weights that they
+    meet are zeroed in ``weights`` only if that memory is the caller's to change; so this draws
+    alignments whose tiles are whole instead, and kernels whose rows join by the input's row pitch.
+    """
+    rows = configuration.rows
+    while True:
+        fields = _draw(generator, configuration)
+        if fields is None:
+            continue
+        tiles = fields["reduction_tiles"]
+        words = tiles if fields["diagonal"] else tiles * rows
+        if words > len(weights):
+            continue
+        fields["weight_address"] = int(generator.integers(0, len(weights) - words + 1))
+        return fields
+
+
+def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[str, int] | None:
+    rows, pixels = configuration.rows, configuration.pixels
+
+    def draw(low: int, high: int) -> int:
+        return int(generator.integers(low, high + 1))
+
+    kernel_y, kernel_x, stride_y, stride_x = draw(1, 4), draw(1, 4), draw(1, 3), draw(1, 3)
+    diagonal = draw(0, 4) == 0
+    dilation_y = draw(1, 2)
+    channels = min(rows, configuration.columns) if diagonal else draw(1, 2 * rows)
+    align_tap = int(diagonal or (channels % rows == 0 and draw(0, 1)))
+    dilation_x = draw(1, 2) if align_tap or channels % rows == 0 else 1
+    pixel_pitch = channels
+    height, width = draw(1, 9), draw(1, 9)
+    run = kernel_x * pixel_pitch
+    row_pitch = width * pixel_pitch
+    if not align_tap:
+        while (dilation_y * row_pitch - run) % rows and kernel_y > 1:
+            row_pitch += 1
+            if row_pitch > 40 * rows:
+                return None
+    total = kernel_y * kernel_x * channels
+    if not diagonal and total % rows:
+        return None
+    tiles = kernel_y * kernel_x if diagonal else total // rows
+    top, left = draw(0, kernel_y), draw(0, kernel_x)
+    out_rows, groups = draw(1, 6), draw(1, 6)
+    base = draw(0, 1024) // rows * rows
+    if base + height * row_pitch > configuration.activation_bytes:
+        return None
+    fields = {
+        "opcode": 1,
+        "diagonal": int(diagonal),
+        "align_tap": align_tap,
+        "align_row": int(run % rows == 0 and draw(0, 1)),
+        "reduction_tiles": tiles,
+        "channels": channels,
+        "kernel_x": kernel_x,
+        "tap_step_x": dilation_x * pixel_pitch,
+        "tap_step_y": dilation_y * row_pitch,
+        "dilation_x": dilation_x,
+        "dilation_y": dilation_y,
+        "origin": base - top * row_pitch - left * pixel_pitch,
+        "origin_y": -top,
+        "origin_x": -left,
+        "height": height,
+        "width": width,
+        "stride_y": stride_y,
+        "stride_x": stride_x,
+        "column_step": stride_x * pixel_pitch,
+        "row_step": stride_y * row_pitch,
+        "rows": out_rows,
+        "groups": groups,
+        "padding_value": draw(-128, 127),
+    }
+    return fields if out_rows * groups * pixels <= 64 * pixels else None

