@@ -1,0 +1,135 @@
+"""Addresses that follow a loop nest: additions only, one step a cycle."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import Configuration
+
+
+class AddressGenerator(wiring.Component):
+    """origin + the sum over the loops of turn x step.
+
+    Each loop keeps the address at which its present turn began. When the loops inside it have ended,
+    it adds its step, and the sum becomes the start of all of them.
+
+    Parameters
+    ----------
+    width : int
+        Bits of the address; it wraps.
+    levels : int
+        Loops, at least 2.
+
+    Members
+    -------
+    load : In(1)
+        The next address is ``origin``.
+    origin : In(width)
+    steps : In(width x levels)
+        Innermost first; negative ones in two's complement.
+    advance : In(1)
+        Goes one step further.
+    ends : In(levels - 1)
+        Bit k: the present step is the last turn of loops 0..k.
+    address : Out(width)
+    """
+
+    load: Signal
+    origin: Signal
+    steps: data.View
+    advance: Signal
+    ends: Signal
+    address: Signal
+
+    def __init__(self, *, width: int, levels: int) -> None:
+        if levels < 2:
+            raise ValueError(f"levels must be at least 2, not {levels}")
+        self._width, self._levels = width, levels
+        super().__init__(
+            {
+                "load": In(1),
+                "origin": In(width),
+                "steps": In(data.ArrayLayout(width, levels)),
+                "advance": In(1),
+                "ends": In(levels - 1),
+                "address": Out(width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        starts = [self.address]
+        starts += [Signal(self._width, name=f"start_{k}") for k in range(1, self._levels)]
+        start: Value = starts[0]
+        step: Value = self.steps[0]
+        for level in range(1, self._levels):
+            start = Mux(self.ends[level - 1], starts[level], start)
+            step = Mux(self.ends[level - 1], self.steps[level], step)
+        following = Signal(self._width)
+        m.d.comb += following.eq(start + step)
+
+        with m.If(self.load):
+            m.d.sync += [start.eq(self.origin) for start in starts]
+        with m.Elif(self.advance):
+            m.d.sync += starts[0].eq(following)
+            for level in range(1, self._levels):
+                with m.If(self.ends[level - 1]):
+                    m.d.sync += starts[level].eq(following)
+        return m
+
+
+class AccumulatorCursor(wiring.Component):
+    """Where the next slice of L results lies in the accumulators.
+
+    P columns share an address; a row begins with a new one.
+
+    Members
+    -------
+    load : In(1)
+        Back to the first slice.
+    advance : In(1)
+    pixel_end : In(1)
+        The present slice is its pixel's last one.
+    row_end : In(1)
+        ... and its row's.
+    address : Out(range(accumulator_depth))
+    pixel : Out(range(P))
+    slice : Out(range(C / L))
+    """
+
+    load: Signal
+    advance: Signal
+    pixel_end: Signal
+    row_end: Signal
+    address: Signal
+    pixel: Signal
+    slice: Signal
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._pixels = configuration.pixels
+        super().__init__(
+            {
+                "load": In(1),
+                "advance": In(1),
+                "pixel_end": In(1),
+                "row_end": In(1),
+                "address": Out(range(configuration.accumulator_depth)),
+                "pixel": Out(range(configuration.pixels)),
+                "slice": Out(range(configuration.columns // configuration.lanes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word_end = self.row_end | (self.pixel == self._pixels - 1)
+        with m.If(self.load):
+            m.d.sync += [self.address.eq(0), self.pixel.eq(0), self.slice.eq(0)]
+        with m.Elif(self.advance & ~self.pixel_end):
+            m.d.sync += self.slice.eq(self.slice + 1)
+        with m.Elif(self.advance):
+            m.d.sync += [
+                self.slice.eq(0),
+                self.pixel.eq(Mux(word_end, 0, self.pixel + 1)),
+                self.address.eq(self.address + word_end),
+            ]
+        return m

@@ -1,0 +1,89 @@
+"""The parameter memory: bias, multiplier and shift of L channels a word."""
+
+from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from ..config import Configuration
+from .multiplier import FACTOR_BITS
+from .pipeline import delayed
+from .requantizer import Requantizer
+from .rounding_shifter import SHIFT_BITS
+
+PARAMETER_WRITE = data.StructLayout({"enable": 1, "address": 16, "offset": 10, "data": 8})
+"""A byte from the link: ``offset`` counts the bytes of a word of L x (i32, u32, u8)."""
+
+_LANE_BYTES = 9
+_FIELDS = {"bias": range(0, 4), "multiplier": range(4, 8), "shift": range(8, 9)}
+"""The bytes of each field within a lane's nine."""
+
+
+class ParameterMemory(wiring.Component):
+    """Three memories, one for each field, read when the requantiser needs the field.
+
+    Members
+    -------
+    write : In(PARAMETER_WRITE)
+        Lands two cycles later.
+    address : In(range(parameter_words))
+    bias : Out(32 x L)
+        ``latency`` cycles after its address.
+    multiplier : Out(31 x L)
+        ``Requantizer.multiplier_delay`` cycles after the bias.
+    shift : Out(6 x L)
+        ``Requantizer.shift_delay`` cycles after the bias.
+    """
+
+    write: data.View
+    address: Signal
+    bias: data.View
+    multiplier: data.View
+    shift: data.View
+
+    latency = 2
+    """Cycles: block RAM and its output register."""
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._lanes, self._words = configuration.lanes, configuration.parameter_words
+        super().__init__(
+            {
+                "write": In(PARAMETER_WRITE),
+                "address": In(range(self._words)),
+                "bias": Out(data.ArrayLayout(unsigned(32), self._lanes)),
+                "multiplier": Out(data.ArrayLayout(unsigned(FACTOR_BITS), self._lanes)),
+                "shift": Out(data.ArrayLayout(unsigned(SHIFT_BITS), self._lanes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        write = delayed(m, self.write, 1, "write")
+        delays = {
+            "bias": 0,
+            "multiplier": Requantizer.multiplier_delay,
+            "shift": Requantizer.shift_delay,
+        }
+        for name, places in _FIELDS.items():
+            bits = 8 * len(places)
+            memory = Memory(shape=bits * self._lanes, depth=self._words, init=[])
+            m.submodules[name] = memory
+            writer = memory.write_port(granularity=8)
+            reader = memory.read_port()
+            output = Signal(data.ArrayLayout(bits, self._lanes), name=f"{name}_output")
+            m.d.comb += [
+                writer.addr.eq(write.address),
+                writer.data.eq(write.data.replicate(len(writer.en))),
+                writer.en.eq(
+                    Cat(
+                        write.enable & (write.offset == lane * _LANE_BYTES + place)
+                        for lane in range(self._lanes)
+                        for place in places
+                    )
+                ),
+                reader.addr.eq(delayed(m, self.address, delays[name], f"{name}_address")),
+            ]
+            m.d.sync += output.eq(reader.data)
+            results = getattr(self, name)
+            m.d.comb += [results[lane].eq(output[lane]) for lane in range(self._lanes)]
+        return m
