@@ -1,0 +1,72 @@
+"""Targets by name and by shape."""
+
+import pytest
+from slipstick.errors import TargetError
+from slipstick.targets import DEFAULT_TARGET, TARGETS, Part, Target, find_target
+from slipstick_rtl.config import Configuration
+
+BLOCK_RAM_BYTES = 2048
+
+
+def test_the_default_target_is_the_default_configuration() -> None:
+    target = find_target(DEFAULT_TARGET)
+    assert target.configuration == Configuration()
+    assert target.board is None and target.part is None
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_target_is_found_by_its_name(name: str) -> None:
+    target = find_target(name)
+    assert target is TARGETS[name]
+    assert target.name == name
+    assert target.description
+    assert (target.board is None) == (target.part is None)
+
+
+def block_rams(configuration: Configuration) -> int:
+    """ECP5 block RAMs of a core with one pixel: 2048 x 8, or 512 x 32 where words are wide."""
+    c = configuration
+    bank = -(-c.activation_bytes // c.rows // BLOCK_RAM_BYTES)
+    deep = -(-c.accumulator_depth // 512)
+    # a third port, for the post-processor and the link, doubles the activation memory at worst
+    activations, accumulators = 2 * c.rows * bank, 2 * c.columns * deep
+    weights = -(-c.weight_bytes // BLOCK_RAM_BYTES)
+    instructions = -(-c.instruction_words // 512)
+    words = -(-c.parameter_words // 512)
+    parameters = words * (2 * c.lanes + -(-c.lanes // 4))
+    tables, link = c.lanes, -(-c.payload_bytes // BLOCK_RAM_BYTES)
+    return activations + accumulators + weights + instructions + parameters + tables + link
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS.values() if t.part], ids=lambda t: t.name)
+def test_memories_fit_the_part(target: Target) -> None:
+    assert isinstance(target.part, Part)
+    assert target.configuration.pixels == 1
+    assert block_rams(target.configuration) <= target.part.block_rams
+
+
+@pytest.mark.parametrize(
+    ("name", "lanes"),
+    [("1x16x16", 8), ("2x16x16", 16), ("1x8x8", 4), ("1x4x4", 4), ("16x64x64", 64)],
+)
+def test_a_shape_is_a_target(name: str, lanes: int) -> None:
+    target = find_target(name)
+    assert target.name == target.configuration.shape == name
+    assert target.configuration.lanes == lanes
+    assert target.configuration.weight_bytes == Configuration().weight_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ulx4m", r"one of sim-small, .*ulx3s-85f or a shape PxRxC such as 1x16x16, not 'ulx4m'"),
+        ("", "target must be one of .* not ''"),
+        ("1x16", "not '1x16'"),
+        ("1x12x16", "target '1x12x16': rows must be a power of two, not 12"),
+        ("0x16x16", "target '0x16x16': pixels must be a power of two, not 0"),
+        ("1x128x16", r"target '1x128x16': rows must be within 4\.\.64, not 128"),
+    ],
+)
+def test_other_names_are_refused(name: str, message: str) -> None:
+    with pytest.raises(TargetError, match=message):
+        find_target(name)
