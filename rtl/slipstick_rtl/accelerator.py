@@ -1,0 +1,173 @@
+"""The core: bytes of the link in, bytes of the link out; it knows no board."""
+
+from amaranth.hdl import Module, ResetInserter
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from .array.accumulators import Accumulators
+from .array.matrix_engine import MatrixEngine
+from .config import Configuration
+from .link.link import Link
+from .link.protocol import Space
+from .memory.activation_memory import ActivationMemory
+from .memory.read_queue import ReadQueue
+from .memory.weight_memory import WeightMemory
+from .postprocess.post_engine import PostEngine
+from .sequencer.sequencer import Sequencer
+
+TRACE = data.StructLayout(
+    {"matrix_start": 1, "matrix_done": 1, "post_start": 1, "post_done": 1}
+)
+"""Pulses: an instruction begins to work, or its results have landed."""
+
+
+class Accelerator(wiring.Component):
+    """Link, sequencer, matrix engine, post engine and memories.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Members
+    -------
+    i, o : In(stream), Out(stream)
+        Bytes of the framed link (:mod:`slipstick_rtl.link.protocol`).
+    running : Out
+        A program runs.
+    trace : Out
+        For profiles; unconnected it costs nothing.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = c = configuration
+        self.link = Link(configuration=c)
+        self.sequencer = Sequencer(configuration=c)
+        self.matrix = MatrixEngine(configuration=c)
+        self.accumulators = Accumulators(configuration=c)
+        self.post = PostEngine(configuration=c)
+        self.activations = ActivationMemory(configuration=c)
+        self.weights = WeightMemory(configuration=c)
+        super().__init__(
+            {
+                "i": In(stream.Signature(8)),
+                "o": Out(stream.Signature(8)),
+                "running": Out(1),
+                "trace": Out(TRACE),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        reset = self.link.reset_run
+        m.submodules.link = self.link
+        m.submodules.sequencer = ResetInserter(reset)(self.sequencer)
+        m.submodules.matrix = ResetInserter(reset)(self.matrix)
+        m.submodules.post = ResetInserter(reset)(self.post)
+        m.submodules.accumulators = ResetInserter(reset)(self.accumulators)
+        m.submodules.activations = self.activations
+        m.submodules.weights = self.weights
+        connect(m, self.link.i, flipped(self.i))
+        connect(m, self.link.o, flipped(self.o))
+        self._connect_run(m)
+        self._connect_writes(m)
+        self._connect_reads(m)
+        self._connect_matrix(m)
+        self._connect_post(m)
+        return m
+
+    def _connect_run(self, m: Module) -> None:
+        link, sequencer, matrix, post = self.link, self.sequencer, self.matrix, self.post
+        connect(m, sequencer.matrix, matrix.instructions)
+        connect(m, sequencer.post, post.instructions)
+        clear = link.run & link.clear
+        m.d.comb += [
+            sequencer.run.eq(link.run),
+            sequencer.matrix_pc.eq(link.matrix_pc),
+            sequencer.post_pc.eq(link.post_pc),
+            sequencer.matrix_busy.eq(matrix.busy),
+            sequencer.matrix_streaming.eq(matrix.streaming),
+            sequencer.post_busy.eq(post.busy),
+            matrix.clear.eq(clear),
+            post.clear.eq(clear),
+            matrix.post_done.eq(post.post_done),
+            post.matrix_done.eq(matrix.done),
+            link.status.running.eq(sequencer.running),
+            link.status.bad_instruction.eq(sequencer.bad_instruction),
+            link.status.matrix_done.eq(matrix.done),
+            link.status.post_done.eq(post.post_done),
+            link.status.cycles.eq(sequencer.cycles),
+            link.status.matrix_cycles.eq(sequencer.matrix_cycles),
+            link.status.post_cycles.eq(sequencer.post_cycles),
+            self.running.eq(sequencer.running),
+            self.trace.matrix_start.eq(matrix.started),
+            self.trace.matrix_done.eq(matrix.completed),
+            self.trace.post_start.eq(post.started),
+            self.trace.post_done.eq(post.completed),
+        ]
+
+    def _connect_writes(self, m: Module) -> None:
+        """The link's bytes go to the memory that they name; only the activations' may wait."""
+        writes = self.link.writes
+        byte, memory = writes.payload, self.activations
+        into_activations = byte.space == Space.ACTIVATIONS
+        others = (
+            (Space.INSTRUCTIONS, self.sequencer.write, self.sequencer.write_enable),
+            (Space.WEIGHTS, self.weights.write, self.weights.write_enable),
+        )
+        for space, port, enable in others:
+            m.d.comb += [port.eq(byte), enable.eq(writes.valid & (byte.space == space))]
+        parameters = self.post.parameter_write
+        m.d.comb += [
+            parameters.enable.eq(writes.valid & (byte.space == Space.PARAMETERS)),
+            parameters.address.eq(byte.address),
+            parameters.offset.eq(byte.offset),
+            parameters.data.eq(byte.data),
+            memory.link_writes.valid.eq(writes.valid & into_activations),
+            memory.link_writes.payload.address.eq(byte.address),
+            memory.link_writes.payload.data.eq(byte.data),
+            writes.ready.eq(~into_activations | memory.link_writes.ready),
+        ]
+
+    def _connect_reads(self, m: Module) -> None:
+        m.submodules.queue = queue = ReadQueue(
+            address_bits=exact_log2(self._configuration.activation_bytes)
+        )
+        connect(m, queue.memory_requests, self.activations.link_reads)
+        connect(m, queue.o, self.link.read_data)
+        reads = self.link.reads
+        m.d.comb += [
+            queue.requests.valid.eq(reads.valid),
+            queue.requests.payload.eq(reads.payload),
+            reads.ready.eq(queue.requests.ready),
+            queue.memory_data.eq(self.activations.link_read_data),
+            queue.memory_valid.eq(self.activations.link_read_valid),
+        ]
+
+    def _connect_matrix(self, m: Module) -> None:
+        matrix = self.matrix
+        m.d.comb += [
+            self.weights.loader_enable.eq(matrix.weight_enable),
+            self.weights.loader_address.eq(matrix.weight_address),
+            matrix.weight_data.eq(self.weights.data),
+            self.activations.window_rows.eq(matrix.bank_rows),
+            matrix.bank_bytes.eq(self.activations.window_data),
+            self.accumulators.control.eq(matrix.control),
+            self.accumulators.partial_sums.eq(matrix.partial_sums),
+        ]
+
+    def _connect_post(self, m: Module) -> None:
+        post, memory = self.post, self.activations
+        connect(m, post.weight_read, self.weights.table_reads)
+        m.d.comb += [
+            post.weight_data.eq(self.weights.data),
+            post.weight_valid.eq(self.weights.table_valid),
+            self.accumulators.read.eq(post.accumulator_read),
+            post.accumulator_data.eq(self.accumulators.read_data),
+            memory.read.eq(post.activation_read),
+            post.activation_read_data.eq(memory.read_data),
+            memory.write.eq(post.activation_write),
+        ]

@@ -1,0 +1,82 @@
+"""The processing element: one weight, P pixels, a product and a sum a cycle each."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..numbers.int8 import Int8
+
+
+class ProcessingElement(wiring.Component):
+    """Multiplies P activations by its stationary weight and adds the products to the sums passing.
+
+    Activations run to the right, partial sums and weights down. The next weight is captured from
+    the stream of weights passing by while the present one works; ``swap`` brings it into use with
+    the activations that it accompanies.
+
+    Parameters
+    ----------
+    number_format : Int8
+        Shapes, product and its latency.
+    pixels : int
+        P.
+    rows : int
+        R, for the width of the sums.
+
+    Members
+    -------
+    activations, swap : In
+        P activations from the left, and whether they are the first to use the captured weight.
+    weight, capture : In
+        The weight passing from above, and whether it is this element's.
+    partial_sums : In
+        P sums of the elements above, ``latency - 1`` cycles later than ``activations``.
+    activations_out, swap_out, weight_out, capture_out : Out
+        The same one cycle later, for the neighbours.
+    partial_sums_out : Out
+        ``latency`` cycles later than ``activations``.
+    """
+
+    def __init__(self, *, number_format: Int8, pixels: int, rows: int) -> None:
+        self._format = number_format
+        self._pixels = pixels
+        operands = data.ArrayLayout(number_format.operand, pixels)
+        sums = data.ArrayLayout(number_format.partial_sum(rows), pixels)
+        super().__init__(
+            {
+                "activations": In(operands),
+                "swap": In(1),
+                "weight": In(number_format.operand),
+                "capture": In(1),
+                "partial_sums": In(sums),
+                "activations_out": Out(operands),
+                "swap_out": Out(1),
+                "weight_out": Out(number_format.operand),
+                "capture_out": Out(1),
+                "partial_sums_out": Out(sums),
+            }
+        )
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an activation to the sum that holds its product: operands, product, sum."""
+        return 2 + self._format.product_latency
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        active = Signal(self._format.operand)
+        captured = Signal(self._format.operand)
+        with m.If(self.capture):
+            m.d.sync += captured.eq(self.weight)
+        with m.If(self.swap):
+            m.d.sync += active.eq(captured)
+        m.d.sync += [
+            self.activations_out.eq(self.activations),
+            self.swap_out.eq(self.swap),
+            self.weight_out.eq(self.weight),
+            self.capture_out.eq(self.capture),
+        ]
+        for pixel in range(self._pixels):
+            product = self._format.product(self.activations_out[pixel], active)
+            m.d.sync += self.partial_sums_out[pixel].eq(self.partial_sums[pixel] + product)
+        return m

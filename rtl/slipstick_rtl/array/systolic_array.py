@@ -1,0 +1,100 @@
+"""The array: R x C processing elements, weight-stationary, P pixels sharing each weight."""
+
+from amaranth.hdl import Module
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import Configuration
+from ..numbers.int8 import number_format
+from .delay import delay
+from .processing_element import ProcessingElement
+
+
+class SystolicArray(wiring.Component):
+    """Sums of R products for C output channels and P pixels, one vector a cycle.
+
+    A tile of weights arrives as R words in consecutive cycles, row 0 first, the first accompanied
+    by ``capture``. ``swap`` accompanies the first activations that use it, at least R cycles after
+    ``capture``; the next ``capture`` may come with that ``swap`` or later. So a new tile of
+    weights can be taken every R cycles while the array works.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Members
+    -------
+    activations : In
+        [P][R] operands, all rows of one reduction tile in the same cycle.
+    swap : In
+    weights : In
+        [C] operands, one row of the tile.
+    capture : In
+    partial_sums : Out
+        [P][C] sums; column j is ``latency + j`` cycles later than its activations.
+    """
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = c = configuration
+        self._format = number_format(c.number_format)
+        operand, total = self._format.operand, self._format.partial_sum(c.rows)
+        super().__init__(
+            {
+                "activations": In(data.ArrayLayout(data.ArrayLayout(operand, c.rows), c.pixels)),
+                "swap": In(1),
+                "weights": In(data.ArrayLayout(operand, c.columns)),
+                "capture": In(1),
+                "partial_sums": Out(data.ArrayLayout(data.ArrayLayout(total, c.columns), c.pixels)),
+            }
+        )
+        self._elements = [
+            [
+                ProcessingElement(number_format=self._format, pixels=c.pixels, rows=c.rows)
+                for _ in range(c.columns)
+            ]
+            for _ in range(c.rows)
+        ]
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the activations to column 0's sums: one a row to skew, then one element."""
+        return self._configuration.rows - 1 + self._elements[0][0].latency
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        pixels = range(self._configuration.pixels)
+        swap, capture = self.swap, self.capture
+        above: list[ProcessingElement] | None = None
+        for i, row in enumerate(self._elements):
+            operands = [
+                delay(m, self.activations[p][i], i, f"skew_{i}_{p}", reset_less=True)
+                for p in pixels
+            ]
+            left: ProcessingElement | None = None
+            for j, element in enumerate(row):
+                m.submodules[f"element_{i}_{j}"] = element
+                if left is None:
+                    m.d.comb += [element.swap.eq(swap), element.capture.eq(capture)]
+                    m.d.comb += [element.activations[p].eq(operands[p]) for p in pixels]
+                else:
+                    m.d.comb += [
+                        element.swap.eq(left.swap_out),
+                        element.capture.eq(left.capture_out),
+                        element.activations.eq(left.activations_out),
+                    ]
+                if above is None:
+                    weight = delay(m, self.weights[j], j, f"weight_{j}", reset_less=True)
+                    m.d.comb += element.weight.eq(weight)
+                else:
+                    m.d.comb += [
+                        element.weight.eq(above[j].weight_out),
+                        element.partial_sums.eq(above[j].partial_sums_out),
+                    ]
+                left = element
+            # activations move down one row a cycle, weights too: the capture meets them at half speed
+            swap = delay(m, swap, 1, f"swap_{i}")
+            capture = delay(m, capture, 2, f"capture_{i}")
+            above = row
+        for j, element in enumerate(self._elements[-1]):
+            m.d.comb += [self.partial_sums[p][j].eq(element.partial_sums_out[p]) for p in pixels]
+        return m

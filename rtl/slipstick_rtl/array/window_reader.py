@@ -1,0 +1,176 @@
+"""The window reader: vectors of R input bytes for P pixels, for any convolution, from memory."""
+
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from ..config import Configuration
+from ..memory.activation_memory import WINDOW_READ_LATENCY
+from .delay import delay
+from .lane_table import LaneTable
+from .rotator import Rotator
+
+
+class WindowGather(wiring.Component):
+    """One pixel's R bytes: addresses, rotation into banks and back, padding.
+
+    Lane r's address is the window's plus the lane's offset. All of them lie in different banks,
+    as each is congruent to lane 0's plus r modulo R: so one rotation brings addresses to banks,
+    and its inverse brings bytes to lanes.
+
+    Parameters
+    ----------
+    rows : int
+        R.
+    address_bits : int
+    lanes : data.ArrayLayout
+        Of the lane table.
+
+    Members
+    -------
+    lanes, base, y, x : In
+        The tile's lanes, the window's address and coordinates.
+    height, width, padding : In
+        Of the input; may change with every vector.
+    bank_rows, bank_bytes : Out, In
+        The memory's port.
+    o : Out
+        [R] bytes, ``latency`` cycles after the inputs.
+    """
+
+    def __init__(self, *, rows: int, address_bits: int, lanes: data.ArrayLayout) -> None:
+        self._rows, self._address_bits = rows, address_bits
+        self._bank_bits = exact_log2(rows)
+        self._row_bits = address_bits - self._bank_bits
+        super().__init__(
+            {
+                "lanes": In(lanes),
+                "base": In(address_bits),
+                "y": In(signed(16)),
+                "x": In(signed(16)),
+                "height": In(16),
+                "width": In(16),
+                "padding": In(signed(8)),
+                "bank_rows": Out(data.ArrayLayout(self._row_bits, rows)),
+                "bank_bytes": In(data.ArrayLayout(8, rows)),
+                "o": Out(data.ArrayLayout(signed(8), rows)),
+            }
+        )
+        self._to_banks = Rotator(width=self._row_bits, count=rows, right=True)
+        self._to_lanes = Rotator(width=8, count=rows)
+
+    @property
+    def latency(self) -> int:
+        """Addresses, rotation, memory, rotation, padding."""
+        return 1 + self._memory_cycles + Rotator.LATENCY + 1
+
+    @property
+    def _memory_cycles(self) -> int:
+        return Rotator.LATENCY + WINDOW_READ_LATENCY
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.to_banks = to_banks = self._to_banks
+        m.submodules.to_lanes = to_lanes = self._to_lanes
+        height, width = delay(m, self.height, 1, "height"), delay(m, self.width, 1, "width")
+        padding = delay(m, self.padding, self.latency - 1, "padding", reset_less=True)
+        amount = Signal(self._bank_bits)
+        for r in range(self._rows):
+            lane = self.lanes[r]
+            address = Signal(self._address_bits, name=f"address_{r}")
+            # below zero wraps to beyond any height: one comparison serves both ends
+            y, x = Signal(16, name=f"y_{r}"), Signal(16, name=f"x_{r}")
+            inside = Signal(name=f"inside_{r}")
+            m.d.sync += [
+                address.eq(self.base + lane.offset),
+                y.eq(self.y + lane.y),
+                x.eq(self.x + lane.x),
+                inside.eq((y < height) & (x < width)),
+            ]
+            m.d.comb += to_banks.i[r].eq(address[self._bank_bits :])
+            if r == 0:
+                m.d.comb += amount.eq(address[: self._bank_bits])
+            arrived = delay(m, inside, self.latency - 3, f"inside_{r}_late")
+            byte = Value.cast(to_lanes.o[r]).as_signed()
+            m.d.sync += self.o[r].eq(Mux(arrived, byte, padding))
+        m.d.comb += [
+            to_banks.amount.eq(amount),
+            self.bank_rows.eq(to_banks.o),
+            to_lanes.i.eq(self.bank_bytes),
+            to_lanes.amount.eq(delay(m, amount, self._memory_cycles, "amount")),
+        ]
+        return m
+
+
+class WindowReader(wiring.Component):
+    """The lane table and a gather unit for each of P pixels.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    address_bits : int
+
+    Members
+    -------
+    table : LaneTable's ports are reached through the attribute ``table``.
+    base, x, y : In
+        As the pixel counter gives them.
+    height, width, padding : In
+    bank_rows, bank_bytes : Out, In
+        [P][R], the activation memory's port A.
+    o : Out
+        [P][R] operands, ``latency`` cycles after ``base``.
+    """
+
+    def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
+        c = configuration
+        row_bits = address_bits - exact_log2(c.rows)
+        self.table = LaneTable(configuration=c, address_bits=address_bits)
+        self._gathers = [
+            WindowGather(
+                rows=c.rows, address_bits=address_bits, lanes=self.table.lanes.shape()
+            )
+            for _ in range(c.pixels)
+        ]
+
+        def grid(word: object) -> data.ArrayLayout:
+            return data.ArrayLayout(data.ArrayLayout(word, c.rows), c.pixels)
+
+        super().__init__(
+            {
+                "base": In(data.ArrayLayout(address_bits, c.pixels)),
+                "y": In(signed(16)),
+                "x": In(data.ArrayLayout(signed(16), c.pixels)),
+                "height": In(16),
+                "width": In(16),
+                "padding": In(signed(8)),
+                "bank_rows": Out(grid(row_bits)),
+                "bank_bytes": In(grid(8)),
+                "o": Out(grid(signed(8))),
+            }
+        )
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a window's address to its bytes."""
+        return self._gathers[0].latency
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.table = self.table
+        for p, gather in enumerate(self._gathers):
+            m.submodules[f"gather_{p}"] = gather
+            m.d.comb += [
+                gather.lanes.eq(self.table.lanes),
+                gather.base.eq(self.base[p]),
+                gather.y.eq(self.y),
+                gather.x.eq(self.x[p]),
+                gather.height.eq(self.height),
+                gather.width.eq(self.width),
+                gather.padding.eq(self.padding),
+                self.bank_rows[p].eq(gather.bank_rows),
+                gather.bank_bytes.eq(self.bank_bytes[p]),
+                self.o[p].eq(gather.o),
+            ]
+        return m

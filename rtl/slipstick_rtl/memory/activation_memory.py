@@ -1,0 +1,103 @@
+"""The activation memory: R byte-wide banks, a port for windows and a port for everything else."""
+
+from amaranth.hdl import Array, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from ..array.delay import delay
+from ..config import Configuration
+from .port_arbiter import PortArbiter, byte_write_layout, write_layout
+
+WINDOW_READ_LATENCY = 2
+"""Cycles from a bank's row address to its byte: block RAM and its output register."""
+
+
+class ActivationMemory(wiring.Component):
+    """Byte ``a`` lies in bank ``a mod R``, row ``a div R``.
+
+    Port A gives P x R bytes a cycle, every bank at its own row. Port B moves L aligned bytes a
+    cycle: the post-processor's write first, then its read, then the link, byte by byte.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Members
+    -------
+    window_rows : In
+        [P][R] row addresses, one a bank.
+    window_data : Out
+        [P][R] bytes in bank order, WINDOW_READ_LATENCY cycles later.
+    write : In
+        ``enable, address, data`` of L bytes at a multiple of L.
+    read : In
+        ``enable, address``; must not be enabled together with ``write``.
+    read_data : Out
+        L bytes, ACTIVATION_READ_LATENCY cycles after ``read``.
+    link_writes, link_reads : In(stream)
+        One byte a transfer; they wait while the post-processor uses the port.
+    link_read_data, link_read_valid : Out
+        The byte of each transfer of ``link_reads``, in order.
+    """
+
+    link_writes: stream.Interface
+    link_reads: stream.Interface
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = c = configuration
+        address = exact_log2(c.activation_bytes)
+        row = address - exact_log2(c.rows)
+        super().__init__(
+            {
+                "window_rows": In(data.ArrayLayout(data.ArrayLayout(row, c.rows), c.pixels)),
+                "window_data": Out(data.ArrayLayout(data.ArrayLayout(8, c.rows), c.pixels)),
+                "write": In(write_layout(c)),
+                "read": In(data.StructLayout({"enable": 1, "address": address})),
+                "read_data": Out(8 * c.lanes),
+                "link_writes": In(stream.Signature(byte_write_layout(c))),
+                "link_reads": In(stream.Signature(address)),
+                "link_read_data": Out(8),
+                "link_read_valid": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self._configuration
+        m.submodules.arbiter = arbiter = PortArbiter(configuration=c)
+        connect(m, arbiter.link_writes, flipped(self.link_writes))
+        connect(m, arbiter.link_reads, flipped(self.link_reads))
+        m.d.comb += [arbiter.write.eq(self.write), arbiter.read.eq(self.read)]
+
+        row_bytes = Signal(8 * c.rows)
+        for k in range(c.rows):
+            m.submodules[f"bank_{k}"] = bank = Memory(
+                shape=8, depth=c.activation_bytes // c.rows, init=[]
+            )
+            writer, reader = bank.write_port(), bank.read_port()
+            # the same address on both lets synthesis map them to one port of a block RAM
+            m.d.comb += [
+                writer.addr.eq(arbiter.row),
+                writer.data.eq(arbiter.bytes.word_select(k, 8)),
+                writer.en.eq(arbiter.enables[k]),
+                reader.addr.eq(arbiter.row),
+                reader.en.eq(1),
+                row_bytes.word_select(k, 8).eq(reader.data),
+            ]
+            for p in range(c.pixels):
+                window = bank.read_port()
+                m.d.comb += [window.addr.eq(self.window_rows[p][k]), window.en.eq(1)]
+                m.d.sync += self.window_data[p][k].eq(window.data)
+
+        byte = delay(m, arbiter.byte, 1, "byte")
+        slot = byte[exact_log2(c.lanes) :]
+        slots = [row_bytes.word_select(k, 8 * c.lanes) for k in range(c.rows // c.lanes)]
+        row = [row_bytes.word_select(k, 8) for k in range(c.rows)]
+        m.d.sync += [
+            self.read_data.eq(Array(slots)[slot]),
+            self.link_read_data.eq(Array(row)[byte]),
+        ]
+        m.d.comb += self.link_read_valid.eq(delay(m, arbiter.link_reading, 2, "link_reading"))
+        return m

@@ -1,0 +1,71 @@
+"""The weight memory: words of C bytes, read by the weight loader first, then by table loads."""
+
+from amaranth.hdl import Module, Mux, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from ..array.delay import delay
+from ..config import Configuration
+from ..link.layouts import ByteWrite
+from .latencies import WEIGHT_READ_LATENCY
+
+
+class WeightMemory(wiring.Component):
+    """One word a cycle out, one byte a cycle in.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Members
+    -------
+    write, write_enable : In
+        A byte from the link.
+    loader_enable, loader_address : In
+        The weight loader's read, always honoured.
+    table_reads : In(stream)
+        Word addresses of table loads, taken in cycles that the loader leaves.
+    data : Out
+        The word asked for WEIGHT_READ_LATENCY cycles ago.
+    table_valid : Out
+        ``data`` answers a transfer of ``table_reads``.
+    """
+
+    table_reads: stream.Interface
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = c = configuration
+        super().__init__(
+            {
+                "write": In(ByteWrite),
+                "write_enable": In(1),
+                "loader_enable": In(1),
+                "loader_address": In(24),
+                "table_reads": In(stream.Signature(24)),
+                "data": Out(8 * c.columns),
+                "table_valid": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self._configuration
+        m.submodules.memory = memory = Memory(shape=8 * c.columns, depth=c.weight_words, init=[])
+        writer, reader = memory.write_port(granularity=8), memory.read_port()
+        bits = ceil_log2(c.weight_words)
+        m.d.comb += [
+            writer.addr.eq(self.write.address[:bits]),
+            writer.data.eq(Value.cast(self.write.data).replicate(c.columns)),
+            writer.en.eq(Mux(self.write_enable, 1 << self.write.offset, 0)),
+            self.table_reads.ready.eq(~self.loader_enable),
+            reader.en.eq(1),
+            reader.addr.eq(
+                Mux(self.loader_enable, self.loader_address, self.table_reads.payload)[:bits]
+            ),
+        ]
+        accepted = self.table_reads.valid & self.table_reads.ready
+        m.d.sync += self.data.eq(reader.data)
+        m.d.comb += self.table_valid.eq(delay(m, accepted, WEIGHT_READ_LATENCY, "accepted"))
+        return m

@@ -1,0 +1,64 @@
+"""The instruction memory: 32-bit words, shared by two fetchers."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from ..array.delay import delay
+from ..config import Configuration
+from ..link.layouts import ByteWrite
+
+
+class InstructionMemory(wiring.Component):
+    """Gives each of two readers a word every other cycle, or every cycle if the other rests.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Members
+    -------
+    write, write_enable : In
+        A byte from the link.
+    request_0, address_0, grant_0, valid_0 : In, In, Out, Out
+        Reader 0; its word is valid two cycles after the grant.
+    request_1, address_1, grant_1, valid_1 : In, In, Out, Out
+    word : Out
+    """
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._depth = configuration.instruction_words
+        ports = {}
+        for k in range(2):
+            ports |= {
+                f"request_{k}": In(1),
+                f"address_{k}": In(16),
+                f"grant_{k}": Out(1),
+                f"valid_{k}": Out(1),
+            }
+        super().__init__(
+            {"write": In(ByteWrite), "write_enable": In(1), "word": Out(32), **ports}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=32, depth=self._depth, init=[])
+        writer, reader = memory.write_port(granularity=8), memory.read_port()
+        bits = ceil_log2(self._depth)
+        turn = Signal()
+        m.d.sync += turn.eq(~turn)
+        m.d.comb += [
+            writer.addr.eq(self.write.address[:bits]),
+            writer.data.eq(self.write.data.replicate(4)),
+            writer.en.eq(Mux(self.write_enable, 1 << self.write.offset[:2], 0)),
+            self.grant_0.eq(self.request_0 & (~self.request_1 | turn)),
+            self.grant_1.eq(self.request_1 & (~self.request_0 | ~turn)),
+            reader.addr.eq(Mux(self.grant_0, self.address_0, self.address_1)[:bits]),
+            reader.en.eq(1),
+            self.valid_0.eq(delay(m, self.grant_0, 2, "granted_0")),
+            self.valid_1.eq(delay(m, self.grant_1, 2, "granted_1")),
+        ]
+        m.d.sync += self.word.eq(reader.data)
+        return m

@@ -1,0 +1,107 @@
+"""The sequencer: two fetchers over one memory, and the counters of a run."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..config import Configuration
+from ..isa import MATRIX_OPCODES, POST_OPCODES
+from ..layouts import MATRIX_INSTRUCTION, POST_INSTRUCTION
+from ..link.layouts import ByteWrite
+from .fetcher import Fetcher
+from .instruction_memory import InstructionMemory
+
+
+class Sequencer(wiring.Component):
+    """Starts both streams, feeds the engines, and counts the cycles until all is done.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Members
+    -------
+    write, write_enable : In
+        A byte of the instruction memory from the link.
+    run, matrix_pc, post_pc : In
+    matrix, post : Out(stream)
+        Instructions for the engines.
+    matrix_busy, post_busy : In
+        Work is under way there.
+    matrix_streaming : In
+        The array gets a vector in this cycle.
+    running, bad_instruction : Out
+    cycles, matrix_cycles, post_cycles : Out
+        Since ``run``: all; with a vector; with the post engine busy.
+    """
+
+    matrix: stream.Interface
+    post: stream.Interface
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._memory = InstructionMemory(configuration=configuration)
+        self._matrix = Fetcher(
+            configuration=configuration, layout=MATRIX_INSTRUCTION, opcodes=MATRIX_OPCODES
+        )
+        self._post = Fetcher(
+            configuration=configuration, layout=POST_INSTRUCTION, opcodes=POST_OPCODES
+        )
+        super().__init__(
+            {
+                "write": In(ByteWrite),
+                "write_enable": In(1),
+                "run": In(1),
+                "matrix_pc": In(16),
+                "post_pc": In(16),
+                "matrix": Out(stream.Signature(MATRIX_INSTRUCTION)),
+                "post": Out(stream.Signature(POST_INSTRUCTION)),
+                "matrix_busy": In(1),
+                "post_busy": In(1),
+                "matrix_streaming": In(1),
+                "running": Out(1),
+                "bad_instruction": Out(1),
+                "cycles": Out(32),
+                "matrix_cycles": Out(32),
+                "post_cycles": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = self._memory
+        m.submodules.matrix, m.submodules.post = matrix, post = self._matrix, self._post
+        m.d.comb += [memory.write.eq(self.write), memory.write_enable.eq(self.write_enable)]
+        ports = (
+            (matrix, memory.request_0, memory.address_0, memory.grant_0, memory.valid_0),
+            (post, memory.request_1, memory.address_1, memory.grant_1, memory.valid_1),
+        )
+        for fetcher, request, address, grant, valid in ports:
+            m.d.comb += [
+                fetcher.start.eq(self.run),
+                request.eq(fetcher.request),
+                address.eq(fetcher.address),
+                fetcher.grant.eq(grant),
+                fetcher.word.eq(memory.word),
+                fetcher.word_valid.eq(valid),
+            ]
+        connect(m, matrix.instructions, flipped(self.matrix))
+        connect(m, post.instructions, flipped(self.post))
+        m.d.comb += [
+            matrix.pc.eq(self.matrix_pc),
+            post.pc.eq(self.post_pc),
+            self.bad_instruction.eq(matrix.bad | post.bad),
+        ]
+        under_way = Signal()
+        m.d.comb += under_way.eq(
+            matrix.active | post.active | self.matrix_busy | self.post_busy
+        )
+        m.d.sync += self.running.eq(self.run | under_way)
+        with m.If(self.run):
+            m.d.sync += [self.cycles.eq(0), self.matrix_cycles.eq(0), self.post_cycles.eq(0)]
+        with m.Elif(self.running):
+            m.d.sync += [
+                self.cycles.eq(self.cycles + 1),
+                self.matrix_cycles.eq(self.matrix_cycles + self.matrix_streaming),
+                self.post_cycles.eq(self.post_cycles + self.post_busy),
+            ]
+        return m
