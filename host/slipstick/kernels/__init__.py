@@ -1,1 +1,50 @@
+"""The host's own kernels: TensorFlow Lite's integer semantics in NumPy, bit for bit.
 
+They run what the hardware does not, and compute the constants that the compiler needs.
+"""
+
+from .activation import TABLE_OPERATORS, activation_table, softmax
+from .dispatch import KERNELS, run, run_graph
+from .elementwise import add, dequantize, pad, quantize
+from .matrix import conv2d, depthwise_conv2d, fully_connected
+from .pooling import average_pool2d, max_pool2d, mean, mean_multiplier
+from .scaling import (
+    ADD_LEFT_SHIFT,
+    AddParameters,
+    activation_range,
+    add_parameters,
+    add_tables,
+    layer_multipliers,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    scalar,
+)
+
+__all__ = [
+    "ADD_LEFT_SHIFT",
+    "KERNELS",
+    "TABLE_OPERATORS",
+    "AddParameters",
+    "activation_range",
+    "activation_table",
+    "add",
+    "add_parameters",
+    "add_tables",
+    "average_pool2d",
+    "conv2d",
+    "depthwise_conv2d",
+    "dequantize",
+    "fully_connected",
+    "layer_multipliers",
+    "max_pool2d",
+    "mean",
+    "mean_multiplier",
+    "multiply_by_quantized_multiplier",
+    "pad",
+    "quantize",
+    "quantize_multiplier",
+    "run",
+    "run_graph",
+    "scalar",
+    "softmax",
+]

@@ -1,0 +1,125 @@
+"""The front-end for int8 TFLite networks: a file becomes a graph, or is refused with the reason."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..errors import ModelError, UnsupportedError
+from ..graph import Graph, Node, Tensor
+from .tflite_operator import Operator
+from .tflite_operators import OPERATORS
+from .tflite_reader import RawModel, RawOperator, quoted, read_file, read_model, unique_names
+from .tflite_tensors import make_tensor
+
+
+def load_tflite(path: str | Path) -> Graph:
+    """Reads an int8 TFLite network.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or is malformed.
+    UnsupportedError
+        If it holds something that Slipstick does not run; the message names the operator.
+    """
+    return load_tflite_bytes(read_file(path), Path(path).stem)
+
+
+def load_tflite_bytes(data: bytes, name: str = "model") -> Graph:
+    """As ``load_tflite``, from bytes; ``name`` becomes the graph's name."""
+    model = read_model(data, name)
+    if model.subgraphs != 1:
+        raise UnsupportedError(f"{name} must hold one subgraph, not {model.subgraphs}")
+    return _Builder(model, name).graph()
+
+
+def tensor_indices(data: bytes, name: str = "model") -> dict[str, int]:
+    """The file's index of each tensor, by its name in the graph.
+
+    Raises
+    ------
+    ModelError
+        If the file is malformed.
+    """
+    return {tensor: index for index, tensor in enumerate(unique_names(read_model(data, name)))}
+
+
+class _Builder:
+    """Walks the operators in the file's order, in which they must be able to run."""
+
+    def __init__(self, model: RawModel, name: str) -> None:
+        self._model = model
+        self._name = name
+        self._names = unique_names(model)
+        self._tensors: dict[int, Tensor] = {}
+        self._written: set[int] = set()
+
+    def graph(self) -> Graph:
+        """The whole network."""
+        model = self._model
+        if not model.operators or not model.inputs or not model.outputs:
+            raise ModelError(
+                f"{self._name} must have operators, inputs and outputs, not"
+                f" {len(model.operators)}, {len(model.inputs)} and {len(model.outputs)}"
+            )
+        for index in model.inputs:
+            self._check_input(index)
+        nodes = tuple(self._node(raw) for raw in model.operators)
+        for index in model.outputs:
+            if index not in self._written or index in model.inputs:
+                raise ModelError(f"{self._what(index)} is an output, and no operator writes it")
+        used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+        tensors: Mapping[str, Tensor] = {
+            tensor.name: tensor
+            for index, tensor in self._tensors.items()
+            if tensor.name in used or index in model.inputs
+        }
+        inputs = tuple(self._names[index] for index in model.inputs)
+        outputs = tuple(self._names[index] for index in model.outputs)
+        return Graph(self._name, inputs, outputs, tensors, nodes)
+
+    def _what(self, index: int) -> str:
+        return f"{self._name}: tensor {index} {quoted(self._names[index])}"
+
+    def _tensor(self, index: int) -> Tensor:
+        if index not in self._tensors:
+            raw = self._model.tensors[index]
+            self._tensors[index] = make_tensor(raw, self._names[index], self._name)
+        return self._tensors[index]
+
+    def _check_input(self, index: int) -> None:
+        raw = self._model.tensors[index]
+        # converters write -1 for a free batch, beside a shape that says 1
+        if -1 in raw.signature[1:]:
+            raise UnsupportedError(
+                f"{self._what(index)}: shape must be fixed but for the batch, not {raw.signature}"
+            )
+        tensor = self._tensor(index)
+        if tensor.data is not None or index in self._written:
+            raise ModelError(f"{self._what(index)} must be an input once, and no constant")
+        if not tensor.shape or tensor.shape[0] != 1:
+            raise UnsupportedError(
+                f"{self._what(index)}: the batch (dimension 0) must be 1, not shape {tensor.shape}"
+            )
+        self._written.add(index)
+
+    def _node(self, raw: RawOperator) -> Node:
+        label = f"{self._name}: {raw.name} (operator {raw.index})"
+        if len(raw.outputs) == 1:
+            label = f"{label[:-1]}, output {quoted(self._names[raw.outputs[0]])})"
+        if raw.name not in OPERATORS:
+            raise UnsupportedError(f"{label}: operator must be one of {', '.join(OPERATORS)}")
+        if len(raw.outputs) != 1:
+            raise ModelError(f"{label}: outputs must be 1, not {len(raw.outputs)}")
+        inputs = tuple(self._tensor(index) if index >= 0 else None for index in raw.inputs)
+        for index, tensor in zip(raw.inputs, inputs, strict=True):
+            if tensor is not None and tensor.data is None and index not in self._written:
+                raise ModelError(f"{label}: input {quoted(tensor.name)} is read before it is written")
+        output = self._tensor(raw.outputs[0])
+        if output.data is not None or raw.outputs[0] in self._written:
+            raise ModelError(f"{label}: the output must be written once, and no constant")
+        operator = Operator(label, raw.options, inputs, output)
+        kind, names, attributes = OPERATORS[raw.name](operator)
+        if not output.shape or output.shape[0] != 1:
+            operator.refuse(f"the batch (dimension 0) must stay 1, not shape {output.shape}")
+        self._written.add(raw.outputs[0])
+        return Node(f"{kind}_{raw.index}", kind, names, (output.name,), attributes)

@@ -1,0 +1,130 @@
+"""One TFLite operator under examination: its tensors by role, and errors that name it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from ..graph import Quantization, Tensor
+from .tflite_reader import quoted
+
+ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
+"""Fused activations by their number in the schema; the last two are refused."""
+
+SAME_SCALE = 1e-5
+"""Relative difference below which two scales count as one, as float32 writers differ."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator with its tensors, None for an absent input.
+
+    Methods raise UnsupportedError for what Slipstick does not run, ModelError for what no runtime
+    can; both messages begin with ``label``.
+    """
+
+    label: str
+    options: Mapping[str, Any]
+    inputs: tuple[Tensor | None, ...]
+    output: Tensor
+
+    def refuse(self, rule: str) -> NoReturn:
+        """Raises UnsupportedError; ``rule`` says what must be, and what is instead."""
+        raise UnsupportedError(f"{self.label}: {rule}")
+
+    def reject(self, rule: str) -> NoReturn:
+        """Raises ModelError; ``rule`` says what must be, and what is instead."""
+        raise ModelError(f"{self.label}: {rule}")
+
+    def require_operands(self, minimum: int, maximum: int) -> None:
+        """Rejects another number of inputs, or an absent one that is not optional."""
+        if not minimum <= len(self.inputs) <= maximum:
+            self.reject(f"inputs must be {minimum} to {maximum}, not {len(self.inputs)}")
+        if None in self.inputs[:minimum]:
+            self.reject(f"input {self.inputs.index(None)} must be there, and is absent")
+
+    def activation(self, index: int, dtypes: tuple[str, ...] = ("int8",)) -> Tensor:
+        """An input that is computed, of one of these types and with one scale."""
+        tensor = self.inputs[index]
+        if tensor is None:
+            self.reject(f"input {index} must be there, and is absent")
+        if tensor.data is not None:
+            self.refuse(f"input {index} {quoted(tensor.name)} must be computed, not a constant")
+        self.require_type(tensor, f"input {index}", dtypes)
+        return tensor
+
+    def require_output(self, dtypes: tuple[str, ...] = ("int8",)) -> Tensor:
+        """The output, of one of these types and with one scale."""
+        self.require_type(self.output, "output", dtypes)
+        return self.output
+
+    def require_type(self, tensor: Tensor, role: str, dtypes: tuple[str, ...]) -> None:
+        """Refuses other types; rejects a quantised type without quantisation."""
+        what = f"{role} {quoted(tensor.name)}"
+        if tensor.dtype not in dtypes:
+            advice = ": quantise the network to int8 first" if tensor.dtype == "float32" else ""
+            self.refuse(f"{what} must be {' or '.join(dtypes)}, and is {tensor.dtype}{advice}")
+        if tensor.dtype in ("int8", "uint8"):
+            if tensor.quantization is None:
+                self.reject(f"{what} must have a scale and a zero point, and has none")
+            if len(tensor.quantization.scale) != 1:
+                self.refuse(f"{what} must have 1 scale, not {len(tensor.quantization.scale)}")
+
+    def constant(self, index: int, dtypes: tuple[str, ...]) -> tuple[Tensor, np.ndarray]:
+        """An input that the file holds, with its contents."""
+        tensor = self.inputs[index]
+        if tensor is None:
+            self.reject(f"input {index} must be there, and is absent")
+        if tensor.dtype not in dtypes:
+            self.refuse(
+                f"input {index} {quoted(tensor.name)} must be {' or '.join(dtypes)},"
+                f" and is {tensor.dtype}"
+            )
+        if tensor.data is None:
+            self.refuse(f"input {index} {quoted(tensor.name)} must be a constant, not computed")
+        return tensor, tensor.data
+
+    def require_rank(self, tensor: Tensor, rank: int) -> None:
+        """Rejects a tensor of another rank."""
+        if len(tensor.shape) != rank:
+            self.reject(f"{quoted(tensor.name)} must have {rank} dimensions, not shape {tensor.shape}")
+
+    def require_shape(self, shape: tuple[int, ...]) -> None:
+        """Rejects an output of another shape than the inputs give."""
+        if self.output.shape != shape:
+            self.reject(f"output {quoted(self.output.name)} must be {shape}, not {self.output.shape}")
+
+    def require_same_quantization(self, source: Tensor) -> None:
+        """Refuses an output whose codes mean something else than the input's."""
+        (scale, zero_point), (out_scale, out_zero_point) = map(single, (source, self.output))
+        if abs(scale - out_scale) > SAME_SCALE * scale or zero_point != out_zero_point:
+            self.refuse(
+                f"output must have the input's scale {scale:g} and zero point {zero_point},"
+                f" not {out_scale:g} and {out_zero_point}"
+            )
+
+    def require_output_quantization(self, scale: float, zero_point: int) -> None:
+        """Refuses an output of another scale and zero point than the operator's fixed ones."""
+        out_scale, out_zero_point = single(self.output)
+        if abs(scale - out_scale) > SAME_SCALE * scale or zero_point != out_zero_point:
+            self.refuse(
+                f"output must have scale {scale:g} and zero point {zero_point},"
+                f" not {out_scale:g} and {out_zero_point}"
+            )
+
+    def fused_activation(self) -> str:
+        """The fused activation by the graph's name."""
+        number = self.options["FusedActivationFunction"]
+        if not 0 <= number < len(ACTIVATIONS):
+            self.reject(f"activation must be within 0..{len(ACTIVATIONS) - 1}, not {number}")
+        if number > 3:
+            self.refuse(f"activation must be one of {ACTIVATIONS[:4]}, not {ACTIVATIONS[number]}")
+        return ACTIVATIONS[number]
+
+
+def single(tensor: Tensor) -> tuple[float, int]:
+    """Scale and zero point of a tensor that was checked to have one of each."""
+    quantization = tensor.quantization or Quantization(np.ones(1), np.zeros(1, np.int64))
+    return float(quantization.scale[0]), int(quantization.zero_point[0])

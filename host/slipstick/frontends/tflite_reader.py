@@ -1,0 +1,268 @@
+"""Reads a TFLite flatbuffer into plain tables, strictly: whatever the bytes are, ModelError at most.
+
+Nothing is interpreted here: tensors and operators come as the file has them.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tflite
+
+from ..errors import ModelError
+
+IDENTIFIER = b"TFL3"
+SCHEMA_VERSION = 3
+MAXIMUM_TABLES = 1 << 14
+"""Tensors, operators, buffers at most: a fuzzed length must not cost seconds."""
+MAXIMUM_OPERANDS = 1 << 10
+MAXIMUM_RANK = 8
+MAXIMUM_ELEMENTS = 1 << 28
+"""Elements of the largest tensor: 256 MiB of int8."""
+
+# what the flatbuffers package raises where an offset points outside the file or at nonsense
+_READER_ERRORS = (
+    struct.error,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
+_DTYPES: Mapping[int, str] = {
+    number: name.lower() for name, number in vars(tflite.TensorType).items() if name.isupper()
+}
+_OPERATORS: Mapping[int, str] = {
+    number: name for name, number in vars(tflite.BuiltinOperator).items() if name.isupper()
+}
+_WINDOW = ("Padding", "StrideH", "StrideW", "FusedActivationFunction")
+_POOL = (*_WINDOW, "FilterHeight", "FilterWidth")
+_CONVOLUTION = (*_WINDOW, "DilationHFactor", "DilationWFactor")
+_OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "CONV_2D": ("Conv2DOptions", _CONVOLUTION),
+    "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", (*_CONVOLUTION, "DepthMultiplier")),
+    "FULLY_CONNECTED": (
+        "FullyConnectedOptions",
+        ("FusedActivationFunction", "WeightsFormat", "KeepNumDims"),
+    ),
+    "ADD": ("AddOptions", ("FusedActivationFunction",)),
+    "AVERAGE_POOL_2D": ("Pool2DOptions", _POOL),
+    "MAX_POOL_2D": ("Pool2DOptions", _POOL),
+    "MEAN": ("ReducerOptions", ("KeepDims",)),
+    "SOFTMAX": ("SoftmaxOptions", ("Beta",)),
+}
+
+
+@dataclass(frozen=True)
+class RawTensor:
+    """A tensor as the file has it; ``data`` are the buffer's bytes, None for an activation."""
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    signature: tuple[int, ...]
+    dtype: str
+    scales: np.ndarray
+    zero_points: np.ndarray
+    axis: int
+    data: np.ndarray | None
+    oddity: str
+    """What it has that an ordinary tensor has not ("sparse", ...), or nothing."""
+
+
+@dataclass(frozen=True)
+class RawOperator:
+    """An operator as the file has it: tensor indices, -1 for an absent input, and its options."""
+
+    index: int
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RawModel:
+    """The only subgraph of a file, and how many there are."""
+
+    tensors: tuple[RawTensor, ...]
+    operators: tuple[RawOperator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    subgraphs: int
+
+
+def read_file(path: str | Path) -> bytes:
+    """A file's bytes.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ModelError(f"{path} cannot be read: {reason}") from error
+
+
+def read_model(data: bytes, name: str) -> RawModel:
+    """The tables of a TFLite file.
+
+    Raises
+    ------
+    ModelError
+        If the bytes are not a TFLite file, or one that contradicts itself.
+    """
+    if len(data) < 8 or data[4:8] != IDENTIFIER:
+        raise ModelError(
+            f"{name} must be a TFLite file, with {IDENTIFIER.decode()!r} at byte 4,"
+            f" not {data[4:8]!r}"
+        )
+    try:
+        return _read(bytes(data), name)
+    except ModelError:
+        raise
+    except _READER_ERRORS as error:
+        raise ModelError(f"{name} is damaged or cut short: {error}") from error
+
+
+def unique_names(model: RawModel) -> tuple[str, ...]:
+    """Each tensor's name in the graph: its own, with its index where another had it before."""
+    used: set[str] = set()
+    names = []
+    for tensor in model.tensors:
+        name = tensor.name or f"tensor_{tensor.index}"
+        while name in used:
+            name = f"{name}_{tensor.index}"
+        used.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def quoted(name: str) -> str:
+    """A tensor's name for a message, cut where it is long."""
+    return repr(name if len(name) <= 80 else f"{name[:77]}...")
+
+
+def _read(data: bytes, name: str) -> RawModel:
+    model = tflite.Model.GetRootAs(data, 0)
+    if model.Version() != SCHEMA_VERSION:
+        raise ModelError(f"{name}: schema version must be {SCHEMA_VERSION}, not {model.Version()}")
+    subgraphs = _count(model.SubgraphsLength(), "subgraphs", name)
+    subgraph = model.Subgraphs(0) if subgraphs else None
+    if subgraph is None:
+        raise ModelError(f"{name} must hold a subgraph, and holds none")
+    _count(model.BuffersLength(), "buffers", name)
+    tensors = tuple(
+        _tensor(model, subgraph.Tensors(index), index, name)
+        for index in range(_count(subgraph.TensorsLength(), "tensors", name))
+    )
+    # strings may share bytes in a forged file: together they must not exceed what files hold
+    if sum(len(tensor.name) for tensor in tensors) > 4 * len(data):
+        raise ModelError(f"{name}: the tensors' names are longer than the file")
+    operators = tuple(
+        _operator(model, subgraph.Operators(index), index, len(tensors), name)
+        for index in range(_count(subgraph.OperatorsLength(), "operators", name))
+    )
+    inputs = _indices(subgraph.InputsAsNumpy(), len(tensors), f"{name}: an input", optional=False)
+    outputs = _indices(
+        subgraph.OutputsAsNumpy(), len(tensors), f"{name}: an output", optional=False
+    )
+    return RawModel(tensors, operators, inputs, outputs, subgraphs)
+
+
+def _count(length: int, what: str, name: str, limit: int = MAXIMUM_TABLES) -> int:
+    if length > limit:
+        raise ModelError(f"{name} must hold at most {limit} {what}, not {length}")
+    return length
+
+
+def _values(vector: Any, what: str, limit: int) -> tuple[int, ...]:
+    """A vector of integers; the package gives 0 for an absent one."""
+    if isinstance(vector, int):
+        return ()
+    if len(vector) > limit:
+        raise ModelError(f"{what} must be at most {limit} long, not {len(vector)}")
+    return tuple(vector.tolist())
+
+
+def _indices(vector: Any, tensors: int, what: str, *, optional: bool) -> tuple[int, ...]:
+    indices = _values(vector, f"{what}s", MAXIMUM_OPERANDS)
+    for index in indices:
+        if not (0 <= index < tensors or optional and index == -1):
+            raise ModelError(f"{what} must be one of {tensors} tensors, not tensor {index}")
+    return indices
+
+
+def _tensor(model: Any, table: Any, index: int, model_name: str) -> RawTensor:
+    name = (table.Name() or b"").decode("utf-8", "replace")
+    what = f"{model_name}: tensor {index}"
+    dtype = _DTYPES.get(table.Type())
+    if dtype is None:
+        raise ModelError(f"{what}: type must be a known one, not {table.Type()}")
+    quantization = table.Quantization()
+    scales, zero_points, axis = np.zeros(0, np.float32), np.zeros(0, np.int64), 0
+    oddity = "sparse" if table.Sparsity() is not None else ""
+    oddity = "a variable" if table.IsVariable() else oddity
+    if quantization is not None:
+        axis = quantization.QuantizedDimension()
+        oddity = "quantised in a custom way" if quantization.DetailsType() else oddity
+        if quantization.ScaleLength():
+            scales = quantization.ScaleAsNumpy()
+        if quantization.ZeroPointLength():
+            zero_points = quantization.ZeroPointAsNumpy()
+    if not 0 <= table.Buffer() < model.BuffersLength():
+        raise ModelError(
+            f"{what}: buffer must be one of {model.BuffersLength()}, not buffer {table.Buffer()}"
+        )
+    buffer = model.Buffers(table.Buffer())
+    oddity = "kept outside the file's tables" if buffer.Offset() or buffer.Size() else oddity
+    return RawTensor(
+        index,
+        name,
+        _values(table.ShapeAsNumpy(), f"{what}: shape", MAXIMUM_RANK),
+        _values(table.ShapeSignatureAsNumpy(), f"{what}: shape signature", MAXIMUM_RANK),
+        dtype,
+        scales,
+        zero_points,
+        axis,
+        buffer.DataAsNumpy() if buffer.DataLength() else None,
+        oddity,
+    )
+
+
+def _operator(model: Any, table: Any, index: int, tensors: int, model_name: str) -> RawOperator:
+    what = f"{model_name}: operator {index}"
+    codes = model.OperatorCodesLength()
+    if not 0 <= table.OpcodeIndex() < codes:
+        raise ModelError(f"{what} must have one of {codes} codes, not code {table.OpcodeIndex()}")
+    code = model.OperatorCodes(table.OpcodeIndex())
+    # before 2020 there was only the 8-bit field, now it only repeats small numbers
+    number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    name = _OPERATORS.get(number, f"operator code {number}")
+    if number == tflite.BuiltinOperator.CUSTOM:
+        name = f"CUSTOM {(code.CustomCode() or b'').decode('utf-8', 'replace')!r}"
+    return RawOperator(
+        index,
+        name,
+        _indices(table.InputsAsNumpy(), tensors, f"{what}: an input", optional=True),
+        _indices(table.OutputsAsNumpy(), tensors, f"{what}: an output", optional=False),
+        _options(table, name, what) if name in _OPTIONS else {},
+    )
+
+
+def _options(table: Any, operator: str, what: str) -> dict[str, Any]:
+    kind, fields = _OPTIONS[operator]
+    union = table.BuiltinOptions()
+    if union is None or table.BuiltinOptionsType() != getattr(tflite.BuiltinOptions, kind):
+        raise ModelError(f"{what} ({operator}) must have {kind}, and has none")
+    options = getattr(tflite, kind)()
+    options.Init(union.Bytes, union.Pos)
+    return {field: getattr(options, field)() for field in fields}

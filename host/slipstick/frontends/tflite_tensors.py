@@ -1,0 +1,83 @@
+"""TFLite tensors as tensors of the graph: types, shapes, contents and quantisation checked."""
+
+import math
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from ..graph import Quantization, Tensor
+from .tflite_reader import MAXIMUM_ELEMENTS, RawTensor, quoted
+
+DTYPES = ("int8", "uint8", "int32", "int64", "float32", "bool")
+"""The types that a graph's tensors may have."""
+
+_ZERO_POINTS = {"int8": (-128, 127), "uint8": (0, 255)}
+
+
+def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
+    """A tensor of the graph.
+
+    Parameters
+    ----------
+    raw : RawTensor
+    name : str
+        Its name in the graph.
+    model : str
+        The file's name, for messages.
+
+    Raises
+    ------
+    ModelError
+        If shape, contents and quantisation do not fit together.
+    UnsupportedError
+        If it is of a type, or stored in a way, that Slipstick does not read.
+    """
+    what = f"{model}: tensor {raw.index} {quoted(name)}"
+    if raw.oddity:
+        raise UnsupportedError(f"{what} must be an ordinary tensor, and is {raw.oddity}")
+    if raw.dtype not in DTYPES:
+        raise UnsupportedError(f"{what}: type must be one of {DTYPES}, not {raw.dtype}")
+    if -1 in raw.shape:
+        raise UnsupportedError(f"{what}: shape must be fixed, not {raw.shape}")
+    if any(size < 1 for size in raw.shape) or math.prod(raw.shape) > MAXIMUM_ELEMENTS:
+        raise ModelError(
+            f"{what}: shape must have sizes of at least 1 and at most {MAXIMUM_ELEMENTS}"
+            f" elements, not {raw.shape}"
+        )
+    return Tensor(name, raw.shape, raw.dtype, _quantization(raw, what), _contents(raw, what))
+
+
+def _contents(raw: RawTensor, what: str) -> np.ndarray | None:
+    if raw.data is None:
+        return None
+    dtype = np.dtype(raw.dtype).newbyteorder("<")
+    needed = math.prod(raw.shape) * dtype.itemsize
+    if len(raw.data) != needed:
+        raise ModelError(
+            f"{what}: {raw.dtype} of shape {raw.shape} must have {needed} bytes,"
+            f" not {len(raw.data)}"
+        )
+    return raw.data.view(dtype).reshape(raw.shape)
+
+
+def _quantization(raw: RawTensor, what: str) -> Quantization | None:
+    count = len(raw.scales)
+    if not count:
+        return None
+    if len(raw.zero_points) != count:
+        raise ModelError(f"{what} must have {count} zero points, not {len(raw.zero_points)}")
+    axis = raw.axis if count > 1 else None
+    if axis is not None and not 0 <= axis < len(raw.shape):
+        raise ModelError(
+            f"{what}: quantised axis must be within 0..{len(raw.shape) - 1}, not {axis}"
+        )
+    if axis is not None and raw.shape[axis] != count:
+        raise ModelError(f"{what}: axis {axis} must have {raw.shape[axis]} scales, not {count}")
+    if not (np.all(np.isfinite(raw.scales)) and np.all(raw.scales > 0)):
+        bad = next(scale for scale in raw.scales if not (np.isfinite(scale) and scale > 0))
+        raise ModelError(f"{what}: scale must be positive and finite, not {bad}")
+    low, high = _ZERO_POINTS.get(raw.dtype, (-(1 << 31), (1 << 31) - 1))
+    if raw.zero_points.min() < low or raw.zero_points.max() > high:
+        bad = next(point for point in raw.zero_points if not low <= point <= high)
+        raise ModelError(f"{what}: zero point must be within {low}..{high}, not {bad}")
+    return Quantization(raw.scales.astype(np.float64), raw.zero_points.astype(np.int64), axis)

@@ -1,0 +1,150 @@
+"""TFLite operators that slide a window: convolutions and pooling, with explicit padding."""
+
+import math
+from typing import Any
+
+from ..graph import Tensor
+from .tflite_operator import Operator
+from .tflite_reader import MAXIMUM_ELEMENTS, quoted
+
+Normalised = tuple[str, tuple[str, ...], dict[str, Any]]
+"""The graph's operator name, its inputs, its attributes."""
+
+MAXIMUM_STEP = 4096
+"""Largest stride, dilation and window: larger ones are nonsense, and would cost memory."""
+
+_SAME, _VALID = 0, 1
+
+
+def conv2d(operator: Operator) -> Normalised:
+    """CONV_2D: weights OHWI, groups where they have fewer channels than the input."""
+    x, weights, inputs = _layer(operator, axis=0)
+    filters, height, width, channels = weights.shape
+    groups = x.shape[3] // channels
+    if groups * channels != x.shape[3] or filters % groups:
+        operator.reject(
+            f"{filters} filters of {channels} channels must divide evenly among"
+            f" {x.shape[3]} input channels"
+        )
+    attributes = _convolution(operator, x, (height, width), filters) | {"groups": groups}
+    return "conv2d", inputs, attributes
+
+
+def depthwise_conv2d(operator: Operator) -> Normalised:
+    """DEPTHWISE_CONV_2D: weights 1HWO."""
+    x, weights, inputs = _layer(operator, axis=3)
+    one, height, width, filters = weights.shape
+    multiplier = filters // x.shape[3]
+    if one != 1 or multiplier * x.shape[3] != filters:
+        operator.reject(
+            f"weights must be 1 x height x width x a multiple of {x.shape[3]}, not {weights.shape}"
+        )
+    # writers may leave the option 0, as the shapes say it all
+    if operator.options["DepthMultiplier"] not in (0, multiplier):
+        operator.reject(
+            f"depth multiplier must be {multiplier}, not {operator.options['DepthMultiplier']}"
+        )
+    attributes = _convolution(operator, x, (height, width), filters) | {"multiplier": multiplier}
+    return "depthwise_conv2d", inputs, attributes
+
+
+def average_pool2d(operator: Operator) -> Normalised:
+    """AVERAGE_POOL_2D."""
+    return _pool(operator, "average_pool2d")
+
+
+def max_pool2d(operator: Operator) -> Normalised:
+    """MAX_POOL_2D."""
+    return _pool(operator, "max_pool2d")
+
+
+def check_weights(operator: Operator, weights: Tensor, axis: int) -> None:
+    """Symmetric weights, with one scale or one an output channel."""
+    if weights.quantization is None:
+        operator.reject(f"weights {quoted(weights.name)} must have a scale, and have none")
+    if weights.quantization.zero_point.any():
+        operator.refuse(
+            f"zero point of weights {quoted(weights.name)} must be 0,"
+            f" not {weights.quantization.zero_point.tolist()[0]}"
+        )
+    if weights.quantization.axis not in (None, axis):
+        operator.refuse(
+            f"scales of weights {quoted(weights.name)} must lie along axis {axis},"
+            f" not {weights.quantization.axis}"
+        )
+
+
+def check_bias(operator: Operator, channels: int) -> str:
+    """The name of the bias, "" where there is none."""
+    if len(operator.inputs) < 3 or operator.inputs[2] is None:
+        return ""
+    bias, data = operator.constant(2, ("int32",))
+    if data.shape != (channels,):
+        operator.reject(f"bias {quoted(bias.name)} must have shape ({channels},), not {data.shape}")
+    return bias.name
+
+
+def _layer(operator: Operator, axis: int) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+    """Input, weights, and the names of all inputs of a convolution."""
+    operator.require_operands(2, 3)
+    x = operator.activation(0)
+    weights, _ = operator.constant(1, ("int8",))
+    for tensor in (x, weights, operator.require_output()):
+        operator.require_rank(tensor, 4)
+    check_weights(operator, weights, axis)
+    return x, weights, (x.name, weights.name, check_bias(operator, weights.shape[axis]))
+
+
+def _convolution(
+    operator: Operator, x: Tensor, kernel: tuple[int, int], channels: int
+) -> dict[str, Any]:
+    dilation = _pair(operator, "dilation", "DilationHFactor", "DilationWFactor")
+    extents = tuple((size - 1) * step + 1 for size, step in zip(kernel, dilation, strict=True))
+    attributes = _slide(operator, x, extents, channels)
+    return attributes | {"dilation": dilation}
+
+
+def _pool(operator: Operator, name: str) -> Normalised:
+    operator.require_operands(1, 1)
+    x = operator.activation(0)
+    for tensor in (x, operator.require_output()):
+        operator.require_rank(tensor, 4)
+    operator.require_same_quantization(x)
+    window = _pair(operator, "window", "FilterHeight", "FilterWidth")
+    attributes = _slide(operator, x, window, x.shape[3])
+    return name, (x.name,), attributes | {"window": window}
+
+
+def _pair(operator: Operator, attribute: str, *fields: str) -> tuple[int, int]:
+    y, x = (operator.options[field] for field in fields)
+    if not (1 <= y <= MAXIMUM_STEP and 1 <= x <= MAXIMUM_STEP):
+        operator.refuse(f"{attribute} must be within 1..{MAXIMUM_STEP}, not {y} x {x}")
+    return y, x
+
+
+def _slide(
+    operator: Operator, x: Tensor, extents: tuple[int, ...], channels: int
+) -> dict[str, Any]:
+    """Stride, padding and activation of a window that covers ``extents`` rows and columns."""
+    scheme = operator.options["Padding"]
+    if scheme not in (_SAME, _VALID):
+        operator.reject(f"padding must be 0 (SAME) or 1 (VALID), not {scheme}")
+    stride = _pair(operator, "stride", "StrideH", "StrideW")
+    sizes, padding = [], []
+    for size, step, extent in zip(x.shape[1:3], stride, extents, strict=True):
+        if scheme == _VALID and extent > size:
+            operator.reject(f"a window of {extent} must fit into an input of {size} (VALID)")
+        steps = size if scheme == _SAME else size - extent + 1
+        sizes.append(-(-steps // step))
+        total = max((sizes[-1] - 1) * step + extent - size, 0)
+        # the odd row or column goes to the end
+        padding += [total // 2, total - total // 2] if scheme == _SAME else [0, 0]
+    operator.require_shape((x.shape[0], *sizes, channels))
+    padded = (x.shape[1] + sum(padding[:2]), x.shape[2] + sum(padding[2:]), x.shape[3])
+    if math.prod(padded) > MAXIMUM_ELEMENTS:
+        operator.refuse(f"the padded input must have at most {MAXIMUM_ELEMENTS} elements")
+    return {
+        "stride": stride,
+        "padding": tuple(padding),
+        "activation": operator.fused_activation(),
+    }

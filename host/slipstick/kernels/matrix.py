@@ -1,0 +1,144 @@
+"""Convolutions and fully connected layers on the host, exact to the last bit."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from slipstick_rtl.numbers.rounding import clamp
+
+from ..graph import Tensor
+from .scaling import (
+    activation_range,
+    layer_multipliers,
+    multiply_by_quantized_multiplier,
+    scalar,
+)
+
+Bounds = tuple[int, int, int, int]
+
+
+def conv2d(
+    x: np.ndarray,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    """A convolution, with groups if the weights have fewer channels than the input.
+
+    Parameters
+    ----------
+    x : array of int8, N x H x W x I
+    weights : array of int8, O x kernel y x kernel x x I / groups
+    bias : array of int32, O, or None
+    tensors : (input, weights, output)
+        Whose quantisation counts.
+    attributes : mapping
+        As :class:`slipstick.graph.Node` has them.
+
+    Returns
+    -------
+    array of int8, N x H' x W' x O
+    """
+    source, _, output = tensors
+    groups = attributes["groups"]
+    channels, filters = weights.shape[3], weights.shape[0] // groups
+    accumulator = np.zeros((len(x), *output.shape[1:]), dtype=np.float64)
+    # sums of products of 9 and 8 bits are exact in float64 for any reduction that fits memory
+    kernel = weights.astype(np.float64)
+    zero_point = scalar(source.quantization)[1]
+    for y, column, window in _windows(x, zero_point, weights.shape[1:3], output, attributes):
+        pixels = window.astype(np.float64)
+        for group in range(groups):
+            inputs = slice(group * channels, (group + 1) * channels)
+            outputs = slice(group * filters, (group + 1) * filters)
+            accumulator[..., outputs] += pixels[..., inputs] @ kernel[outputs, y, column].T
+    return _finish(accumulator.astype(np.int64), bias, tensors, attributes["activation"])
+
+
+def depthwise_conv2d(
+    x: np.ndarray,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    """A convolution of each channel for itself.
+
+    Parameters and result as for ``conv2d``, but weights are 1 x kernel y x kernel x x O, and output
+    channel o reads input channel o // multiplier.
+    """
+    source, _, output = tensors
+    accumulator = np.zeros((len(x), *output.shape[1:]), dtype=np.int64)
+    zero_point = scalar(source.quantization)[1]
+    for y, column, window in _windows(x, zero_point, weights.shape[1:3], output, attributes):
+        pixels = np.repeat(window, attributes["multiplier"], axis=3)
+        accumulator += pixels * weights[0, y, column].astype(np.int32)
+    return _finish(accumulator, bias, tensors, attributes["activation"])
+
+
+def fully_connected(
+    x: np.ndarray,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    """Rows of I inputs times O x I weights; the result has the output tensor's shape.
+
+    Parameters are as for ``conv2d``.
+    """
+    source, _, output = tensors
+    rows = x.reshape(-1, weights.shape[1]).astype(np.float64)
+    rows -= scalar(source.quantization)[1]
+    accumulator = (rows @ weights.T.astype(np.float64)).astype(np.int64)
+    accumulator = accumulator.reshape(len(x), *output.shape[1:])
+    return _finish(accumulator, bias, tensors, attributes["activation"])
+
+
+def _windows(
+    x: np.ndarray,
+    zero_point: int,
+    kernel: tuple[int, ...],
+    output: Tensor,
+    attributes: Mapping[str, Any],
+) -> Iterator[tuple[int, int, np.ndarray]]:
+    """(ky, kx, the input less its zero point that this tap sees for each output pixel)."""
+    padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
+    centred = pad_image(x.astype(np.int32) - zero_point, padding, 0)
+    for y in range(kernel[0]):
+        for column in range(kernel[1]):
+            origin = y * dilation[0], column * dilation[1]
+            yield y, column, tap(centred, origin, stride, output.shape[1:3])
+
+
+def pad_image(x: np.ndarray, padding: Bounds, value: int) -> np.ndarray:
+    """N x H x W x C with (top, bottom, left, right) rows and columns of a value around it."""
+    top, bottom, left, right = padding
+    return np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=value)
+
+
+def tap(
+    x: np.ndarray, origin: tuple[int, int], stride: tuple[int, int], size: tuple[int, ...]
+) -> np.ndarray:
+    """Every stride-th pixel from an origin on, ``size`` of them in y and x."""
+    (y, column), (step_y, step_x) = origin, stride
+    return x[
+        :,
+        y : y + step_y * (size[0] - 1) + 1 : step_y,
+        column : column + step_x * (size[1] - 1) + 1 : step_x,
+    ]
+
+
+def _finish(
+    accumulator: np.ndarray,
+    bias: np.ndarray | None,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    activation: str,
+) -> np.ndarray:
+    """Bias, requantisation and activation."""
+    if bias is not None:
+        accumulator = accumulator + bias
+    scale, zero_point = scalar(tensors[2].quantization)
+    value = multiply_by_quantized_multiplier(accumulator, *layer_multipliers(*tensors))
+    return clamp(value, zero_point, *activation_range(activation, scale, zero_point))

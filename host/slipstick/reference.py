@@ -1,0 +1,144 @@
+"""The reference runtime, TensorFlow Lite Micro, behind the names of the graph."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import DeviceError, InputError
+from .frontends.tflite_reader import RawModel, read_file, read_model, unique_names
+
+ARENA_BYTES = 1 << 20
+"""What the runtime needs beside the tensors, with room to spare."""
+
+
+class TflmReference:
+    """A .tflite network on TensorFlow Lite Micro, which keeps every layer's tensor.
+
+    Parameters
+    ----------
+    model : path or bytes
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or is malformed.
+    DeviceError
+        If the package is missing, or the runtime refuses the network; it tells its reason on the
+        standard error.
+    """
+
+    def __init__(self, model: str | Path | bytes) -> None:
+        data = model if isinstance(model, bytes) else read_file(model)
+        self._name = "model" if isinstance(model, bytes) else Path(model).stem
+        # the runtime trusts its input and would crash: the strict reader goes first
+        self._model = read_model(data, self._name)
+        self._names = unique_names(self._model)
+        self._check_absent_inputs()
+        self._interpreter = _interpreter(data, self._arena_bytes(), self._name)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the network's inputs."""
+        return tuple(self._names[index] for index in self._model.inputs)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the network's outputs."""
+        return tuple(self._names[index] for index in self._model.outputs)
+
+    def run(self, *inputs: np.ndarray) -> list[np.ndarray]:
+        """Runs the network on each image of a batch.
+
+        Parameters
+        ----------
+        inputs : arrays
+            One an input, of the input's type; with the input's shape, without its batch, or with a
+            batch of any size.
+
+        Returns
+        -------
+        list of arrays
+            One an output, with the batch in the leading axis.
+
+        Raises
+        ------
+        InputError
+            If an input is of another shape or type.
+        """
+        layers = self._run(inputs, self._model.outputs)
+        return [layers[name] for name in self.outputs]
+
+    def run_layers(self, *inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """As ``run``, but returns every tensor that an operator writes, by name."""
+        written = [index for operator in self._model.operators for index in operator.outputs]
+        return self._run(inputs, written)
+
+    def _run(self, inputs: Sequence[np.ndarray], wanted: Sequence[int]) -> dict[str, np.ndarray]:
+        batches = self._batches(inputs)
+        results: dict[int, list[np.ndarray]] = {index: [] for index in wanted}
+        for images in zip(*batches, strict=True):
+            for position, image in enumerate(images):
+                self._interpreter.set_input(np.ascontiguousarray(image), position)
+            self._interpreter.invoke()
+            for index, values in results.items():
+                values.append(self._interpreter.GetTensor(index, 0)["tensor_data"])
+        return {self._names[index]: np.concatenate(values) for index, values in results.items()}
+
+    def _batches(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Each input as an array of single-image batches."""
+        wanted = self._model.inputs
+        if len(inputs) != len(wanted):
+            raise InputError(f"{self._name} takes {len(wanted)} inputs, not {len(inputs)}")
+        batches = []
+        for index, value in zip(wanted, inputs, strict=True):
+            tensor = self._model.tensors[index]
+            single = tensor.shape[1:]
+            batch = value[None] if value.shape == single else value
+            if value.dtype != tensor.dtype or batch.shape[1:] != single or not len(batch):
+                raise InputError(
+                    f"input {self._names[index]} must be {tensor.dtype} of shape {tensor.shape} or"
+                    f" a batch of that, not {value.dtype} of shape {value.shape}"
+                )
+            batches.append(batch[:, None])
+        if len({len(batch) for batch in batches}) > 1:
+            raise InputError(
+                f"inputs must have one batch size, not {[len(batch) for batch in batches]}"
+            )
+        return batches
+
+    def _arena_bytes(self) -> int:
+        """Room for all tensors at once, twice over: while it prepares, the runtime keeps copies."""
+        return ARENA_BYTES + sum(
+            2 * 8 * math.prod(max(size, 1) for size in tensor.shape)
+            for tensor in self._model.tensors
+            if tensor.data is None
+        )
+
+    def _check_absent_inputs(self) -> None:
+        for operator in self._model.operators:
+            if -1 in operator.inputs:
+                raise DeviceError(
+                    f"{self._name}: {operator.name} (operator {operator.index}) has an absent"
+                    " input written as -1, on which the reference runtime crashes"
+                )
+
+
+def _interpreter(data: bytes, arena_bytes: int, name: str) -> Any:
+    try:
+        from tflite_micro.python.tflite_micro import runtime
+    except ImportError as error:
+        raise DeviceError(
+            "the reference runtime needs the package tflite-micro: install slipstick[reference]"
+            " (pip install --pre tflite-micro)"
+        ) from error
+    try:
+        return runtime.Interpreter.from_bytes(
+            data,
+            arena_size=arena_bytes,
+            intrepreter_config=runtime.InterpreterConfig.kPreserveAllTensors,
+        )
+    except (RuntimeError, ValueError) as error:
+        raise DeviceError(f"the reference runtime refuses {name}: {error}") from error
