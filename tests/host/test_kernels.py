@@ -1,0 +1,252 @@
+"""The host's kernels against tflm: random parameters, no code may differ."""
+
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import tflite_operators as ops
+import tflm_cases as cases
+from slipstick import kernels
+from slipstick.errors import InputError, UnsupportedError
+from slipstick.frontends.tflite import load_tflite_bytes
+from slipstick.graph import Quantization
+from slipstick.kernels import fixed_point
+from slipstick.reference import TflmReference
+from slipstick_rtl.isa import Rounding
+from slipstick_rtl.numbers.rounding import clamp, encode_shift, requantize
+from tflite_writer import TfliteWriter
+
+EVERY_CODE = np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
+
+
+def generator(name: str) -> np.random.Generator:
+    return np.random.default_rng(zlib.crc32(name.encode()))
+
+
+def quantization(scale: float, zero_point: int) -> Quantization:
+    # files hold float32
+    return Quantization(np.array([float(np.float32(scale))]), np.array([zero_point]))
+
+
+@pytest.mark.parametrize("depthwise", [False, True])
+def test_convolution(depthwise: bool) -> None:
+    rng = generator(f"convolution {depthwise}")
+    for trial in range(150):
+        data, x = cases.convolution(rng, depthwise=depthwise)
+        assert cases.differences(data, x) == 0, trial
+
+
+@pytest.mark.parametrize(
+    ("case", "trials"),
+    [
+        (cases.fully_connected, 300),
+        (lambda rng: cases.pooling(rng, ops.AveragePool2D), 150),
+        (lambda rng: cases.pooling(rng, ops.MaxPool2D), 100),
+        (cases.mean, 400),
+    ],
+    ids=["fully_connected", "average_pool2d", "max_pool2d", "mean"],
+)
+def test_layer(case: Callable, trials: int, request: pytest.FixtureRequest) -> None:
+    rng = generator(request.node.name)
+    for trial in range(trials):
+        data, x = case(rng)
+        assert cases.differences(data, x) == 0, trial
+
+
+def test_add() -> None:
+    rng = generator("add")
+    for trial in range(200):
+        data, inputs = cases.addition(rng)
+        assert cases.differences(data, *inputs) == 0, trial
+
+
+def test_add_by_tables() -> None:
+    rng = generator("add tables")
+    a, b = (codes.ravel() for codes in np.meshgrid(EVERY_CODE, EVERY_CODE))
+    for _ in range(20):
+        first, second = cases.scale(rng), cases.scale(rng)
+        points = [cases.zero_point(rng) for _ in range(3)]
+        output = max(first, second) * cases.scale(rng, -1, 2)
+        writer = TfliteWriter()
+        shape = (1, len(a))
+        writer.tensor("a", shape, scale=first, zero_point=points[0])
+        writer.tensor("b", shape, scale=second, zero_point=points[1])
+        writer.tensor("y", shape, scale=output, zero_point=points[2])
+        writer.add(ops.Add(), ["a", "b"], ["y"])
+        (expected,) = TflmReference(writer.to_bytes(["a", "b"], ["y"])).run(a[None], b[None])
+        quantizations = [
+            quantization(scale, point)
+            for scale, point in zip((first, second, output), points, strict=True)
+        ]
+        tables = kernels.add_tables(*quantizations)
+        assert tables.dtype == np.int32
+        parameters = kernels.add_parameters(*quantizations)
+        assert parameters.shift <= 0
+        shift = encode_shift(Rounding.DOUBLE, -parameters.shift)
+        total = tables[0][a.astype(int) + 128] + tables[1][b.astype(int) + 128]
+        value = requantize(total, 0, parameters.multiplier, shift, Rounding.DOUBLE)
+        np.testing.assert_array_equal(clamp(value, points[2], -128, 127)[None], expected)
+
+
+FIXED_OUTPUTS = {"logistic": (1 / 256, -128), "tanh": (1 / 128, 0)}
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [
+        ("relu", ops.Relu()),
+        ("relu6", ops.Relu6()),
+        ("logistic", ops.Logistic()),
+        ("tanh", ops.Tanh()),
+        ("hard_swish", ops.HardSwish()),
+        ("quantize", ops.Quantize()),
+    ],
+)
+def test_table(name: str, operator: ops.Operator) -> None:
+    rng = generator(name)
+    for trial in range(300):
+        source = cases.scale(rng, -9, 1), cases.zero_point(rng)
+        output = source[0] * cases.scale(rng, -2, 2), cases.zero_point(rng)
+        if name in ("relu", "quantize") and trial % 2:
+            output = cases.tied_scale(rng, float(np.float32(source[0]))), output[1]
+        # tflm's RELU6 copies codes: with two scales it would be wrong, and ours rescales
+        output = source if name == "relu6" else FIXED_OUTPUTS.get(name, output)
+        shape = EVERY_CODE.shape
+        data = cases.single_operator(operator, (shape, *source), (shape, *output))
+        assert cases.differences(data, EVERY_CODE) == 0, (source, output)
+        table = kernels.activation_table(name, quantization(*source), quantization(*output))
+        assert table.dtype == np.int8
+        np.testing.assert_array_equal(table[None], TflmReference(data).run(EVERY_CODE)[0])
+
+
+def test_relu6_rescales() -> None:
+    table = kernels.activation_table("relu6", quantization(0.5, 0), quantization(0.25, -128))
+    assert table[128 + 3] == 6 - 128
+    assert table.min() == -128
+    assert table.max() == 24 - 128
+
+
+def test_relu_n1_to_1() -> None:
+    table = kernels.activation_table("relu_n1_to_1", quantization(0.25, 0), quantization(0.25, 0))
+    np.testing.assert_array_equal(table, np.clip(EVERY_CODE[0], -4, 4))
+
+
+def test_softmax() -> None:
+    rng = generator("softmax")
+    for trial in range(300):
+        classes = int(rng.choice([1, 2, 10, 300]))
+        shape = (1, classes) if trial % 2 else (1, 3, classes)
+        source = shape, cases.scale(rng, -9, 3), cases.zero_point(rng)
+        operator = ops.Softmax(beta=float(rng.choice([1.0, 0.3, 2.0])))
+        data = cases.single_operator(operator, source, (shape, 1 / 256, -128))
+        assert cases.differences(data, cases.codes(rng, (6, *shape[1:]))) == 0, source
+
+
+def test_pad_and_reshape() -> None:
+    rng = generator("pad")
+    for _ in range(30):
+        shape = (1, *(int(size) for size in rng.integers(1, 6, 3)))
+        border = np.concatenate([np.zeros((1, 2), int), rng.integers(0, 4, (3, 2))])
+        out = tuple(int(n) for n in np.add(shape, border.sum(axis=1)))
+        parameters = cases.scale(rng), cases.zero_point(rng)
+        x = cases.codes(rng, (2, *shape[1:]))
+        data = cases.single_operator(ops.Pad(), (shape, *parameters), (out, *parameters), border)
+        assert cases.differences(data, x) == 0
+        flat = (1, int(np.prod(shape)))
+        operator = ops.Reshape(shape=flat)
+        data = cases.single_operator(operator, (shape, *parameters), (flat, *parameters))
+        assert cases.differences(data, x) == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("uint8", "int8"), ("int8", "uint8"), ("float32", "int8"), ("int8", "float32")],
+)
+def test_conversion(source: str, target: str) -> None:
+    rng = generator(source + target)
+    operator = ops.Dequantize() if target == "float32" else ops.Quantize()
+    for _ in range(60):
+        writer = TfliteWriter()
+        scale = cases.scale(rng)
+        scales = {"x": scale, "y": cases.tied_scale(rng, float(np.float32(scale)))}
+        for name, dtype in (("x", source), ("y", target)):
+            if dtype == "float32":
+                writer.tensor(name, (1, 256), dtype)
+                continue
+            low, high = cases.LOW_HIGH[dtype]
+            point = int(rng.integers(low, high))
+            writer.tensor(name, (1, 256), dtype, scale=scales[name], zero_point=point)
+        writer.add(operator, ["x"], ["y"])
+        if source == "float32":
+            # halves of codes are the ties
+            x = (rng.integers(-400, 400, (1, 256)) / 2 * scales["y"]).astype(np.float32)
+        else:
+            x = (np.arange(256) + cases.LOW_HIGH[source][0]).astype(source).reshape(1, 256)
+        assert cases.differences(writer.to_bytes(["x"], ["y"]), x) == 0
+
+
+@pytest.mark.parametrize(
+    ("real", "expected"),
+    [
+        (0.0, (0, 0)),
+        (1.0, (1 << 30, 1)),
+        (0.75, (3 << 29, 0)),
+        (1 - 2.0**-40, (1 << 30, 1)),
+        (2.0**-31, (1 << 30, -30)),
+        (2.0**-40, (0, 0)),
+        (2.0**40, ((1 << 31) - 1, 30)),
+    ],
+)
+def test_quantize_multiplier(real: float, expected: tuple[int, int]) -> None:
+    assert kernels.quantize_multiplier(real) == expected
+
+
+def test_activation_range() -> None:
+    assert kernels.activation_range("none", 0.1, 5) == (-128, 127)
+    assert kernels.activation_range("relu", 0.1, 5) == (5, 127)
+    assert kernels.activation_range("relu6", 0.1, 5) == (5, 65)
+    assert kernels.activation_range("relu_n1_to_1", 0.1, 5) == (-5, 15)
+    assert kernels.activation_range("relu6", 1e-3, 0) == (0, 127)
+    assert kernels.activation_range("relu", 0.1, 9, "uint8") == (9, 255)
+
+
+def test_fixed_point_follows_the_functions() -> None:
+    x = np.linspace(-7.9, 7.9, 1001)
+    raw = np.round(x * (1 << 27)).astype(np.int64)
+    one = 1 << 31
+    np.testing.assert_allclose(fixed_point.logistic(raw, 4) / one, 1 / (1 + np.exp(-x)), atol=1e-6)
+    np.testing.assert_allclose(fixed_point.tanh(raw, 4) / one, np.tanh(x), atol=1e-6)
+
+
+def test_bad_arguments() -> None:
+    ordinary, channels = quantization(1, 0), Quantization(np.ones(2), np.zeros(2, int), 0)
+    with pytest.raises(ValueError, match="a multiplier must be finite and at least 0, not -1"):
+        kernels.quantize_multiplier(-1.0)
+    with pytest.raises(ValueError, match="activation must be one of .*, not 'elu'"):
+        kernels.activation_range("elu", 1.0, 0)
+    with pytest.raises(ValueError, match="dtype must be one of .*, not 'int16'"):
+        kernels.activation_range("relu", 1.0, 0, "int16")
+    with pytest.raises(ValueError, match="operator must be one of .*, not 'elu'"):
+        kernels.activation_table("elu", ordinary, ordinary)
+    with pytest.raises(ValueError, match="an activation must have one scale, not 2"):
+        kernels.activation_table("relu", channels, ordinary)
+    with pytest.raises(UnsupportedError, match="needs an output scale above"):
+        kernels.add_parameters(ordinary, ordinary, quantization(1e-7, 0))
+
+
+def test_dispatch_checks_its_inputs() -> None:
+    shape = (1, 4)
+    graph = load_tflite_bytes(
+        cases.single_operator(ops.Relu(), (shape, 1.0, 0), (shape, 1.0, 0)), "tiny"
+    )
+    node = graph.nodes[0]
+    good = np.zeros(shape, np.int8)
+    with pytest.raises(InputError, match="node relu_0 takes 1 activations, not 2"):
+        kernels.run(node, graph, [good, good])
+    with pytest.raises(InputError, match="node relu_0: x must be int8 of shape .* not int32"):
+        kernels.run(node, graph, [good.astype(np.int32)])
+    with pytest.raises(InputError, match=r"not int8 of shape \(1, 5\)"):
+        kernels.run(node, graph, [np.zeros((1, 5), np.int8)])
+    with pytest.raises(InputError, match="tiny takes 1 inputs, not 0"):
+        kernels.run_graph(graph, [])
