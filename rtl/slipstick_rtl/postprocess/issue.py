@@ -82,11 +82,10 @@ class InstructionIssue(wiring.Component):
         m.d.sync += permitted.eq(offered.valid & ~offered.ready & ~ahead[-1])
 
         with m.FSM() as fsm:
-            with m.State("waiting for an instruction"):
-                with m.If(offered.valid & permitted):
-                    m.d.comb += [offered.ready.eq(1), self.started.eq(1)]
-                    m.d.sync += self.instruction.eq(offered.payload)
-                    m.next = "starting"
+            with m.State("waiting for an instruction"), m.If(offered.valid & permitted):
+                m.d.comb += [offered.ready.eq(1), self.started.eq(1)]
+                m.d.sync += self.instruction.eq(offered.payload)
+                m.next = "starting"
             with m.State("starting"):
                 m.d.comb += [
                     self.start_loops.eq(uses_loops),

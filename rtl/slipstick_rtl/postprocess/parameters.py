@@ -15,7 +15,7 @@ PARAMETER_WRITE = data.StructLayout({"enable": 1, "address": 16, "offset": 10, "
 """A byte from the link: ``offset`` counts the bytes of a word of L x (i32, u32, u8)."""
 
 _LANE_BYTES = 9
-_FIELDS = {"bias": range(0, 4), "multiplier": range(4, 8), "shift": range(8, 9)}
+_FIELDS = {"bias": range(4), "multiplier": range(4, 8), "shift": range(8, 9)}
 """The bytes of each field within a lane's nine."""
 
 

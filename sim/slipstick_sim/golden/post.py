@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import clamp, requantize

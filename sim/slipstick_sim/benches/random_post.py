@@ -1,0 +1,120 @@
+"""Random DRAIN, MAP and TABLE instructions that obey the instruction set's rules."""
+
+import numpy as np
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import POST_FIELDS, Opcode, Rounding
+
+from ..golden.post import TABLE_ENTRIES
+
+Fields = dict[str, int]
+
+
+def random_post(generator: np.random.Generator, configuration: Configuration) -> Fields:
+    """Field values of one instruction within small memories.
+
+    MAP reads one half of the activation memory and writes the other, or works in place.
+    """
+    kind = generator.choice(["drain", "pool", "operands", "in place", "table"])
+    fields = dict.fromkeys(POST_FIELDS, 0)
+    if kind == "table":
+        words = TABLE_ENTRIES * 4 // configuration.columns
+        fields |= {
+            "opcode": int(Opcode.TABLE),
+            "table_address": int(generator.integers(0, configuration.weight_words - words + 1)),
+            "table_words": words if generator.random() < 0.5 else int(generator.integers(0, 20)),
+        }
+        return fields
+    fields |= _output(generator, configuration, kind == "drain")
+    if kind == "drain":
+        fields |= {"opcode": int(Opcode.DRAIN), "bank": int(generator.integers(0, 2))}
+    else:
+        fields |= {"opcode": int(Opcode.MAP)} | _input(generator, configuration, kind, fields)
+    return fields
+
+
+def random_parameters(
+    generator: np.random.Generator, configuration: Configuration
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bias, multiplier and shift, (words, L): shifts for sums of many sizes, legal for any rounding."""
+    shape = (configuration.parameter_words, configuration.lanes)
+    bias = generator.integers(-(2**31), 2**31, shape) >> generator.integers(12, 32, shape)
+    multiplier = generator.integers(0, 2**31, shape)
+    shift = np.clip(generator.normal(16, 6, shape).astype(np.int64), 9, 40)
+    return bias.astype(np.int32), multiplier, shift
+
+
+def _output(generator: np.random.Generator, configuration: Configuration, drain: bool) -> Fields:
+    """Loops, destination and requantisation; no byte is written twice."""
+
+    def draw(low: int, high: int) -> int:
+        return int(generator.integers(low, high + 1))
+
+    lanes = configuration.lanes
+    slices = draw(1, configuration.columns // lanes if drain else 3)
+    rows, columns = draw(1, 5), draw(1, 7)
+    pixel = slices * lanes
+    if draw(0, 2):
+        column_step = pixel + draw(0, 2) * lanes
+        row_step = columns * column_step + draw(0, 2) * lanes
+    else:  # rows lie side by side, columns below each other
+        row_step = pixel + draw(0, 2) * lanes
+        column_step = rows * row_step + draw(0, 2) * lanes
+    half = configuration.activation_bytes // 2
+    size = (rows - 1) * row_step + (columns - 1) * column_step + pixel
+    first = draw(0, 1) * half + draw(0, (half - size) // lanes) * lanes
+    minimum, maximum = sorted((draw(-128, 127), draw(-128, 127))) if draw(0, 1) else (-128, 127)
+    step = draw(0, 1)
+    words = slices if drain or step else 1
+    return {
+        "rows": rows,
+        "columns": columns,
+        "slices": slices,
+        "destination": first,
+        "destination_row_step": row_step,
+        "destination_column_step": column_step,
+        "parameter_address": draw(0, configuration.parameter_words - words),
+        "parameter_step": step,
+        "rounding": draw(0, len(Rounding) - 1),
+        "zero_point": draw(-128, 127) if draw(0, 1) else 0,
+        "minimum": minimum,
+        "maximum": maximum,
+    }
+
+
+def _input(
+    generator: np.random.Generator, configuration: Configuration, kind: str, output: Fields
+) -> Fields:
+    """Source and taps of a MAP: a window, two operands, or the destination itself."""
+
+    def draw(low: int, high: int) -> int:
+        return int(generator.integers(low, high + 1))
+
+    lanes, half = configuration.lanes, configuration.activation_bytes // 2
+    fields = {"take_maximum": draw(0, 1), "use_table": draw(0, 1)}
+    if kind == "in place":
+        names = ("destination", "destination_row_step", "destination_column_step")
+        same = {name.replace("destination", "source"): output[name] for name in names}
+        return fields | same | {"taps_y": 1, "taps_x": 1}
+    taps_y, taps_x = (1, 2) if kind == "operands" else (draw(1, 4), draw(1, 4))
+    slices, rows, columns = output["slices"], output["rows"], output["columns"]
+    while True:
+        steps = {
+            "source_row_step": draw(0, 20) * lanes,
+            "source_column_step": draw(0, 10) * lanes,
+            "tap_step_y": draw(-20, 20) * lanes,
+            "tap_step_x": draw(-40, 40) * lanes,
+        }
+        spans = (
+            (rows - 1) * steps["source_row_step"],
+            (columns - 1) * steps["source_column_step"],
+            (slices - 1) * lanes,
+            (taps_y - 1) * steps["tap_step_y"],
+            (taps_x - 1) * steps["tap_step_x"],
+        )
+        below = -sum(min(span, 0) for span in spans)
+        above = sum(max(span, 0) for span in spans) + lanes
+        if below + above <= half:
+            break
+    other_half = half if output["destination"] < half else 0
+    first = other_half + below + draw(0, (half - below - above) // lanes) * lanes
+    return fields | steps | {"source": first, "taps_y": taps_y, "taps_x": taps_x}
