@@ -238,6 +238,20 @@ def test_running_off_the_instruction_memory_is_bad() -> None:
     assert core.status().matrix_done == 1
 
 
+def test_batched_core_shares_what_is_loaded() -> None:
+    core = loaded_core()
+    batched = core.batched(3)
+    load(core, *network())
+    images = np.random.default_rng(5).integers(-128, 128, (2, 128)).astype(np.int8)
+    inputs = np.concatenate([core.read_batch(0, 128), images])
+    batched.write_batch(0, inputs)
+    batched.run(0, POST_WORD, True)
+    for image, result in zip(inputs, batched.read_batch(BUFFERS[0], 128), strict=True):
+        core.write_batch(0, image[None])
+        core.run(0, POST_WORD, True)
+        assert core.read(BUFFERS[0], 128) == result.tobytes()
+
+
 def test_rewritten_memories_count() -> None:
     core = loaded_core()
     load(core, *network())

@@ -106,6 +106,19 @@ class GoldenCore:
         self._done = {MATRIX: 0, POST: 0}
         self._bad_instruction = False
 
+    def batched(self, batch: int) -> "GoldenCore":
+        """A core of another batch: it shares the memories that a run only reads, also when they
+        are written later, and starts with this one's first activations for every image."""
+        core = GoldenCore(
+            self.configuration,
+            batch,
+            memories=self.memories,
+            check_hazards=self._check_hazards,
+        )
+        core.activations[:] = self.activations[0]
+        core._table[:] = self._table
+        return core
+
     def write(self, space: int, address: int, data: bytes) -> None:
         """Writes whole units of a memory; to ACTIVATIONS, the same bytes for the whole batch.
 
