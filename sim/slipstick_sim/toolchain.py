@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from amaranth.back import rtlil
@@ -55,20 +55,35 @@ def compiler() -> str:
     raise ToolError("no C++ compiler on PATH: install g++ or clang++, or name one in CXX")
 
 
+def verilator_options(*, trace_fst: bool = False) -> list[str]:
+    """Compiler options that Verilator's C++ needs, the same for all parts of a model."""
+    include = verilator_root() / "include"
+    switches = {"COVERAGE": 0, "SC": 0, "TIMING": 0, "TRACE_VCD": 0, "TRACE_SAIF": 0}
+    switches |= {"TRACE": int(trace_fst), "TRACE_FST": int(trace_fst)}
+    defines = [f"-DVM_{name}={value}" for name, value in switches.items()]
+    return ["-DVERILATOR=1", *defines, f"-I{include}", f"-I{include / 'vltstd'}"]
+
+
 @contextlib.contextmanager
-def tool_environment() -> Iterator[None]:
+def tool_environment(make_variables: Mapping[str, str] | None = None) -> Iterator[None]:
     """Runs its body with an environment in which Verilator and its makefile work.
 
     Verilator's makefile calls ``python`` and leaves out the option that precedes a precompiled
     header; cocotb takes ``WAVES`` and ``GUI`` for its own, and ``make sim WAVES=name`` exports it.
+
+    Parameters
+    ----------
+    make_variables : mapping, optional
+        Variables of the makefile to override.
     """
     saved = dict(os.environ)
     scripts = Path(sys.executable).parent
     paths = [str(verilator_root() / "bin"), str(scripts), saved.get("PATH", os.defpath)]
-    os.environ["PATH"] = os.pathsep.join(paths)
-    os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
+    variables = {"CFG_CXXFLAGS_PCH_I": "-include", **(make_variables or {})}
     for name in ("WAVES", "GUI", "VERILATOR_ROOT", "MAKELEVEL", "MFLAGS"):
         os.environ.pop(name, None)
+    os.environ["PATH"] = os.pathsep.join(paths)
+    os.environ["MAKEFLAGS"] = " ".join(f"{name}={value}" for name, value in variables.items())
     try:
         yield
     finally:

@@ -27,6 +27,8 @@ class Bench:
         The module of the cocotb tests, usually the bench's own ``__name__``.
     parameters : tuple of mappings
         The sets to run with; values that JSON can carry. The tests read theirs by ``parameters()``.
+    timeout_seconds : int
+        A simulation that runs longer, over all tests of one set, is ended and has failed.
 
     Raises
     ------
@@ -38,6 +40,7 @@ class Bench:
     component: Callable[..., wiring.Component]
     test_module: str
     parameters: tuple[Mapping[str, Any], ...] = ({},)
+    timeout_seconds: int = 300
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
