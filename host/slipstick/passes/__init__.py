@@ -1,1 +1,15 @@
+"""Rewrites of the graph that keep every result bit for bit, each a function graph -> graph."""
 
+from ..graph import Graph
+from .clean import drop_dead_nodes, drop_identities
+from .fold_padding import fold_padding
+from .fuse_activation import fuse_activation
+
+PASSES = (drop_identities, fold_padding, fuse_activation, drop_dead_nodes)
+
+
+def optimize(graph: Graph) -> Graph:
+    """All passes, in order."""
+    for rewrite in PASSES:
+        graph = rewrite(graph)
+    return graph

@@ -1,0 +1,203 @@
+"""The order of things: groups, runs between host layers, lifetimes, and addresses."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slipstick_rtl.config import Configuration
+
+from ..graph import Graph
+from ..program import Placement
+from .layout import Buffer
+from .operations import Alias, Convolution, HostOperation, Map, Operation
+from .planner import Block, plan
+
+
+@dataclass
+class Moment:
+    """Operations that are alive together: a group on the device, or one host operation."""
+
+    operations: list[int]
+    on_host: bool
+    run: int
+
+
+@dataclass
+class Arrangement:
+    """Who runs when, and where everything lies.
+
+    Parameters
+    ----------
+    moments : list of Moment
+    places : dict
+        Placement of every tensor on the device, by name.
+    downloads, uploads : dict
+        Tensors moved after and before each run, by the run's number.
+    """
+
+    moments: list[Moment]
+    places: dict[str, Placement] = field(default_factory=dict)
+    downloads: dict[int, list[str]] = field(default_factory=dict)
+    uploads: dict[int, list[str]] = field(default_factory=dict)
+
+    def moments_of(self, run: int) -> list[int]:
+        """The moments of a run on the device."""
+        return [i for i, m in enumerate(self.moments) if m.run == run and not m.on_host]
+
+
+def _joins(group: Sequence[Operation], operation: Map, buffers: Mapping[str, Buffer]) -> bool:
+    """Whether a map may follow each tile of a group: it reads what the group makes."""
+    if not group or not isinstance(group[0], Convolution):
+        return False
+    members = [member for member in group if isinstance(member, Convolution | Map)]
+    made = {buffers[member.result].name for member in members}
+    tables = sum(isinstance(member, Map) and member.table is not None for member in members)
+    if operation.table is not None and tables:
+        return False
+    return any(buffers[name].name in made for name in operation.sources)
+
+
+def _moments(
+    operations: Sequence[Operation], buffers: Mapping[str, Buffer], *, fuse: bool, inspect: bool
+) -> list[Moment]:
+    moments: list[Moment] = []
+    run = 0
+    for index, operation in enumerate(operations):
+        if isinstance(operation, HostOperation):
+            run += bool(moments) and not moments[-1].on_host
+            moments.append(Moment([index], True, run))
+            continue
+        last = moments[-1] if moments and not moments[-1].on_host else None
+        group = [operations[i] for i in last.operations] if last else []
+        joins = isinstance(operation, Map) and fuse and _joins(group, operation, buffers)
+        if last and (joins or isinstance(operation, Alias)):
+            last.operations.append(index)
+        else:
+            run += inspect and last is not None
+            moments.append(Moment([index], False, run))
+    return moments
+
+
+def _reads(operation: Operation) -> tuple[str, ...]:
+    if isinstance(operation, HostOperation):
+        return tuple(name for name in operation.node.inputs if name)
+    return () if isinstance(operation, Alias) else operation.sources
+
+
+class Arranger:
+    """Works out an :class:`Arrangement`; see ``arrange``."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        operations: Sequence[Operation],
+        buffers: Mapping[str, Buffer],
+        *,
+        fuse: bool,
+        inspect: bool,
+    ) -> None:
+        self._graph, self._operations, self._buffers = graph, operations, buffers
+        self._inspect = inspect
+        self._arrangement = Arrangement(_moments(operations, buffers, fuse=fuse, inspect=inspect))
+        self._first: dict[str, int] = {}
+        self._last: dict[str, int] = {}
+
+    def arrange(self, configuration: Configuration) -> Arrangement:
+        """The arrangement; CapacityError if the activation memory is too small."""
+        self._live()
+        self._transfer()
+        places = {} if self._inspect else self._in_place()
+        roots = {name: places.get(name, name) for name in self._first}
+        blocks = []
+        for root in dict.fromkeys(roots.values()):
+            names = [name for name, own in roots.items() if own == root]
+            first = min(self._first[name] for name in names)
+            last = max(self._last[name] for name in names)
+            blocks.append(Block(root, self._buffers[root].bytes, first, last))
+        titles = [self._title(moment) for moment in self._arrangement.moments]
+        alignment = max(configuration.rows, configuration.lanes)
+        addresses = plan(blocks, configuration.activation_bytes, alignment, titles)
+        for name, buffer in self._buffers.items():
+            if buffer.name in roots:
+                place = buffer.placed(addresses[roots[buffer.name]])
+                self._arrangement.places[name] = place
+        return self._arrangement
+
+    def _title(self, moment: Moment) -> str:
+        node = self._operations[moment.operations[0]]
+        return node.node.name
+
+    def _live(self) -> None:
+        """First and last moment of each buffer, by what the device does with it."""
+        moments = self._arrangement.moments
+        for at, moment in enumerate(moments):
+            for index in moment.operations:
+                operation = self._operations[index]
+                if isinstance(operation, HostOperation | Alias):
+                    continue
+                for name in (*operation.sources, operation.result):
+                    buffer = self._buffers[name]
+                    start = at
+                    if not buffer.by_device:
+                        start = self._arrangement.moments_of(moment.run)[0]
+                    self._first.setdefault(buffer.name, start)
+                    self._last[buffer.name] = at
+
+    def _transfer(self) -> None:
+        """What goes up before and comes down after each run; it lives until the run's end."""
+        moments, uploads = self._arrangement.moments, self._arrangement.uploads
+        wanted = set(self._graph.outputs)
+        for operation in self._operations:
+            if isinstance(operation, HostOperation):
+                wanted |= set(_reads(operation))
+        for at, moment in enumerate(moments):
+            for index in moment.operations:
+                operation = self._operations[index]
+                if isinstance(operation, HostOperation):
+                    continue
+                for name in _reads(operation):
+                    buffer = self._buffers[name]
+                    up = uploads.setdefault(moment.run, [])
+                    if (
+                        not buffer.by_device
+                        and self._first[buffer.name]
+                        == (self._arrangement.moments_of(moment.run)[0])
+                    ):
+                        up += [buffer.name] if buffer.name not in up else []
+                if operation.result in wanted or self._inspect:
+                    self._arrangement.downloads.setdefault(moment.run, []).append(operation.result)
+                    name = self._buffers[operation.result].name
+                    end = max(self._arrangement.moments_of(moment.run))
+                    self._last[name] = max(self._last[name], end, at)
+
+    def _in_place(self) -> dict[str, str]:
+        """Results that may overwrite an operand, by buffer name: the root that they share."""
+        roots: dict[str, str] = {}
+        for at, moment in enumerate(self._arrangement.moments):
+            members = [self._operations[index] for index in moment.operations]
+            for operation in members:
+                if isinstance(operation, Map) and operation.is_elementwise:
+                    operand = self._dying_operand(at, members, operation)
+                    if operand is not None:
+                        result = self._buffers[operation.result].name
+                        roots[result] = roots.get(operand, operand)
+        return roots
+
+    def _dying_operand(self, at: int, members: Sequence[Operation], operation: Map) -> str | None:
+        """An operand that no one reads after the map, or beside it in its group."""
+        result = self._buffers[operation.result]
+        beside = [
+            self._buffers[name].name
+            for member in members
+            if member is not operation
+            for name in _reads(member)
+        ]
+        for name in operation.sources:
+            operand = self._buffers[name]
+            if (
+                self._last[operand.name] == at
+                and operand.name not in beside
+                and operand.pitches == result.pitches
+                and operand.view == result.view
+            ):
+                return operand.name
+        return None

@@ -1,0 +1,101 @@
+"""Convolutions, depthwise convolutions and fully connected layers as device operations."""
+
+import numpy as np
+
+from ..errors import ModelError
+from ..graph import Graph, Node
+from ..kernels.scaling import activation_range, layer_multipliers
+from .operations import Convolution, Requantization, View, requantization, rounding_runs
+from .views import HostReason, Views, constant, natural_view, scale_and_zero
+
+LARGEST_STRIDE = 255
+LARGEST_KERNEL_WIDTH = 31
+LARGEST_SIDE = 32767
+LARGEST_LEFT_SHIFT = 7
+
+
+def _requantization(node: Node, graph: Graph, views: Views, weights: np.ndarray) -> Requantization:
+    """Per-channel factors; the input's zero point times the weights' sums goes into the bias."""
+    source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
+    outputs = len(weights)
+    multipliers, shifts = (
+        np.broadcast_to(array, outputs).copy()
+        for array in layer_multipliers(source, graph.tensors[node.inputs[1]], result)
+    )
+    if shifts.max() > LARGEST_LEFT_SHIFT:
+        raise HostReason(f"a channel's factor reaches 2^{shifts.max()}, beyond the requantiser")
+    bias = np.zeros(outputs, np.int64)
+    if len(node.inputs) > 2 and node.inputs[2]:
+        bias += constant(graph, node.inputs[2], "int32").reshape(-1)
+    zero_in = scale_and_zero(source)[1]
+    bias -= zero_in * weights.reshape(outputs, -1).astype(np.int64).sum(axis=1)
+    worst = bias[np.abs(bias).argmax()]
+    if not -(1 << 31) <= worst < 1 << 31:
+        raise ModelError(
+            f"node {node.name!r}: bias less zero point times weights must be 32 bits, not {worst}"
+        )
+    scale, zero_out = scale_and_zero(result)
+    clamp = activation_range(node.attributes["activation"], scale, zero_out)
+    values = requantization(multipliers, shifts, bias, zero_out, clamp)
+    if rounding_runs(values, outputs, views.configuration.lanes) is None:
+        raise HostReason("factors above and below 1 share a slice of channels")
+    return values
+
+
+def make_convolution(node: Node, graph: Graph, views: Views) -> Convolution:
+    """A conv2d or depthwise_conv2d; HostReason if the device cannot."""
+    source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
+    weights = constant(graph, node.inputs[1], "int8")
+    view, output = natural_view(source), natural_view(result)
+    attributes = node.attributes
+    groups = attributes.get("groups", 1)
+    if node.operator == "depthwise_conv2d":
+        groups = view.channels
+        weights = np.moveaxis(weights, 3, 0).transpose(0, 2, 3, 1)
+    if weights.shape[3] * groups != view.channels or weights.shape[0] != output.channels:
+        raise ModelError(f"node {node.name!r}: weights {weights.shape} do not suit {view}")
+    stride, dilation = tuple(attributes["stride"]), tuple(attributes["dilation"])
+    if max(*stride, *dilation) > LARGEST_STRIDE or weights.shape[2] > LARGEST_KERNEL_WIDTH:
+        raise HostReason(
+            f"kernel {weights.shape[1:3]}, stride {stride}, dilation {dilation} exceed an"
+            f" instruction ({LARGEST_KERNEL_WIDTH} columns, {LARGEST_STRIDE})"
+        )
+    if max(view.height, view.width) > LARGEST_SIDE:
+        raise HostReason(f"{view} exceeds an instruction ({LARGEST_SIDE} rows or columns)")
+    requantized = _requantization(node, graph, views, weights)
+    views.read(source.name, view)
+    top, _, left, _ = attributes["padding"]
+    return Convolution(
+        node, source.name, result.name, view, output, weights.shape[1:3], stride, dilation,
+        (top, left), np.ascontiguousarray(weights), groups, scale_and_zero(source)[1], requantized,
+    )  # fmt: skip
+
+
+def _row_view(views: Views, name: str, inputs: int) -> tuple[View, View, tuple[int, int]]:
+    """Input view, positions of the output, and the kernel that covers one row of inputs."""
+    current = views.current(name)
+    if current.elements == inputs:
+        return current, View(1, 1, 0), (current.height, current.width)
+    if current.channels == inputs:
+        return current, View(current.height, current.width, 0), (1, 1)
+    if current.width * current.channels == inputs:
+        return current, View(current.height, 1, 0), (1, current.width)
+    raise HostReason(f"{current} in memory is not rows of {inputs}")
+
+
+def make_fully_connected(node: Node, graph: Graph, views: Views) -> Convolution:
+    """A fully_connected as a convolution whose kernel covers its input."""
+    source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
+    weights = constant(graph, node.inputs[1], "int8")
+    outputs, inputs = weights.shape
+    view, places, kernel = _row_view(views, source.name, inputs)
+    output = View(places.height, places.width, outputs)
+    if output.elements != int(np.prod(result.shape)):
+        raise ModelError(f"node {node.name!r}: {output} results do not fill {result.shape}")
+    requantized = _requantization(node, graph, views, weights)
+    views.read(source.name, view)
+    shaped = weights.reshape(outputs, *kernel, view.channels)
+    return Convolution(
+        node, source.name, result.name, view, output, kernel, (1, 1), (1, 1), (0, 0), shaped, 1,
+        scale_and_zero(source)[1], requantized,
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""The cycle model: how long each instruction takes, and when it starts beside the other stream."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import Opcode
+
+WEIGHT_OVERHEAD = 1
+"""Cycles beyond R from one reduction tile's start until the next tile is ready."""
+
+START_CYCLES = 8
+"""From RUN until the first instructions are decoded."""
+
+END_CYCLES = 4
+"""From the last completion until the run is over."""
+
+READER_LATENCY = 8
+"""From a window's address to its bytes at the array's edge, and from there to the accumulators."""
+
+POST_LATENCY = 16
+"""From a post instruction's first read to its result in memory, and on to the next's start."""
+
+TABLE_LATENCY = 8
+"""Of a TABLE beyond a word a cycle."""
+
+
+@dataclass(frozen=True)
+class CycleModel:
+    """Durations that follow from the configuration; all in cycles."""
+
+    configuration: Configuration
+
+    @property
+    def tile_load(self) -> int:
+        """From one tile's start until the next tile's weights are in place."""
+        return self.configuration.rows + WEIGHT_OVERHEAD
+
+    @property
+    def matrix_latency(self) -> int:
+        """From a CONVOLVE's last vector until its sums can be drained, through rows and columns."""
+        return self.configuration.rows + self.configuration.columns + READER_LATENCY
+
+    def post_work(self, fields: Mapping[str, int]) -> int:
+        """From a post instruction's start until the next of its stream may start."""
+        if fields["opcode"] == Opcode.TABLE:
+            return fields["table_words"] + TABLE_LATENCY
+        accesses = 1
+        if fields["opcode"] == Opcode.MAP:
+            # reads and writes share a port
+            accesses = fields["taps_y"] * fields["taps_x"] + 1
+        return fields["rows"] * fields["columns"] * fields["slices"] * accesses + POST_LATENCY
+
+
+class Clock:
+    """The state of both engines while instructions are issued to them in order.
+
+    A reduction tile streams rows x groups vectors. The weights of the next tile, of the same
+    instruction or the next, load from its start on, so a tile lasts at least ``tile_load``. Sums land
+    ``matrix_latency`` after the last vector, while the next CONVOLVE may be streaming already.
+    """
+
+    def __init__(self, model: CycleModel) -> None:
+        self._model = model
+        self._loaded = START_CYCLES + model.tile_load
+        self._streamed = START_CYCLES
+        self._landed = START_CYCLES
+        self._post_done = START_CYCLES
+
+    def copy(self) -> "Clock":
+        """An independent copy."""
+        other = Clock(self._model)
+        other._loaded, other._streamed = self._loaded, self._streamed
+        other._landed, other._post_done = self._landed, self._post_done
+        return other
+
+    @property
+    def end(self) -> int:
+        """When all that was issued has completed."""
+        return max(self._landed, self._post_done)
+
+    def issue(self, fields: Mapping[str, int], ready: int) -> int:
+        """Issues one instruction whose wait is over at ``ready``; returns its completion."""
+        if fields["opcode"] != Opcode.CONVOLVE:
+            start = max(self._post_done, ready)
+            self._post_done = start + self._model.post_work(fields)
+            return self._post_done
+        vectors, load = fields["rows"] * fields["groups"], self._model.tile_load
+        first = max(self._streamed, self._loaded, ready)
+        last = first + (fields["reduction_tiles"] - 1) * max(vectors, load)
+        self._loaded = last + load
+        self._streamed = last + vectors
+        self._landed = self._streamed + self._model.matrix_latency
+        return self._landed

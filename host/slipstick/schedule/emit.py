@@ -1,0 +1,254 @@
+"""Instructions of one operation, for a part of its output."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import Opcode
+
+from ..program import Placement
+from .images import Images
+from .operations import Convolution, Map, Requantization, Window
+from .reduction import ChannelTile, channel_tiles, weight_words
+from .streams import Instruction, Region
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """Rows and columns of an output, each (first, behind the last)."""
+
+    rows: Span
+    columns: Span
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an operation reads and writes, and the names of those buffers."""
+
+    sources: tuple[Placement, ...]
+    result: Placement
+    source_buffers: tuple[str, ...]
+    buffer: str
+
+
+class ConvolutionEmitter:
+    """Emits a convolution, tile by tile; its weights and parameters are placed once.
+
+    Parameters
+    ----------
+    convolution : Convolution
+    operation : int
+        Its index.
+    site : Site
+    images : Images
+    configuration : Configuration
+    """
+
+    def __init__(
+        self,
+        convolution: Convolution,
+        operation: int,
+        site: Site,
+        images: Images,
+        configuration: Configuration,
+    ) -> None:
+        self.convolution, self._operation = convolution, operation
+        source, self._result = site.sources[0], site.result
+        self._source, self.buffer = source, site.buffer
+        self._configuration = configuration
+        pitches = (source.row_pitch, source.pixel_pitch)
+        self.tiles = channel_tiles(convolution, pitches, configuration)
+        self._weights = [
+            images.add_weights(
+                weight_words(convolution, tile, source.pixel_pitch, configuration),
+                convolution.node.name,
+            )
+            for tile in self.tiles
+        ]
+        self._parameters = [
+            images.add_parameters(
+                convolution.requantization, tile.first, tile.count, convolution.node.name
+            )
+            for tile in self.tiles
+        ]
+
+    def emit(self, rectangle: Rectangle, number: int, bank: int) -> Iterator[Instruction]:
+        """CONVOLVE and DRAIN of one rectangle of pixels and one tile of channels."""
+        tile = self.tiles[number]
+        yield self._convolve(rectangle, tile, self._weights[number], bank)
+        yield self._drain(rectangle, tile, self._parameters[number], bank)
+
+    def _convolve(
+        self, rectangle: Rectangle, tile: ChannelTile, weights: int, bank: int
+    ) -> Instruction:
+        convolution, source, reduction = self.convolution, self._source, tile.reduction
+        (y0, y1), (x0, x1) = rectangle.rows, rectangle.columns
+        stride_y, stride_x = convolution.stride
+        dilation_y, dilation_x = convolution.dilation
+        origin_y = y0 * stride_y - convolution.padding[0]
+        origin_x = x0 * stride_x - convolution.padding[1]
+        offset = origin_y * source.row_pitch + origin_x * source.pixel_pitch + reduction.first
+        last_row = origin_y + (y1 - y0 - 1) * stride_y + (convolution.kernel[0] - 1) * dilation_y
+        rows = (max(origin_y, 0), min(last_row + 1, source.height))
+        fields = {
+            "opcode": Opcode.CONVOLVE,
+            "diagonal": convolution.is_diagonal,
+            "align_tap": reduction.align_tap,
+            "align_row": reduction.align_row,
+            "weight_address": weights,
+            "reduction_tiles": reduction.tiles,
+            "channels": reduction.channels,
+            "kernel_x": reduction.kernel[1],
+            "tap_step_x": reduction.steps[1],
+            "tap_step_y": reduction.steps[0],
+            "dilation_x": dilation_x,
+            "dilation_y": dilation_y,
+            "origin": source.address + offset,
+            "origin_y": origin_y,
+            "origin_x": origin_x,
+            "height": source.height,
+            "width": 1 if reduction.merged else source.width,
+            "stride_y": stride_y,
+            "stride_x": stride_x,
+            "column_step": stride_x * source.pixel_pitch,
+            "row_step": stride_y * source.row_pitch,
+            "rows": y1 - y0,
+            "groups": -(-(x1 - x0) // self._configuration.pixels),
+            "padding_value": convolution.input_zero_point,
+        }
+        read = Region(source, rows, (reduction.first, reduction.first + reduction.channels))
+        return Instruction(self._operation, fields, reads=(read,), bank=bank)
+
+    def _drain(
+        self, rectangle: Rectangle, tile: ChannelTile, parameters: int, bank: int
+    ) -> Instruction:
+        lanes, values = self._configuration.lanes, self.convolution.requantization
+        slices = -(-tile.count // lanes)
+        fields = {
+            "opcode": Opcode.DRAIN,
+            **_loops(rectangle, slices),
+            **_destination(self._result, rectangle, tile.first),
+            "parameter_address": parameters,
+            "parameter_step": 1,
+            **_finish(values, tile.rounding),
+        }
+        channels = (tile.first, tile.first + slices * lanes)
+        write = Region(self._result, rectangle.rows, channels)
+        return Instruction(self._operation, fields, writes=(write,), bank=bank)
+
+
+def _loops(rectangle: Rectangle, slices: int) -> dict[str, int]:
+    return {
+        "rows": rectangle.rows[1] - rectangle.rows[0],
+        "columns": rectangle.columns[1] - rectangle.columns[0],
+        "slices": slices,
+    }
+
+
+def _destination(place: Placement, rectangle: Rectangle, channel: int) -> dict[str, int]:
+    return {
+        "destination": place.address
+        + rectangle.rows[0] * place.row_pitch
+        + rectangle.columns[0] * place.pixel_pitch
+        + channel,
+        "destination_row_step": place.row_pitch,
+        "destination_column_step": place.pixel_pitch,
+    }
+
+
+def _finish(values: Requantization, rounding: int) -> dict[str, int]:
+    return {
+        "rounding": rounding,
+        "zero_point": values.zero_point,
+        "minimum": values.minimum,
+        "maximum": values.maximum,
+    }
+
+
+class MapEmitter:
+    """Emits a map, in parts of its output; its table and parameters are placed once."""
+
+    def __init__(
+        self,
+        operation: Map,
+        index: int,
+        site: Site,
+        images: Images,
+        configuration: Configuration,
+    ) -> None:
+        self.map, self._index = operation, index
+        self._sources, self._result = site.sources, site.result
+        self.buffer, self.source_buffers = site.buffer, site.source_buffers
+        self._configuration = configuration
+        name = operation.node.name
+        self._parameters = [
+            images.add_single(window.requantization, name) for window in operation.windows
+        ]
+        self._table = None if operation.table is None else images.add_table(operation.table, name)
+
+    @property
+    def table(self) -> tuple[int, int] | None:
+        """(address, words) of its table."""
+        return self._table
+
+    def load_table(self) -> Instruction:
+        """The TABLE that must come before its MAPs."""
+        address, words = self._table or (0, 0)
+        fields: Mapping[str, int] = {
+            "opcode": Opcode.TABLE,
+            "table_address": address,
+            "table_words": words,
+        }
+        return Instruction(self._index, fields)
+
+    def rows_needed(self, row: int) -> Span:
+        """Input rows, clipped, that an output row depends on."""
+        spans = []
+        for window in self.map.windows:
+            if window.rows[0] <= row < window.rows[1]:
+                start = window.origin[0] + (row - window.rows[0]) * window.stride[0]
+                spans.append((start, start + window.taps[0]))
+        return min(span[0] for span in spans), max(span[1] for span in spans)
+
+    def emit(self, rows: Span, channels: Span) -> Iterator[Instruction]:
+        """MAPs of some output rows and channels, one for each window that they meet."""
+        for number, window in enumerate(self.map.windows):
+            low, high = max(rows[0], window.rows[0]), min(rows[1], window.rows[1])
+            if low < high:
+                yield self._map(window, (low, high), channels, self._parameters[number])
+
+    def _map(self, window: Window, rows: Span, channels: Span, parameters: int) -> Instruction:
+        lanes, source = self._configuration.lanes, self._sources[0]
+        rectangle = Rectangle(rows, window.columns)
+        top = window.origin[0] + (rows[0] - window.rows[0]) * window.stride[0]
+        bottom = top + (rows[1] - rows[0] - 1) * window.stride[0] + window.taps[0]
+        offset = top * source.row_pitch + window.origin[1] * source.pixel_pitch + channels[0]
+        values = window.requantization
+        taps_y, taps_x, tap_step_x = (*window.taps, source.pixel_pitch)
+        if len(self._sources) == 2:
+            # the two operands are the taps
+            taps_x, tap_step_x = 2, self._sources[1].address - source.address
+        slices = (channels[0] // lanes, -(-channels[1] // lanes))
+        fields = {
+            "opcode": Opcode.MAP,
+            **_loops(rectangle, slices[1] - slices[0]),
+            **_destination(self._result, rectangle, channels[0]),
+            "parameter_address": parameters,
+            "parameter_step": 0,
+            **_finish(values, int(values.rounding[0])),
+            "source": source.address + offset,
+            "source_row_step": window.stride[0] * source.row_pitch,
+            "source_column_step": window.stride[1] * source.pixel_pitch,
+            "taps_y": taps_y,
+            "taps_x": taps_x,
+            "tap_step_y": source.row_pitch,
+            "tap_step_x": tap_step_x,
+            "take_maximum": self.map.take_maximum,
+            "use_table": self.map.table is not None,
+        }
+        touched = (slices[0] * lanes, slices[1] * lanes)
+        reads = tuple(Region(place, (top, bottom), touched) for place in self._sources)
+        write = Region(self._result, rows, touched)
+        return Instruction(self._index, fields, reads=reads, writes=(write,))

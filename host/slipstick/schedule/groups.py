@@ -1,0 +1,159 @@
+"""Groups of operations that are emitted together: a convolution and the maps that follow it."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from slipstick_rtl.config import Configuration
+
+from .emit import ConvolutionEmitter, MapEmitter, Rectangle, Span
+from .streams import Instruction
+
+LARGEST_LOOP = 4095
+"""What the instructions' row, group and column counts hold."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a group's output is cut: into row tiles, and which of two loops is the outer one."""
+
+    row_tiles: int
+    channels_outside: bool = False
+
+
+def split(count: int, parts: int) -> list[Span]:
+    """0..count in ``parts`` nearly equal spans, the smaller ones last."""
+    small, rest = divmod(count, parts)
+    sizes = [small + 1] * rest + [small] * (parts - rest)
+    edges = [0, *itertools.accumulate(sizes)]
+    return [(low, high) for low, high in itertools.pairwise(edges) if high > low]
+
+
+class _Progress:
+    """Which rows of a tensor are written, by tile of channels."""
+
+    def __init__(self, rows: int, tiles: int, width: int) -> None:
+        self._columns, self._width = np.zeros((rows, tiles), np.int64), width
+
+    def write(self, rows: Span, columns: int, tile: int) -> None:
+        """So many more columns of these rows are there."""
+        self._columns[rows[0] : rows[1], tile] += columns
+
+    def has(self, rows: Span, tile: int) -> bool:
+        """Whether all of these rows are there."""
+        return bool((self._columns[rows[0] : rows[1], tile] >= self._width).all())
+
+
+@dataclass(frozen=True)
+class Group:
+    """A convolution and maps that take their operands from it, or a map alone.
+
+    Each map's work on a tile of the convolution follows that tile's DRAIN at once, so that it runs
+    while the array is at the next tile.
+    """
+
+    first: int
+    convolution: ConvolutionEmitter | None
+    maps: tuple[MapEmitter, ...]
+    configuration: Configuration
+    load_table: bool = False
+
+    @property
+    def name(self) -> str:
+        """The layer that it begins with."""
+        if self.convolution is None:
+            return self.maps[0].map.node.name
+        return self.convolution.convolution.node.name
+
+    def _channel_spans(self) -> list[Span]:
+        if self.convolution is None:
+            return [(0, self.maps[0].map.output.channels)]
+        return [(tile.first, tile.first + tile.count) for tile in self.convolution.tiles]
+
+    @property
+    def rows(self) -> int:
+        """Rows of what the first of its operations makes."""
+        if self.convolution is None:
+            return self.maps[0].map.output.height
+        return self.convolution.convolution.output.height
+
+    def columns(self) -> list[Span]:
+        """Column tiles: one, unless a single row of pixels is more than the accumulators hold."""
+        if self.convolution is None:
+            return [(0, self.maps[0].map.output.width)]
+        pixels, depth = self.configuration.pixels, self.configuration.accumulator_depth
+        width = self.convolution.convolution.output.width
+        largest = min(min(depth, LARGEST_LOOP) * pixels, LARGEST_LOOP // pixels * pixels)
+        return [(x, min(x + largest, width)) for x in range(0, width, largest)]
+
+    def fewest_tiles(self) -> int:
+        """The smallest number of row tiles that the accumulators allow."""
+        most_rows = LARGEST_LOOP
+        if self.convolution is not None:
+            groups = -(-self.columns()[0][1] // self.configuration.pixels)
+            most_rows = min(LARGEST_LOOP, self.configuration.accumulator_depth // groups)
+        return -(-self.rows // most_rows)
+
+    def tilings(self) -> list[Tiling]:
+        """The tilings worth trying, the simplest first."""
+        fewest = self.fewest_tiles()
+        counts = {fewest + extra for extra in (0, 1, 2, 3)} | {4, 6, 8, 2 * fewest}
+        spans = len(self._channel_spans())
+        found = []
+        for count in sorted(counts):
+            if fewest <= count <= self.rows:
+                found.append(Tiling(count))
+                if count > 1 and spans > 1:
+                    found.append(Tiling(count, channels_outside=True))
+        return found or [Tiling(self.rows)]
+
+    def emit(self, tiling: Tiling) -> list[Instruction]:
+        """Its instructions, in an order in which they can run."""
+        instructions = []
+        if self.load_table:
+            instructions += [m.load_table() for m in self.maps if m.table is not None]
+        rows = split(self.rows, tiling.row_tiles)
+        if self.convolution is None:
+            for span, m in itertools.product(rows, self.maps):
+                instructions += m.emit(span, self._channel_spans()[0])
+            return instructions
+        return instructions + list(self._interleave(rows, tiling.channels_outside))
+
+    def _interleave(self, rows: Sequence[Span], channels_outside: bool) -> Iterator[Instruction]:
+        assert self.convolution is not None
+        spans = self._channel_spans()
+        rectangles = [Rectangle(*pair) for pair in itertools.product(rows, self.columns())]
+        order = list(itertools.product(rectangles, range(len(spans))))
+        if channels_outside:
+            order.sort(key=lambda item: item[1])
+        convolution = self.convolution.convolution
+        view = convolution.output
+        progress = {self.convolution.buffer: _Progress(view.height, len(spans), view.width)}
+        for m in self.maps:
+            view = m.map.output
+            progress[m.buffer] = _Progress(view.height, len(spans), view.width)
+        for number, (rectangle, tile) in enumerate(order):
+            yield from self.convolution.emit(rectangle, tile, number & 1)
+            width = rectangle.columns[1] - rectangle.columns[0]
+            progress[self.convolution.buffer].write(rectangle.rows, width, tile)
+            for m in self.maps:
+                yield from self._follow(m, progress, tile, spans[tile])
+
+    def _follow(
+        self, m: MapEmitter, progress: dict[str, _Progress], tile: int, channels: Span
+    ) -> Iterator[Instruction]:
+        """The rows of a map that have all their operands now, and had not before."""
+        own = progress[m.buffer]
+        sources = [progress[name] for name in m.source_buffers if name in progress]
+        ready = [
+            row
+            for row in range(m.map.output.height)
+            if not own.has((row, row + 1), tile)
+            and all(source.has(m.rows_needed(row), tile) for source in sources)
+        ]
+        for _, run in itertools.groupby(enumerate(ready), lambda item: item[1] - item[0]):
+            positions = [row for _, row in run]
+            rows = (positions[0], positions[-1] + 1)
+            yield from m.emit(rows, channels)
+            own.write(rows, m.map.output.width, tile)

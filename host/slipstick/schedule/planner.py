@@ -1,0 +1,75 @@
+"""The memory planner: where each buffer lies, so that no two that live together overlap."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import CapacityError
+
+
+@dataclass(frozen=True)
+class Block:
+    """Bytes wanted from moment ``first`` to moment ``last``, both included."""
+
+    name: str
+    bytes: int
+    first: int
+    last: int
+
+    def lives_with(self, other: "Block") -> bool:
+        """Whether both are alive at some moment."""
+        return self.first <= other.last and other.first <= self.last
+
+
+def _best_gap(block: Block, placed: Sequence[tuple[int, Block]], alignment: int) -> int:
+    """The address of the smallest gap that holds a block, among those that live with it."""
+    taken = sorted(
+        (address, address + other.bytes) for address, other in placed if other.lives_with(block)
+    )
+    best, best_room, cursor = None, 0, 0
+    for start, end in taken:
+        room = start - cursor
+        if room >= block.bytes and (best is None or room < best_room):
+            best, best_room = cursor, room
+        cursor = max(cursor, -(-end // alignment) * alignment)
+    return cursor if best is None else best
+
+
+def plan(
+    blocks: Sequence[Block], capacity: int, alignment: int, moments: Sequence[str]
+) -> dict[str, int]:
+    """Addresses by name: the largest first, each in the smallest gap that holds it.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    capacity : int
+        Bytes of the activation memory.
+    alignment : int
+        Every address is a multiple of it.
+    moments : sequence of str
+        The layer at each moment, for the error's message.
+
+    Raises
+    ------
+    CapacityError
+        If they do not fit.
+    """
+    attempts = (
+        sorted(blocks, key=lambda block: (-block.bytes, block.first)),
+        sorted(blocks, key=lambda block: (block.first, -block.bytes)),
+    )
+    best_end = None
+    for order in attempts:
+        placed: list[tuple[int, Block]] = []
+        for block in order:
+            placed.append((_best_gap(block, placed, alignment), block))
+        end = max((address + block.bytes for address, block in placed), default=0)
+        if end <= capacity:
+            return {block.name: address for address, block in placed}
+        best_end = end if best_end is None else min(best_end, end)
+    live = [sum(b.bytes for b in blocks if b.first <= i <= b.last) for i in range(len(moments))]
+    peak = live.index(max(live))
+    raise CapacityError(
+        f"layer {moments[peak]!r}: the activation memory must hold {best_end} bytes"
+        f" ({live[peak]} of them alive at this layer), but has {capacity}"
+    )

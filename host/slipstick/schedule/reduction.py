@@ -1,0 +1,178 @@
+"""The flattened reduction of a convolution: how lanes count, and the weights in their order."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from slipstick_rtl.config import Configuration
+
+from .operations import Convolution, rounding_runs
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """How a CONVOLVE's lanes run over the taps of a kernel.
+
+    Parameters
+    ----------
+    first, channels : int
+        Input bytes of a pixel from ``first`` on, lanes of one tap. Where ``merged``, a tap is a
+        whole row of pixels, pads between them included.
+    kernel : (y, x)
+        In taps.
+    steps : (y, x)
+        Bytes from a tap to the next.
+    segment : int
+        Lanes until a new tile begins.
+    tiles : int
+    align_tap, align_row, merged : bool
+    """
+
+    first: int
+    channels: int
+    kernel: tuple[int, int]
+    steps: tuple[int, int]
+    segment: int
+    tiles: int
+    align_tap: bool = False
+    align_row: bool = False
+    merged: bool = False
+
+    def lanes(self, rows: int) -> tuple[np.ndarray, ...]:
+        """(ky, kx, c, counts) of every lane, each (tiles x R,)."""
+        segment_tiles = -(-self.segment // rows)
+        tile, lane = np.divmod(np.arange(self.tiles * rows), rows)
+        number, part = np.divmod(tile, segment_tiles)
+        within = part * rows + lane
+        tap, c = np.divmod(number * self.segment + within, self.channels)
+        ky, kx = np.divmod(tap, self.kernel[1])
+        return ky, kx, c, (within < self.segment) & (ky < self.kernel[0])
+
+    def is_legal(self, rows: int) -> bool:
+        """Whether every lane lies where the banks deliver it: at lane 0's address + r, modulo R."""
+        ky, kx, c, counts = self.lanes(rows)
+        offset = (ky * self.steps[0] + kx * self.steps[1] + c).reshape(-1, rows)
+        wrong = (offset - offset[:, :1] - np.arange(rows)) % rows != 0
+        return not (wrong & counts.reshape(-1, rows)).any()
+
+
+def _candidates(
+    convolution: Convolution, first: int, count: int, pitches: tuple[int, int], rows: int
+) -> Iterator[Reduction]:
+    """Ways to count the lanes of ``count`` input channels from ``first`` on."""
+    row_pitch, pixel_pitch = pitches
+    kernel_y, kernel_x = convolution.kernel
+    dilation_y, dilation_x = convolution.dilation
+    steps = (dilation_y * row_pitch, dilation_x * pixel_pitch)
+    whole = count == convolution.input.channels
+    covers = kernel_x == convolution.input.width and convolution.output.width == 1
+    if whole and covers and dilation_x == 1 and not convolution.padding[1]:
+        # the kernel covers each row: a row of pixels is one tap
+        run = (kernel_x - 1) * pixel_pitch + count
+        shape = (0, run, (kernel_y, 1), steps)
+        yield Reduction(*shape, kernel_y * run, -(-kernel_y * run // rows), merged=True)
+        yield Reduction(
+            *shape, run, kernel_y * -(-run // rows), align_row=kernel_y > 1, merged=True
+        )
+    taps = kernel_y * kernel_x
+    for channels in sorted({count, pixel_pitch if whole else count}):
+        shape = (first, channels, convolution.kernel, steps)
+        run = kernel_x * channels
+        yield Reduction(*shape, taps * channels, -(-taps * channels // rows))
+        yield Reduction(*shape, run, kernel_y * -(-run // rows), align_row=True)
+    shape = (first, count, convolution.kernel, steps)
+    yield Reduction(*shape, count, taps * -(-count // rows), align_tap=True)
+
+
+def choose_reduction(
+    convolution: Convolution, first: int, count: int, pitches: tuple[int, int], rows: int
+) -> Reduction:
+    """The legal way with the fewest tiles; ``pitches`` are the input's (row, pixel), in bytes.
+
+    Aligning every tap is always legal, as the channels of a tap are contiguous.
+    """
+    if convolution.is_diagonal:
+        taps = math.prod(convolution.kernel)
+        steps = (convolution.dilation[0] * pitches[0], convolution.dilation[1] * pitches[1])
+        return Reduction(first, count, convolution.kernel, steps, count, taps, align_tap=True)
+    legal = [
+        reduction
+        for reduction in _candidates(convolution, first, count, pitches, rows)
+        if reduction.tiles < 1 << 16 and reduction.is_legal(rows)
+    ]
+    return min(legal, key=lambda reduction: reduction.tiles)
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelTile:
+    """Output channels computed together, their reduction, and the rounding that they share."""
+
+    first: int
+    count: int
+    reduction: Reduction
+    rounding: int
+
+
+def channel_tiles(
+    convolution: Convolution, pitches: tuple[int, int], configuration: Configuration
+) -> tuple[ChannelTile, ...]:
+    """The output in tiles of C channels; of min(R, C) where the weights are diagonal.
+
+    A tile ends early where the channels behind it need another rounding.
+    """
+    width = configuration.columns
+    if convolution.is_diagonal:
+        width = min(width, configuration.rows)
+    outputs, groups = convolution.output.channels, convolution.groups
+    filters, inputs = outputs // groups, convolution.input.channels // groups
+    tiles, known = [], {}
+    runs = rounding_runs(convolution.requantization, outputs, configuration.lanes) or ()
+    for first, count, rounding in (
+        (first, min(width, end - first), rounding)
+        for start, end, rounding in runs
+        for first in range(start, end, width)
+    ):
+        low, high = first // filters * inputs, ((first + count - 1) // filters + 1) * inputs
+        key = (low, high)
+        if key not in known:
+            known[key] = choose_reduction(convolution, low, high - low, pitches, configuration.rows)
+        tiles.append(ChannelTile(first, count, known[key], rounding))
+    return tuple(tiles)
+
+
+def _expanded(convolution: Convolution, tile: ChannelTile) -> np.ndarray:
+    """Weights of a channel tile over the input channels it reads, (count, ky, kx, channels)."""
+    groups, reduction = convolution.groups, tile.reduction
+    if groups == 1:
+        return convolution.weights[tile.first : tile.first + tile.count]
+    filters = convolution.output.channels // groups
+    inputs = convolution.input.channels // groups
+    shape = (tile.count, *convolution.kernel, reduction.channels)
+    expanded = np.zeros(shape, np.int8)
+    for i in range(tile.count):
+        output = tile.first + i
+        start = output // filters * inputs - reduction.first
+        expanded[i, :, :, start : start + inputs] = convolution.weights[output]
+    return expanded
+
+
+def weight_words(
+    convolution: Convolution, tile: ChannelTile, pixel_pitch: int, configuration: Configuration
+) -> np.ndarray:
+    """The weight memory's words for a channel tile, int8 (words, C), zero on lanes that idle."""
+    rows, columns = configuration.rows, configuration.columns
+    reduction = tile.reduction
+    if convolution.is_diagonal:
+        words = np.zeros((reduction.tiles, columns), np.int8)
+        taps = convolution.weights[tile.first : tile.first + tile.count, :, :, 0]
+        words[:, : tile.count] = taps.reshape(tile.count, -1).T
+        return words
+    weights = _expanded(convolution, tile)
+    ky, kx, c, counts = reduction.lanes(rows)
+    if reduction.merged:
+        kx, c = np.divmod(c, pixel_pitch)
+    used = np.flatnonzero(counts & (c < weights.shape[3]))
+    words = np.zeros((reduction.tiles * rows, columns), np.int8)
+    words[used, : tile.count] = weights[:, ky[used], kx[used], c[used]].T
+    return words

@@ -1,0 +1,147 @@
+"""Instructions with what they touch, and the waits that keep the two streams apart."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, pack
+
+from ..program import Placement
+from .cycles import Clock, CycleModel
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Rows and channels of a tensor in activation memory, each (first, behind the last)."""
+
+    place: Placement
+    rows: tuple[int, int]
+    channels: tuple[int, int]
+
+    def meets(self, other: "Region") -> bool:
+        """Whether the two may share a byte; tensors laid out alike are told apart by channel."""
+        a, b = self.place, other.place
+        if (a.address, a.row_pitch, a.pixel_pitch) == (b.address, b.row_pitch, b.pixel_pitch):
+            return (
+                self.rows[0] < other.rows[1]
+                and other.rows[0] < self.rows[1]
+                and self.channels[0] < other.channels[1]
+                and other.channels[0] < self.channels[1]
+            )
+        return (
+            a.address + self.rows[0] * a.row_pitch < b.address + other.rows[1] * b.row_pitch
+            and b.address + other.rows[0] * b.row_pitch < a.address + self.rows[1] * a.row_pitch
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instruction:
+    """One instruction before its wait is known.
+
+    Parameters
+    ----------
+    operation : int
+        Index of the operation that it belongs to.
+    fields : mapping
+        Without ``wait``; ``bank`` counts within its group of operations.
+    reads, writes : tuple of Region
+    bank : int or None
+        The accumulator bank written (CONVOLVE) or read (DRAIN).
+    """
+
+    operation: int
+    fields: Mapping[str, int]
+    reads: tuple[Region, ...] = ()
+    writes: tuple[Region, ...] = ()
+    bank: int | None = None
+
+    @property
+    def is_matrix(self) -> bool:
+        return self.fields["opcode"] == Opcode.CONVOLVE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Issued:
+    """An instruction in its stream."""
+
+    instruction: Instruction
+    bank: int | None
+    wait: int
+    completion: int
+
+    def packed(self) -> bytes:
+        """Its bytes in the instruction memory."""
+        fields = MATRIX_FIELDS if self.instruction.is_matrix else POST_FIELDS
+        values = {**self.instruction.fields, "wait": self.wait}
+        if self.bank is not None:
+            values["bank"] = self.bank
+        return pack(fields, values)
+
+
+def _conflict(later: Instruction, bank: int | None, earlier: Issued) -> bool:
+    """Whether two instructions of unlike streams touch the same thing and one writes it."""
+    if bank is not None and bank == earlier.bank:
+        return True
+    before = earlier.instruction
+    for write in before.writes:
+        if any(write.meets(access) for access in (*later.reads, *later.writes)):
+            return True
+    return any(write.meets(read) for write in later.writes for read in before.reads)
+
+
+class Timeline:
+    """Both streams of one run as they are emitted, with waits and predicted completions.
+
+    Within a stream instructions are executed in order, and what the post stream writes has landed
+    before its next instruction starts. Between the streams an instruction waits for the last one of
+    the other stream, emitted before it, that it conflicts with: reads what that writes, or writes
+    what that reads or writes, in activation memory or an accumulator bank. As only earlier
+    emitted instructions are waited for, the emission order is itself a legal execution and no
+    program can deadlock.
+    """
+
+    def __init__(self, model: CycleModel) -> None:
+        self.model = model
+        self.clock = Clock(model)
+        self.matrix: list[Issued] = []
+        self.post: list[Issued] = []
+        self._floors = [0, 0]
+        self._parity = 0
+
+    def copy(self) -> "Timeline":
+        """An independent copy, to try instructions on."""
+        other = Timeline(self.model)
+        other.clock = self.clock.copy()
+        other.matrix, other.post = self.matrix.copy(), self.post.copy()
+        other._floors, other._parity = self._floors.copy(), self._parity
+        return other
+
+    def __len__(self) -> int:
+        return len(self.matrix) + len(self.post)
+
+    @property
+    def end(self) -> int:
+        """Predicted cycle at which everything emitted so far has completed."""
+        return self.clock.end
+
+    def extend(self, instructions: list[Instruction]) -> None:
+        """Appends a group's instructions, their banks following on those before."""
+        for instruction in instructions:
+            self._append(instruction)
+        if any(instruction.is_matrix for instruction in instructions):
+            count = sum(instruction.is_matrix for instruction in instructions)
+            self._parity ^= count & 1
+
+    def _append(self, instruction: Instruction) -> None:
+        matrix = instruction.is_matrix
+        own, others = (self.matrix, self.post) if matrix else (self.post, self.matrix)
+        bank = None if instruction.bank is None else instruction.bank ^ self._parity
+        wait = self._floors[matrix]
+        for index in range(len(others) - 1, wait - 1, -1):
+            if _conflict(instruction, bank, others[index]):
+                wait = index + 1
+                break
+        # an instruction waits for all that the ones before it have waited for
+        self._floors[matrix] = wait
+        ready = others[wait - 1].completion if wait else 0
+        completion = self.clock.issue(instruction.fields, ready)
+        own.append(Issued(instruction, bank, wait, completion))
