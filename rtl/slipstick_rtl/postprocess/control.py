@@ -1,6 +1,6 @@
 """The post engine's control path: what is read, combined and written in every cycle."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -147,7 +147,7 @@ class PostControl(wiring.Component):
         ]
         return m
 
-    def _units(self, field: Signal) -> Signal:
+    def _units(self, field: Value) -> Value:
         """A byte address or step in units of L bytes; what lies above the memory is cut off."""
         return field[self._unit_bits : self._unit_bits + self._unit_address_bits]
 

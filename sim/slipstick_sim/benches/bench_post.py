@@ -60,10 +60,12 @@ class PostTest:
         self.generator = generator = np.random.default_rng(seed)
         bank = (2, c.accumulator_depth, c.pixels, c.columns)
         self._accumulators = generator.integers(-(2**31), 2**31, bank)
-        self._accumulators >>= generator.integers(8, 28, bank)
+        self._accumulators >>= generator.integers(12, 24, bank)
         self._accumulators = self._accumulators.astype(np.int32)
         self._weights = generator.integers(-(2**31), 2**31, (c.weight_bytes // 4,))
-        self._weights = (self._weights >> generator.integers(8, 24)).astype(np.int32)
+        self._weights = (self._weights >> generator.integers(14, 24, self._weights.shape)).astype(
+            np.int32
+        )
         self._weights = self._weights.view(np.int8).reshape(-1, c.columns)
         self._parameters: Parameters = random_parameters(generator, c)
         self._table = np.zeros(TABLE_ENTRIES, np.int32)

@@ -35,11 +35,12 @@ def random_post(generator: np.random.Generator, configuration: Configuration) ->
 def random_parameters(
     generator: np.random.Generator, configuration: Configuration
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bias, multiplier and shift, (words, L): shifts for sums of many sizes, legal for any rounding."""
+    """Bias, multiplier and shift, (words, L): each word for sums of another size."""
     shape = (configuration.parameter_words, configuration.lanes)
-    bias = generator.integers(-(2**31), 2**31, shape) >> generator.integers(12, 32, shape)
-    multiplier = generator.integers(0, 2**31, shape)
-    shift = np.clip(generator.normal(16, 6, shape).astype(np.int64), 9, 40)
+    word_shift = generator.integers(9, 22, (shape[0], 1))
+    shift = np.clip(word_shift + generator.integers(-1, 3, shape), 9, 40)
+    bias = generator.integers(-(1 << 31), 1 << 31, shape) >> np.clip(35 - shift, 0, 31)
+    multiplier = generator.integers(1 << 29, 1 << 31, shape)
     return bias.astype(np.int32), multiplier, shift
 
 

@@ -48,7 +48,8 @@ def drain(
     Raises
     ------
     ValueError
-        If the instruction reaches beyond the accumulators, parameters or activations.
+        If the instruction reaches beyond the accumulators, parameters or activations, or if an
+        address is not a multiple of L.
     """
     pixels, rows, columns = configuration.pixels, instruction["rows"], instruction["columns"]
     groups = -(-columns // pixels)
@@ -59,7 +60,7 @@ def drain(
     used = accumulators[:, : rows * groups].reshape(batch, rows, groups * pixels, width)
     values = used[:, :, :columns, :channels]
     lanes = _parameter_lanes(instruction, parameters, True)
-    destination = _destination(instruction, activations, channels)
+    destination = _destination(instruction, activations, configuration)
     for block in _blocks(destination.shape):
         destination[block] = _finish(instruction, values[block], lanes)
 
@@ -87,11 +88,11 @@ def map_taps(
     Raises
     ------
     ValueError
-        If the instruction reaches beyond the parameters or activations.
+        If the instruction reaches beyond the parameters or activations, has no tap, or if an
+        address is not a multiple of L.
     """
-    channels = instruction["slices"] * configuration.lanes
     lanes = _parameter_lanes(instruction, parameters, bool(instruction["parameter_step"]))
-    destination = _destination(instruction, activations, channels)
+    destination = _destination(instruction, activations, configuration)
     # a byte as it is stored, 0..255, is the index
     halves = np.roll(np.asarray(table, dtype=np.int32).reshape(2, TABLE_ENTRIES // 2), 128, axis=1)
     taps = [
@@ -105,6 +106,7 @@ def map_taps(
                 instruction["source_row_step"],
                 instruction["source_column_step"],
                 destination.shape[1:],
+                configuration.lanes,
             ),
             halves[tap_x % 2],
         )
@@ -180,9 +182,13 @@ def _window(
     row_step: int,
     column_step: int,
     shape: tuple[int, ...],
+    lanes: int,
 ) -> np.ndarray:
     """A view of activation memory, (batch, rows, columns, channels), that starts at ``first``."""
     rows, columns, channels = shape
+    for offset in (first, row_step if rows > 1 else 0, column_step if columns > 1 else 0):
+        if offset % lanes:
+            raise ValueError(f"{name} must lie at multiples of {lanes} bytes, not {offset}")
     last = first + (rows - 1) * row_step + (columns - 1) * column_step + channels
     _check_within(name, first, last, activations.shape[1])
     return as_strided(
@@ -193,8 +199,9 @@ def _window(
 
 
 def _destination(
-    instruction: Mapping[str, int], activations: np.ndarray, channels: int
+    instruction: Mapping[str, int], activations: np.ndarray, configuration: Configuration
 ) -> np.ndarray:
+    """A view of what the instruction writes, (batch, rows, columns, channels)."""
     for name in ("rows", "columns", "slices"):
         if instruction[name] < 1:
             raise ValueError(f"{name} must be at least 1, not {instruction[name]}")
@@ -204,7 +211,12 @@ def _destination(
         instruction["destination"],
         instruction["destination_row_step"],
         instruction["destination_column_step"],
-        (instruction["rows"], instruction["columns"], channels),
+        (
+            instruction["rows"],
+            instruction["columns"],
+            instruction["slices"] * configuration.lanes,
+        ),
+        configuration.lanes,
     )
 
 
