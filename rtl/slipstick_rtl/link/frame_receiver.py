@@ -12,7 +12,7 @@ from .protocol import Status
 
 
 class FrameReceiver(wiring.Component):
-    """Receives requests, one byte a cycle, into a ring of two maximal payloads.
+    """Receives requests, one byte a cycle, into a ring of nearly two maximal payloads.
 
     While the ring releases one frame's payload the next is received; a third waits in the byte
     stream. A frame costs two cycles besides its bytes. A frame that claims more than
@@ -74,6 +74,7 @@ class FrameReceiver(wiring.Component):
         hand_over = scanner.complete & settled & (~self.requests.valid | self.requests.ready)
         good = sound & ~scanner.too_long
         idle = Signal(range(self._timeout_cycles + 1))
+        expired = idle == self._timeout_cycles
         waiting = scanner.inside & scanner.i.ready & ~self.i.valid
 
         m.d.comb += [
@@ -85,13 +86,13 @@ class FrameReceiver(wiring.Component):
             ring.commit.eq(hand_over & good),
             ring.revert.eq(scanner.hunting),  # no-op after a commit
             scanner.full.eq(ring.full),
-            scanner.forget.eq(idle == self._timeout_cycles),
             scanner.release.eq(hand_over),
         ]
         m.d.sync += [
             settled.eq(scanner.complete & ~hand_over),
             sound.eq(crc.match_detected),
-            idle.eq(Mux(waiting, idle + 1, 0)),
+            idle.eq(Mux(waiting & ~expired, idle + 1, 0)),
+            scanner.forget.eq(expired),
         ]
         with m.If(hand_over):
             m.d.sync += [

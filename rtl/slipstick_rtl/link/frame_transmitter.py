@@ -10,7 +10,7 @@ from .protocol import CRC_BYTES, HEADER_BYTES, RESPONSE_START
 
 
 class FrameTransmitter(wiring.Component):
-    """Sends responses, one byte a cycle; a frame costs one cycle besides its bytes.
+    """Sends responses, one byte a cycle; a frame costs two cycles besides its bytes.
 
     Members
     -------
@@ -43,7 +43,9 @@ class FrameTransmitter(wiring.Component):
         room = ~self.o.valid | self.o.ready
         sent = offered & room
 
-        m.d.comb += [crc.data.eq(byte), crc.valid.eq(covered & sent)]
+        # the CRC takes the byte from its register, a cycle late
+        m.d.comb += crc.data.eq(self.o.payload)
+        m.d.sync += crc.valid.eq(covered & sent)
         with m.If(room):
             m.d.sync += [self.o.valid.eq(offered), self.o.payload.eq(byte)]
         with m.If(sent):
@@ -66,8 +68,7 @@ class FrameTransmitter(wiring.Component):
                 with m.If(sent & (index == HEADER_BYTES - 1)):
                     m.next = "send the payload"
                     with m.If(remaining == 0):
-                        m.d.sync += index.eq(0)
-                        m.next = "send the checksum"
+                        m.next = "finish the checksum"
             with m.State("send the payload"):
                 m.d.comb += [
                     offered.eq(self.payload.valid),
@@ -78,8 +79,10 @@ class FrameTransmitter(wiring.Component):
                 with m.If(sent):
                     m.d.sync += remaining.eq(remaining - 1)
                 with m.If(sent & (remaining == 1)):
-                    m.d.sync += index.eq(0)
-                    m.next = "send the checksum"
+                    m.next = "finish the checksum"
+            with m.State("finish the checksum"):
+                m.d.sync += index.eq(0)
+                m.next = "send the checksum"
             with m.State("send the checksum"):
                 m.d.comb += [offered.eq(1), byte.eq(crc.crc.word_select(index, 8))]
                 with m.If(sent & (index == CRC_BYTES - 1)):

@@ -54,7 +54,6 @@ class MemoryWriter(wiring.Component):
         left = Signal(16)
 
         m.d.comb += [
-            self.busy.eq(left != 0),
             self.writes.payload.eq(place),
             self.writes.p.data.eq(self.data.payload),
             self.writes.valid.eq(self.busy & self.data.valid),
@@ -66,12 +65,17 @@ class MemoryWriter(wiring.Component):
                 place.address.eq(self.address),
                 place.offset.eq(0),
                 left.eq(self.count),
+                self.busy.eq(self.count != 0),
             ]
             for space in Space:
                 with m.If(self.space == space):
                     m.d.sync += last_offset.eq(Const(unit_bytes(self._configuration, space) - 1))
         with m.Elif(self.writes.valid & self.writes.ready):
-            m.d.sync += [left.eq(left - 1), place.offset.eq(place.offset + 1)]
+            m.d.sync += [
+                left.eq(left - 1),
+                self.busy.eq(left != 1),
+                place.offset.eq(place.offset + 1),
+            ]
             with m.If(place.offset == last_offset):
                 m.d.sync += [place.offset.eq(0), place.address.eq(place.address + 1)]
         return m
@@ -106,9 +110,16 @@ class MemoryReader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         left = Signal(16)
-        m.d.comb += self.reads.valid.eq(left != 0)
         with m.If(self.start):
-            m.d.sync += [self.reads.payload.eq(self.address), left.eq(self.count)]
+            m.d.sync += [
+                self.reads.payload.eq(self.address),
+                left.eq(self.count),
+                self.reads.valid.eq(self.count != 0),
+            ]
         with m.Elif(self.reads.valid & self.reads.ready):
-            m.d.sync += [self.reads.payload.eq(self.reads.payload + 1), left.eq(left - 1)]
+            m.d.sync += [
+                self.reads.payload.eq(self.reads.payload + 1),
+                left.eq(left - 1),
+                self.reads.valid.eq(left != 1),
+            ]
         return m

@@ -1,6 +1,6 @@
 """A ring of bytes that are read only after the frame that brought them has proved sound."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -10,17 +10,17 @@ from amaranth.utils import exact_log2
 class PayloadRing(wiring.Component):
     """First in, first out, with commit and revert.
 
-    A byte comes out at the earliest three cycles after its commit; from then on one a cycle.
+    A byte comes out at the earliest four cycles after its commit; from then on one a cycle.
 
     Parameters
     ----------
     depth : int
-        Bytes held, a power of two of at least 4.
+        A power of two of at least 4. At least ``depth - 2`` bytes can be held.
 
     Members
     -------
     data, write : In
-        Stores a byte; ignored while ``full``.
+        Stores a byte; not while ``full``.
     commit : In
         Releases all bytes written before this cycle.
     revert : In
@@ -70,28 +70,42 @@ class PayloadRing(wiring.Component):
         committed = Signal(address_bits + 1)
         read = Signal(address_bits + 1)
         fetched = Signal()
-        store = self.write & ~self.full
+        held = Signal(address_bits + 1)
+        word, word_valid = Signal(8), Signal()
+        spare, spare_valid = Signal(8), Signal()
         send = ~self.o.valid | self.o.ready
-        fetch = ~fetched | send
+        move = ~word_valid | ~spare_valid
+        fetch = ~fetched | move
 
         m.d.comb += [
-            self.full.eq(written == Cat(read[:-1], ~read[-1])),
+            held.eq(written - read),
             write_port.addr.eq(written),
             write_port.data.eq(self.data),
-            write_port.en.eq(store),
+            write_port.en.eq(self.write),
             read_port.addr.eq(read),
             read_port.en.eq(fetch),
         ]
+        # a cycle late, which the two places kept free make good
+        m.d.sync += self.full.eq(held >= self._depth - 2)
         with m.If(self.revert):
             m.d.sync += written.eq(committed)
-        with m.Elif(store):
+        with m.Elif(self.write):
             m.d.sync += written.eq(written + 1)
         with m.If(self.commit):
             m.d.sync += committed.eq(written)
 
-        # a register behind the memory: block RAM is slow to answer
+        # a register right behind the memory, which is slow to answer; and a spare one, so that
+        # o.ready, which may come late in the cycle, need not reach back to the memory
         with m.If(fetch):
             m.d.sync += [fetched.eq(read != committed), read.eq(read + (read != committed))]
+        with m.If(move):
+            m.d.sync += [word_valid.eq(fetched), word.eq(read_port.data)]
         with m.If(send):
-            m.d.sync += [self.o.valid.eq(fetched), self.o.payload.eq(read_port.data)]
+            m.d.sync += [
+                self.o.valid.eq(word_valid | spare_valid),
+                self.o.payload.eq(Mux(spare_valid, spare, word)),
+                spare_valid.eq(0),
+            ]
+        with m.Elif(~spare_valid):
+            m.d.sync += [spare_valid.eq(word_valid), spare.eq(word)]
         return m

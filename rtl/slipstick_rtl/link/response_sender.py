@@ -60,7 +60,7 @@ class ResponseSender(wiring.Component):
         m = Module()
         record = Signal(8 * RECORD_BYTES)
         from_memory = Signal()
-        left = Signal(16)
+        left, some = Signal(16), Signal()
 
         with m.FSM():
             with m.State("wait"):
@@ -74,10 +74,10 @@ class ResponseSender(wiring.Component):
                     m.next = "send the header"
             with m.State("send the header"):
                 m.d.comb += self.responses.valid.eq(1)
+                m.d.sync += some.eq(left != 0)
                 with m.If(self.responses.ready):
                     m.next = "send the payload"
             with m.State("send the payload"):
-                some = left != 0
                 m.d.comb += [
                     self.response_data.payload.eq(
                         Mux(from_memory, self.read_data.payload, record[:8])
@@ -87,7 +87,7 @@ class ResponseSender(wiring.Component):
                     self.done.eq(~some),
                 ]
                 with m.If(self.response_data.valid & self.response_data.ready):
-                    m.d.sync += [left.eq(left - 1), record.eq(record >> 8)]
+                    m.d.sync += [left.eq(left - 1), some.eq(left != 1), record.eq(record >> 8)]
                 with m.If(self.done):
                     m.next = "wait"
         return m

@@ -45,7 +45,7 @@ class RequestSource:
         return self._random.choice(self._faults)(frame) if self._random.random() < fault else frame
 
     def write(self, space: Space | None = None, units: int | None = None) -> bytes:
-        """A WRITE of whole units, mostly within the memory; a random one if not told otherwise."""
+        """A WRITE, mostly of whole units within the memory."""
         space = self._random.choice(list(Space)) if space is None else space
         most = units_per_frame(self._configuration, space)
         units = (
@@ -55,6 +55,8 @@ class RequestSource:
         )
         address = self._address(unit_count(self._configuration, space), units)
         content = self._random.randbytes(units * unit_bytes(self._configuration, space))
+        if self._random.random() < 0.1:
+            content = content[:-1]
         return self._encode(Command.WRITE, bytes([space]) + address + content)
 
     def read(self, count: int | None = None) -> bytes:
@@ -73,7 +75,8 @@ class RequestSource:
         payload = self._random.randbytes(1)
         for _ in range(2):
             payload += self._random.choice(counters).to_bytes(2, "little")
-        return self._encode(Command.RUN, payload)
+        frame = self._encode(Command.RUN, payload)
+        return frame + frame if self._random.random() < 0.2 else frame
 
     def _plain(self) -> bytes:
         return self._encode(self._random.choice([Command.IDENTIFY, Command.STATUS, Command.RESET]))
