@@ -1,0 +1,50 @@
+# Needs Python >= 3.11, a C++ compiler, make and perl; everything else comes with `make setup`.
+PYTHON ?= python3
+BOARD ?= ulx3s-25f
+BENCH ?=
+WAVES ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.complete
+
+.PHONY: setup demo test sim formal bitstream bench check clean
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Slipstick needs Python 3.11 or newer, not %d.%d" % sys.version_info[:2])'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Compiles the handwritten-digits network, runs it on the compiled RTL, and draws what it saw.
+demo: setup
+	$(BIN)/python -m slipstick.demo
+
+# Everything that guards the project; the last lines are pytest's summary.
+test: check
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --quiet
+
+# Every cocotb bench; BENCH=name runs one, WAVES=name writes build/waves/name.fst as well.
+sim: setup
+	$(BIN)/python -m slipstick_sim.benches $(BENCH) $(if $(WAVES),--waves $(WAVES))
+
+formal: setup
+	$(BIN)/python -m pytest tests/formal
+
+bitstream: setup
+	$(BIN)/python -m slipstick build --target $(BOARD)
+
+bench: setup
+	$(BIN)/python -m slipstick.benchmarks
+
+check: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+clean:
+	rm -rf build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
