@@ -16,7 +16,7 @@ from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine
 from .sequencer.sequencer import Sequencer
 
-TRACE = data.StructLayout(
+EVENTS = data.StructLayout(
     {"matrix_start": 1, "matrix_done": 1, "post_start": 1, "post_done": 1}
 )
 """Pulses: an instruction begins to work, or its results have landed."""
@@ -35,7 +35,7 @@ class Accelerator(wiring.Component):
         Bytes of the framed link (:mod:`slipstick_rtl.link.protocol`).
     running : Out
         A program runs.
-    trace : Out
+    events : Out
         For profiles; unconnected it costs nothing.
     """
 
@@ -56,7 +56,7 @@ class Accelerator(wiring.Component):
                 "i": In(stream.Signature(8)),
                 "o": Out(stream.Signature(8)),
                 "running": Out(1),
-                "trace": Out(TRACE),
+                "events": Out(EVENTS),
             }
         )
 
@@ -103,10 +103,10 @@ class Accelerator(wiring.Component):
             link.status.matrix_cycles.eq(sequencer.matrix_cycles),
             link.status.post_cycles.eq(sequencer.post_cycles),
             self.running.eq(sequencer.running),
-            self.trace.matrix_start.eq(matrix.started),
-            self.trace.matrix_done.eq(matrix.completed),
-            self.trace.post_start.eq(post.started),
-            self.trace.post_done.eq(post.completed),
+            self.events.matrix_start.eq(matrix.started),
+            self.events.matrix_done.eq(matrix.completed),
+            self.events.post_start.eq(post.started),
+            self.events.post_done.eq(post.completed),
         ]
 
     def _connect_writes(self, m: Module) -> None:

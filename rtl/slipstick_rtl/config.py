@@ -10,7 +10,7 @@ from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
 
 PROTOCOL_VERSION = 1
 NUMBER_FORMATS = ("int8",)
-MULTIPLIERS = ("plain",)
+MULTIPLIERS = ("plain", "lut")
 
 
 def _is_power_of_two(value: int) -> bool:

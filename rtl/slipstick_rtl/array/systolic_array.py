@@ -36,7 +36,7 @@ class SystolicArray(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
-        self._format = number_format(c.number_format)
+        self._format = number_format(c.number_format, c.multiplier)
         operand, total = self._format.operand, self._format.partial_sum(c.rows)
         super().__init__(
             {

@@ -82,7 +82,10 @@ class PostControl(wiring.Component):
     """Cycles from a step to the combination of its tap."""
 
     accumulator_distance = (
-        combine_distance - PostLanes.accumulator_latency - ACCUMULATOR_READ_LATENCY
+        ACTIVATION_READ_LATENCY
+        + PostLane.accumulator_delay
+        - PostLanes.accumulator_latency
+        - ACCUMULATOR_READ_LATENCY
     )
     """Cycles from a step to the read of its accumulators: they are combined when a tap would be."""
 

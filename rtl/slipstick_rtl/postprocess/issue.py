@@ -30,6 +30,8 @@ class InstructionIssue(wiring.Component):
         Pulses, a cycle long.
     instruction : Out(POST_INSTRUCTION)
         The one under way.
+    draining : Out(1)
+        It is DRAIN.
     start_loops, start_table : Out(1)
         Pulses, in the first cycle of ``instruction``.
     written : In(1)
@@ -46,6 +48,7 @@ class InstructionIssue(wiring.Component):
     started: Signal
     completed: Signal
     instruction: data.View
+    draining: Signal
     start_loops: Signal
     start_table: Signal
     written: Signal
@@ -62,6 +65,7 @@ class InstructionIssue(wiring.Component):
                 "started": Out(1),
                 "completed": Out(1),
                 "instruction": Out(POST_INSTRUCTION),
+                "draining": Out(1),
                 "start_loops": Out(1),
                 "start_table": Out(1),
                 "written": In(1),
@@ -75,7 +79,7 @@ class InstructionIssue(wiring.Component):
         ahead = Signal(16)
         permitted = Signal()
         opcode = self.instruction.opcode
-        uses_loops = (opcode == Opcode.DRAIN) | (opcode == Opcode.MAP)
+        uses_loops = self.draining | (opcode == Opcode.MAP)
         landed = delayed(m, self.written, ACTIVATION_WRITE_LATENCY, "written")
         m.d.comb += ahead.eq(self.matrix_done - offered.payload.wait)
         # of the instruction offered in the last cycle: not if that one has just been taken

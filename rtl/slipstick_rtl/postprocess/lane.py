@@ -25,7 +25,7 @@ class PostLane(wiring.Component):
     odd : In(1)
         It looks in the table's second half.
     accumulator : In(signed(32))
-        What DRAIN takes instead, ``combine_delay`` cycles later.
+        What DRAIN takes instead, ``accumulator_delay`` cycles later.
     draining : In(1)
         Constant while data are under way.
     valid, first : In(1)
@@ -53,7 +53,8 @@ class PostLane(wiring.Component):
     shift: Signal
     result: Signal
 
-    combine_delay = Table.latency
+    accumulator_delay = Table.latency
+    combine_delay = accumulator_delay + 1
     value_delay = combine_delay + 1
     latency = value_delay + Requantizer.latency
 
@@ -89,13 +90,6 @@ class PostLane(wiring.Component):
             table.write.eq(self.table_write),
             table.byte.eq(self.byte),
             table.odd.eq(self.odd),
-            tap.eq(
-                Mux(
-                    self.draining,
-                    self.accumulator,
-                    Mux(instruction.use_table, table.entry, plain),
-                )
-            ),
             requantizer.value.eq(value),
             requantizer.bias.eq(self.bias),
             requantizer.multiplier.eq(self.multiplier),
@@ -106,6 +100,8 @@ class PostLane(wiring.Component):
             requantizer.maximum.eq(instruction.maximum),
             self.result.eq(requantizer.result),
         ]
+        looked_up = Mux(instruction.use_table, table.entry, plain)
+        m.d.sync += tap.eq(Mux(self.draining, self.accumulator, looked_up))
         with m.If(self.valid):
             m.d.sync += value.eq(Mux(self.first, tap, combined))
         return m

@@ -29,7 +29,7 @@ class PostLanes(wiring.Component):
         Taps, with ``odd``.
     odd : In(1)
     accumulators : In(32 x P x C)
-        ``accumulator_latency`` cycles before the lanes combine them.
+        ``accumulator_latency`` cycles before the lanes take them.
     pixel : In(range(P))
         Which of them, with ``slice``; with the accumulators.
     slice : In(range(C / L))

@@ -5,7 +5,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
-from ..isa import Opcode
 from ..layouts import POST_INSTRUCTION
 from .control import PostControl, accumulator_read_layout, activation_read_layout
 from .issue import InstructionIssue
@@ -105,7 +104,6 @@ class PostEngine(wiring.Component):
         m.submodules.table = table = TableLoader(configuration=self._configuration)
         connect(m, flipped(self.instructions), issue.instructions)
         connect(m, table.weight_read, flipped(self.weight_read))
-        draining = issue.instruction.opcode == Opcode.DRAIN
         m.d.comb += [
             issue.matrix_done.eq(self.matrix_done),
             issue.clear.eq(self.clear),
@@ -117,7 +115,7 @@ class PostEngine(wiring.Component):
             ),
             control.start.eq(issue.start_loops),
             control.instruction.eq(issue.instruction),
-            control.draining.eq(draining),
+            control.draining.eq(issue.draining),
             self.accumulator_read.eq(control.accumulator_read),
             self.activation_read.eq(control.activation_read),
             self.activation_write.enable.eq(control.write.enable),
@@ -129,7 +127,7 @@ class PostEngine(wiring.Component):
             table.weight_data.eq(self.weight_data),
             table.weight_valid.eq(self.weight_valid),
             lanes.instruction.eq(issue.instruction),
-            lanes.draining.eq(draining),
+            lanes.draining.eq(issue.draining),
             lanes.parameter_write.eq(self.parameter_write),
             lanes.table_write.eq(table.write),
             lanes.bytes.eq(self.activation_read_data),
