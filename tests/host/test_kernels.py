@@ -54,6 +54,31 @@ def test_layer(case: Callable, trials: int, request: pytest.FixtureRequest) -> N
         assert cases.differences(data, x) == 0, trial
 
 
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "fully_connected"])
+def test_products_next_to_ties(kind: str) -> None:
+    """Every code times 1, rescaled so that the last bit of the multiplier decides."""
+    rng = generator(f"ties {kind}")
+    image, axis = (1, 16, 16, 1), {"conv2d": 0, "depthwise_conv2d": 3}.get(kind)
+    operator: ops.Operator = ops.FullyConnected(activation="RELU6", keep_dimensions=True)
+    if axis is not None:
+        operator = (ops.Conv2D if axis == 0 else ops.DepthwiseConv2D)(activation="RELU6")
+    for _ in range(300):
+        source, weight = cases.scale(rng, -6, 0), cases.scale(rng, -9, -5)
+        output = cases.tied_scale(rng, float(np.float32(source)) * float(np.float32(weight)))
+        if rng.random() < 0.5:
+            # the activation's own bound is a tie here
+            output = 6 / (rng.integers(0, 120) + 0.5)
+            weight = output / source * float(rng.choice([0.5, 1.5, 0.25]))
+        writer = TfliteWriter()
+        writer.tensor("x", image, scale=source, zero_point=cases.zero_point(rng))
+        ones = np.ones((1, 1) if axis is None else (1, 1, 1, 1), np.int8)
+        writer.tensor("w", ones.shape, scale=weight, data=ones)
+        writer.tensor("y", image, scale=output, zero_point=cases.zero_point(rng))
+        writer.add(operator, ["x", "w"], ["y"])
+        data = writer.to_bytes(["x"], ["y"])
+        assert cases.differences(data, EVERY_CODE.reshape(image)) == 0
+
+
 def test_add() -> None:
     rng = generator("add")
     for trial in range(200):

@@ -21,7 +21,7 @@ def codes(rng: Generator, shape: tuple[int, ...], dtype: str = "int8") -> np.nda
 
 
 def zero_point(rng: Generator) -> int:
-    return int(rng.choice([-128, 127, 0, rng.integers(-128, 128)]))
+    return int(rng.choice([-128, 127, 0, int(rng.integers(-128, 128))]))
 
 
 def scale(rng: Generator, low: float = -8, high: float = 1) -> float:
@@ -73,7 +73,9 @@ def convolution(rng: Generator, *, depthwise: bool) -> tuple[bytes, np.ndarray]:
     dilation = tuple(int(d) for d in rng.choice([1, 1, 2, 3], 2))
     stride = tuple(int(s) for s in rng.integers(1, 4, 2))
     padding = str(rng.choice(["SAME", "VALID"]))
-    size = tuple(int(rng.integers((k - 1) * d + 1, 14)) for k, d in zip(kernel, dilation))
+    size = tuple(
+        int(rng.integers((k - 1) * d + 1, 14)) for k, d in zip(kernel, dilation, strict=True)
+    )
     groups, multiplier = int(rng.choice([1, 1, 2])), int(rng.integers(1, 4))
     channels = groups * int(rng.integers(1, 6))
     filters = channels * multiplier if depthwise else groups * int(rng.integers(1, 6))
@@ -99,7 +101,9 @@ def convolution(rng: Generator, *, depthwise: bool) -> tuple[bytes, np.ndarray]:
     if rng.random() < 0.7:
         bias = rng.integers(-20000, 20000, filters)
         inputs.append(writer.tensor("b", bias.shape, "int32", scale=1.0, data=bias))
-    out = [_window_size(*each, padding) for each in zip(size, kernel, stride, dilation)]
+    out = [
+        _window_size(*each, padding) for each in zip(size, kernel, stride, dilation, strict=True)
+    ]
     writer.tensor("y", (1, *out, filters), scale=output_scale, zero_point=zero_point(rng))
     writer.add(operator, inputs, ["y"])
     return writer.to_bytes(["x"], ["y"]), codes(rng, (2, *size, channels))
@@ -145,13 +149,13 @@ def addition(rng: Generator) -> tuple[bytes, tuple[np.ndarray, np.ndarray]]:
 
 def pooling(rng: Generator, operator: type[ops.AveragePool2D]) -> tuple[bytes, np.ndarray]:
     """A random pooling."""
-    window = tuple(int(k) for k in rng.integers(1, 5, 2))
-    stride = tuple(int(s) for s in rng.integers(1, 4, 2))
+    window = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+    stride = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     padding = str(rng.choice(["SAME", "VALID"]))
     shape = (1, int(rng.integers(4, 12)), int(rng.integers(4, 12)), int(rng.integers(1, 5)))
     out = [
         _window_size(size, kernel, step, 1, padding)
-        for size, kernel, step in zip(shape[1:3], window, stride)
+        for size, kernel, step in zip(shape[1:3], window, stride, strict=True)
     ]
     activation = str(rng.choice(ACTIVATIONS))
     parameters = (scale(rng, -5, 0), zero_point(rng))

@@ -113,7 +113,9 @@ class _Builder:
         inputs = tuple(self._tensor(index) if index >= 0 else None for index in raw.inputs)
         for index, tensor in zip(raw.inputs, inputs, strict=True):
             if tensor is not None and tensor.data is None and index not in self._written:
-                raise ModelError(f"{label}: input {quoted(tensor.name)} is read before it is written")
+                raise ModelError(
+                    f"{label}: input {quoted(tensor.name)} is read before it is written"
+                )
         output = self._tensor(raw.outputs[0])
         if output.data is not None or raw.outputs[0] in self._written:
             raise ModelError(f"{label}: the output must be written once, and no constant")

@@ -89,12 +89,16 @@ class Operator:
     def require_rank(self, tensor: Tensor, rank: int) -> None:
         """Rejects a tensor of another rank."""
         if len(tensor.shape) != rank:
-            self.reject(f"{quoted(tensor.name)} must have {rank} dimensions, not shape {tensor.shape}")
+            self.reject(
+                f"{quoted(tensor.name)} must have {rank} dimensions, not shape {tensor.shape}"
+            )
 
     def require_shape(self, shape: tuple[int, ...]) -> None:
         """Rejects an output of another shape than the inputs give."""
         if self.output.shape != shape:
-            self.reject(f"output {quoted(self.output.name)} must be {shape}, not {self.output.shape}")
+            self.reject(
+                f"output {quoted(self.output.name)} must be {shape}, not {self.output.shape}"
+            )
 
     def require_same_quantization(self, source: Tensor) -> None:
         """Refuses an output whose codes mean something else than the input's."""

@@ -1,4 +1,4 @@
-"""Reads a TFLite flatbuffer into plain tables, strictly: whatever the bytes are, ModelError at most.
+"""Reads a TFLite flatbuffer into plain tables, strictly: bad bytes raise ModelError, nothing else.
 
 Nothing is interpreted here: tensors and operators come as the file has them.
 """

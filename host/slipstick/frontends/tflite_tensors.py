@@ -11,6 +11,9 @@ from .tflite_reader import MAXIMUM_ELEMENTS, RawTensor, quoted
 DTYPES = ("int8", "uint8", "int32", "int64", "float32", "bool")
 """The types that a graph's tensors may have."""
 
+SCALES = (1e-30, 1e30)
+"""Between these the products and quotients of scales stay within float32."""
+
 _ZERO_POINTS = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
@@ -73,11 +76,11 @@ def _quantization(raw: RawTensor, what: str) -> Quantization | None:
         )
     if axis is not None and raw.shape[axis] != count:
         raise ModelError(f"{what}: axis {axis} must have {raw.shape[axis]} scales, not {count}")
-    if not (np.all(np.isfinite(raw.scales)) and np.all(raw.scales > 0)):
-        bad = next(scale for scale in raw.scales if not (np.isfinite(scale) and scale > 0))
-        raise ModelError(f"{what}: scale must be positive and finite, not {bad}")
+    wrong = raw.scales[~((raw.scales >= SCALES[0]) & (raw.scales <= SCALES[1]))]
+    if len(wrong):
+        raise ModelError(f"{what}: scale must be within {SCALES[0]}..{SCALES[1]}, not {wrong[0]}")
     low, high = _ZERO_POINTS.get(raw.dtype, (-(1 << 31), (1 << 31) - 1))
     if raw.zero_points.min() < low or raw.zero_points.max() > high:
-        bad = next(point for point in raw.zero_points if not low <= point <= high)
-        raise ModelError(f"{what}: zero point must be within {low}..{high}, not {bad}")
+        wrong = raw.zero_points[(raw.zero_points < low) | (raw.zero_points > high)]
+        raise ModelError(f"{what}: zero point must be within {low}..{high}, not {wrong[0]}")
     return Quantization(raw.scales.astype(np.float64), raw.zero_points.astype(np.int64), axis)

@@ -62,10 +62,11 @@ def check_weights(operator: Operator, weights: Tensor, axis: int) -> None:
     """Symmetric weights, with one scale or one an output channel."""
     if weights.quantization is None:
         operator.reject(f"weights {quoted(weights.name)} must have a scale, and have none")
-    if weights.quantization.zero_point.any():
+    zero_points = weights.quantization.zero_point
+    if zero_points.any():
         operator.refuse(
-            f"zero point of weights {quoted(weights.name)} must be 0,"
-            f" not {weights.quantization.zero_point.tolist()[0]}"
+            f"zero points of weights {quoted(weights.name)} must be 0,"
+            f" not {zero_points[zero_points != 0][0]}"
         )
     if weights.quantization.axis not in (None, axis):
         operator.refuse(

@@ -59,7 +59,9 @@ def quantize(x: np.ndarray, source: Tensor, output: Tensor) -> np.ndarray:
             x.astype(np.int64), scalar(source.quantization), target, "none", output.dtype
         )
         return value.astype(output.dtype)
-    real = x.astype(np.float32) / np.float32(target[0])
+    # beyond float32 the quotient is infinite, and clamps like any large one
+    with np.errstate(over="ignore"):
+        real = x.astype(np.float32) / np.float32(target[0])
     value = np.copysign(np.floor(np.abs(real).astype(np.float64) + 0.5), real) + target[1]
     return np.clip(value, *CODES[output.dtype]).astype(output.dtype)
 

@@ -82,7 +82,7 @@ def mean(
 
 
 def mean_multiplier(real: float, count: int) -> tuple[int, int]:
-    """real / count as (mantissa, shift), the division done on the mantissa as the reference does."""
+    """real / count as (mantissa, shift); like the reference, it divides the mantissa."""
     multiplier, shift = quantize_multiplier(real)
     raised = min(count.bit_length() - 1, 32, 31 + shift)
     return (multiplier << raised) // count, shift - raised
