@@ -13,6 +13,8 @@ from .frontends.tflite_reader import read_file, read_model, unique_names
 ARENA_BYTES = 1 << 20
 """What the runtime needs beside the tensors, with room to spare."""
 
+_ITEM_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "float32": 4}
+
 
 class TflmReference:
     """A .tflite network on TensorFlow Lite Micro, which keeps every layer's tensor.
@@ -110,9 +112,9 @@ class TflmReference:
         return batches
 
     def _arena_bytes(self) -> int:
-        """Room for all tensors at once, twice over: while it prepares, the runtime keeps copies."""
+        """Room for all activations at once, twice over as the runtime aligns and pads them."""
         return ARENA_BYTES + sum(
-            2 * 8 * math.prod(max(size, 1) for size in tensor.shape)
+            2 * _ITEM_BYTES.get(tensor.dtype, 8) * math.prod(max(size, 1) for size in tensor.shape)
             for tensor in self._model.tensors
             if tensor.data is None
         )

@@ -8,10 +8,7 @@ import pytest
 import tflite_operators as ops
 import tflm_cases as cases
 from slipstick import kernels
-from slipstick.errors import InputError, UnsupportedError
-from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Quantization
-from slipstick.kernels import fixed_point
 from slipstick.reference import TflmReference
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import clamp, encode_shift, requantize
@@ -114,6 +111,19 @@ def test_add_by_tables() -> None:
         np.testing.assert_array_equal(clamp(value, points[2], -128, 127)[None], expected)
 
 
+def test_add_of_a_constant() -> None:
+    rng = generator("constant")
+    for shape in ((1, 4, 5, 3), (1, 1, 1, 3), (3,), (1,)):
+        for swapped in (False, True):
+            writer = TfliteWriter()
+            writer.tensor("x", (1, 4, 5, 3), scale=0.25, zero_point=3)
+            writer.tensor("c", shape, scale=0.5, zero_point=-9, data=cases.codes(rng, shape))
+            writer.tensor("y", (1, 4, 5, 3), scale=0.7, zero_point=1)
+            writer.add(ops.Add(), ["c", "x"] if swapped else ["x", "c"], ["y"])
+            data = writer.to_bytes(["x"], ["y"])
+            assert cases.differences(data, cases.codes(rng, (3, 4, 5, 3))) == 0
+
+
 FIXED_OUTPUTS = {"logistic": (1 / 256, -128), "tanh": (1 / 128, 0)}
 
 
@@ -184,6 +194,49 @@ def test_pad_and_reshape() -> None:
         assert cases.differences(data, x) == 0
 
 
+class PadWithValue(ops.Pad):
+    code = "PADV2"
+    table = "PadV2Options"
+
+
+class Squeeze(ops.Operator):
+    code = "SQUEEZE"
+    version = 1
+    table = "SqueezeOptions"
+
+    def fields(self) -> dict[str, ops.Field]:
+        return {"SqueezeDims": (1,)}
+
+
+class ExpandDimensions(ops.Operator):
+    code = "EXPAND_DIMS"
+    version = 1
+    table = "ExpandDimsOptions"
+
+
+@pytest.mark.parametrize(
+    ("operator", "out", "constants"),
+    [
+        (PadWithValue(), (1, 2, 6, 4), {"borders": [[0, 0], [0, 1], [2, 1], [0, 0]], "value": [9]}),
+        (Squeeze(), (1, 3, 4), {}),
+        (ExpandDimensions(), (1, 1, 3, 4, 1), {"axis": [4]}),
+    ],
+)
+def test_relatives_of_pad_and_reshape(
+    operator: ops.Operator, out: tuple[int, ...], constants: dict[str, list]
+) -> None:
+    writer = TfliteWriter()
+    writer.tensor("x", (1, 1, 3, 4), scale=0.5, zero_point=-3)
+    for name, contents in constants.items():
+        data, dtype = np.array(contents), "int8" if name == "value" else "int32"
+        scale = 0.5 if name == "value" else None
+        writer.tensor(name, data.shape, dtype, scale=scale, zero_point=-3, data=data)
+    writer.tensor("y", out, scale=0.5, zero_point=-3)
+    writer.add(operator, ["x", *constants], ["y"])
+    x = cases.codes(generator("relatives"), (2, 1, 3, 4))
+    assert cases.differences(writer.to_bytes(["x"], ["y"]), x) == 0
+
+
 @pytest.mark.parametrize(
     ("source", "target"),
     [("uint8", "int8"), ("int8", "uint8"), ("float32", "int8"), ("int8", "float32")],
@@ -209,69 +262,3 @@ def test_conversion(source: str, target: str) -> None:
         else:
             x = (np.arange(256) + cases.LOW_HIGH[source][0]).astype(source).reshape(1, 256)
         assert cases.differences(writer.to_bytes(["x"], ["y"]), x) == 0
-
-
-@pytest.mark.parametrize(
-    ("real", "expected"),
-    [
-        (0.0, (0, 0)),
-        (1.0, (1 << 30, 1)),
-        (0.75, (3 << 29, 0)),
-        (1 - 2.0**-40, (1 << 30, 1)),
-        (2.0**-31, (1 << 30, -30)),
-        (2.0**-40, (0, 0)),
-        (2.0**40, ((1 << 31) - 1, 30)),
-    ],
-)
-def test_quantize_multiplier(real: float, expected: tuple[int, int]) -> None:
-    assert kernels.quantize_multiplier(real) == expected
-
-
-def test_activation_range() -> None:
-    assert kernels.activation_range("none", 0.1, 5) == (-128, 127)
-    assert kernels.activation_range("relu", 0.1, 5) == (5, 127)
-    assert kernels.activation_range("relu6", 0.1, 5) == (5, 65)
-    assert kernels.activation_range("relu_n1_to_1", 0.1, 5) == (-5, 15)
-    assert kernels.activation_range("relu6", 1e-3, 0) == (0, 127)
-    assert kernels.activation_range("relu", 0.1, 9, "uint8") == (9, 255)
-
-
-def test_fixed_point_follows_the_functions() -> None:
-    x = np.linspace(-7.9, 7.9, 1001)
-    raw = np.round(x * (1 << 27)).astype(np.int64)
-    one = 1 << 31
-    np.testing.assert_allclose(fixed_point.logistic(raw, 4) / one, 1 / (1 + np.exp(-x)), atol=1e-6)
-    np.testing.assert_allclose(fixed_point.tanh(raw, 4) / one, np.tanh(x), atol=1e-6)
-
-
-def test_bad_arguments() -> None:
-    ordinary, channels = quantization(1, 0), Quantization(np.ones(2), np.zeros(2, int), 0)
-    with pytest.raises(ValueError, match="a multiplier must be finite and at least 0, not -1"):
-        kernels.quantize_multiplier(-1.0)
-    with pytest.raises(ValueError, match="activation must be one of .*, not 'elu'"):
-        kernels.activation_range("elu", 1.0, 0)
-    with pytest.raises(ValueError, match="dtype must be one of .*, not 'int16'"):
-        kernels.activation_range("relu", 1.0, 0, "int16")
-    with pytest.raises(ValueError, match="operator must be one of .*, not 'elu'"):
-        kernels.activation_table("elu", ordinary, ordinary)
-    with pytest.raises(ValueError, match="an activation must have one scale, not 2"):
-        kernels.activation_table("relu", channels, ordinary)
-    with pytest.raises(UnsupportedError, match="needs an output scale above"):
-        kernels.add_parameters(ordinary, ordinary, quantization(1e-7, 0))
-
-
-def test_dispatch_checks_its_inputs() -> None:
-    shape = (1, 4)
-    graph = load_tflite_bytes(
-        cases.single_operator(ops.Relu(), (shape, 1.0, 0), (shape, 1.0, 0)), "tiny"
-    )
-    node = graph.nodes[0]
-    good = np.zeros(shape, np.int8)
-    with pytest.raises(InputError, match="node relu_0 takes 1 activations, not 2"):
-        kernels.run(node, graph, [good, good])
-    with pytest.raises(InputError, match="node relu_0: x must be int8 of shape .* not int32"):
-        kernels.run(node, graph, [good.astype(np.int32)])
-    with pytest.raises(InputError, match=r"not int8 of shape \(1, 5\)"):
-        kernels.run(node, graph, [np.zeros((1, 5), np.int8)])
-    with pytest.raises(InputError, match="tiny takes 1 inputs, not 0"):
-        kernels.run_graph(graph, [])

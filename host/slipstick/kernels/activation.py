@@ -56,6 +56,11 @@ def activation_table(
     ------
     ValueError
         If the operator is unknown or a quantisation is one a channel.
+
+    Notes
+    -----
+    Every table is tflm's but for "relu6" between two quantisations: tflm copies the codes as if
+    there were one, and this rescales them, as TensorFlow Lite does.
     """
     if operator not in TABLE_OPERATORS:
         raise ValueError(f"operator must be one of {TABLE_OPERATORS}, not {operator!r}")
