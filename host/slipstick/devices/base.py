@@ -31,7 +31,7 @@ class Device(Protocol):
         """Starts both instruction streams at these words; ``clear``: with counters at 0."""
         ...
 
-    def wait(self) -> DeviceStatus:
+    def wait(self, timeout_seconds: float = 60.0) -> DeviceStatus:
         """Returns when the run is over; DeviceError if it does not end or met a bad instruction."""
         ...
 
