@@ -162,7 +162,7 @@ def test_convolve_is_the_loop_nest(
         accumulators = np.full((3, depth, pixels, columns), 77, np.int32)
         convolve(instruction, weights, images, accumulators, configuration)
         used = instruction["rows"] * instruction["groups"]
-        for activations, result in zip(images, accumulators):
+        for activations, result in zip(images, accumulators, strict=True):
             expected = naive_convolve(instruction, weights, activations, configuration)
             np.testing.assert_array_equal(result[:used], expected)
         assert (accumulators[:, used:] == 77).all()

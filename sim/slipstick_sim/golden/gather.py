@@ -127,7 +127,7 @@ class WindowGather:
         for segment in pairwise(edges):
             held = [
                 tap
-                for tap, span in zip(taps, spans)
+                for tap, span in zip(taps, spans, strict=True)
                 if span[0] <= segment[0] and segment[1] <= span[1]
             ]
             first, end = (held[0].first, held[-1].end) if held else (lanes[0], lanes[0])

@@ -92,7 +92,7 @@ class Memories:
         else:
             layout = np.dtype([("bias", "<i4"), ("multiplier", "<u4"), ("shift", "u1")])
             words = np.frombuffer(data, layout).reshape(count, configuration.lanes)
-            for array, name in zip(self.parameters, layout.names or ()):
+            for array, name in zip(self.parameters, layout.names or (), strict=True):
                 array[span.start : span.stop] = words[name]
 
     def instruction(self, stream: str, word: int) -> dict[str, int] | None:
