@@ -165,7 +165,7 @@ class LayerRecord:
     predicted_cycles : int
         From the completion of the layer before it to its own.
     matrix, post : (int, int)
-        Its instructions in each stream, first and behind the last, counted from 0 in emission order.
+        Its instructions in each stream, first and behind the last, counted from 0 over all runs.
         Two layers that overlap in time may share a range.
     output : str
         The tensor it makes.

@@ -2,7 +2,7 @@
 
 Layout, little endian::
 
-    "SLIP" | version u16 | reserved u16 | header bytes u32 | blob bytes u32 | header | blobs | crc u32
+    "SLIP" | version u16 | reserved u16 | header bytes u32 | blob bytes u32 | header | blobs | crc
 
 The header is the program's dataclasses as JSON; bytes and arrays stand in it as places among the
 blobs. Decoding follows the dataclasses' own type annotations: a field that is missing, unknown or

@@ -4,8 +4,9 @@ from ..graph import Graph
 from .clean import drop_dead_nodes, drop_identities
 from .fold_padding import fold_padding
 from .fuse_activation import fuse_activation
+from .order_shortcuts import order_shortcuts
 
-PASSES = (drop_identities, fold_padding, fuse_activation, drop_dead_nodes)
+PASSES = (drop_identities, fold_padding, fuse_activation, drop_dead_nodes, order_shortcuts)
 
 
 def optimize(graph: Graph) -> Graph:

@@ -47,12 +47,14 @@ def fold_padding(graph: Graph) -> Graph:
     A convolution pads with its input's zero point, so a PAD by that code, of height and width only,
     is more of the same padding.
     """
-    folded = {node.outputs[0]: node for node in graph.nodes if _foldable(graph, node)}
-    nodes = []
-    for node in graph.nodes:
-        if node.outputs[0] in folded:
-            continue
-        while node.inputs and node.inputs[0] in folded:
-            node = _with_padding(node, folded[node.inputs[0]])
-        nodes.append(node)
-    return graph.replace(nodes=tuple(nodes))
+    while True:
+        folded = {node.outputs[0]: node for node in graph.nodes if _foldable(graph, node)}
+        if not folded:
+            return graph
+        nodes = [
+            _with_padding(node, folded[node.inputs[0]]) if node.inputs[0] in folded else node
+            for node in graph.nodes
+            if node.outputs[0] not in folded
+        ]
+        # a padding of a padding has a convolution for its reader now
+        graph = graph.replace(nodes=tuple(nodes))

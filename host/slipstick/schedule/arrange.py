@@ -100,6 +100,7 @@ class Arranger:
         self._arrangement = Arrangement(_moments(operations, buffers, fuse=fuse, inspect=inspect))
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
+        self._downloaded: set[str] = set()
 
     def arrange(self, configuration: Configuration) -> Arrangement:
         """The arrangement; CapacityError if the activation memory is too small."""
@@ -168,6 +169,7 @@ class Arranger:
                     name = self._buffers[operation.result].name
                     end = max(self._arrangement.moments_of(moment.run))
                     self._last[name] = max(self._last[name], end, at)
+                    self._downloaded.add(name)
 
     def _in_place(self) -> dict[str, str]:
         """Results that may overwrite an operand, by buffer name: the root that they share."""
@@ -183,7 +185,7 @@ class Arranger:
         return roots
 
     def _dying_operand(self, at: int, members: Sequence[Operation], operation: Map) -> str | None:
-        """An operand that no one reads after the map, or beside it in its group."""
+        """An operand that no one reads after the map, or beside it in its group, or downloads."""
         result = self._buffers[operation.result]
         beside = [
             self._buffers[name].name
@@ -195,6 +197,7 @@ class Arranger:
             operand = self._buffers[name]
             if (
                 self._last[operand.name] == at
+                and operand.name not in self._downloaded
                 and operand.name not in beside
                 and operand.pitches == result.pitches
                 and operand.view == result.view

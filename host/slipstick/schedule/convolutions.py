@@ -6,10 +6,10 @@ from ..errors import ModelError
 from ..graph import Graph, Node
 from ..kernels.scaling import activation_range, layer_multipliers
 from .operations import Convolution, Requantization, View, requantization, rounding_runs
+from .reduction import LARGEST_KERNEL_WIDTH
 from .views import HostReason, Views, constant, natural_view, scale_and_zero
 
 LARGEST_STRIDE = 255
-LARGEST_KERNEL_WIDTH = 31
 LARGEST_SIDE = 32767
 LARGEST_LEFT_SHIFT = 7
 
@@ -55,20 +55,39 @@ def make_convolution(node: Node, graph: Graph, views: Views) -> Convolution:
     if weights.shape[3] * groups != view.channels or weights.shape[0] != output.channels:
         raise ModelError(f"node {node.name!r}: weights {weights.shape} do not suit {view}")
     stride, dilation = tuple(attributes["stride"]), tuple(attributes["dilation"])
-    if max(*stride, *dilation) > LARGEST_STRIDE or weights.shape[2] > LARGEST_KERNEL_WIDTH:
-        raise HostReason(
-            f"kernel {weights.shape[1:3]}, stride {stride}, dilation {dilation} exceed an"
-            f" instruction ({LARGEST_KERNEL_WIDTH} columns, {LARGEST_STRIDE})"
-        )
-    if max(view.height, view.width) > LARGEST_SIDE:
-        raise HostReason(f"{view} exceeds an instruction ({LARGEST_SIDE} rows or columns)")
-    requantized = _requantization(node, graph, views, weights)
-    views.read(source.name, view)
     top, _, left, _ = attributes["padding"]
-    return Convolution(
-        node, source.name, result.name, view, output, weights.shape[1:3], stride, dilation,
-        (top, left), np.ascontiguousarray(weights), groups, scale_and_zero(source)[1], requantized,
-    )  # fmt: skip
+    made = Convolution(
+        node,
+        source.name,
+        result.name,
+        view,
+        output,
+        weights.shape[1:3],
+        stride,
+        dilation,
+        (top, left),
+        np.ascontiguousarray(weights),
+        groups,
+        scale_and_zero(source)[1],
+        _requantization(node, graph, views, weights),
+    )
+    _check_limits(made)
+    views.read(source.name, view)
+    return made
+
+
+def _check_limits(convolution: Convolution) -> None:
+    """HostReason if an instruction's fields do not hold the window."""
+    kernel, stride, dilation = convolution.kernel, convolution.stride, convolution.dilation
+    wide = kernel[1] > LARGEST_KERNEL_WIDTH and not convolution.covers_rows
+    if wide or max(*stride, *dilation) > LARGEST_STRIDE:
+        raise HostReason(
+            f"kernel {kernel}, stride {stride}, dilation {dilation} exceed an instruction"
+            f" ({LARGEST_KERNEL_WIDTH} columns, {LARGEST_STRIDE})"
+        )
+    view, padding = convolution.input, convolution.padding
+    if max(view.height, view.width, *padding) > LARGEST_SIDE:
+        raise HostReason(f"{view} exceeds an instruction ({LARGEST_SIDE} rows or columns)")
 
 
 def _row_view(views: Views, name: str, inputs: int) -> tuple[View, View, tuple[int, int]]:

@@ -56,8 +56,8 @@ class Clock:
     """The state of both engines while instructions are issued to them in order.
 
     A reduction tile streams rows x groups vectors. The weights of the next tile, of the same
-    instruction or the next, load from its start on, so a tile lasts at least ``tile_load``. Sums land
-    ``matrix_latency`` after the last vector, while the next CONVOLVE may be streaming already.
+    instruction or the next, load from its start on, so a tile lasts at least ``tile_load``. Sums
+    land ``matrix_latency`` after the last vector, while the next CONVOLVE may be streaming already.
     """
 
     def __init__(self, model: CycleModel) -> None:

@@ -162,6 +162,16 @@ class Convolution:
         return self.groups > 1 and self.groups == self.input.channels == self.output.channels
 
     @property
+    def covers_rows(self) -> bool:
+        """The kernel covers each row of the input: a row of pixels may count as one tap."""
+        return (
+            self.groups == 1
+            and self.kernel[1] == self.input.width
+            and self.output.width == self.dilation[1] == 1
+            and not self.padding[1]
+        )
+
+    @property
     def macs(self) -> int:
         return self.output.pixels * self.weights.size
 

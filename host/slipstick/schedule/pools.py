@@ -22,7 +22,7 @@ def averaging(count: int, clamp: tuple[int, int]) -> Requantization:
     1 / (2 count) from any other sum's quotient to a tie; so ties, and ties only, are pushed away
     from zero. Counts to 255 x 255 keep t within 30..46.
     """
-    shift = 30 + count.bit_length() - 1
+    shift = 30 + (count - 1).bit_length()
     return half_up((1 << shift) // count + 1, shift, 0, clamp)
 
 

@@ -6,8 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import MATRIX_FIELDS
 
+from ..errors import CapacityError
 from .operations import Convolution, rounding_runs
+
+LARGEST_COUNT = (1 << MATRIX_FIELDS["reduction_tiles"].width) - 1
+"""Of tiles, and of the channels of a tap."""
+
+LARGEST_KERNEL_WIDTH = (1 << MATRIX_FIELDS["kernel_x"].width) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +57,12 @@ class Reduction:
         return ky, kx, c, (within < self.segment) & (ky < self.kernel[0])
 
     def is_legal(self, rows: int) -> bool:
-        """Whether every lane lies where the banks deliver it: at lane 0's address + r, modulo R."""
+        """Whether an instruction holds it and the banks deliver every lane.
+
+        Lane r must lie at lane 0's address + r, modulo R.
+        """
+        if self.kernel[1] > LARGEST_KERNEL_WIDTH or max(self.tiles, self.channels) > LARGEST_COUNT:
+            return False
         ky, kx, c, counts = self.lanes(rows)
         offset = (ky * self.steps[0] + kx * self.steps[1] + c).reshape(-1, rows)
         wrong = (offset - offset[:, :1] - np.arange(rows)) % rows != 0
@@ -66,9 +78,7 @@ def _candidates(
     dilation_y, dilation_x = convolution.dilation
     steps = (dilation_y * row_pitch, dilation_x * pixel_pitch)
     whole = count == convolution.input.channels
-    covers = kernel_x == convolution.input.width and convolution.output.width == 1
-    if whole and covers and dilation_x == 1 and not convolution.padding[1]:
-        # the kernel covers each row: a row of pixels is one tap
+    if convolution.covers_rows:
         run = (kernel_x - 1) * pixel_pitch + count
         shape = (0, run, (kernel_y, 1), steps)
         yield Reduction(*shape, kernel_y * run, -(-kernel_y * run // rows), merged=True)
@@ -90,7 +100,12 @@ def choose_reduction(
 ) -> Reduction:
     """The legal way with the fewest tiles; ``pitches`` are the input's (row, pixel), in bytes.
 
-    Aligning every tap is always legal, as the channels of a tap are contiguous.
+    Aligning every tap suits the banks always, as the channels of a tap are contiguous.
+
+    Raises
+    ------
+    CapacityError
+        If no instruction counts so far.
     """
     if convolution.is_diagonal:
         taps = math.prod(convolution.kernel)
@@ -99,8 +114,14 @@ def choose_reduction(
     legal = [
         reduction
         for reduction in _candidates(convolution, first, count, pitches, rows)
-        if reduction.tiles < 1 << 16 and reduction.is_legal(rows)
+        if reduction.is_legal(rows)
     ]
+    if not legal:
+        raise CapacityError(
+            f"layer {convolution.node.name!r}: its reduction over kernel {convolution.kernel} and"
+            f" {count} channels must be at most {LARGEST_COUNT} tiles of {rows} lanes and"
+            f" {LARGEST_KERNEL_WIDTH} taps wide, or {LARGEST_COUNT} bytes a row"
+        )
     return min(legal, key=lambda reduction: reduction.tiles)
 
 

@@ -1,0 +1,55 @@
+"""Real networks, compiled, on the golden core against TensorFlow Lite Micro, layer by layer."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program_runner import run_program
+from slipstick.compiler import compile_graph
+from slipstick.frontends import load
+from slipstick.reference import TflmReference
+from slipstick_rtl.config import Configuration
+
+DATA = Path(os.environ.get("SLIPSTICK_DATA", Path(__file__).parents[2].parent / "shared"))
+
+NETWORKS = ("ic01_resnet8_int8", "kws01_dscnn_int8", "vww01_mobilenetv1_025_int8", "ad01_int8")
+
+HARDWARE = Configuration(
+    activation_bytes=1 << 17, weight_bytes=1 << 19, parameter_words=1024, instruction_words=1 << 14
+)
+
+
+def model(name: str) -> Path:
+    path = DATA / "models" / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
+    return path
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_layer_is_the_reference(name):
+    path = model(name)
+    graph = load(path)
+    shape = graph.tensors[graph.inputs[0]].shape
+    image = np.random.default_rng(1).integers(-128, 128, shape).astype(np.int8)
+    reference = TflmReference(path)
+    expected = reference.run_layers(image)
+    for inspect in (False, True):
+        program = compile_graph(graph, HARDWARE, inspect=inspect)
+        values = run_program(program, {graph.inputs[0]: image}, order="post_first")
+        compared = set(values) & set(expected)
+        assert set(graph.outputs) <= compared
+        if inspect:
+            assert len(compared) == len(graph.nodes)
+        for tensor in compared:
+            np.testing.assert_array_equal(
+                values[tensor].reshape(-1), expected[tensor].reshape(-1), tensor
+            )
+
+
+def test_prediction_of_resnet8():
+    program = compile_graph(load(model("ic01_resnet8_int8")), Configuration())
+    share = program.macs / program.predicted_cycles / Configuration().macs_per_cycle
+    assert program.macs == 12_501_632
+    assert share > 0.93

@@ -1,0 +1,175 @@
+"""The schedule's parts: arithmetic that must be exact, the planner, the order of lanes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_networks import NetworkBuilder
+from slipstick.errors import CapacityError
+from slipstick.kernels.scaling import multiply_by_quantized_multiplier
+from slipstick.schedule.operations import (
+    Convolution,
+    View,
+    identity,
+    requantization,
+    rounding_runs,
+)
+from slipstick.schedule.planner import Block, plan
+from slipstick.schedule.pools import averaging, clipped_runs
+from slipstick.schedule.reduction import channel_tiles, choose_reduction
+from slipstick.schedule.select import select
+from slipstick.schedule.views import HostReason
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import Rounding
+from slipstick_rtl.numbers.rounding import requantize
+
+
+def test_averaging_is_exact():
+    """Every sum of up to 256 codes; above that, around every tie and at the ends."""
+    counts = [*range(1, 257), 1000, 4096, 255 * 255]
+    for count in counts:
+        values = averaging(count, (-128, 127))
+        total = np.arange(-128 * count, 127 * count + 1, dtype=np.int64)
+        if count > 256:
+            ties = np.arange(-128, 127) * count + count // 2
+            total = np.concatenate([ties + near for near in (-1, 0, 1)])
+        assert 1 << 30 <= values.multiplier[0] < 1 << 31
+        expected = np.sign(total) * ((np.abs(total) + count // 2) // count)
+        got = requantize(total, 0, values.multiplier, values.shift, Rounding.HALF_UP)
+        np.testing.assert_array_equal(got, expected, f"{count} codes")
+
+
+def test_identity():
+    codes = np.arange(-128, 128)
+    values = identity()
+    got = requantize(codes, values.bias, values.multiplier, values.shift, Rounding.HALF_UP)
+    np.testing.assert_array_equal(got, codes)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.integers(-(1 << 24), 1 << 24), min_size=1, max_size=20),
+    st.integers(1 << 30, (1 << 31) - 1),
+    st.integers(-31, 7),
+)
+def test_requantization_is_the_reference_with_either_sign_of_shift(totals, multiplier, shift):
+    values = requantization(
+        np.array([multiplier]), np.array([shift]), np.array([0]), 0, (-128, 127)
+    )
+    rounding = Rounding(int(values.rounding[0]))
+    assert rounding is (Rounding.HALF_UP if shift > 0 else Rounding.DOUBLE)
+    total = np.array(totals)
+    got = requantize(total, 0, multiplier, values.shift, rounding)
+    wide = total * (1 << max(shift, 0))
+    if shift > 0:
+        # the reference shifts left first, and its 32 bits must hold that
+        total = total[np.abs(wide) < 1 << 31]
+        got = got[np.abs(wide) < 1 << 31]
+    expected = multiply_by_quantized_multiplier(total, multiplier, shift)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_unshifted_channels_suit_either_rounding():
+    shifts = np.array([0, 1, 0, 0, 0, -1, 0, 0])
+    values = requantization(np.full(8, 1 << 30), shifts, np.zeros(8), 0, (-128, 127))
+    assert rounding_runs(values, 8, 4) == [(0, 4, Rounding.HALF_UP), (4, 8, Rounding.DOUBLE)]
+    assert rounding_runs(values, 8, 8) is None
+    total = np.arange(-100000, 100000, 7)
+    results = [requantize(total, 0, 1987654321, values.shift[0], r) for r in (0, 1)]
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("shift", [-32, 8])
+def test_requantization_refuses_other_shifts(shift):
+    one = np.array([1])
+    with pytest.raises(ValueError, match="shift must be within"):
+        requantization(one, one * shift, one, 0, (-128, 127))
+
+
+def test_clipped_runs():
+    # 10 positions of a window of 3, stride 2, one column of padding before 20 columns
+    assert clipped_runs(10, 20, 3, 2, 1) == [((0, 1), 0, 2), ((1, 10), 1, 3)]
+    assert clipped_runs(3, 3, 3, 1, 1) == [((0, 1), 0, 2), ((1, 2), 0, 3), ((2, 3), 1, 2)]
+    with pytest.raises(HostReason, match="window 0 lies in padding only"):
+        clipped_runs(2, 3, 2, 2, 2)
+
+
+BLOCKS = st.lists(
+    st.tuples(st.integers(1, 300), st.integers(0, 8), st.integers(0, 4)), min_size=1, max_size=12
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(BLOCKS, st.sampled_from([4, 16]))
+def test_planner_never_overlaps(sizes, alignment):
+    blocks = [Block(str(i), size, a, a + span) for i, (size, a, span) in enumerate(sizes)]
+    addresses = plan(blocks, 1 << 14, alignment, [""] * 13)
+    for block in blocks:
+        start = addresses[block.name]
+        assert start % alignment == 0 and start >= 0
+        for other in blocks:
+            if other is not block and other.lives_with(block):
+                begin = addresses[other.name]
+                assert start + block.bytes <= begin or begin + other.bytes <= start
+
+
+def test_planner_reuses_memory_and_names_the_peak():
+    blocks = [Block("a", 64, 0, 1), Block("b", 64, 1, 2), Block("c", 64, 2, 3)]
+    assert plan(blocks, 128, 16, ["x", "y", "z", "w"]) == {"a": 0, "b": 64, "c": 0}
+    with pytest.raises(CapacityError, match="layer 'y'.* 128 bytes .128 of .* but has 127"):
+        plan(blocks, 127, 16, ["x", "y", "z", "w"])
+
+
+def _convolution(seed: int, sizes: tuple[int, int, int], **changes) -> Convolution:
+    builder = NetworkBuilder(seed, *sizes)
+    builder.conv2d(8, changes.pop("kernel"), **changes)
+    operations, _ = select(builder.graph(), Configuration())
+    assert isinstance(operations[0], Convolution)
+    return operations[0]
+
+
+@pytest.mark.parametrize(
+    ("channels", "pitches", "tiles", "aligned"),
+    [
+        (3, (105, 3), 2, ""),  # 27 lanes across rows, as 105 - 9 is a multiple of 16
+        (3, (96, 3), 3, "row"),  # a wrong pitch: each row of 9 lanes is a tile
+        (16, (512, 16), 9, ""),
+        (8, (256, 8), 6, "row"),  # 24 lanes a row
+        (8, (264, 8), 5, ""),  # 72 lanes
+        (12, (512, 16), 9, ""),  # pads between pixels are lanes of weight zero
+    ],
+)
+def test_reduction_counts_lanes_as_densely_as_banks_allow(channels, pitches, tiles, aligned):
+    convolution = _convolution(
+        1, (32, 32, channels), kernel=(3, 3), dilation=(1, 1), stride=(1, 1), padding=(1, 1, 1, 1),
+        sides=(32, 32),
+    )  # fmt: skip
+    reduction = choose_reduction(convolution, 0, channels, pitches, 16)
+    assert reduction.tiles == tiles and reduction.is_legal(16)
+    assert (reduction.align_row, reduction.align_tap) == (aligned == "row", aligned == "tap")
+
+
+def test_kernel_over_the_whole_width_is_one_tap_a_row():
+    convolution = _convolution(
+        2, (2, 40, 8), kernel=(2, 40), dilation=(1, 1), stride=(1, 1), padding=(0, 0, 0, 0),
+        sides=(1, 1),
+    )  # fmt: skip
+    reduction = choose_reduction(convolution, 0, 8, (320, 8), 16)
+    assert reduction.merged and reduction.kernel == (2, 1) and reduction.tiles == 40
+    with pytest.raises(CapacityError, match="at most 65535 tiles of 16 lanes"):
+        choose_reduction(convolution, 0, 8, (80000, 2000), 16)
+
+
+def test_grouped_convolutions_read_only_their_channels():
+    builder = NetworkBuilder(3, 5, 5, 8)
+    builder.conv2d(32, (2, 2), groups=4)
+    operations, _ = select(builder.graph(), Configuration())
+    convolution = operations[0]
+    assert isinstance(convolution, Convolution) and convolution.input == View(5, 5, 8)
+    tiles = channel_tiles(convolution, (40, 8), Configuration(rows=8, columns=8))
+    assert [(t.first, t.count, t.reduction.first, t.reduction.channels) for t in tiles] == [
+        (0, 8, 0, 2),
+        (8, 8, 2, 2),
+        (16, 8, 4, 2),
+        (24, 8, 6, 2),
+    ]
