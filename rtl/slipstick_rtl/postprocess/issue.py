@@ -88,7 +88,10 @@ class InstructionIssue(wiring.Component):
         with m.FSM() as fsm:
             with m.State("waiting for an instruction"), m.If(offered.valid & permitted):
                 m.d.comb += [offered.ready.eq(1), self.started.eq(1)]
-                m.d.sync += self.instruction.eq(offered.payload)
+                m.d.sync += [
+                    self.instruction.eq(offered.payload),
+                    self.draining.eq(offered.payload.opcode == Opcode.DRAIN),
+                ]
                 m.next = "starting"
             with m.State("starting"):
                 m.d.comb += [

@@ -84,9 +84,13 @@ class PostLane(wiring.Component):
         plain = delayed(m, self.byte, Table.latency, "byte")
         tap = Signal(signed(VALUE_BITS))
         value = Signal(signed(VALUE_BITS))
-        greater = Mux(tap > value, tap, value)
-        combined = Mux(instruction.take_maximum, greater, value + tap)
+        # a plain subtraction: its sign is quicker than Yosys' comparison
+        difference = Signal(signed(VALUE_BITS + 1))
+        maximum = instruction.take_maximum
+        replaced = self.first | maximum
+        kept = maximum & ~self.first & ~difference[-1]
         m.d.comb += [
+            difference.eq(value - tap),
             table.write.eq(self.table_write),
             table.byte.eq(self.byte),
             table.odd.eq(self.odd),
@@ -102,6 +106,6 @@ class PostLane(wiring.Component):
         ]
         looked_up = Mux(instruction.use_table, table.entry, plain)
         m.d.sync += tap.eq(Mux(self.draining, self.accumulator, looked_up))
-        with m.If(self.valid):
-            m.d.sync += value.eq(Mux(self.first, tap, combined))
+        with m.If(self.valid & ~kept):
+            m.d.sync += value.eq(Mux(replaced, tap, value + tap))
         return m
