@@ -16,9 +16,7 @@ from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine
 from .sequencer.sequencer import Sequencer
 
-EVENTS = data.StructLayout(
-    {"matrix_start": 1, "matrix_done": 1, "post_start": 1, "post_done": 1}
-)
+EVENTS = data.StructLayout({"matrix_start": 1, "matrix_done": 1, "post_start": 1, "post_done": 1})
 """Pulses: an instruction begins to work, or its results have landed."""
 
 

@@ -7,6 +7,11 @@ from amaranth.lib.wiring import In, Out
 from ..numbers.int8 import Int8
 
 
+def element_latency(number_format: Int8) -> int:
+    """Cycles from an activation to the sum that holds its product: operands, product, sum."""
+    return 2 + number_format.product_latency
+
+
 class ProcessingElement(wiring.Component):
     """Multiplies P activations by its stationary weight and adds the products to the sums passing.
 
@@ -30,11 +35,11 @@ class ProcessingElement(wiring.Component):
     weight, capture : In
         The weight passing from above, and whether it is this element's.
     partial_sums : In
-        P sums of the elements above, ``latency - 1`` cycles later than ``activations``.
+        P sums of the elements above, ``element_latency - 1`` cycles later than ``activations``.
     activations_out, swap_out, weight_out, capture_out : Out
         The same one cycle later, for the neighbours.
     partial_sums_out : Out
-        ``latency`` cycles later than ``activations``.
+        ``element_latency`` cycles later than ``activations``.
     """
 
     def __init__(self, *, number_format: Int8, pixels: int, rows: int) -> None:
@@ -56,11 +61,6 @@ class ProcessingElement(wiring.Component):
                 "partial_sums_out": Out(sums),
             }
         )
-
-    @property
-    def latency(self) -> int:
-        """Cycles from an activation to the sum that holds its product: operands, product, sum."""
-        return 2 + self._format.product_latency
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

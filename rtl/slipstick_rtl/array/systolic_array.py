@@ -7,7 +7,13 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..numbers.int8 import number_format
 from .delay import delay
-from .processing_element import ProcessingElement
+from .processing_element import ProcessingElement, element_latency
+
+
+def array_latency(configuration: Configuration) -> int:
+    """Cycles from the activations to column 0's sums: one a row to skew them, then one element."""
+    element = number_format(configuration.number_format, configuration.multiplier)
+    return configuration.rows - 1 + element_latency(element)
 
 
 class SystolicArray(wiring.Component):
@@ -57,8 +63,8 @@ class SystolicArray(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from the activations to column 0's sums: one a row to skew, then one element."""
-        return self._configuration.rows - 1 + self._elements[0][0].latency
+        """Cycles from the activations to column 0's sums."""
+        return array_latency(self._configuration)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

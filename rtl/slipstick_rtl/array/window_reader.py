@@ -128,9 +128,7 @@ class WindowReader(wiring.Component):
         row_bits = address_bits - exact_log2(c.rows)
         self.table = LaneTable(configuration=c, address_bits=address_bits)
         self._gathers = [
-            WindowGather(
-                rows=c.rows, address_bits=address_bits, lanes=self.table.lanes.shape()
-            )
+            WindowGather(rows=c.rows, address_bits=address_bits, lanes=self.table.lanes.shape())
             for _ in range(c.pixels)
         ]
 

@@ -71,9 +71,7 @@ class PortArbiter(wiring.Component):
         m.d.sync += [
             self.row.eq(address[bits:]),
             self.byte.eq(address[:bits]),
-            self.enables.eq(
-                Mux(self.write.enable, slot_enables, Mux(link_write, byte_enables, 0))
-            ),
+            self.enables.eq(Mux(self.write.enable, slot_enables, Mux(link_write, byte_enables, 0))),
             self.bytes.eq(
                 Mux(
                     self.write.enable,

@@ -38,9 +38,7 @@ class InstructionMemory(wiring.Component):
                 f"grant_{k}": Out(1),
                 f"valid_{k}": Out(1),
             }
-        super().__init__(
-            {"write": In(ByteWrite), "write_enable": In(1), "word": Out(32), **ports}
-        )
+        super().__init__({"write": In(ByteWrite), "write_enable": In(1), "word": Out(32), **ports})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -92,9 +92,7 @@ class Sequencer(wiring.Component):
             self.bad_instruction.eq(matrix.bad | post.bad),
         ]
         under_way = Signal()
-        m.d.comb += under_way.eq(
-            matrix.active | post.active | self.matrix_busy | self.post_busy
-        )
+        m.d.comb += under_way.eq(matrix.active | post.active | self.matrix_busy | self.post_busy)
         m.d.sync += self.running.eq(self.run | under_way)
         with m.If(self.run):
             m.d.sync += [self.cycles.eq(0), self.matrix_cycles.eq(0), self.post_cycles.eq(0)]

@@ -1,0 +1,147 @@
+"""Pixel counter, lane table and window reader over the activation memory, against the vectors."""
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+from cocotb.triggers import RisingEdge
+from slipstick_rtl import isa
+from slipstick_rtl.array.delay import delay
+from slipstick_rtl.array.pixel_counter import PixelCounter
+from slipstick_rtl.array.window_reader import WindowReader
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.layouts import MATRIX_INSTRUCTION
+from slipstick_rtl.memory.activation_memory import ActivationMemory
+from slipstick_rtl.memory.port_arbiter import byte_write_layout
+
+from ..golden.windows import window_vectors
+from .random_convolve import random_convolve
+from .registry import Bench, parameters
+from .streams import Producer, pack, start
+
+
+class WindowUnit(wiring.Component):
+    """The window reader with counter and memory; the bench plays the weight loader."""
+
+    activations: stream.Interface
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = c = configuration
+        bits = exact_log2(c.activation_bytes)
+        self._pixels = PixelCounter(configuration=c, address_bits=bits)
+        self._reader = WindowReader(configuration=c, address_bits=bits)
+        super().__init__(
+            {
+                "activations": In(stream.Signature(byte_write_layout(c))),
+                "instruction": In(MATRIX_INSTRUCTION),
+                "first_lane": In(1),
+                "advance": In(1),
+                "last_lane": In(1),
+                "swap": In(1),
+                "valid": Out(1),
+                "o": Out(self._reader.o.shape()),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = ActivationMemory(configuration=self._configuration)
+        m.submodules.pixels = pixels = self._pixels
+        m.submodules.reader = reader = self._reader
+        connect(m, memory.link_writes, flipped(self.activations))
+        reading = Signal()
+        with m.If(self.swap):
+            m.d.sync += reading.eq(1)
+        with m.Elif(pixels.last):
+            m.d.sync += reading.eq(0)
+        m.d.comb += [
+            pixels.instruction.eq(self.instruction),
+            pixels.start.eq(self.swap),
+            pixels.advance.eq(reading),
+            reader.table.instruction.eq(self.instruction),
+            reader.table.start.eq(self.first_lane),
+            reader.table.advance.eq(self.advance),
+            reader.table.last.eq(self.last_lane),
+            reader.table.swap.eq(self.swap),
+            reader.base.eq(pixels.base),
+            reader.x.eq(pixels.x),
+            reader.y.eq(pixels.y),
+            reader.height.eq(self.instruction.height),
+            reader.width.eq(self.instruction.width),
+            reader.padding.eq(self.instruction.padding_value),
+            memory.window_rows.eq(reader.bank_rows),
+            reader.bank_bytes.eq(memory.window_data),
+            self.o.eq(reader.o),
+            self.valid.eq(delay(m, reading, reader.latency, "valid")),
+        ]
+        return m
+
+
+def make(**shape: Any) -> WindowUnit:
+    """The unit for a small configuration of this shape."""
+    return WindowUnit(configuration=_configuration(shape))
+
+
+def _configuration(shape: dict[str, Any]) -> Configuration:
+    return Configuration(activation_bytes=1 << 11, accumulator_depth=64, lanes=4, **shape)
+
+
+BENCH = Bench(
+    name="bench_window",
+    component=make,
+    test_module=__name__,
+    parameters=(
+        {"pixels": 1, "rows": 8, "columns": 8},
+        {"pixels": 2, "rows": 4, "columns": 4},
+        {"pixels": 1, "rows": 16, "columns": 4},
+    ),
+)
+
+
+async def _tile(dut: Any, rows: int, count: int) -> list[int]:
+    """Prepares a tile's lanes, swaps them in, and takes its vectors."""
+    for lane in range(rows):
+        dut.advance.value, dut.last_lane.value = 1, int(lane == rows - 1)
+        await RisingEdge(dut.clk)
+    dut.advance.value = dut.last_lane.value = 0
+    dut.swap.value = 1
+    await RisingEdge(dut.clk)
+    dut.swap.value = 0
+    vectors: list[int] = []
+    for _ in range(count + 40):
+        await RisingEdge(dut.clk)
+        if dut.valid.value == 1:
+            vectors.append(dut.o.value.to_unsigned())
+    return vectors
+
+
+@cocotb.test()
+async def vectors(dut: Any) -> None:
+    """Random windows: the vectors of every tile, in order, without a gap."""
+    c = _configuration(parameters())
+    generator = np.random.default_rng(1)
+    activations = generator.integers(-128, 128, c.activation_bytes, np.int8)
+    await start(dut)
+    layout = byte_write_layout(c)
+    await Producer(dut, "activations").send(
+        pack(layout, {"address": address, "data": int(byte)})
+        for address, byte in enumerate(activations.view(np.uint8))
+    )
+    for _ in range(40):
+        fields = random_convolve(generator, c, np.zeros((1 << 14, c.columns), np.int8))
+        expected, defined = window_vectors(fields, activations, c)
+        word = int.from_bytes(isa.pack(isa.MATRIX_FIELDS, fields), "little")
+        dut.instruction.value = word & (1 << MATRIX_INSTRUCTION.size) - 1
+        dut.first_lane.value = 1
+        await RisingEdge(dut.clk)
+        dut.first_lane.value = 0
+        count = fields["rows"] * fields["groups"]
+        for tile, lanes in zip(expected, defined, strict=True):
+            got = await _tile(dut, c.rows, count)
+            raw = b"".join(vector.to_bytes(c.pixels * c.rows, "little") for vector in got)
+            actual = np.frombuffer(raw, np.int8).reshape(tile.shape)
+            np.testing.assert_array_equal(actual[..., lanes], tile[..., lanes], str(fields))
