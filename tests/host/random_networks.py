@@ -76,7 +76,7 @@ class NetworkBuilder:
 
     def conv2d(self, outputs: int, kernel: tuple[int, int], groups: int = 1, **changes: Any) -> str:
         """A convolution; ``changes`` replace random attributes, ``sides`` the output's."""
-        dilation = tuple(int(d) for d in self.rng.integers(1, 3, 2))
+        dilation = (int(self.rng.integers(1, 3)), int(self.rng.integers(1, 3)))
         chosen = {"dilation": dilation, **self._slide(kernel, dilation), **changes}
         sides = chosen.pop("sides")
         spread = chosen.pop("spread", 1.0)

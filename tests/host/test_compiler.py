@@ -10,7 +10,7 @@ from slipstick import program_file
 from slipstick.compiler import compile_graph
 from slipstick.errors import CapacityError, ModelError, UnsupportedError
 from slipstick.kernels.dispatch import run_graph
-from slipstick.program import HostStep, Program, RunStep
+from slipstick.program import DownloadStep, HostStep, Program, RunStep
 from slipstick.schedule import streams
 from slipstick_rtl.config import Configuration
 
@@ -68,7 +68,7 @@ def test_inspection_shows_every_layer():
     builder.add(first)
     builder.pool("max_pool2d", (2, 2))
     program = check(builder, Configuration(rows=8, columns=8, lanes=4), inspect=True)
-    downloaded = {step.tensor for step in program.steps if hasattr(step, "tensor")}
+    downloaded = {s.tensor for s in program.steps if isinstance(s, DownloadStep)}
     assert {node.outputs[0] for node in builder.nodes} <= downloaded
     assert len([step for step in program.steps if isinstance(step, RunStep)]) == 2
 

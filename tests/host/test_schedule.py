@@ -7,21 +7,18 @@ from hypothesis import strategies as st
 from random_networks import NetworkBuilder
 from slipstick.errors import CapacityError
 from slipstick.kernels.scaling import multiply_by_quantized_multiplier
-from slipstick.schedule.operations import (
-    Convolution,
-    View,
-    identity,
-    requantization,
-    rounding_runs,
-)
+from slipstick.schedule.operations import Convolution, View
 from slipstick.schedule.planner import Block, plan
 from slipstick.schedule.pools import averaging, clipped_runs
 from slipstick.schedule.reduction import channel_tiles, choose_reduction
+from slipstick.schedule.requantization import identity, requantization, rounding_runs
 from slipstick.schedule.select import select
 from slipstick.schedule.views import HostReason
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import requantize
+
+ROUNDINGS = (Rounding.DOUBLE, Rounding.HALF_UP)
 
 
 def test_averaging_is_exact():
@@ -75,8 +72,8 @@ def test_unshifted_channels_suit_either_rounding():
     assert rounding_runs(values, 8, 4) == [(0, 4, Rounding.HALF_UP), (4, 8, Rounding.DOUBLE)]
     assert rounding_runs(values, 8, 8) is None
     total = np.arange(-100000, 100000, 7)
-    results = [requantize(total, 0, 1987654321, values.shift[0], r) for r in (0, 1)]
-    np.testing.assert_array_equal(*results)
+    results = [requantize(total, 0, 1987654321, values.shift[0], r) for r in ROUNDINGS]
+    np.testing.assert_array_equal(results[0], results[1])
 
 
 @pytest.mark.parametrize("shift", [-32, 8])

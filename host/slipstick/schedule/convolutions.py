@@ -5,8 +5,9 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Graph, Node
 from ..kernels.scaling import activation_range, layer_multipliers
-from .operations import Convolution, Requantization, View, requantization, rounding_runs
+from .operations import Convolution, View
 from .reduction import LARGEST_KERNEL_WIDTH
+from .requantization import Requantization, requantization, rounding_runs
 from .views import HostReason, Views, constant, natural_view, scale_and_zero
 
 LARGEST_STRIDE = 255

@@ -8,8 +8,9 @@ from slipstick_rtl.isa import Opcode
 
 from ..program import Placement
 from .images import Images
-from .operations import Convolution, Map, Requantization, Window
+from .operations import Convolution, Map, Window
 from .reduction import ChannelTile, channel_tiles, weight_words
+from .requantization import Requantization
 from .streams import Instruction, Region
 
 Span = tuple[int, int]

@@ -8,7 +8,7 @@ from slipstick_rtl.numbers.rounding import encode_shift
 
 from ..errors import CapacityError
 from ..program import Image
-from .operations import Requantization
+from .requantization import Requantization
 
 _PARAMETER = np.dtype([("bias", "<i4"), ("multiplier", "<u4"), ("shift", "u1")])
 _IDLE_SHIFT = encode_shift(Rounding.DOUBLE, 0)

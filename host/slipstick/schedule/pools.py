@@ -4,7 +4,8 @@ import itertools
 
 from ..graph import Graph, Node
 from ..kernels.scaling import activation_range
-from .operations import Map, Requantization, Window, half_up, identity
+from .operations import Map, Window
+from .requantization import Requantization, half_up, identity
 from .views import HostReason, Views, natural_view, scale_and_zero
 
 LARGEST_WINDOW = 255

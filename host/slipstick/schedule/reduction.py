@@ -9,7 +9,8 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import MATRIX_FIELDS
 
 from ..errors import CapacityError
-from .operations import Convolution, rounding_runs
+from .operations import Convolution
+from .requantization import rounding_runs
 
 LARGEST_COUNT = (1 << MATRIX_FIELDS["reduction_tiles"].width) - 1
 """Of tiles, and of the channels of a tap."""

@@ -11,8 +11,9 @@ from ..kernels.activation import TABLE_OPERATORS, activation_table
 from ..kernels.pooling import mean_multiplier
 from ..kernels.scaling import activation_range, add_parameters, add_tables
 from .convolutions import make_convolution, make_fully_connected
-from .operations import Alias, HostOperation, Map, Operation, Window, identity, requantization
+from .operations import Alias, HostOperation, Map, Operation, Window
 from .pools import make_pool
+from .requantization import identity, requantization
 from .views import HostReason, Views, natural_view, scale_and_zero
 
 

@@ -1,0 +1,100 @@
+"""How sums become codes: the parameters of the requantiser, and when they are exact."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from slipstick_rtl.isa import Rounding
+from slipstick_rtl.numbers.rounding import encode_shift
+
+
+@dataclass(frozen=True, eq=False)
+class Requantization:
+    """How sums become codes: one entry a channel, or one for all.
+
+    Parameters
+    ----------
+    bias : array of int64
+    multiplier : array of int64, 0..2^31 - 1
+    shift : array of int64
+        As ``encode_shift`` gives them.
+    rounding : array of int64
+        A ``Rounding`` each.
+    zero_point, minimum, maximum : int
+    """
+
+    bias: np.ndarray
+    multiplier: np.ndarray
+    shift: np.ndarray
+    rounding: np.ndarray
+    zero_point: int = 0
+    minimum: int = -128
+    maximum: int = 127
+
+
+def requantization(
+    multiplier: np.ndarray,
+    shift: np.ndarray,
+    bias: np.ndarray,
+    zero_point: int,
+    clamp: tuple[int, int],
+) -> Requantization:
+    """TensorFlow Lite's multiplication by mantissa / 2^31 x 2^shift, exactly.
+
+    With a right shift it is gemmlowp's two roundings. With a left shift by s, doubling and rounding
+    (x 2^s m + 2^30) >> 31 is (x m + 2^(30 - s)) >> (31 - s): one rounding, half up.
+
+    Raises
+    ------
+    ValueError
+        If a left shift is too large for the hardware.
+    """
+    left = shift > 0
+    rounding = np.where(left, int(Rounding.HALF_UP), int(Rounding.DOUBLE))
+    encoded = [
+        encode_shift(Rounding.HALF_UP, 31 - int(places))
+        if raised
+        else encode_shift(Rounding.DOUBLE, -int(places))
+        for raised, places in zip(left, shift, strict=True)
+    ]
+    return Requantization(bias, multiplier, np.array(encoded), rounding, zero_point, *clamp)
+
+
+def rounding_runs(
+    values: Requantization, channels: int, lanes: int
+) -> list[tuple[int, int, int]] | None:
+    """Runs of slices that share one rounding, as (first channel, behind the last, rounding).
+
+    An instruction has one rounding. DOUBLE without a right shift is HALF_UP by 31, and both are
+    encoded alike, so such a channel suits either. None if channels of one slice disagree.
+    """
+    unshifted = encode_shift(Rounding.DOUBLE, 0)
+    runs: list[tuple[int, int, int]] = []
+    for first in range(0, channels, lanes):
+        end = min(first + lanes, channels)
+        raised = values.rounding[first:end] == int(Rounding.HALF_UP)
+        lowered = ~raised & (values.shift[first:end] > unshifted)
+        if raised.any() and lowered.any():
+            return None
+        rounding = int(Rounding.HALF_UP if raised.any() else Rounding.DOUBLE)
+        if runs and runs[-1][2] == rounding:
+            runs[-1] = (runs[-1][0], end, rounding)
+        else:
+            runs.append((first, end, rounding))
+    return runs
+
+
+def half_up(multiplier: int, shift: int, zero_point: int, clamp: tuple[int, int]) -> Requantization:
+    """(sum x multiplier) / 2^shift, rounded once, for all channels."""
+    return Requantization(
+        np.array([0]),
+        np.array([multiplier]),
+        np.array([encode_shift(Rounding.HALF_UP, shift)]),
+        np.array([int(Rounding.HALF_UP)]),
+        zero_point,
+        *clamp,
+    )
+
+
+def identity(clamp: tuple[int, int] = (-128, 127)) -> Requantization:
+    """The sum itself, clamped."""
+    return half_up(1 << 30, 30, 0, clamp)
