@@ -1,4 +1,4 @@
-"""The configuration: everything that parameterises the hardware, checked once, with a fingerprint."""
+"""The configuration: all that parameterises the hardware, checked once, with a fingerprint."""
 
 import dataclasses
 import hashlib
@@ -141,7 +141,7 @@ class Configuration:
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Configuration":
-        """The configuration that ``to_dict`` described; unknown or missing fields are a ValueError."""
+        """The configuration that ``to_dict`` described; ValueError for other fields than its."""
         if not isinstance(fields, dict):
             raise TypeError(f"a configuration must be a mapping, not {type(fields).__name__}")
         names = {field.name for field in dataclasses.fields(cls)}

@@ -84,15 +84,15 @@ class Opcode(IntEnum):
     """
 
     TABLE = 4
-    """Post stream: copies ``table_words`` words of weight memory into the table (512 signed 32-bit
-    entries, little endian, C / 4 of them a word), from entry 0 on."""
+    """Post stream: copies ``table_words`` words of weight memory into the table, from entry 0 on:
+    512 signed 32-bit entries, little endian, C / 4 of them a word."""
 
 
 class Rounding(IntEnum):
     """How the requantiser rounds; NumPy twin in :mod:`slipstick_rtl.numbers.rounding`."""
 
     DOUBLE = 0
-    """TensorFlow Lite's (gemmlowp's): doubling high multiply, ties up; then the shift, ties away."""
+    """TensorFlow Lite's (gemmlowp's): doubling high multiply, ties up; then shift, ties away."""
 
     HALF_UP = 1
     """Once, ties towards plus infinity."""

@@ -1,6 +1,6 @@
 """The lane table: which input byte each row of the array takes, for a reduction tile."""
 
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 

@@ -97,7 +97,7 @@ class SystolicArray(wiring.Component):
                         element.partial_sums.eq(above[j].partial_sums_out),
                     ]
                 left = element
-            # activations move down one row a cycle, weights too: the capture meets them at half speed
+            # weights move down a row a cycle and each row's come a cycle later: two in all
             swap = delay(m, swap, 1, f"swap_{i}")
             capture = delay(m, capture, 2, f"capture_{i}")
             above = row

@@ -1,7 +1,7 @@
 """The weight loader: prepares the next reduction tile, lanes and weights, while one is at work."""
 
-from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 

@@ -1,4 +1,4 @@
-"""The link's frames: constants and the host's encoder and decoder. Needs neither Amaranth nor NumPy.
+"""The link's frames: constants, encoder and decoder. Needs neither Amaranth nor NumPy.
 
 Request, host to device (integers little endian)::
 
@@ -33,15 +33,15 @@ class Command(IntEnum):
 
     WRITE = 2
     """(space u8, address u24, data ...) -> (); the address counts units of the space (see Space)
-    and the data must be whole units. Refused with BUSY while a program runs, except to ACTIVATIONS."""
+    and the data must be whole units. BUSY while a program runs, except to ACTIVATIONS."""
 
     READ = 3
     """(space u8, address u24, count u16 in bytes) -> data; only ACTIVATIONS can be read."""
 
     RUN = 4
-    """(flags u8, matrix_pc u16, post_pc u16) -> (); starts both instruction streams at these words of
-    the instruction memory; flag bit 0 clears the completion counters first. A repeated RUN with the
-    sequence number of the last one is answered OK and not run again."""
+    """(flags u8, matrix_pc u16, post_pc u16) -> (); starts both instruction streams at these words
+    of the instruction memory; flag bit 0 clears the completion counters first. A repeated RUN with
+    the sequence number of the last one is answered OK and not run again."""
 
     STATUS = 5
     """() -> state u8 (bit 0 running, bit 1 bad instruction met), matrix_done u16, post_done u16,
@@ -97,7 +97,8 @@ class DeviceStatus:
     def unpack(cls, payload: bytes) -> "DeviceStatus":
         """Decodes the payload of a STATUS response; ValueError if its length is wrong."""
         if len(payload) != struct.calcsize(cls.FORMAT):
-            raise ValueError(f"a status must be {struct.calcsize(cls.FORMAT)} bytes, not {len(payload)}")
+            size = struct.calcsize(cls.FORMAT)
+            raise ValueError(f"a status must be {size} bytes, not {len(payload)}")
         state, *rest = struct.unpack(cls.FORMAT, payload)
         return cls(bool(state & 1), bool(state & 2), *rest)
 
@@ -116,6 +117,6 @@ class DeviceStatus:
 
 
 def encode(start: int, kind: int, sequence: int, payload: bytes = b"") -> bytes:
-    """One frame: a request (``start`` REQUEST_START, ``kind`` a Command) or a response (a Status)."""
+    """One frame: a request (REQUEST_START, ``kind`` a Command) or a response (a Status)."""
     body = struct.pack("<BBH", kind, sequence, len(payload)) + payload
     return bytes([start]) + body + struct.pack("<I", zlib.crc32(body))

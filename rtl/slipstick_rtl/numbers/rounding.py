@@ -7,7 +7,7 @@ import numpy as np
 from ..isa import Rounding
 
 FRACTION_BITS = 9
-"""Fraction bits below bit 31 of the product that reach the rounding shifter, the last one sticky."""
+"""Fraction bits below bit 31 of the product that reach the rounding shifter; the last is sticky."""
 
 
 def encode_shift(rounding: Rounding, shift: int) -> int:

@@ -99,7 +99,7 @@ class _Host:
 def _program(
     generator: np.random.Generator, configuration: Configuration, weights: np.ndarray
 ) -> tuple[bytes, int, int]:
-    """Both streams, one instruction after the other; the word where the second starts; its count."""
+    """Both streams, one instruction after the other; where the second starts; their count."""
     matrix, post = b"", b""
     count = 8
     for index in range(count):

@@ -5,7 +5,7 @@ from typing import Any
 import cocotb
 import numpy as np
 from amaranth.hdl import Module
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl import isa
