@@ -34,7 +34,7 @@ ACCELERATOR_MEMBERS = {
     "reset_run": Out(1),
     "status": In(RunStatus),
 }
-"""The link's face towards the accelerator, as :class:`slipstick_rtl.link.link.Link` describes it."""
+"""The link's face towards the accelerator; :class:`slipstick_rtl.link.link.Link` describes it."""
 
 
 class _Decoder(wiring.Component):
@@ -88,6 +88,50 @@ class _Decoder(wiring.Component):
         return m
 
 
+class _Steps(wiring.Component):
+    """One request: ``begin``, then what takes time, then ``answer``, until ``answered``."""
+
+    valid: Signal
+    write: Signal
+    settle: Signal
+    writing: Signal
+    answered: Signal
+    begin: Signal
+    answer: Signal
+
+    def __init__(self) -> None:
+        inputs = dict.fromkeys(("valid", "write", "settle", "writing", "answered"), In(1))
+        super().__init__({**inputs, "begin": Out(1), "answer": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        settling = Signal(range(SETTLE_CYCLES))
+        with m.FSM():
+            with m.State("wait for a request"):
+                m.d.comb += self.begin.eq(self.valid)
+                m.d.sync += settling.eq(SETTLE_CYCLES - 1)
+                with m.If(self.valid):
+                    m.next = "answer"
+                    with m.If(self.write):
+                        m.next = "write"
+                    with m.Elif(self.settle):
+                        m.next = "settle"
+            with m.State("write"):
+                with m.If(~self.writing):
+                    m.next = "answer"
+            with m.State("settle"):
+                m.d.sync += settling.eq(settling - 1)
+                with m.If(settling == 0):
+                    m.next = "answer"
+            with m.State("answer"):
+                m.d.comb += self.answer.eq(1)
+                m.next = "finish"
+            with m.State("finish"):
+                with m.If(self.answered):
+                    m.next = "wait for a request"
+        return m
+
+
 class CommandProcessor(wiring.Component):
     """Executes one request after the other.
 
@@ -99,7 +143,7 @@ class CommandProcessor(wiring.Component):
     -------
     judged : In(stream of JudgedRequest)
         Accepted when executed and answered.
-    data : In(stream of bytes)
+    write_data : In(stream of bytes)
         The data of a WRITE.
     responses, response_data : Out(stream of Response, of bytes)
     writes, reads, read_data, run, matrix_pc, post_pc, clear, reset_run, status
@@ -107,7 +151,7 @@ class CommandProcessor(wiring.Component):
     """
 
     judged: stream.Interface
-    data: stream.Interface
+    write_data: stream.Interface
     responses: stream.Interface
     response_data: stream.Interface
     writes: stream.Interface
@@ -125,7 +169,7 @@ class CommandProcessor(wiring.Component):
         super().__init__(
             {
                 "judged": In(stream.Signature(JudgedRequest)),
-                "data": In(stream.Signature(8)),
+                "write_data": In(stream.Signature(8)),
                 "responses": Out(stream.Signature(Response)),
                 "response_data": Out(stream.Signature(8)),
                 **ACCELERATOR_MEMBERS,
@@ -135,35 +179,42 @@ class CommandProcessor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.decoder = decoder = _Decoder(configuration=self._configuration)
+        m.submodules.steps = steps = _Steps()
         m.submodules.writer = writer = MemoryWriter(configuration=self._configuration)
         m.submodules.reader = reader = MemoryReader()
         m.submodules.sender = sender = ResponseSender()
         connect(m, writer.writes, flipped(self.writes))
-        connect(m, flipped(self.data), writer.data)
+        connect(m, flipped(self.write_data), writer.data)
         connect(m, reader.reads, flipped(self.reads))
         connect(m, flipped(self.read_data), sender.read_data)
         connect(m, sender.responses, flipped(self.responses))
         connect(m, sender.response_data, flipped(self.response_data))
 
-        request, begin = self.judged.p, Signal()
+        request = self.judged.p
         arguments = request.arguments.as_value()
         target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
         run = data.View(RunArguments, arguments[: RunArguments.size])
         m.d.comb += [
+            steps.valid.eq(self.judged.valid),
+            steps.write.eq(decoder.write),
+            steps.settle.eq(decoder.run | decoder.reset),
+            steps.writing.eq(writer.busy),
+            steps.answered.eq(sender.done),
             decoder.request.eq(request),
             decoder.status.eq(self.status),
-            writer.start.eq(begin & decoder.write),
+            writer.start.eq(steps.begin & decoder.write),
             writer.space.eq(target.space),
             writer.address.eq(target.address),
             writer.count.eq(request.header.length - WRITE_ARGUMENTS),
-            reader.start.eq(begin & decoder.read),
+            reader.start.eq(steps.begin & decoder.read),
             reader.address.eq(target.address),
             reader.count.eq(target.count),
-            self.run.eq(begin & decoder.run),
+            self.run.eq(steps.begin & decoder.run),
             self.clear.eq(run.flags & RUN_CLEARS_COUNTERS),
             self.matrix_pc.eq(run.matrix_pc),
             self.post_pc.eq(run.post_pc),
-            self.reset_run.eq(begin & decoder.reset),
+            self.reset_run.eq(steps.begin & decoder.reset),
+            sender.start.eq(steps.answer),
             sender.header.verdict.eq(request.verdict),
             sender.header.sequence.eq(request.header.sequence),
             sender.header.length.eq(decoder.length),
@@ -171,29 +222,4 @@ class CommandProcessor(wiring.Component):
             sender.from_memory.eq(decoder.read),
             self.judged.ready.eq(sender.done),
         ]
-
-        settling = Signal(range(SETTLE_CYCLES))
-        with m.FSM():
-            with m.State("wait for a request"):
-                m.d.comb += begin.eq(self.judged.valid)
-                m.d.sync += settling.eq(SETTLE_CYCLES - 1)
-                with m.If(self.judged.valid):
-                    m.next = "answer"
-                    with m.If(decoder.write):
-                        m.next = "write"
-                    with m.Elif(decoder.run | decoder.reset):
-                        m.next = "settle"
-            with m.State("write"):
-                with m.If(~writer.busy):
-                    m.next = "answer"
-            with m.State("settle"):
-                m.d.sync += settling.eq(settling - 1)
-                with m.If(settling == 0):
-                    m.next = "answer"
-            with m.State("answer"):
-                m.d.comb += sender.start.eq(1)
-                m.next = "finish"
-            with m.State("finish"):
-                with m.If(sender.done):
-                    m.next = "wait for a request"
         return m

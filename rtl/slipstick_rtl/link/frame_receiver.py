@@ -1,5 +1,7 @@
 """From bytes to requests: finds frames, buffers their payload, checks their CRC."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
@@ -63,7 +65,8 @@ class FrameReceiver(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.crc = crc = CRC32_ETHERNET(data_width=8).create()
+        crc: Any = CRC32_ETHERNET(data_width=8).create()
+        m.submodules.crc = crc
         m.submodules.ring = ring = PayloadRing(depth=2 * self._payload_bytes)
         m.submodules.scanner = scanner = FrameScanner(payload_bytes=self._payload_bytes)
         connect(m, flipped(self.i), scanner.i)

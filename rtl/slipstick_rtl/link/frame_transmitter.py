@@ -1,12 +1,53 @@
 """From responses to bytes: frames them and adds the CRC on the fly."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import Response
 from .protocol import CRC_BYTES, HEADER_BYTES, RESPONSE_START
+
+_Byte = data.StructLayout({"data": 8, "covered": 1})
+
+
+class _Output(wiring.Component):
+    """A register on the way out, and the CRC over the bytes in it that are ``covered``.
+
+    ``checksum`` counts a byte two cycles after ``i`` took it; ``restart`` begins a new one.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    restart: Signal
+    checksum: Signal
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "i": In(stream.Signature(_Byte)),
+                "o": Out(stream.Signature(8)),
+                "restart": In(1),
+                "checksum": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        crc: Any = CRC32_ETHERNET(data_width=8).create()
+        m.submodules.crc = crc
+        m.d.comb += [
+            self.i.ready.eq(~self.o.valid | self.o.ready),
+            crc.start.eq(self.restart),
+            crc.data.eq(self.o.payload),
+            self.checksum.eq(crc.crc),
+        ]
+        m.d.sync += crc.valid.eq(self.i.valid & self.i.ready & self.i.p.covered)
+        with m.If(self.i.ready):
+            m.d.sync += [self.o.valid.eq(self.i.valid), self.o.payload.eq(self.i.p.data)]
+        return m
 
 
 class FrameTransmitter(wiring.Component):
@@ -35,25 +76,19 @@ class FrameTransmitter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.crc = crc = CRC32_ETHERNET(data_width=8).create()
+        m.submodules.output = output = _Output()
+        connect(m, output.o, flipped(self.o))
         header = Signal(8 * HEADER_BYTES)
         remaining = Signal(16)
         index = Signal(range(max(HEADER_BYTES, CRC_BYTES)))
-        byte, offered, covered = Signal(8), Signal(), Signal()
-        room = ~self.o.valid | self.o.ready
-        sent = offered & room
-
-        # the CRC takes the byte from its register, a cycle late
-        m.d.comb += crc.data.eq(self.o.payload)
-        m.d.sync += crc.valid.eq(covered & sent)
-        with m.If(room):
-            m.d.sync += [self.o.valid.eq(offered), self.o.payload.eq(byte)]
+        byte = output.i
+        sent = byte.valid & byte.ready
         with m.If(sent):
-            m.d.sync += index.eq(index + 1)
+            m.d.sync += [header.eq(header >> 8), index.eq(index + 1)]
 
         with m.FSM():
             with m.State("wait for a response"):
-                m.d.comb += [self.responses.ready.eq(1), crc.start.eq(1)]
+                m.d.comb += [self.responses.ready.eq(1), output.restart.eq(1)]
                 m.d.sync += [
                     header.eq(Cat(Const(RESPONSE_START, 8), self.responses.payload)),
                     remaining.eq(self.responses.p.length),
@@ -62,20 +97,16 @@ class FrameTransmitter(wiring.Component):
                 with m.If(self.responses.valid):
                     m.next = "send the header"
             with m.State("send the header"):
-                m.d.comb += [offered.eq(1), covered.eq(index != 0), byte.eq(header[:8])]
-                with m.If(sent):
-                    m.d.sync += header.eq(header >> 8)
+                m.d.comb += [byte.valid.eq(1), byte.p.covered.eq(index != 0)]
+                m.d.comb += byte.p.data.eq(header[:8])
                 with m.If(sent & (index == HEADER_BYTES - 1)):
                     m.next = "send the payload"
                     with m.If(remaining == 0):
                         m.next = "finish the checksum"
             with m.State("send the payload"):
-                m.d.comb += [
-                    offered.eq(self.payload.valid),
-                    covered.eq(1),
-                    byte.eq(self.payload.payload),
-                    self.payload.ready.eq(room),
-                ]
+                m.d.comb += [byte.valid.eq(self.payload.valid), byte.p.covered.eq(1)]
+                m.d.comb += byte.p.data.eq(self.payload.payload)
+                m.d.comb += self.payload.ready.eq(byte.ready)
                 with m.If(sent):
                     m.d.sync += remaining.eq(remaining - 1)
                 with m.If(sent & (remaining == 1)):
@@ -84,7 +115,8 @@ class FrameTransmitter(wiring.Component):
                 m.d.sync += index.eq(0)
                 m.next = "send the checksum"
             with m.State("send the checksum"):
-                m.d.comb += [offered.eq(1), byte.eq(crc.crc.word_select(index, 8))]
+                m.d.comb += byte.valid.eq(1)
+                m.d.comb += byte.p.data.eq(output.checksum.word_select(index, 8))
                 with m.If(sent & (index == CRC_BYTES - 1)):
                     m.next = "wait for a response"
         return m

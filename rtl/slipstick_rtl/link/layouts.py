@@ -22,7 +22,7 @@ FrameHeader = data.StructLayout({"command": 8, "sequence": 8, "length": 16})
 """The header of a request behind its start byte, as it comes over the wire."""
 
 Request = data.StructLayout({"verdict": 3, "header": FrameHeader})
-"""A received frame. ``verdict`` is OK, BAD_CRC or BAD_LENGTH; unless it is OK the payload is gone."""
+"""A received frame. ``verdict`` is OK, BAD_CRC or BAD_LENGTH; unless OK, the payload is gone."""
 
 Response = data.StructLayout({"verdict": 8, "sequence": 8, "length": 16})
 """The header of a response; ``length`` bytes of payload follow on a stream of their own."""

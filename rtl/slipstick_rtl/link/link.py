@@ -1,4 +1,4 @@
-"""The device's end of the framed link: bytes in, bytes out, and the accelerator's memories behind."""
+"""The device's end of the framed link: bytes in, bytes out, the accelerator behind."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
@@ -96,7 +96,7 @@ class Link(wiring.Component):
         connect(m, receiver.requests, reader.requests)
         connect(m, receiver.payload, reader.payload)
         connect(m, reader.judged, processor.judged)
-        connect(m, reader.data, processor.data)
+        connect(m, reader.write_data, processor.write_data)
         connect(m, processor.responses, transmitter.responses)
         connect(m, processor.response_data, transmitter.payload)
         connect(m, transmitter.o, flipped(self.o))

@@ -22,7 +22,7 @@ ARGUMENT_BYTES = {
 
 
 class _Rules(wiring.Component):
-    """Which rules of :class:`RequestChecker` are broken, registered; ``end`` is one past the last unit."""
+    """Which rules of :class:`RequestChecker` are broken; ``end`` is one past the last unit."""
 
     ORDER = (
         Status.BAD_COMMAND,
@@ -111,8 +111,8 @@ class RequestChecker(wiring.Component):
 
     A RUN that is ``repeated`` is OK whatever the state. Flags of RUN without a meaning are ignored.
 
-    Latency: 3 cycles, for a WRITE to PARAMETERS as :class:`UnitCounter` says more. Header and arguments hold
-    from a cycle before ``start`` until ``done``.
+    Latency: 3 cycles, for a WRITE to PARAMETERS as :class:`UnitCounter` says more. Header and
+    arguments hold from a cycle before ``start`` until ``done``.
 
     Members
     -------

@@ -6,6 +6,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.utils import get_sim_time
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.layouts import ByteWrite, RunStatus
 from slipstick_rtl.link.link import Link
@@ -23,7 +24,7 @@ from slipstick_rtl.link.spaces import unit_bytes, unit_count, units_per_frame
 from ..golden.link import Endpoint
 from .random_requests import RequestSource
 from .registry import Bench, parameters
-from .streams import Consumer, Producer, pack, start, unpack
+from .streams import CLOCK_PERIOD_NS, Consumer, Producer, pack, start, unpack
 
 TIMEOUT_CYCLES = 300
 
@@ -123,13 +124,13 @@ class LinkBench:
             cocotb.start_soon(part())
 
     async def exchange(self, request: bytes) -> int:
-        """Sends bytes; the answers and effects must be the golden endpoint's. Returns the cycles."""
+        """Sends bytes; the answers must be the golden endpoint's. Returns the cycles it took."""
         expected = self.endpoint.feed(request)
         sending = self._producer.start(request)
-        begin = cocotb.utils.get_sim_time("ns")
+        begin = get_sim_time("ns")
         answers = bytes(await self._consumer.receive(len(expected), timeout_cycles=40_000))
         await sending
-        cycles = round((cocotb.utils.get_sim_time("ns") - begin) / 10)
+        cycles = round((get_sim_time("ns") - begin) / CLOCK_PERIOD_NS)
         assert answers == expected, f"{answers.hex(' ')} instead of {expected.hex(' ')}"
         return cycles
 

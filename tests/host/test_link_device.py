@@ -1,0 +1,276 @@
+"""The host's end of the link, over lines that are sound, broken, silent and hostile."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slipstick.devices.base import Device
+from slipstick.devices.exchange import LinkError, Patience
+from slipstick.devices.link import LinkDevice
+from slipstick.devices.transport import LoopbackTransport
+from slipstick.errors import DeviceError
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.identity import Identity
+from slipstick_rtl.link.protocol import RESPONSE_START, DeviceStatus, Space, Status, encode
+from slipstick_rtl.link.spaces import unit_bytes, unit_count
+from slipstick_sim.golden.link import Endpoint
+
+CONFIGURATION = Configuration(
+    rows=8, columns=8, lanes=4, activation_bytes=1 << 14, weight_bytes=1 << 12, payload_bytes=64
+)
+HASTY = Patience(timeout_seconds=5.0, silence_seconds=0.0)
+
+
+class Memories:
+    """A backend that stores bytes and counts runs; a run ends after some looks at it."""
+
+    def __init__(self) -> None:
+        self.spaces = {
+            space: bytearray(unit_count(CONFIGURATION, space) * unit_bytes(CONFIGURATION, space))
+            for space in Space
+        }
+        self.runs: list[tuple[int, int, bool]] = []
+        self.looks = 0
+        self.looks_per_run = 0
+        self.bad_instruction = False
+
+    def write(self, space: Space, address: int, data: bytes) -> None:
+        begin = address * unit_bytes(CONFIGURATION, space)
+        self.spaces[space][begin : begin + len(data)] = data
+
+    def read(self, address: int, count: int) -> bytes:
+        return bytes(self.spaces[Space.ACTIVATIONS][address : address + count])
+
+    def run(self, matrix_pc: int, post_pc: int, clear: bool) -> None:
+        self.runs.append((matrix_pc, post_pc, clear))
+        self.looks = self.looks_per_run
+
+    def status(self) -> DeviceStatus:
+        self.looks = max(0, self.looks - 1)
+        return DeviceStatus(self.looks > 0, self.bad_instruction, 1, 2, 300, 200, 100)
+
+    def reset(self) -> None:
+        self.looks = 0
+
+
+class HostileTransport:
+    """Spoils what is sent and what is answered: flips, losses, repetitions, garbage, cuts."""
+
+    def __init__(self, endpoint: Endpoint, seed: int, rate: float) -> None:
+        self._endpoint = endpoint
+        self._random = random.Random(seed)
+        self._rate = rate
+        self._answers = bytearray()
+        self._faults: tuple[Callable[[bytes, int], bytes], ...] = (
+            lambda data, at: data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :],
+            lambda data, at: data[:at] + data[at + 1 :],
+            lambda data, at: data[:at] + data[at + self._random.randint(1, 200) :],
+            lambda data, at: data[:at],
+            lambda data, at: data[at:],
+            lambda data, at: data + data,
+            lambda data, at: data[:at] + self._random.randbytes(1 + at % 40) + data[at:],
+            lambda data, at: b"",
+        )
+
+    def send(self, data: bytes) -> None:
+        self._answers += self._spoil(self._endpoint.feed(self._spoil(data)))
+
+    def receive(self, count: int, timeout_seconds: float) -> bytes:
+        if not self._answers and self._random.random() < 0.5:
+            self._endpoint.time_out()
+        count = self._random.randint(1, count)
+        taken = bytes(self._answers[:count])
+        del self._answers[:count]
+        return taken
+
+    def close(self) -> None:
+        self._answers.clear()
+
+    def _spoil(self, data: bytes) -> bytes:
+        while data and self._random.random() < self._rate:
+            data = self._random.choice(self._faults)(data, self._random.randrange(len(data)))
+        return data
+
+
+def _device(memories: Memories | None = None) -> tuple[LinkDevice, Memories]:
+    memories = memories or Memories()
+    transport = LoopbackTransport(Endpoint(CONFIGURATION, memories))
+    return LinkDevice(transport, configuration=CONFIGURATION, patience=HASTY), memories
+
+
+def test_memories_of_any_size_and_a_run() -> None:
+    device, memories = _device()
+    typed: Device = device
+    assert typed.identify().fingerprint == CONFIGURATION.fingerprint
+    for space in Space:
+        data = random.Random(space).randbytes(len(memories.spaces[space]))
+        device.write(space, 0, data)
+        assert memories.spaces[space] == data
+    assert device.read(0, 1 << 14) == memories.spaces[Space.ACTIVATIONS]
+    assert device.read(5, 0) == b""
+    memories.looks_per_run = 5
+    device.run(7, 9, clear=False)
+    assert device.status().running
+    assert device.wait() == DeviceStatus(False, False, 1, 2, 300, 200, 100)
+    assert memories.runs == [(7, 9, False)]
+    device.reset()
+    device.close()
+
+
+def test_a_run_is_run_once_for_each_call() -> None:
+    device, memories = _device()
+    for count in range(1, 600):
+        device.run(0, 0)
+        device.status()
+        assert len(memories.runs) == count
+    # another session, whose numbers begin anew, on the device that remembers the last RUN
+    for skipped in range(3):
+        transport = LoopbackTransport(Endpoint(CONFIGURATION, memories))
+        again = LinkDevice(transport, configuration=CONFIGURATION)
+        for _ in range(skipped):
+            again.status()
+        again.run(0, 0)
+    assert len(memories.runs) == 602
+
+
+def test_two_sessions_on_one_endpoint_run_twice() -> None:
+    memories = Memories()
+    endpoint = Endpoint(CONFIGURATION, memories)
+    for _ in range(2):
+        LinkDevice(LoopbackTransport(endpoint), configuration=CONFIGURATION).run(0, 0)
+    assert len(memories.runs) == 2
+
+
+@pytest.mark.parametrize(
+    ("act", "code"),
+    [
+        (lambda device: device.write(Space.WEIGHTS, 0, bytes(9)), "BAD_LENGTH"),
+        (lambda device: device.write(Space.WEIGHTS, 511, bytes(16)), "BAD_ADDRESS"),
+        (lambda device: device.write(Space.WEIGHTS, -1, bytes(8)), "BAD_ADDRESS"),
+        (lambda device: device.read(1 << 14, 1), "BAD_ADDRESS"),
+        (lambda device: device.read(0, -1), "BAD_ADDRESS"),
+        (lambda device: device.run(1 << 13, 0), "BAD_ADDRESS"),
+        (lambda device: device.run(0, 0) or device.run(0, 0), "BUSY"),
+        (lambda device: device.run(0, 0) or device.write(Space.WEIGHTS, 0, bytes(8)), "BUSY"),
+        (lambda device: device.run(0, 0) or device.wait(0.01), "RUN_TIMEOUT"),
+    ],
+)
+def test_what_is_refused(act: Callable[[LinkDevice], None], code: str) -> None:
+    memories = Memories()
+    memories.looks_per_run = 1 << 30
+    device, _ = _device(memories)
+    with pytest.raises(DeviceError, match=f"^{code}: ") as caught:
+        act(device)
+    assert isinstance(caught.value, LinkError)
+    assert caught.value.code == code
+
+
+def test_a_bad_instruction_ends_a_wait() -> None:
+    device, memories = _device()
+    memories.bad_instruction = True
+    device.run(0, 0)
+    with pytest.raises(LinkError, match="BAD_INSTRUCTION: the device met a bad instruction"):
+        device.wait()
+
+
+def test_other_hardware_is_named_with_both_values() -> None:
+    device, _ = _device()
+    other = Configuration(rows=16, columns=16)
+    with pytest.raises(DeviceError) as caught:
+        device.check(other)
+    assert other.fingerprint in str(caught.value)
+    assert CONFIGURATION.fingerprint in str(caught.value)
+
+
+class OtherEndpoint:
+    """Answers every request with one identity."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+
+    def feed(self, data: bytes) -> bytes:
+        return encode(RESPONSE_START, Status.OK, data[2], self._identity.pack())
+
+
+def test_another_protocol_version_is_named() -> None:
+    identity = replace(Identity.of(CONFIGURATION), protocol_version=7)
+    transport = LoopbackTransport(OtherEndpoint(identity))
+    device = LinkDevice(transport, configuration=CONFIGURATION)
+    with pytest.raises(DeviceError, match="link protocol version must be 1, not 7") as caught:
+        device.identify()
+    assert isinstance(caught.value, LinkError)
+    assert caught.value.code == "WRONG_HARDWARE"
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 1 << 30), rate=st.sampled_from([0.02, 0.1, 0.3, 0.6, 1.0]))
+def test_a_hostile_line_gives_what_is_right_or_an_error(seed: int, rate: float) -> None:
+    memories = Memories()
+    transport = HostileTransport(Endpoint(CONFIGURATION, memories), seed, min(rate, 0.95))
+    device = LinkDevice(transport, configuration=CONFIGURATION, patience=HASTY)
+    choose = random.Random(seed)
+    for _ in range(12):
+        address, count = choose.randrange(1 << 13), choose.choice([1, 63, 400, 3000])
+        content = choose.randbytes(count)
+        expected_runs = len(memories.runs)
+        try:
+            match choose.randrange(4):
+                case 0:
+                    device.write(Space.ACTIVATIONS, address, content)
+                    assert memories.read(address, count) == content
+                case 1:
+                    assert device.read(address, count) == memories.read(address, count)
+                case 2:
+                    device.run(1, 2)
+                    assert len(memories.runs) == expected_runs + 1
+                case _:
+                    device.identify()
+                    assert device.status() == memories.status()
+        except LinkError as error:
+            assert error.code == "NO_ANSWER"
+            assert expected_runs <= len(memories.runs) <= expected_runs + 1
+
+
+class EndlessTransport:
+    """Gives bytes for ever, of one value, at some pace; or none."""
+
+    def __init__(self, value: int | None) -> None:
+        self._value = value
+
+    def send(self, data: bytes) -> None:
+        pass
+
+    def receive(self, count: int, timeout_seconds: float) -> bytes:
+        time.sleep(min(timeout_seconds, 0.001))
+        return b"" if self._value is None else bytes([self._value]) * count
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("value", [None, 0, 0x5A, 0xFF])
+def test_no_line_holds_the_host_for_ever(value: int | None) -> None:
+    patience = Patience(timeout_seconds=0.02, retries=3, silence_seconds=0.001)
+    device = LinkDevice(EndlessTransport(value), configuration=CONFIGURATION, patience=patience)
+    begin = time.monotonic()
+    with pytest.raises(LinkError, match="NO_ANSWER: the device did not answer STATUS"):
+        device.status()
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"timeout_seconds": 0.0}, "timeout_seconds must be above 0, not 0.0"),
+        ({"retries": -1}, "retries must be at least 0, not -1"),
+        ({"silence_seconds": -1.0}, "silence_seconds must be at least 0, not -1.0"),
+        ({"window": 65}, r"window must be within 1\.\.64, not 65"),
+    ],
+)
+def test_patience_is_checked(fields: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Patience(**fields)
