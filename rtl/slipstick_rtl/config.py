@@ -65,7 +65,7 @@ class Configuration:
     number_format: str = "int8"
     multiplier: str = "plain"
     activation_bytes: int = 1 << 16
-    weight_bytes: int = 1 << 18
+    weight_bytes: int = 1 << 19
     accumulator_depth: int = 512
     parameter_words: int = 512
     instruction_words: int = 1 << 13
