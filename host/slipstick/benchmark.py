@@ -1,0 +1,78 @@
+"""What one inference costs on the simulated RTL."""
+
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import reports
+from .devices import open_device
+from .execution import Execution
+from .profiles import LayerProfile
+from .program import Program
+from .recording import Recorder
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Cycles of one inference, from its first instruction to its last result in memory.
+
+    Parameters
+    ----------
+    program : Program
+    cycles : int
+    layers : tuple of LayerProfile
+    fmax_mhz : float or None
+        What place and route reached for this hardware, None if it was not built.
+    """
+
+    program: Program
+    cycles: int
+    layers: tuple[LayerProfile, ...]
+    fmax_mhz: float | None
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the array's peak multiply-accumulates, 0..1."""
+        peak = self.cycles * self.program.hardware.macs_per_cycle
+        return self.program.macs / peak if peak else 0.0
+
+    @property
+    def prediction_error(self) -> float:
+        """How far the prediction is above the measured cycles, as a share of them."""
+        if not self.cycles:
+            return 0.0
+        return self.program.predicted_cycles / self.cycles - 1
+
+    @property
+    def clock_mhz(self) -> float:
+        """The clock that rates are computed with."""
+        return self.fmax_mhz or self.program.hardware.clock_hz / 1e6
+
+    @property
+    def inferences_per_second(self) -> float | None:
+        """Single stream, without transfers; None if the device does nothing."""
+        return self.clock_mhz * 1e6 / self.cycles if self.cycles else None
+
+
+def measure(program: Program, seed: int = 0) -> Benchmark:
+    """Simulates one inference on a seeded random input; the cycles do not depend on it.
+
+    Raises
+    ------
+    DeviceError
+        If the simulation cannot be built or does not answer.
+    """
+    generator = np.random.default_rng(seed)
+    feeds = {}
+    for name in program.inputs:
+        described = program.tensors[name]
+        values = generator.integers(0, 100, described.shape)
+        feeds[name] = values.astype(described.dtype)
+    with closing(open_device("sim", program.hardware)) as device:
+        recorder = Recorder(Execution(program, device))
+        recorder.infer(feeds)
+        layers = recorder.layers()
+    build = reports.last_build(program.fingerprint)
+    fmax = None if build is None else float(build["fmax_mhz"])
+    return Benchmark(program, recorder.cycles, tuple(layers), fmax)

