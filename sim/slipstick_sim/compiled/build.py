@@ -1,0 +1,149 @@
+"""Compiles a core into a cached shared library: Yosys, Verilator, the C++ compiler."""
+
+import concurrent.futures
+import importlib.resources
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+import slipstick_rtl
+from amaranth.lib import wiring
+from slipstick_rtl.accelerator import Accelerator
+from slipstick_rtl.config import Configuration
+
+from .. import toolchain
+
+LIBRARY = "core.so"
+_JOBS = 2
+
+# Merging conditional assignments takes nine tenths of Verilator's time and gains nothing.
+_VERILATOR_OPTIONS = (
+    "-O3 -fno-merge-cond --x-assign fast --x-initial fast --no-assert --no-timing"
+    " --output-split 10000 -Wno-fatal -Wno-lint"
+).split()
+_FAST_OPTIONS = ("-O2", "-fno-stack-protector")
+_SLOW_OPTIONS = ("-O0",)
+_RUNTIME = ("verilated", "verilated_threads")
+
+
+def accelerator_library(configuration: Configuration, directory: Path | None = None) -> Path:
+    """The library of the core with this configuration, built unless it is there already.
+
+    Elaborating a large core takes as long as its compilation, so the library is looked up by the
+    text of the gateware's sources first.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    directory : Path, optional
+        Where libraries are kept; ``toolchain.cache_directory()`` by default.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    """
+    folder = _folder(directory)
+    alias = folder / f"sources-{_sources_key(configuration)}"
+    if alias.exists():
+        library = folder / alias.read_text() / LIBRARY
+        if library.exists():
+            return library
+    with toolchain.exclusive(alias.with_suffix(".lock")):
+        library = build_library(
+            Accelerator(configuration=configuration), name="accelerator", directory=directory
+        )
+        part = alias.with_suffix(f".{os.getpid()}")
+        part.write_text(library.parent.name)
+        part.replace(alias)
+    return library
+
+
+def build_library(
+    component: wiring.Component, *, name: str = "core", directory: Path | None = None
+) -> Path:
+    """A shared library that runs a core by the functions of ``harness.cpp``.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        With the ports of ``Accelerator``: byte streams ``i`` and ``o``, ``running``, and
+        ``events`` of at most 8 bits.
+    name : str
+        Of the Verilog top, and of the library's folder.
+    directory : Path, optional
+        Where libraries are kept, under a hash of the RTLIL, the harness, the options and the
+        tools; ``toolchain.cache_directory()`` by default.
+
+    Returns
+    -------
+    Path
+        The library. Processes that build the same one at once build it once.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    """
+    rtlil = toolchain.convert_to_rtlil(component, name)
+    target = _folder(directory) / f"{name}-{toolchain.content_key(rtlil, *_recipe())}"
+    toolchain.build_once(target, lambda part: _build(rtlil, name, part))
+    return target / LIBRARY
+
+
+def _folder(directory: Path | None) -> Path:
+    folder = (directory or toolchain.cache_directory()) / "compiled"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _harness() -> bytes:
+    return (importlib.resources.files(__package__ or "") / "harness.cpp").read_bytes()
+
+
+def _recipe() -> list[str | bytes]:
+    """What a library depends on besides the gateware: all of it is in its name."""
+    compiler = toolchain.compiler()
+    version = toolchain.run_tool([compiler, "--version"]).partition("\n")[0]
+    return [_harness(), Path(__file__).read_bytes(), compiler, version, platform.machine()]
+
+
+def _sources_key(configuration: Configuration) -> str:
+    root = Path(slipstick_rtl.__file__).parent
+    sources: list[str | bytes] = []
+    for path in sorted(root.rglob("*.py")):
+        sources += [str(path.relative_to(root)), path.read_bytes()]
+    return toolchain.content_key(str(configuration.to_dict()), *_recipe(), *sources)
+
+
+def _build(rtlil: str, name: str, part: Path) -> None:
+    (part / f"{name}.v").write_text(toolchain.convert_to_verilog(rtlil))
+    (part / "harness.cpp").write_bytes(_harness())
+    verilate = ["verilator", "-cc", "-Mdir", ".", "--prefix", "Vtop", "--top-module", name]
+    with toolchain.tool_environment():
+        toolchain.run_tool([*verilate, *_VERILATOR_OPTIONS, f"{name}.v"], cwd=part)
+    runtime = toolchain.verilator_root() / "include"
+    _compile([*part.glob("*.cpp"), *(runtime / f"{unit}.cpp" for unit in _RUNTIME)], part)
+    for path in part.iterdir():
+        if path.name != LIBRARY:
+            path.unlink()
+
+
+def _compile(sources: Sequence[Path], part: Path) -> None:
+    """Compiles the sources, the largest first, and links them."""
+    compiler = toolchain.compiler()
+    options = ["-fPIC", f"-I{part}", *toolchain.verilator_options()]
+
+    def compile_one(source: Path) -> Path:
+        target = part / f"{source.stem}.o"
+        # Verilator names the parts that run once "Slow".
+        effort = _SLOW_OPTIONS if source.stem.endswith("Slow") else _FAST_OPTIONS
+        toolchain.run_tool([compiler, *effort, *options, "-c", source, "-o", target])
+        return target
+
+    with concurrent.futures.ThreadPoolExecutor(_JOBS) as pool:
+        ordered = sorted(sources, key=lambda path: -path.stat().st_size)
+        objects = list(pool.map(compile_one, ordered))
+    library = part / LIBRARY
+    toolchain.run_tool([compiler, "-shared", "-pthread", *objects, "-o", library], cwd=part)

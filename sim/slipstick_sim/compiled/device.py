@@ -1,0 +1,198 @@
+"""The compiled core from Python: whole transfers and runs, never a call per clock cycle."""
+
+import ctypes
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+from slipstick_rtl.accelerator import EVENTS
+from slipstick_rtl.config import Configuration
+
+from .build import accelerator_library
+
+EVENT = np.dtype([("cycle", "<u8"), ("kind", "<u8")])
+"""An entry of the event log; ``kind`` is an index into ``EVENT_NAMES``."""
+
+EVENT_NAMES = tuple(EVENTS.members)
+
+_SIGNATURES = {
+    "core_new": (ctypes.c_void_p, ()),
+    "core_free": (None, (ctypes.c_void_p,)),
+    "core_reset": (None, (ctypes.c_void_p, ctypes.c_uint64)),
+    "core_send": (
+        ctypes.c_size_t,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64),
+    ),
+    "core_receive": (
+        ctypes.c_size_t,
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64),
+    ),
+    "core_wait_idle": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint64)),
+    "core_run_cycles": (None, (ctypes.c_void_p, ctypes.c_uint64)),
+    "core_cycles": (ctypes.c_uint64, (ctypes.c_void_p,)),
+    "core_available": (ctypes.c_size_t, (ctypes.c_void_p,)),
+    "core_events": (ctypes.c_size_t, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)),
+}
+
+
+class SimulationError(RuntimeError):
+    """The simulated core did not do in time what it was asked to; the message has the cycles."""
+
+
+class CompiledCore:
+    """One simulated core, reset and ready.
+
+    Parameters
+    ----------
+    library : Path
+        As ``build_library`` returns it.
+
+    Raises
+    ------
+    OSError
+        If the library cannot be loaded.
+    """
+
+    def __init__(self, library: Path) -> None:
+        self._core: int | None = None
+        self._library = ctypes.CDLL(str(library))
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(self._library, name)
+            function.restype = result
+            function.argtypes = arguments
+        self._core = self._library.core_new()
+
+    @classmethod
+    def of(cls, configuration: Configuration, directory: Path | None = None) -> "CompiledCore":
+        """The core with this configuration; builds its library the first time (a minute)."""
+        return cls(accelerator_library(configuration, directory))
+
+    def send(self, data: bytes, max_cycles: int) -> None:
+        """Offers bytes to ``i``, one a cycle; SimulationError if the core has not taken them."""
+        sent = self._library.core_send(self._open(), data, len(data), max_cycles)
+        if sent != len(data):
+            raise SimulationError(
+                f"the core took {sent} of {len(data)} bytes in {max_cycles} cycles"
+            )
+
+    def receive(self, count: int, max_cycles: int) -> bytes:
+        """``count`` bytes that ``o`` gave, or the fewer that had come after ``max_cycles``."""
+        buffer = ctypes.create_string_buffer(max(count, 1))
+        got = self._library.core_receive(self._open(), buffer, count, max_cycles)
+        return buffer.raw[:got]
+
+    def transact(self, data: bytes, count: int, max_cycles: int) -> bytes:
+        """Sends bytes and returns the next ``count`` that come.
+
+        Raises
+        ------
+        SimulationError
+            If either takes longer than ``max_cycles``.
+        """
+        self.send(data, max_cycles)
+        answer = self.receive(count, max_cycles)
+        if len(answer) != count:
+            raise SimulationError(
+                f"the core gave {len(answer)} of {count} bytes in {max_cycles} cycles"
+            )
+        return answer
+
+    def wait_idle(self, max_cycles: int) -> bool:
+        """Runs while ``running`` is high; False if it still is after ``max_cycles``."""
+        return bool(self._library.core_wait_idle(self._open(), max_cycles))
+
+    def run_cycles(self, count: int) -> None:
+        """Runs for some clock cycles."""
+        self._library.core_run_cycles(self._open(), count)
+
+    def reset(self, cycles: int = 2) -> None:
+        """Holds ``rst`` for some cycles; what was received and not asked for is dropped."""
+        self._library.core_reset(self._open(), cycles)
+
+    @property
+    def cycles(self) -> int:
+        """Clock cycles since the core was made."""
+        return self._library.core_cycles(self._open())
+
+    @property
+    def available(self) -> int:
+        """Bytes that came and were not asked for yet."""
+        return self._library.core_available(self._open())
+
+    def take_events(self) -> NDArray[np.void]:
+        """The events since the last call, an array of ``EVENT`` in the order of their cycles."""
+        core = self._open()
+        events = np.zeros(self._library.core_events(core, None, 0), EVENT)
+        if events.size:
+            self._library.core_events(core, events.ctypes.data, events.size)
+        return events
+
+    def close(self) -> None:
+        """Frees the core; it is of no more use."""
+        if self._core is not None:
+            self._library.core_free(self._core)
+            self._core = None
+
+    def __enter__(self) -> "CompiledCore":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _open(self) -> int:
+        if self._core is None:
+            raise SimulationError("the simulated core is closed")
+        return self._core
+
+
+class CompiledTransport:
+    """A compiled core as a transport of link frames; it satisfies the host's ``Transport``.
+
+    Time passes for the core only while it is waited for: a second is ``cycles_per_second`` cycles.
+
+    Parameters
+    ----------
+    core : CompiledCore
+        Closed together with the transport.
+    cycles_per_second : int
+        About what the library simulates in a second, so that timeouts keep their meaning.
+    """
+
+    def __init__(self, core: CompiledCore, *, cycles_per_second: int = 1_000_000) -> None:
+        if cycles_per_second < 1:
+            raise ValueError(f"cycles_per_second must be positive, not {cycles_per_second}")
+        self._core = core
+        self._cycles_per_second = cycles_per_second
+
+    @property
+    def core(self) -> CompiledCore:
+        """The core, for its cycles and events."""
+        return self._core
+
+    def send(self, data: bytes) -> None:
+        """Sends all bytes; SimulationError if the core stops taking them for a second."""
+        self._core.send(data, self._cycles_per_second + 16 * len(data))
+
+    def receive(self, count: int, timeout_seconds: float) -> bytes:
+        """``count`` bytes, or the fewer that came within the time."""
+        return self._core.receive(count, self._cycles(timeout_seconds))
+
+    def pause(self, seconds: float) -> None:
+        """Lets the core work until its program ends, or a second if ``seconds`` is less."""
+        self._core.wait_idle(self._cycles(max(seconds, 1.0)))
+
+    def close(self) -> None:
+        """Frees the core."""
+        self._core.close()
+
+    def _cycles(self, seconds: float) -> int:
+        return max(1, round(seconds * self._cycles_per_second))
