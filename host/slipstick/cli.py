@@ -1,6 +1,5 @@
 """The command line: ``slipstick``, and ``python -m slipstick``."""
 
-import os
 import sys
 from typing import Annotated, Any
 
@@ -14,10 +13,7 @@ from .commands.evaluate import eval_command
 from .commands.run import run_command
 from .commands.targets import targets_command
 from .commands.verify import verify_command
-from .errors import SlipstickError
-
-BAD_INPUT = 2
-INTERRUPTED = 130
+from .failures import exit_status
 
 
 class ReportingGroup(TyperGroup):
@@ -27,28 +23,13 @@ class ReportingGroup(TyperGroup):
         """Runs the command line; exits unless ``standalone_mode`` is False."""
         if not standalone_mode:
             return super().main(*arguments, standalone_mode=False, **settings)
-        try:
-            status = super().main(*arguments, standalone_mode=False, **settings)
-            sys.stdout.flush()
-        except (SlipstickError, typer.TyperException, OSError) as error:
-            status = _report(error)
-        except (KeyboardInterrupt, typer.Abort):
-            status = INTERRUPTED
-        sys.exit(status)
-
-
-def _report(error: Exception) -> int:
-    if isinstance(error, BrokenPipeError):
-        # whoever read the output has enough of it; what is left must not be flushed at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    message = str(error)
-    if isinstance(error, typer.TyperException):
-        message = error.format_message()
-    elif isinstance(error, OSError) and error.filename is not None:
-        message = f"{error.filename}: {error.strerror}"
-    print(f"slipstick: {' '.join(message.split())}", file=sys.stderr)
-    return BAD_INPUT
+        sys.exit(
+            exit_status(
+                lambda: super(ReportingGroup, self).main(
+                    *arguments, standalone_mode=False, **settings
+                )
+            )
+        )
 
 
 app = typer.Typer(

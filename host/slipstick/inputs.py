@@ -217,7 +217,7 @@ def _load_folder(folder: Path, shape: tuple[int, ...]) -> Samples:
 def _load_image(path: Path, data: bytes, shape: tuple[int, ...]) -> np.ndarray:
     """One image as uint8 of the input's height, width and channels."""
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise InputError("image files need Pillow: pip install Pillow") from error
     if len(shape) != 4 or shape[3] not in (1, 3) or 0 in shape:
@@ -241,6 +241,8 @@ def _load_image(path: Path, data: bytes, shape: tuple[int, ...]) -> np.ndarray:
                 picture = upright.convert("L" if channels == 1 else "RGB")
     except InputError:
         raise
+    except UnidentifiedImageError:
+        raise InputError(f"input {path} must be an image, .npy, .npz or idx file") from None
     # a damaged file makes Pillow's decoders raise almost anything
     except Exception as error:
         reason = str(error) or type(error).__name__

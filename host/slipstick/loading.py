@@ -75,3 +75,29 @@ def compile_file(
     from .frontends import load
 
     return compile_graph(load(os.fspath(path)), configuration, inspect=inspect)
+
+
+def load_program(
+    model: str | os.PathLike[str] | Program, wanted: Configuration | None = None
+) -> Program:
+    """The program of a model: a network is compiled, a program read or taken as it is.
+
+    Parameters
+    ----------
+    model : path or Program
+    wanted : Configuration, optional
+        The hardware that it must be for; by default a program's own, else ``DEFAULT_TARGET``.
+
+    Raises
+    ------
+    ProgramError
+        If it is a damaged program, or one for other hardware.
+    ModelError, UnsupportedError, CapacityError
+        As for ``compile_file``.
+    """
+    if not isinstance(model, Program) and not is_program(model):
+        return compile_file(model, wanted)
+    program = model if isinstance(model, Program) else Program.load(model)
+    if wanted is not None:
+        program.check(wanted)
+    return program

@@ -12,9 +12,9 @@ from .devices import Device, open_device
 from .errors import DeviceError, InputError
 from .execution import BatchDevice, Execution
 from .feeds import prepare
-from .loading import compile_file, configuration_of, is_program
+from .loading import configuration_of, load_program
 from .program import Program
-from .targets import DEFAULT_TARGET, Target, find_target
+from .targets import Target, find_target
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class InferenceSession:
         target: str | Target | Configuration | None = None,
     ) -> None:
         wanted = _wanted_hardware(device, target)
-        self.program = _program(model, wanted)
+        self.program = load_program(model, wanted)
         self._own = isinstance(device, str)
         self.device = (
             open_device(device, wanted or self.program.hardware)
@@ -188,13 +188,3 @@ def _wanted_hardware(
         return configuration_of(target)
     kind, colon, place = device.partition(":")
     return find_target(place).configuration if colon and kind in ("model", "sim") else None
-
-
-def _program(model: str | os.PathLike[str] | Program, wanted: Configuration | None) -> Program:
-    """The compiled network, for the hardware that is wanted or its own."""
-    if not isinstance(model, Program) and not is_program(model):
-        return compile_file(model, wanted or DEFAULT_TARGET)
-    program = model if isinstance(model, Program) else Program.load(model)
-    if wanted is not None:
-        program.check(wanted)
-    return program

@@ -4,15 +4,15 @@ from typing import Any
 
 from .. import console
 from ..benchmark import Benchmark, measure
-from ..loading import compile_file
+from ..loading import configuration_of, is_program, load_program
 from ..targets import DEFAULT_TARGET
-from .options import Json, Network, TargetName
+from .options import Json, Model, TargetName
 
 
-def bench_command(model: Network, target: TargetName = None, json: Json = False) -> None:
+def bench_command(model: Model, target: TargetName = None, json: Json = False) -> None:
     """Simulate one inference of the RTL; show cycles and share of peak per layer."""
-    name = target or DEFAULT_TARGET
-    program = compile_file(model, name)
+    program = load_program(model, configuration_of(target) if target else None)
+    name = target or ("its own" if is_program(model) else DEFAULT_TARGET)
     with console.waiting(f"simulating {program.name} on {name} (a new simulation is built first)"):
         benchmark = measure(program)
     result = {"model": str(model), "target": name, **benchmark_entry(benchmark)}

@@ -10,7 +10,7 @@ import typer
 from .. import console
 from ..errors import InputError
 from ..inputs import load_inputs, load_labels
-from .options import DEVICE_HELP, INPUTS_HELP, Json, Limit, Model, TargetName
+from .options import DEVICE_HELP, INPUTS_HELP, Json, Limit, Model, TargetName, check_least
 from .run import one_input
 from .sessions import open_session
 
@@ -32,6 +32,7 @@ def eval_command(
     json: Json = False,
 ) -> None:
     """Measure a network's accuracy (top 1) over a labelled set."""
+    check_least("--limit", limit, 1)
     with open_session(model, device, target) as session:
         name = one_input(session.program)
         samples = load_inputs([inputs], session.program.tensors[name].shape)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ..errors import InputError
+
 Model = Annotated[
     Path, typer.Argument(help="An int8 .tflite network, or a compiled .slip program.")
 ]
@@ -17,3 +19,9 @@ TargetName = Annotated[
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the first N inputs.")]
 DEVICE_HELP = "model (golden model), sim (compiled RTL), either with :TARGET, or serial:PORT."
 INPUTS_HELP = "A .npy, .npz (x, y) or idx .gz file, an image, or a folder of images."
+
+
+def check_least(option: str, value: int | None, least: int) -> None:
+    """InputError unless an option's value is absent or large enough."""
+    if value is not None and value < least:
+        raise InputError(f"{option} must be at least {least}, not {value}")

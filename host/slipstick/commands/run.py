@@ -12,7 +12,7 @@ from ..feeds import dequantise
 from ..inputs import Samples, load_inputs
 from ..program import Program
 from ..session import InferenceSession
-from .options import DEVICE_HELP, INPUTS_HELP, Json, Limit, Model, TargetName
+from .options import DEVICE_HELP, INPUTS_HELP, Json, Limit, Model, TargetName, check_least
 from .sessions import open_session
 
 
@@ -26,11 +26,13 @@ def run_command(
     ] = None,
     device: Annotated[str, typer.Option("--device", "-d", help=DEVICE_HELP)] = "sim",
     target: TargetName = None,
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Classes to show.")] = 5,
+    top: Annotated[int, typer.Option("--top", "-k", help="Classes to show.")] = 5,
     limit: Limit = None,
     json: Json = False,
 ) -> None:
     """Run a network on images or arrays; show the classes it gives."""
+    check_least("--top", top, 1)
+    check_least("--limit", limit, 1)
     paths = [*(inputs or []), *(files or [])]
     if not paths:
         raise InputError("inputs must be at least one file: --input FILE")

@@ -12,7 +12,7 @@ from ..inputs import load_inputs
 from ..loading import configuration_of
 from ..targets import DEFAULT_TARGET
 from ..verification import CheckedTensor, Comparison, Verifier
-from .options import INPUTS_HELP, Json, Limit, Network, TargetName
+from .options import INPUTS_HELP, Json, Limit, Network, TargetName, check_least
 from .run import one_input
 
 RANDOM_IMAGES = 4
@@ -26,14 +26,15 @@ def verify_command(
     ] = None,
     target: TargetName = None,
     limit: Limit = None,
-    layer_limit: Annotated[
-        int, typer.Option(min=0, help="Inputs whose every layer the RTL shows.")
-    ] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Of random inputs.")] = 0,
+    layer_limit: Annotated[int, typer.Option(help="Inputs whose every layer the RTL shows.")] = 20,
+    seed: Annotated[int, typer.Option(help="Of random inputs.")] = 0,
     rtl: Annotated[bool, typer.Option(help="Run the compiled RTL too.")] = True,
     json: Json = False,
 ) -> None:
     """Compare reference, golden model and RTL on every layer; exit with 1 if they differ."""
+    check_least("--limit", limit, 1)
+    check_least("--layer-limit", layer_limit, 0)
+    check_least("--seed", seed, 0)
     verifier = Verifier(model, configuration_of(target))
     if inputs is None:
         feeds = verifier.random_inputs(limit or RANDOM_IMAGES, seed)
