@@ -178,7 +178,10 @@ def _large(builder: NetworkBuilder) -> None:
     ("changes", "message"),
     [
         ({"activation_bytes": 1 << 10}, "layer 'conv2d_.': the activation memory .* but has 1024"),
-        ({"weight_bytes": 1 << 10}, "layer 'conv2d_0': the weight memory .* but has 1024"),
+        (
+            {"weight_bytes": 1 << 10},
+            "'conv2d_0': the weight memory must hold 38912 bytes .* has 1024",
+        ),
         ({"parameter_words": 16, "lanes": 4}, "layer 'conv2d_.': the parameter memory .* has 576"),
         ({"instruction_words": 64}, "the instruction memory .* room for 5"),
     ],

@@ -103,7 +103,7 @@ def test_other_hardware_is_refused():
         (lambda h: h["steps"][1].update(matrix_pc=True), "matrix_pc must be int"),
         (lambda h: h["steps"][3].update(inputs=["z"]), "'z' is not described"),
         (lambda h: h["images"][1].update(data=[0, 1 << 40]), "must lie within"),
-        (lambda h: h["images"][1].update(address=1 << 14), "must be whole units of 16"),
+        (lambda h: h["images"][1].update(address=1 << 24), "must be whole units of 16"),
         (lambda h: h["images"][0].update(space=7), "space must be one of"),
         (lambda h: h["tensors"]["x"].update(scale=-1.0), "scale must be positive"),
         (lambda h: h["tensors"]["x"].update(dtype="int4"), "dtype must be one of"),

@@ -4,25 +4,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import Opcode
+from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
 
 WEIGHT_OVERHEAD = 1
 """Cycles beyond R from one reduction tile's start until the next tile is ready."""
 
-START_CYCLES = 8
-"""From RUN until the first instructions are decoded."""
+FETCH_CYCLES = WORDS_PER_INSTRUCTION + 4
+"""From one instruction's being taken until the next one of its stream can be."""
+
+START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 4
+"""From RUN until the first instructions are decoded: both streams fetch in turns."""
 
 END_CYCLES = 4
 """From the last completion until the run is over."""
 
-READER_LATENCY = 8
-"""From a window's address to its bytes at the array's edge, and from there to the accumulators."""
+MATRIX_LATENCY = 10
+"""Of window reader and accumulators; the array's rows and columns come on top."""
 
-POST_LATENCY = 16
-"""From a post instruction's first read to its result in memory, and on to the next's start."""
+HANDOVER_CYCLES = 2
+"""From a completion until an instruction of the other stream that waits for it starts."""
+
+POST_LATENCY = 24
+"""From a post instruction's start to its first result in memory, and on to the next one's start."""
 
 TABLE_LATENCY = 8
-"""Of a TABLE beyond a word a cycle."""
+"""Of a TABLE beyond its entries."""
+
+TABLE_WORD_CYCLES = 4
+"""At least, a word of a table: one read at a time is under way."""
+
+TABLE_ENTRY_BYTES = 4
+"""An entry of the table is written a cycle."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +51,13 @@ class CycleModel:
     @property
     def matrix_latency(self) -> int:
         """From a CONVOLVE's last vector until its sums can be drained, through rows and columns."""
-        return self.configuration.rows + self.configuration.columns + READER_LATENCY
+        return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
 
     def post_work(self, fields: Mapping[str, int]) -> int:
         """From a post instruction's start until the next of its stream may start."""
         if fields["opcode"] == Opcode.TABLE:
-            return fields["table_words"] + TABLE_LATENCY
+            entries = self.configuration.columns // TABLE_ENTRY_BYTES
+            return fields["table_words"] * max(entries, TABLE_WORD_CYCLES) + TABLE_LATENCY
         accesses = 1
         if fields["opcode"] == Opcode.MAP:
             # reads and writes share a port
@@ -66,12 +79,14 @@ class Clock:
         self._streamed = START_CYCLES
         self._landed = START_CYCLES
         self._post_done = START_CYCLES
+        self._fetched = START_CYCLES
 
     def copy(self) -> "Clock":
         """An independent copy."""
         other = Clock(self._model)
         other._loaded, other._streamed = self._loaded, self._streamed
         other._landed, other._post_done = self._landed, self._post_done
+        other._fetched = self._fetched
         return other
 
     @property
@@ -81,12 +96,16 @@ class Clock:
 
     def issue(self, fields: Mapping[str, int], ready: int) -> int:
         """Issues one instruction whose wait is over at ``ready``; returns its completion."""
+        ready += HANDOVER_CYCLES
         if fields["opcode"] != Opcode.CONVOLVE:
             start = max(self._post_done, ready)
             self._post_done = start + self._model.post_work(fields)
             return self._post_done
         vectors, load = fields["rows"] * fields["groups"], self._model.tile_load
-        first = max(self._streamed, self._loaded, ready)
+        # taken when the last tile before it started, or else when it has been fetched
+        taken = max(self._loaded - load, self._fetched)
+        self._fetched = taken + FETCH_CYCLES
+        first = max(self._streamed, taken + load, ready)
         last = first + (fields["reduction_tiles"] - 1) * max(vectors, load)
         self._loaded = last + load
         self._streamed = last + vectors

@@ -20,21 +20,26 @@ class _Store:
     def __init__(self, name: str, unit: int, depth: int) -> None:
         self._name, self._unit, self._depth = name, unit, depth
         self._places: dict[bytes, int] = {}
+        self._first_beyond: str | None = None
         self.data = bytearray()
 
     def add(self, data: bytes, layer: str) -> int:
-        """The address, in units, of these bytes; CapacityError if the memory is full."""
+        """The address, in units, of these bytes; it may lie behind the memory's end."""
         if data not in self._places:
-            needed = (len(self.data) + len(data)) // self._unit
-            if needed > self._depth:
-                raise CapacityError(
-                    f"layer {layer!r}: the {self._name} memory must hold at least"
-                    f" {needed * self._unit} bytes up to this layer, but has"
-                    f" {self._depth * self._unit}"
-                )
             self._places[data] = len(self.data) // self._unit
             self.data += data
+            if self._first_beyond is None and len(self.data) > self._depth * self._unit:
+                self._first_beyond = layer
         return self._places[data]
+
+    def check(self) -> None:
+        """CapacityError if not all fits."""
+        if self._first_beyond is not None:
+            raise CapacityError(
+                f"layer {self._first_beyond!r}: the {self._name} memory must hold"
+                f" {len(self.data)} bytes for the whole network, but has"
+                f" {self._depth * self._unit}, and this layer is the first that does not fit"
+            )
 
 
 class Images:
@@ -73,8 +78,10 @@ class Images:
         return self._parameters.add(words.tobytes(), layer)
 
     def all(self) -> tuple[Image, ...]:
-        """The images to load."""
+        """The images to load; CapacityError if a memory is too small."""
         stores = ((Space.WEIGHTS, self._weights), (Space.PARAMETERS, self._parameters))
+        for _, store in stores:
+            store.check()
         return tuple(
             Image(int(space), 0, bytes(store.data)) for space, store in stores if store.data
         )
