@@ -8,18 +8,15 @@ from slipstick_rtl.link.protocol import DeviceStatus
 
 from .errors import DeviceError
 from .execution import Execution, Values
-from .profiles import LayerProfile, RunEvents, profile
-
-MATRIX_START, MATRIX_DONE, POST_START, POST_DONE = range(4)
-"""Kinds of pulses, in the order of the core's ``trace``."""
+from .profiles import STREAMS, LayerProfile, RunEvents, profile
 
 
 @runtime_checkable
 class LoggingDevice(Protocol):
     """A device that logs the core's pulses: the compiled RTL."""
 
-    def take_events(self) -> np.ndarray:
-        """Rows (cycle, kind) since they were taken last; cycle 0 is the start of the last run."""
+    def take_events(self) -> dict[str, np.ndarray]:
+        """Cycles of each kind of pulse since they were taken last; cycle 0 is any."""
         ...
 
 
@@ -51,6 +48,7 @@ class Recorder:
     def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """One inference; see ``Execution.infer``."""
         self._runs = []
+        self._device.take_events()
         self._execution.on_run = self._take
         try:
             return self._execution.infer(inputs)
@@ -63,14 +61,13 @@ class Recorder:
 
     def _take(self, status: DeviceStatus) -> None:
         events = self._device.take_events()
-
-        def cycles(kind: int) -> np.ndarray:
-            return events[events[:, 1] == kind, 0].astype(np.int64)
-
+        last = max((int(cycles[-1]) for cycles in events.values() if len(cycles)), default=0)
+        # the log does not say when the run began; it ended with its last pulse, to a few cycles
+        begin = last - status.cycles
         self._runs.append(
             RunEvents(
                 status.cycles,
-                {"matrix": cycles(MATRIX_START), "post": cycles(POST_START)},
-                {"matrix": cycles(MATRIX_DONE), "post": cycles(POST_DONE)},
+                {stream: events[f"{stream}_start"] - begin for stream in STREAMS},
+                {stream: events[f"{stream}_done"] - begin for stream in STREAMS},
             )
         )

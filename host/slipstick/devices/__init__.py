@@ -21,11 +21,9 @@ def _open_model(configuration: Configuration) -> Device:
 
 
 def _open_simulation(configuration: Configuration) -> Device:
-    from slipstick_sim.compiled import CompiledTransport
+    from .simulation import SimulationDevice
 
-    from .link import LinkDevice
-
-    return LinkDevice(CompiledTransport(configuration), configuration=configuration)
+    return SimulationDevice(configuration)
 
 
 def _open_serial(port: str, configuration: Configuration) -> Device:

@@ -1,0 +1,94 @@
+"""The compiled RTL as a device: real frames over simulated byte streams, and a log of events."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+from slipstick_rtl.config import Configuration
+
+from ..errors import DeviceError
+from .link import LinkDevice
+
+if TYPE_CHECKING:
+    from slipstick_sim.compiled.device import CompiledCore, CompiledTransport
+
+
+class SimulationDevice(LinkDevice):
+    """The RTL of a configuration, compiled by Verilator; the first time that takes a minute.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Raises
+    ------
+    DeviceError
+        If the packages or tools that simulate are missing, or fail.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        try:
+            from slipstick_sim.compiled.device import CompiledCore, CompiledTransport
+            from slipstick_sim.toolchain import ToolError
+        except ImportError as error:
+            raise DeviceError(
+                f"device sim needs the simulation's packages: pip install slipstick[sim] ({error})"
+            ) from error
+        try:
+            self._core: CompiledCore = CompiledCore.of(configuration)
+        except (ToolError, OSError) as error:
+            raise DeviceError(f"the simulation of {configuration.shape}: {error}") from error
+        transport = _SimulatedTransport(CompiledTransport(self._core))
+        super().__init__(transport, configuration=configuration, pause=transport.pause)
+
+    def take_events(self) -> dict[str, np.ndarray]:
+        """What the core did since the last call.
+
+        Returns
+        -------
+        dict of arrays of int64
+            For each of ``slipstick_sim.compiled.device.EVENT_NAMES`` the clock cycles, ascending,
+            in which it happened, counted from the opening of the device.
+        """
+        from slipstick_sim.compiled.device import EVENT_NAMES
+
+        with _simulation_errors():
+            events = self._core.take_events()
+        return {
+            name: events["cycle"][events["kind"] == kind].astype(np.int64)
+            for kind, name in enumerate(EVENT_NAMES)
+        }
+
+
+class _SimulatedTransport:
+    """A compiled core's transport whose failures are a ``DeviceError``."""
+
+    def __init__(self, transport: "CompiledTransport") -> None:
+        self._transport = transport
+
+    def send(self, data: bytes) -> None:
+        with _simulation_errors():
+            self._transport.send(data)
+
+    def receive(self, count: int, timeout_seconds: float) -> bytes:
+        with _simulation_errors():
+            return self._transport.receive(count, timeout_seconds)
+
+    def pause(self, seconds: float) -> None:
+        """Lets the core work on."""
+        with _simulation_errors():
+            self._transport.pause(seconds)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+@contextmanager
+def _simulation_errors() -> Iterator[None]:
+    from slipstick_sim.compiled.device import SimulationError
+
+    try:
+        yield
+    except SimulationError as error:
+        raise DeviceError(f"the simulation failed: {error}") from error
