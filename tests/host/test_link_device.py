@@ -20,7 +20,14 @@ from slipstick_rtl.link.spaces import unit_bytes, unit_count
 from slipstick_sim.golden.link import Endpoint
 
 CONFIGURATION = Configuration(
-    rows=8, columns=8, lanes=4, activation_bytes=1 << 14, weight_bytes=1 << 12, payload_bytes=64
+    rows=8,
+    columns=8,
+    lanes=4,
+    activation_bytes=1 << 14,
+    weight_bytes=1 << 12,
+    parameter_words=512,
+    instruction_words=1 << 13,
+    payload_bytes=64,
 )
 HASTY = Patience(timeout_seconds=5.0, silence_seconds=0.0)
 

@@ -20,7 +20,16 @@ from slipstick_sim.benches.random_requests import RequestSource
 from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint
 
-CONFIGURATION = Configuration(payload_bytes=256, activation_bytes=1 << 12)
+CONFIGURATION = Configuration(
+    rows=16,
+    columns=16,
+    lanes=8,
+    payload_bytes=256,
+    activation_bytes=1 << 12,
+    weight_bytes=1 << 18,
+    parameter_words=512,
+    instruction_words=1 << 13,
+)
 
 
 class Recorder:
