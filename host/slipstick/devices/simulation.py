@@ -11,7 +11,7 @@ from ..errors import DeviceError
 from .link import LinkDevice
 
 if TYPE_CHECKING:
-    from slipstick_sim.compiled.device import CompiledCore, CompiledTransport
+    from slipstick_sim.compiled.device import CompiledTransport
 
 
 class SimulationDevice(LinkDevice):
@@ -36,7 +36,7 @@ class SimulationDevice(LinkDevice):
                 f"device sim needs the simulation's packages: pip install slipstick[sim] ({error})"
             ) from error
         try:
-            self._core: CompiledCore = CompiledCore.of(configuration)
+            self._core = CompiledCore.of(configuration)
         except (ToolError, OSError) as error:
             raise DeviceError(f"the simulation of {configuration.shape}: {error}") from error
         transport = _SimulatedTransport(CompiledTransport(self._core))
