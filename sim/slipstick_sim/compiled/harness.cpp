@@ -4,6 +4,7 @@
 // Every cycle has two evaluations: with the clock low the combinational outputs settle and are
 // looked at; then the clock rises. Whatever the core sends is taken at once and kept until it is
 // asked for, so that a core that answers while it is being written to never stops.
+// Verilator spells the two underscores of a stream's signal "___05F".
 
 #include <cstddef>
 #include <cstdint>
@@ -28,12 +29,12 @@ public:
 
     void reset(uint64_t cycles) {
         top_->rst = 1;
-        top_->i__valid = 0;
-        top_->i__payload = 0;
-        top_->o__ready = 0;
+        top_->i___05Fvalid = 0;
+        top_->i___05Fpayload = 0;
+        top_->o___05Fready = 0;
         while (cycles--) step();
         top_->rst = 0;
-        top_->o__ready = 1;
+        top_->o___05Fready = 1;
         received_.clear();
         taken_ = 0;
     }
@@ -41,12 +42,12 @@ public:
     // Returns how many bytes the core took before max_cycles had passed.
     size_t send(const uint8_t* data, size_t size, uint64_t max_cycles) {
         size_t sent = 0;
-        top_->i__valid = 1;
+        top_->i___05Fvalid = 1;
         while (sent < size && max_cycles--) {
-            top_->i__payload = data[sent];
+            top_->i___05Fpayload = data[sent];
             sent += step();
         }
-        top_->i__valid = 0;
+        top_->i___05Fvalid = 0;
         return sent;
     }
 
@@ -81,8 +82,8 @@ private:
     bool step() {
         top_->clk = 0;
         top_->eval();
-        const bool taken = top_->i__valid && top_->i__ready;
-        if (top_->o__valid && top_->o__ready) received_.push_back(top_->o__payload);
+        const bool taken = top_->i___05Fvalid && top_->i___05Fready;
+        if (top_->o___05Fvalid && top_->o___05Fready) received_.push_back(top_->o___05Fpayload);
         if (top_->events) {
             for (uint64_t kind = 0; kind < 8; ++kind)
                 if (top_->events >> kind & 1) events_.push_back({cycles_, kind});

@@ -1,0 +1,166 @@
+"""The compiled device's machinery, on a small core of known behaviour."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from slipstick_rtl.accelerator import EVENTS
+from slipstick_sim import toolchain
+from slipstick_sim.compiled import (
+    EVENT_NAMES,
+    CompiledCore,
+    CompiledTransport,
+    SimulationError,
+    build_library,
+)
+
+START = 0xFF
+RUN_CYCLES = 1000
+
+
+class Inverter(wiring.Component):
+    """Answers each byte with its inverse; START also begins a run of RUN_CYCLES."""
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "i": In(stream.Signature(8)),
+                "o": Out(stream.Signature(8)),
+                "running": Out(1),
+                "events": Out(EVENTS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        left = Signal(range(RUN_CYCLES + 1))
+        started = Signal()
+        take = self.i.valid & self.i.ready
+        m.d.comb += [
+            self.i.ready.eq(~self.o.valid | self.o.ready),
+            started.eq(take & (self.i.payload == START)),
+            self.running.eq(left != 0),
+            self.events.matrix_start.eq(started),
+            self.events.post_done.eq(left == 1),
+        ]
+        with m.If(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
+        with m.If(take):
+            m.d.sync += [self.o.payload.eq(~self.i.payload), self.o.valid.eq(1)]
+        with m.If(started):
+            m.d.sync += left.eq(RUN_CYCLES)
+        with m.Elif(self.running):
+            m.d.sync += left.eq(left - 1)
+        return m
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_library(Inverter(), name="inverter", directory=tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def core(library: Path) -> Iterator[CompiledCore]:
+    with CompiledCore(library) as core:
+        yield core
+
+
+def test_bytes_go_through_one_a_cycle(core: CompiledCore) -> None:
+    data = bytes(number * 37 % 255 for number in range(10_000))
+    begin = core.cycles
+    assert core.transact(data, len(data), 20_000) == bytes(~byte & 0xFF for byte in data)
+    assert core.cycles - begin == len(data) + 1
+
+
+def test_answers_are_kept_until_asked_for(core: CompiledCore) -> None:
+    core.send(b"\x00\x01\x02", 10)
+    core.run_cycles(5)
+    assert core.available == 3
+    assert core.receive(2, 0) == b"\xff\xfe"
+    assert core.receive(5, 10) == b"\xfd"
+    assert core.receive(0, 10) == b""
+
+
+def test_what_does_not_come_is_told(core: CompiledCore) -> None:
+    with pytest.raises(SimulationError, match="gave 1 of 2 bytes in 50 cycles"):
+        core.transact(b"\x07", 2, 50)
+    with pytest.raises(SimulationError, match="took 3 of 9 bytes in 3 cycles"):
+        core.send(bytes(9), 3)
+
+
+def test_a_run_is_waited_for_and_its_events_are_logged(core: CompiledCore) -> None:
+    core.send(bytes([1, 2, START]), 10)
+    sent = core.cycles - 1
+    assert not core.wait_idle(RUN_CYCLES // 2)
+    assert core.wait_idle(RUN_CYCLES)
+    events = core.take_events()
+    assert [EVENT_NAMES[kind] for kind in events["kind"]] == ["matrix_start", "post_done"]
+    np.testing.assert_array_equal(events["cycle"], [sent, sent + RUN_CYCLES])
+    assert core.take_events().size == 0
+
+
+def test_reset_forgets(core: CompiledCore) -> None:
+    core.send(bytes([START]), 10)
+    core.reset()
+    assert core.wait_idle(0)
+    assert core.receive(1, 10) == b""
+
+
+def test_two_cores_are_apart(library: Path, core: CompiledCore) -> None:
+    with CompiledCore(library) as other:
+        core.send(bytes([START]), 10)
+        assert other.wait_idle(0)
+        assert not core.wait_idle(0)
+
+
+def test_a_closed_core_says_so(library: Path) -> None:
+    core = CompiledCore(library)
+    core.close()
+    core.close()
+    with pytest.raises(SimulationError, match="closed"):
+        core.run_cycles(1)
+
+
+def test_the_transport_pauses_until_the_run_is_over(library: Path) -> None:
+    transport = CompiledTransport(CompiledCore(library))
+    transport.send(bytes([START, 1]))
+    assert transport.receive(3, 1e-5) == b"\x00\xfe"
+    before = transport.core.cycles
+    transport.pause(0.0)
+    assert 0 < transport.core.cycles - before <= RUN_CYCLES
+    transport.close()
+    with pytest.raises(ValueError, match="cycles_per_second must be positive, not 0"):
+        CompiledTransport(CompiledCore(library), cycles_per_second=0)
+
+
+def test_the_same_core_is_not_built_again(library: Path) -> None:
+    folder = library.parents[2]
+    begin = time.perf_counter()
+    assert build_library(Inverter(), name="inverter", directory=folder) == library
+    assert time.perf_counter() - begin < 2
+    assert [path.name for path in library.parent.iterdir()] == ["core.so"]
+
+
+def test_a_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\n[ "$1" = --version ] || { echo no room left; exit 1; }\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    with pytest.raises(toolchain.ToolError, match="(?s)exit code 1.*no room left"):
+        build_library(Inverter(), name="inverter", directory=tmp_path)
+    assert not [path for path in tmp_path.rglob("inverter-*") if path.is_dir()]
+
+
+def test_memories_of_zeros_are_left_out_of_the_verilog() -> None:
+    cell = "  cell $meminit_v2 $1\n    connect \\DATA 4'{}\n  end\n"
+    without_zeros = toolchain._without_zeros
+    assert without_zeros(cell.format("0000")) == ""
+    assert without_zeros(cell.format("0010")) == cell.format("0010")
