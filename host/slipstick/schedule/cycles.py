@@ -15,17 +15,23 @@ FETCH_CYCLES = WORDS_PER_INSTRUCTION + 4
 START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 4
 """From RUN until the first instructions are decoded: both streams fetch in turns."""
 
-END_CYCLES = 4
+END_CYCLES = 1
 """From the last completion until the run is over."""
 
 MATRIX_LATENCY = 10
 """Of window reader and accumulators; the array's rows and columns come on top."""
 
-HANDOVER_CYCLES = 2
-"""From a completion until an instruction of the other stream that waits for it starts."""
+MATRIX_HANDOVER = 2
+"""From a post instruction's completion until a CONVOLVE that waits for it starts."""
 
-POST_LATENCY = 24
-"""From a post instruction's start to its first result in memory, and on to the next one's start."""
+POST_HANDOVER = 1
+"""From a CONVOLVE's completion until a post instruction that waits for it starts."""
+
+POST_LATENCY = 23
+"""From a post instruction's last step until the next instruction's first one: results land."""
+
+POST_PIPELINE = 21
+"""Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
 
 TABLE_LATENCY = 8
 """Of a TABLE beyond its entries."""
@@ -35,6 +41,9 @@ TABLE_WORD_CYCLES = 4
 
 TABLE_ENTRY_BYTES = 4
 """An entry of the table is written a cycle."""
+
+TABLE_READ_CYCLES = 1.5
+"""More than its entries that a word takes, beside an array that loads weights."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +65,15 @@ class CycleModel:
     def post_work(self, fields: Mapping[str, int]) -> int:
         """From a post instruction's start until the next of its stream may start."""
         if fields["opcode"] == Opcode.TABLE:
-            entries = self.configuration.columns // TABLE_ENTRY_BYTES
-            return fields["table_words"] * max(entries, TABLE_WORD_CYCLES) + TABLE_LATENCY
-        accesses = 1
-        if fields["opcode"] == Opcode.MAP:
-            # reads and writes share a port
-            accesses = fields["taps_y"] * fields["taps_x"] + 1
-        return fields["rows"] * fields["columns"] * fields["slices"] * accesses + POST_LATENCY
+            word = self.configuration.columns // TABLE_ENTRY_BYTES + TABLE_READ_CYCLES
+            return int(fields["table_words"] * max(word, TABLE_WORD_CYCLES)) + TABLE_LATENCY
+        results = fields["rows"] * fields["columns"] * fields["slices"]
+        if fields["opcode"] == Opcode.DRAIN:
+            return results + POST_LATENCY
+        # reads and writes share a port, but the last results are written when all is read
+        accesses = fields["taps_y"] * fields["taps_x"] + 1
+        late = min(results, -(-POST_PIPELINE // accesses))
+        return results * accesses + POST_LATENCY - late
 
 
 class Clock:
@@ -96,16 +107,15 @@ class Clock:
 
     def issue(self, fields: Mapping[str, int], ready: int) -> int:
         """Issues one instruction whose wait is over at ``ready``; returns its completion."""
-        ready += HANDOVER_CYCLES
         if fields["opcode"] != Opcode.CONVOLVE:
-            start = max(self._post_done, ready)
+            start = max(self._post_done, ready + POST_HANDOVER)
             self._post_done = start + self._model.post_work(fields)
             return self._post_done
         vectors, load = fields["rows"] * fields["groups"], self._model.tile_load
         # taken when the last tile before it started, or else when it has been fetched
         taken = max(self._loaded - load, self._fetched)
         self._fetched = taken + FETCH_CYCLES
-        first = max(self._streamed, taken + load, ready)
+        first = max(self._streamed, taken + load, ready + MATRIX_HANDOVER)
         last = first + (fields["reduction_tiles"] - 1) * max(vectors, load)
         self._loaded = last + load
         self._streamed = last + vectors
