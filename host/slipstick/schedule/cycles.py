@@ -42,8 +42,11 @@ TABLE_WORD_CYCLES = 4
 TABLE_ENTRY_BYTES = 4
 """An entry of the table is written a cycle."""
 
-TABLE_READ_CYCLES = 1.5
-"""More than its entries that a word takes, beside an array that loads weights."""
+TABLE_READ_CYCLES = 1
+"""More than its entries that a word takes."""
+
+TABLE_BLOCKED_CYCLES = 4
+"""By how much a word is late, at most, where the array loads weights all the time."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,15 @@ class CycleModel:
         """From a CONVOLVE's last vector until its sums can be drained, through rows and columns."""
         return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
 
-    def post_work(self, fields: Mapping[str, int]) -> int:
-        """From a post instruction's start until the next of its stream may start."""
+    def post_work(self, fields: Mapping[str, int], load_share: float = 0.0) -> int:
+        """From a post instruction's start until the next of its stream may start.
+
+        ``load_share`` is the share of cycles in which the array reads weights.
+        """
         if fields["opcode"] == Opcode.TABLE:
             word = self.configuration.columns // TABLE_ENTRY_BYTES + TABLE_READ_CYCLES
-            return int(fields["table_words"] * max(word, TABLE_WORD_CYCLES)) + TABLE_LATENCY
+            word = max(word, TABLE_WORD_CYCLES) + TABLE_BLOCKED_CYCLES * load_share
+            return int(fields["table_words"] * word) + TABLE_LATENCY
         results = fields["rows"] * fields["columns"] * fields["slices"]
         if fields["opcode"] == Opcode.DRAIN:
             return results + POST_LATENCY
@@ -91,13 +98,14 @@ class Clock:
         self._landed = START_CYCLES
         self._post_done = START_CYCLES
         self._fetched = START_CYCLES
+        self._load_share = 0.0
 
     def copy(self) -> "Clock":
         """An independent copy."""
         other = Clock(self._model)
         other._loaded, other._streamed = self._loaded, self._streamed
         other._landed, other._post_done = self._landed, self._post_done
-        other._fetched = self._fetched
+        other._fetched, other._load_share = self._fetched, self._load_share
         return other
 
     @property
@@ -109,9 +117,10 @@ class Clock:
         """Issues one instruction whose wait is over at ``ready``; returns its completion."""
         if fields["opcode"] != Opcode.CONVOLVE:
             start = max(self._post_done, ready + POST_HANDOVER)
-            self._post_done = start + self._model.post_work(fields)
+            self._post_done = start + self._model.post_work(fields, self._load_share)
             return self._post_done
         vectors, load = fields["rows"] * fields["groups"], self._model.tile_load
+        self._load_share = load / max(vectors, load)
         # taken when the last tile before it started, or else when it has been fetched
         taken = max(self._loaded - load, self._fetched)
         self._fetched = taken + FETCH_CYCLES

@@ -110,15 +110,20 @@ class Group:
 
     def emit(self, tiling: Tiling) -> list[Instruction]:
         """Its instructions, in an order in which they can run."""
-        instructions = []
-        if self.load_table:
-            instructions += [m.load_table() for m in self.maps if m.table is not None]
         rows = split(self.rows, tiling.row_tiles)
         if self.convolution is None:
+            instructions = self._tables()
             for span, m in itertools.product(rows, self.maps):
                 instructions += m.emit(span, self._channel_spans()[0])
             return instructions
-        return instructions + list(self._interleave(rows, tiling.channels_outside))
+        instructions = list(self._interleave(rows, tiling.channels_outside))
+        # the table is loaded while the array works on the first tile
+        return [instructions[0], *self._tables(), *instructions[1:]]
+
+    def _tables(self) -> list[Instruction]:
+        if not self.load_table:
+            return []
+        return [m.load_table() for m in self.maps if m.table is not None]
 
     def _interleave(self, rows: Sequence[Span], channels_outside: bool) -> Iterator[Instruction]:
         assert self.convolution is not None
