@@ -34,7 +34,10 @@ class Configuration:
     number_format : str
         What a processing element multiplies and adds: one of ``NUMBER_FORMATS``.
     multiplier : str
-        Back-end of the processing element's multiplier: one of ``MULTIPLIERS``.
+        Back-end of the processing elements' multipliers: one of ``MULTIPLIERS``; "plain" is a
+        ``*``, which FPGA tools map to DSP blocks, "lut" is made for look-up tables.
+    dsp_columns : int
+        With "lut": the columns of the array that use "plain" nevertheless, R x P DSP blocks each.
     activation_bytes : int
         Size of the activation memory, a power of two.
     weight_bytes : int
@@ -64,6 +67,7 @@ class Configuration:
     lanes: int = 8
     number_format: str = "int8"
     multiplier: str = "plain"
+    dsp_columns: int = 0
     activation_bytes: int = 1 << 16
     weight_bytes: int = 1 << 19
     accumulator_depth: int = 512
@@ -107,6 +111,14 @@ class Configuration:
             )
         if self.multiplier not in MULTIPLIERS:
             raise ValueError(f"multiplier must be one of {MULTIPLIERS}, not {self.multiplier!r}")
+        if not 0 <= self.dsp_columns <= self.columns:
+            raise ValueError(
+                f"dsp_columns must be within 0..{self.columns} (columns), not {self.dsp_columns}"
+            )
+        if self.dsp_columns and self.multiplier == "plain":
+            raise ValueError(
+                f'dsp_columns must be 0 with multiplier "plain", not {self.dsp_columns}'
+            )
         if self.clock_hz <= 0:
             raise ValueError(f"clock_hz must be positive, not {self.clock_hz}")
 
@@ -114,6 +126,12 @@ class Configuration:
     def macs_per_cycle(self) -> int:
         """Multiply-accumulates a cycle at full use, P x R x C."""
         return self.pixels * self.rows * self.columns
+
+    @property
+    def element_multipliers(self) -> int:
+        """Multipliers of the array that FPGA tools map to DSP blocks."""
+        columns = self.columns if self.multiplier == "plain" else self.dsp_columns
+        return self.pixels * self.rows * columns
 
     @property
     def weight_words(self) -> int:

@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..numbers.int8 import Int8
+from .delay import delay
 
 
 def element_latency(number_format: Int8) -> int:
@@ -33,7 +34,7 @@ class ProcessingElement(wiring.Component):
     activations, swap : In
         P activations from the left, and whether they are the first to use the captured weight.
     weight, capture : In
-        The weight passing from above, and whether it is this element's.
+        The stored form of the weight passing from above, and whether it is this element's.
     partial_sums : In
         P sums of the elements above, ``element_latency - 1`` cycles later than ``activations``.
     activations_out, swap_out, weight_out, capture_out : Out
@@ -51,12 +52,12 @@ class ProcessingElement(wiring.Component):
             {
                 "activations": In(operands),
                 "swap": In(1),
-                "weight": In(number_format.operand),
+                "weight": In(number_format.stored_weight),
                 "capture": In(1),
                 "partial_sums": In(sums),
                 "activations_out": Out(operands),
                 "swap_out": Out(1),
-                "weight_out": Out(number_format.operand),
+                "weight_out": Out(number_format.stored_weight),
                 "capture_out": Out(1),
                 "partial_sums_out": Out(sums),
             }
@@ -64,8 +65,8 @@ class ProcessingElement(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        active = Signal(self._format.operand)
-        captured = Signal(self._format.operand)
+        active = Signal(self._format.stored_weight, reset_less=True)
+        captured = Signal(self._format.stored_weight, reset_less=True)
         with m.If(self.capture):
             m.d.sync += captured.eq(self.weight)
         with m.If(self.swap):
@@ -77,6 +78,8 @@ class ProcessingElement(wiring.Component):
             self.capture_out.eq(self.capture),
         ]
         for pixel in range(self._pixels):
-            product = self._format.product(self.activations_out[pixel], active)
+            product = self._format.stored_product(self.activations_out[pixel], active)
+            latency = self._format.product_latency
+            product = delay(m, product, latency, f"product_{pixel}", reset_less=True)
             m.d.sync += self.partial_sums_out[pixel].eq(self.partial_sums[pixel] + product)
         return m

@@ -1,11 +1,12 @@
 """The array: R x C processing elements, weight-stationary, P pixels sharing each weight."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from ..numbers.int8 import number_format
+from ..numbers.int8 import column_formats, number_format
+from .correction_sum import CorrectionSum
 from .delay import delay
 from .processing_element import ProcessingElement, element_latency
 
@@ -42,8 +43,8 @@ class SystolicArray(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
-        self._format = number_format(c.number_format, c.multiplier)
-        operand, total = self._format.operand, self._format.partial_sum(c.rows)
+        self._formats = column_formats(c)
+        operand, total = self._formats[0].operand, self._formats[0].partial_sum(c.rows)
         super().__init__(
             {
                 "activations": In(data.ArrayLayout(data.ArrayLayout(operand, c.rows), c.pixels)),
@@ -55,8 +56,8 @@ class SystolicArray(wiring.Component):
         )
         self._elements = [
             [
-                ProcessingElement(number_format=self._format, pixels=c.pixels, rows=c.rows)
-                for _ in range(c.columns)
+                ProcessingElement(number_format=column, pixels=c.pixels, rows=c.rows)
+                for column in self._formats
             ]
             for _ in range(c.rows)
         ]
@@ -70,6 +71,7 @@ class SystolicArray(wiring.Component):
         m = Module()
         pixels = range(self._configuration.pixels)
         swap, capture = self.swap, self.capture
+        last = delay(m, capture, self._configuration.rows - 1, "last")
         above: list[ProcessingElement] | None = None
         for i, row in enumerate(self._elements):
             operands = [
@@ -89,8 +91,7 @@ class SystolicArray(wiring.Component):
                         element.activations.eq(left.activations_out),
                     ]
                 if above is None:
-                    weight = delay(m, self.weights[j], j, f"weight_{j}", reset_less=True)
-                    m.d.comb += element.weight.eq(weight)
+                    self._feed(m, j, element, delay(m, last, j, f"last_{j}"))
                 else:
                     m.d.comb += [
                         element.weight.eq(above[j].weight_out),
@@ -104,3 +105,20 @@ class SystolicArray(wiring.Component):
         for j, element in enumerate(self._elements[-1]):
             m.d.comb += [self.partial_sums[p][j].eq(element.partial_sums_out[p]) for p in pixels]
         return m
+
+    def _feed(self, m: Module, j: int, first: ProcessingElement, last: Signal) -> None:
+        """Column j's weights into its first element, and what its sums start from."""
+        c, column = self._configuration, self._formats[j]
+        stored = column.store(self.weights[j])
+        m.d.comb += first.weight.eq(delay(m, stored, j, f"weight_{j}", reset_less=True))
+        if column.correction_bits:
+            m.submodules[f"correction_{j}"] = total = CorrectionSum(
+                number_format=column, rows=c.rows
+            )
+            m.d.comb += [
+                total.weight.eq(first.weight),
+                total.capture.eq(first.capture),
+                total.last.eq(last),
+                total.swap.eq(first.swap),
+                *(first.partial_sums[p].eq(total.o) for p in range(c.pixels)),
+            ]

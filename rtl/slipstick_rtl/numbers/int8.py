@@ -2,64 +2,86 @@
 
 from typing import Any
 
-from amaranth.hdl import Mux, Shape, Value, signed
+from amaranth.hdl import Const, Shape, Value, signed, unsigned
 from amaranth.utils import ceil_log2
+
+from ..config import Configuration
+from . import radix4
 
 
 class Int8:
     """Signed 8-bit codes, exact products, exact sums.
 
     The array asks its number format for shapes, product and sum, and never branches on its kind;
-    another format offers the same members.
+    another format offers the same members. A weight is stored in an element in the form that
+    ``store`` gives it; what ``stored_product`` then leaves out, because it depends on the weight
+    alone, is ``correction``, and the array adds it once for each column.
 
     Parameters
     ----------
     multiplier : str
-        "plain": ``*``, which FPGA tools map to DSP blocks. "lut": additions of shifted operands,
-        which they cannot, for chips whose DSP blocks are needed elsewhere.
+        "plain": ``*``, which FPGA tools map to DSP blocks. "lut": digits of base four, which they
+        cannot, for chips whose DSP blocks are needed elsewhere; :mod:`.radix4`.
     """
 
     operand = signed(8)
     """Shape of activations and weights as they lie in memory."""
 
+    product_latency = 1
+    """Registers that follow the product."""
+
+    product_shape = signed(16)
+    """Of ``stored_product``."""
+
     def __init__(self, *, multiplier: str = "plain") -> None:
-        products = {"plain": _plain_product, "lut": _added_product}
-        if multiplier not in products:
-            raise ValueError(f"multiplier must be one of {tuple(products)}, not {multiplier!r}")
-        self._product = products[multiplier]
+        if multiplier not in ("plain", "lut"):
+            raise ValueError(f"multiplier must be one of ('plain', 'lut'), not {multiplier!r}")
+        self._digits = multiplier == "lut"
 
     @property
-    def product_latency(self) -> int:
-        """Registers inside ``product``: cycles from the operands to the product."""
-        return 0
+    def stored_weight(self) -> Shape:
+        """Shape of a weight inside an element."""
+        return unsigned(radix4.CODE_BITS) if self._digits else self.operand
+
+    @property
+    def correction_bits(self) -> int:
+        """Width of one weight's ``correction``, 0 if there is nothing to correct."""
+        return radix4.CORRECTION_BITS if self._digits else 0
 
     def partial_sum(self, rows: int) -> Shape:
         """Shape that holds the exact sum of ``rows`` products, of magnitude 2^14 at most each."""
         return signed(16 + ceil_log2(rows))
 
+    def store(self, weight: Any) -> Value:
+        """The form in which elements hold a weight, combinational."""
+        return radix4.encode(weight) if self._digits else Value.cast(weight)
+
+    def stored_product(self, activation: Any, stored: Any) -> Value:
+        """One activation times one stored weight, less its correction; combinational."""
+        if self._digits:
+            return radix4.product(activation, stored)
+        return activation * Value.cast(stored).as_signed()
+
+    def correction(self, stored: Any) -> Value:
+        """Product less ``stored_product``, unsigned: it depends on the weight alone."""
+        return radix4.correction(stored) if self._digits else Const(0, 0)
+
     def product(self, activation: Any, weight: Any) -> Value:
         """The product of one activation and one weight, combinational."""
-        return self._product(activation, weight)
-
-
-def _plain_product(activation: Any, weight: Any) -> Value:
-    return activation * weight
-
-
-def _added_product(activation: Any, weight: Any) -> Value:
-    """Four sums of two partial products each, then two, then one; the sign bit's is subtracted."""
-
-    def partial(bit: int) -> Value:
-        return Mux(weight[bit], activation, 0)
-
-    pairs = [partial(bit) + (partial(bit + 1) << 1) for bit in (0, 2, 4)]
-    pairs.append(partial(6) - (partial(7) << 1))
-    low = pairs[0] + (pairs[1] << 2)
-    high = pairs[2] + (pairs[3] << 2)
-    return (low + (high << 4))[:16].as_signed()
+        stored = self.store(weight)
+        exact = self.stored_product(activation, stored) + self.correction(stored)
+        return exact[: self.product_shape.width].as_signed()
 
 
 def number_format(name: str, multiplier: str = "plain") -> Int8:
     """The number format that a configuration names, with its multiplier's back-end."""
     formats = {"int8": Int8}
     return formats[name](multiplier=multiplier)
+
+
+def column_formats(configuration: Configuration) -> list[Int8]:
+    """The number format of each of C columns: the first ``dsp_columns`` have the plain product."""
+    c = configuration
+    plain = c.columns if c.multiplier == "plain" else c.dsp_columns
+    multipliers = ["plain" if j < plain else "lut" for j in range(c.columns)]
+    return [number_format(c.number_format, multiplier) for multiplier in multipliers]

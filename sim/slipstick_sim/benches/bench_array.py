@@ -25,7 +25,7 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 4, "lanes": 4},
-        {"pixels": 2, "rows": 4, "columns": 8, "lanes": 4, "multiplier": "lut"},
+        {"pixels": 2, "rows": 4, "columns": 8, "lanes": 4, "multiplier": "lut", "dsp_columns": 3},
     ),
 )
 
