@@ -8,7 +8,6 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.memory.latencies import ACTIVATION_WRITE_LATENCY
 from slipstick_rtl.postprocess.control import PostControl
 
-
 SLACK = 4
 """Cycles an instruction: 150 instructions of ResNet-8 would be 1 % off."""
 
