@@ -8,6 +8,7 @@ import struct
 import warnings
 import zipfile
 import zlib
+from collections.abc import Collection
 
 import numpy as np
 
@@ -104,8 +105,16 @@ def _bytes_of(shape: tuple[int, ...], dtype: np.dtype, name: str) -> int:
     return size
 
 
-def read_npz(data: bytes, name: str) -> dict[str, np.ndarray]:
-    """The arrays of a .npz file by name.
+def read_npz(data: bytes, name: str, wanted: Collection[str] = ()) -> dict[str, np.ndarray]:
+    """Arrays of a .npz file by name.
+
+    Parameters
+    ----------
+    data : bytes
+    name : str
+        The file's, for messages.
+    wanted : collection of str
+        If the file holds any of these, the others, whatever they are, are not read.
 
     Raises
     ------
@@ -115,9 +124,9 @@ def read_npz(data: bytes, name: str) -> dict[str, np.ndarray]:
     arrays = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for member in archive.infolist():
-                if not member.filename.endswith(".npy"):
-                    continue
+            members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
+            named = [m for m in members if m.filename.removesuffix(".npy") in wanted]
+            for member in named or members:
                 if member.file_size > LARGEST_ARRAY:
                     raise InputError(
                         f"{name}: {member.filename} must be at most {LARGEST_ARRAY} bytes,"

@@ -149,7 +149,7 @@ def _arrays(path: Path, data: bytes) -> dict[str, np.ndarray] | None:
     if data.startswith(NPY_MAGIC) or suffix == ".npy":
         return {"": read_npy(data, str(path))}
     if data.startswith(ZIP_MAGIC) or suffix == ".npz":
-        return read_npz(data, str(path))
+        return read_npz(data, str(path), ("x", "y"))
     if data.startswith((GZIP_MAGIC, IDX_MAGIC)) or suffix == ".gz":
         return {"": read_idx(data, str(path))}
     return None

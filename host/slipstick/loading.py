@@ -4,7 +4,7 @@ import os
 
 from slipstick_rtl.config import Configuration
 
-from .errors import ModelError, TargetError
+from .errors import ModelError, ProgramError, TargetError
 from .program import Program
 from .program_file import MAGIC
 from .targets import DEFAULT_TARGET, Target, find_target
@@ -97,7 +97,14 @@ def load_program(
     """
     if not isinstance(model, Program) and not is_program(model):
         return compile_file(model, wanted)
-    program = model if isinstance(model, Program) else Program.load(model)
+    program = model if isinstance(model, Program) else _read_program(model)
     if wanted is not None:
         program.check(wanted)
     return program
+
+
+def _read_program(path: str | os.PathLike[str]) -> Program:
+    try:
+        return Program.load(path)
+    except ProgramError as error:
+        raise ProgramError(f"{os.fspath(path)}: {error}") from None
