@@ -96,7 +96,15 @@ _ULX3S_25F = Target(
 _ULX3S_85F = Target(
     "ulx3s-85f",
     "ULX3S with the LFE5U-85F: 256 multipliers, 128 KiB of weights",
-    Configuration(rows=16, columns=16, lanes=8, weight_bytes=1 << 17),
+    Configuration(
+        rows=16,
+        columns=16,
+        lanes=8,
+        activation_bytes=1 << 16,
+        weight_bytes=1 << 17,
+        parameter_words=512,
+        instruction_words=1 << 13,
+    ),
     "ulx3s",
     Part("LFE5U-85F", "CABGA381", 6, 208, 156),
 )

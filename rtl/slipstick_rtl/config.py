@@ -68,11 +68,11 @@ class Configuration:
     number_format: str = "int8"
     multiplier: str = "plain"
     dsp_columns: int = 0
-    activation_bytes: int = 1 << 16
+    activation_bytes: int = 1 << 17
     weight_bytes: int = 1 << 19
     accumulator_depth: int = 512
-    parameter_words: int = 512
-    instruction_words: int = 1 << 13
+    parameter_words: int = 1024
+    instruction_words: int = 1 << 14
     payload_bytes: int = 1024
     clock_hz: int = 100_000_000
 
