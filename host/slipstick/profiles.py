@@ -7,6 +7,7 @@ import numpy as np
 from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, WORDS_PER_INSTRUCTION, Opcode, unpack
 from slipstick_rtl.link.protocol import Space
 
+from .attribution import LayerTimes, attribute
 from .errors import DeviceError
 from .pictures import Span
 from .program import LayerRecord, Program, RunStep
@@ -34,7 +35,7 @@ class RunEvents:
 
 @dataclass(frozen=True)
 class LayerProfile:
-    """A layer's line: ``cycles`` from the completion of the layer before to its own."""
+    """A layer's line: the cycles that ``attribution`` counts as its own, and when it worked."""
 
     layer: LayerRecord
     cycles: int
@@ -78,28 +79,35 @@ def profile(program: Program, events: Sequence[RunEvents]) -> list[LayerProfile]
             )
     owners = {stream: _owners(program, stream, instructions[stream]) for stream in STREAMS}
     spans: list[list[Span]] = [[] for _ in program.layers]
-    finished = [0] * len(program.layers)
+    times = [LayerTimes() for _ in program.layers]
     for stream in STREAMS:
         for number, owner in enumerate(owners[stream]):
             start, end = int(starts[stream][number]), int(completions[stream][number])
             name = program.layers[owner].name
             spans[owner].append(Span(name=name, unit=stream, start=start, end=max(start, end)))
-            finished[owner] = max(finished[owner], end)
+            if stream == "matrix":
+                times[owner].array_starts.append(start)
+                times[owner].array_ends.append(end)
+            else:
+                times[owner].post_ends.append(end)
+    cycles = _layer_cycles(program, times, ends)
+    return [
+        LayerProfile(layer, own, tuple(parts))
+        for layer, own, parts in zip(program.layers, cycles, spans, strict=True)
+    ]
+
+
+def _layer_cycles(program: Program, times: Sequence[LayerTimes], ends: Sequence[int]) -> list[int]:
+    """Each layer's cycles, run by run."""
+    cycles, begin = [0] * len(program.layers), 0
     run_steps = [i for i, step in enumerate(program.steps) if isinstance(step, RunStep)]
-    _finish_runs(program, finished, dict(zip(run_steps, ends, strict=True)))
-    lines, reached = [], 0
-    for layer, end, own in zip(program.layers, finished, spans, strict=True):
-        lines.append(LayerProfile(layer, max(end - reached, 0), tuple(own)))
-        reached = max(reached, end)
-    return lines
-
-
-def _finish_runs(program: Program, finished: list[int], ends: Mapping[int, int]) -> None:
-    """The cycles from a run's last completion to its end are its last layer's."""
-    for step, end in ends.items():
-        own = [i for i, layer in enumerate(program.layers) if layer.step == step and finished[i]]
-        if own:
-            finished[max(own, key=lambda index: finished[index])] = end
+    for step, end in zip(run_steps, ends, strict=True):
+        members = [i for i, layer in enumerate(program.layers) if layer.step == step]
+        own = attribute([times[index] for index in members], end, begin)
+        for index, count in zip(members, own, strict=True):
+            cycles[index] = count
+        begin = end
+    return cycles
 
 
 def _join(

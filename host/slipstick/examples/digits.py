@@ -1,4 +1,4 @@
-"""Handwritten digits, 8x8 pixels: the images that the embedded network was and was not trained on."""
+"""Handwritten digits, 8x8 pixels: images that the embedded network was and was not trained on."""
 
 import hashlib
 from pathlib import Path

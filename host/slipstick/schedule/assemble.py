@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from slipstick_rtl.isa import POST_FIELDS, Opcode, pack
 from slipstick_rtl.link.protocol import Space
 
+from ..attribution import LayerTimes, attribute
 from ..program import DownloadStep, HostStep, Image, LayerRecord, RunStep, Step, UploadStep
 from .arrange import Arrangement
 from .cycles import END_CYCLES
 from .operations import Alias, Convolution, HostOperation, Map, Operation
-from .streams import Timeline
+from .streams import Issued, Timeline
 
 _HALT = pack(POST_FIELDS, {"opcode": Opcode.HALT})
 
 
 @dataclass
 class _Span:
-    """Instructions of an operation, by stream, and the cycles from the completion before it."""
+    """Instructions of an operation, by stream, and the cycles that count as its own."""
 
     ranges: list[tuple[int, int]]
     cycles: int = 0
@@ -72,25 +73,23 @@ class Assembler:
         return tuple(steps)
 
     def _spans(self) -> dict[int, _Span]:
-        """Where each operation's instructions are, and the cycles between completions."""
+        """Where each operation's instructions are, and its cycles."""
         spans: dict[int, _Span] = {}
         offsets = [0, 0]
         for timeline in self._timelines.values():
-            ends: dict[int, int] = {}
+            times: dict[int, LayerTimes] = {}
             for stream, issued in enumerate((timeline.matrix, timeline.post)):
                 for position, item in enumerate(issued, offsets[stream]):
                     operation = item.instruction.operation
                     ranges = spans.setdefault(operation, _no_span()).ranges
                     first = ranges[stream][0] if any(ranges[stream]) else position
                     ranges[stream] = (first, position + 1)
-                    ends[operation] = max(ends.get(operation, 0), item.completion)
+                    _note(times.setdefault(operation, LayerTimes()), item)
                 offsets[stream] += len(issued)
-            reached = 0
-            for operation in sorted(ends):
-                spans[operation].cycles = max(ends[operation] - reached, 0)
-                reached = max(reached, ends[operation])
-            if ends:
-                spans[max(ends)].cycles += END_CYCLES
+            order = sorted(times)
+            cycles = attribute([times[index] for index in order], timeline.end + END_CYCLES)
+            for operation, own in zip(order, cycles, strict=True):
+                spans[operation].cycles = own
         return spans
 
     def layers(self) -> tuple[LayerRecord, ...]:
@@ -116,6 +115,14 @@ class Assembler:
                 )
             )
         return tuple(records)
+
+
+def _note(times: LayerTimes, item: Issued) -> None:
+    if item.instruction.is_matrix:
+        times.array_starts.append(item.start)
+        times.array_ends.append(item.completion)
+    else:
+        times.post_ends.append(item.completion)
 
 
 def _why(operation: Operation) -> str:

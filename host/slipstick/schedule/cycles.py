@@ -113,12 +113,12 @@ class Clock:
         """When all that was issued has completed."""
         return max(self._landed, self._post_done)
 
-    def issue(self, fields: Mapping[str, int], ready: int) -> int:
-        """Issues one instruction whose wait is over at ``ready``; returns its completion."""
+    def issue(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
+        """Issues an instruction whose wait is over at ``ready``: its start and its completion."""
         if fields["opcode"] != Opcode.CONVOLVE:
             start = max(self._post_done, ready + POST_HANDOVER)
             self._post_done = start + self._model.post_work(fields, self._load_share)
-            return self._post_done
+            return start, self._post_done
         vectors, load = fields["rows"] * fields["groups"], self._model.tile_load
         self._load_share = load / max(vectors, load)
         # taken when the last tile before it started, or else when it has been fetched
@@ -129,4 +129,4 @@ class Clock:
         self._loaded = last + load
         self._streamed = last + vectors
         self._landed = self._streamed + self._model.matrix_latency
-        return self._landed
+        return first, self._landed

@@ -66,6 +66,7 @@ class Issued:
     instruction: Instruction
     bank: int | None
     wait: int
+    start: int
     completion: int
 
     def packed(self) -> bytes:
@@ -143,5 +144,5 @@ class Timeline:
         # an instruction waits for all that the ones before it have waited for
         self._floors[matrix] = wait
         ready = others[wait - 1].completion if wait else 0
-        completion = self.clock.issue(instruction.fields, ready)
-        own.append(Issued(instruction, bank, wait, completion))
+        start, completion = self.clock.issue(instruction.fields, ready)
+        own.append(Issued(instruction, bank, wait, start, completion))
