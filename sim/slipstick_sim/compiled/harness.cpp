@@ -1,6 +1,7 @@
 // Drives a verilated core from C: bytes in, bytes out, no call per clock cycle from outside.
 //
-// The core has the ports clk, rst, the byte streams i and o, running, and events (a pulse per bit).
+// The core has the ports clk, the byte streams i and o, running, and events (a pulse per bit). It has
+// no rst: a reset core is a new one.
 // Every cycle has two evaluations: with the clock low the combinational outputs settle and are
 // looked at; then the clock rises. Whatever the core sends is taken at once and kept until it is
 // asked for, so that a core that answers while it is being written to never stops.
@@ -24,17 +25,19 @@ struct Event {
 
 class Core {
 public:
-    Core() : context_(new VerilatedContext), top_(new Vtop(context_.get())) { reset(2); }
+    Core() { reset(); }
     ~Core() { top_->final(); }
 
-    void reset(uint64_t cycles) {
-        top_->rst = 1;
+    void reset() {
+        if (top_) top_->final();
+        top_.reset();
+        context_.reset(new VerilatedContext);
+        top_.reset(new Vtop(context_.get()));
+        top_->clk = 0;
         top_->i___05Fvalid = 0;
         top_->i___05Fpayload = 0;
-        top_->o___05Fready = 0;
-        while (cycles--) step();
-        top_->rst = 0;
         top_->o___05Fready = 1;
+        top_->eval();
         received_.clear();
         taken_ = 0;
     }
@@ -110,7 +113,7 @@ Core* core_new() { return new Core; }
 
 void core_free(Core* core) { delete core; }
 
-void core_reset(Core* core, uint64_t cycles) { core->reset(cycles); }
+void core_reset(Core* core) { core->reset(); }
 
 size_t core_send(Core* core, const uint8_t* data, size_t size, uint64_t max_cycles) {
     return core->send(data, size, max_cycles);
