@@ -1,0 +1,1 @@
+"""Proofs: properties of components that hold in every state, by SymbiYosys and an SMT solver."""
