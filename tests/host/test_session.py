@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,6 +126,7 @@ def test_refuses_inputs(value: object, wanted: TensorDescription, message: str) 
 
 def test_refuses_names_and_uneven_batches(session: InferenceSession, digits) -> None:
     image = digits[0][:1]
+    feeds: Any
     for names, feeds, message in (
         (None, {}, "input 'image' of digits is missing"),
         (None, {"image": image, "label": image}, "input 'label' is unknown: digits takes image"),
@@ -139,6 +141,7 @@ def test_refuses_names_and_uneven_batches(session: InferenceSession, digits) -> 
 def test_refuses_models_targets_and_devices(tmp_path: Path) -> None:
     junk = tmp_path / "junk.tflite"
     junk.write_bytes(b"hello world, no network")
+    arguments: Any
     for arguments, kind, message in (
         ((junk, "model"), ModelError, "must be a TFLite file"),
         ((tmp_path, "model"), ModelError, "must be a file, but is a folder"),
