@@ -10,8 +10,8 @@ from ..config import Configuration
 class AddressGenerator(wiring.Component):
     """origin + the sum over the loops of turn x step.
 
-    Each loop keeps the address at which its present turn began. When the loops inside it have ended,
-    it adds its step, and the sum becomes the start of all of them.
+    Each loop keeps the address at which its present turn began. When the loops inside it have
+    ended, it adds its step, and the sum becomes the start of all of them.
 
     Parameters
     ----------

@@ -11,8 +11,10 @@ FACTOR_BITS = 31
 PRODUCT_BITS = VALUE_BITS + FACTOR_BITS
 _HALF = 16
 
+OPERAND_REGISTERS = 1
 PRODUCT_REGISTERS = 1
-"""Ranks of registers after each DSP block; Yosys packs none of them into it on ECP5, so one."""
+"""Ranks of registers before and after the DSP blocks. Yosys packs none of them into the blocks on
+ECP5: they serve to shorten the wires to and from the columns in which the blocks stand."""
 
 
 class PipelinedMultiplier(wiring.Component):
@@ -24,9 +26,8 @@ class PipelinedMultiplier(wiring.Component):
     Members
     -------
     value : In(signed(32))
-        Registered by the caller.
     factor : In(31)
-        Unsigned, registered by the caller, in the same cycle as ``value``.
+        Unsigned, in the same cycle as ``value``.
     product : Out(signed(63))
         ``latency`` cycles later.
     """
@@ -35,8 +36,8 @@ class PipelinedMultiplier(wiring.Component):
     factor: Signal
     product: Signal
 
-    latency = PRODUCT_REGISTERS + 2
-    """Cycles: the products, the sum of the inner ones, the whole sum."""
+    latency = OPERAND_REGISTERS + PRODUCT_REGISTERS + 2
+    """Cycles: the operands, the products, the sum of the inner ones, the whole sum."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -49,9 +50,10 @@ class PipelinedMultiplier(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        value_high = self.value[_HALF:].as_signed()
-        value_low = self.value[:_HALF]
-        factor_high, factor_low = self.factor[_HALF:], self.factor[:_HALF]
+        value = delayed(m, self.value, OPERAND_REGISTERS, "value")
+        factor = delayed(m, self.factor, OPERAND_REGISTERS, "factor")
+        value_high, value_low = value[_HALF:].as_signed(), value[:_HALF]
+        factor_high, factor_low = factor[_HALF:], factor[:_HALF]
 
         low = delayed(m, value_low * factor_low, PRODUCT_REGISTERS, "low")
         inner_a = delayed(m, value_high * factor_low, PRODUCT_REGISTERS, "inner_a")

@@ -81,6 +81,8 @@ class ParameterMemory(wiring.Component):
                         for place in places
                     )
                 ),
+                # not in a cycle with a write: synthesis need not build what would happen then
+                reader.en.eq(~write.enable),
                 reader.addr.eq(delayed(m, self.address, delays[name], f"{name}_address")),
             ]
             m.d.sync += output.eq(reader.data)

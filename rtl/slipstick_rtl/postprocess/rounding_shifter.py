@@ -92,7 +92,7 @@ class RoundingShifter(wiring.Component):
         return m
 
     def _scale(self, m: Module, double: Value) -> tuple[Value, Value]:
-        """The product's bits from 2^21 up (that one is 0: it becomes the half bit), and a sticky bit.
+        """The product from 2^21 up (that bit is 0: it becomes the half bit), and a sticky bit.
 
         With ``double`` the bits from 2^31 up are rounded half up and those below cleared.
         """

@@ -57,6 +57,8 @@ class Table(wiring.Component):
             writer.en.eq(self.write.enable),
             writer.addr.eq(self.write.address),
             writer.data.eq(self.write.data),
+            # not in a cycle with a write: synthesis need not build what would happen then
+            reader.en.eq(~self.write.enable),
             # byte + 128
             reader.addr.eq(Cat(self.byte[:-1], ~self.byte[-1], self.odd)),
         ]

@@ -1,8 +1,8 @@
 """Golden model of the post engine: DRAIN, MAP and TABLE as pure functions of arrays.
 
 Activations are ``(batch, bytes)`` int8 and changed in place; parameters are the tuple ``(bias,
-multiplier, shift)`` of arrays shaped ``(words, L)``. Where the gateware would wrap around the end of
-a memory, these functions raise instead: no compiled program does that.
+multiplier, shift)`` of arrays shaped ``(words, L)``. Where the gateware would wrap around the end
+of a memory, these functions raise instead: no compiled program does that.
 
 Every read of an instruction precedes every write here. The gateware reads ahead of its writes by
 its pipeline only, so an instruction must not read what one of its earlier pixels writes.
