@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from . import __version__
 from .commands.bench import bench_command
+from .commands.build import build_command
 from .commands.compile import compile_command
 from .commands.evaluate import eval_command
 from .commands.run import run_command
@@ -63,4 +64,5 @@ app.command("run")(run_command)
 app.command("eval")(eval_command)
 app.command("bench")(bench_command)
 app.command("verify")(verify_command)
+app.command("build")(build_command)
 app.command("targets")(targets_command)

@@ -77,11 +77,13 @@ def _simulated(name: str, description: str, pixels: int, rows: int, columns: int
 _ULX3S_25F = Target(
     "ulx3s-25f",
     "ULX3S with the LFE5U-25F: 64 multipliers, memories of 16 KiB",
-    # with two block RAMs for each that the activations fill (two read ports), 56 hold all this
+    # the post-processor takes 4 DSP blocks a lane: 16 of 28, so one column of 8 can have some
     Configuration(
         rows=8,
         columns=8,
         lanes=4,
+        multiplier="lut",
+        dsp_columns=1,
         activation_bytes=1 << 14,
         weight_bytes=1 << 14,
         accumulator_depth=256,

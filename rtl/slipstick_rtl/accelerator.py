@@ -58,6 +58,11 @@ class Accelerator(wiring.Component):
             }
         )
 
+    @property
+    def configuration(self) -> Configuration:
+        """What the core was made for."""
+        return self._configuration
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         reset = self.link.reset_run

@@ -1,5 +1,7 @@
 """The pixel counter: walks the output pixels of a tile, P at a time."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -55,10 +57,9 @@ class PixelCounter(wiring.Component):
         m = Module()
         fields = Signal(MATRIX_INSTRUCTION)
         groups_left, rows_left = Signal(12), Signal(12)
-        row_base = Signal(data.ArrayLayout(self._address_bits, self._pixels))
-        row_x = Signal(data.ArrayLayout(signed(16), self._pixels))
-        row_ends = Signal()
-        m.d.comb += [row_ends.eq(groups_left == 0), self.last.eq(row_ends & (rows_left == 0))]
+        # in registers, because the swap of all lanes and weights hangs on them
+        row_ends, last_row, single_group = Signal(), Signal(), Signal()
+        m.d.comb += self.last.eq(row_ends & last_row)
         source = self.instruction
         with m.If(self.start):
             m.d.sync += [
@@ -67,15 +68,32 @@ class PixelCounter(wiring.Component):
                 self.index.eq(0),
                 groups_left.eq(source.groups - 1),
                 rows_left.eq(source.rows - 1),
+                row_ends.eq(source.groups == 1),
+                single_group.eq(source.groups == 1),
+                last_row.eq(source.rows == 1),
             ]
         with m.Elif(self.advance):
-            m.d.sync += [self.index.eq(self.index + 1), groups_left.eq(groups_left - 1)]
+            m.d.sync += [
+                self.index.eq(self.index + 1),
+                groups_left.eq(groups_left - 1),
+                row_ends.eq(groups_left == 1),
+            ]
             with m.If(row_ends):
                 m.d.sync += [
                     self.y.eq(self.y + fields.stride_y),
                     groups_left.eq(fields.groups - 1),
                     rows_left.eq(rows_left - 1),
+                    row_ends.eq(single_group),
+                    last_row.eq(rows_left == 1),
                 ]
+        self._walk(m, fields, row_ends)
+        return m
+
+    def _walk(self, m: Module, fields: Any, row_ends: Signal) -> None:
+        """Column and address of each of P windows, and those of the row's first."""
+        source = self.instruction
+        row_base = Signal(data.ArrayLayout(self._address_bits, self._pixels))
+        row_x = Signal(data.ArrayLayout(signed(16), self._pixels))
         for p in range(self._pixels):
             next_row = Signal(self._address_bits, name=f"next_row_{p}")
             m.d.comb += next_row.eq(row_base[p] + fields.row_step)
@@ -94,4 +112,3 @@ class PixelCounter(wiring.Component):
                 ]
                 with m.If(row_ends):
                     m.d.sync += row_base[p].eq(next_row)
-        return m

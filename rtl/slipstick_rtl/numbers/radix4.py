@@ -1,9 +1,9 @@
 """A multiplier for chips of four-input look-up tables: the weight's digits in base four.
 
-A weight is four digits of base four, each one of -1, 0, 1 and 2 (the highest -2 to 2), so that no
-multiple of the activation needs an addition. One bit of a digit's multiple is a function of two bits
-of the activation and two of the digit: one look-up table. ``-x`` is ``~x + 1``; the ones that are
-missing depend on the weight alone, and are added once for a whole column: ``correction``.
+A weight is four digits of base four, each one of -1, 0, 1 and 2 (the highest -2 to 2), so that
+no multiple of the activation needs an addition. One bit of a digit's multiple is a function of two
+bits of the activation and two of the digit: one look-up table. ``-x`` is ``~x + 1``; the ones that
+are missing depend on the weight alone, and are added once for a whole column: ``correction``.
 """
 
 from typing import Any
