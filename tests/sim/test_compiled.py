@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from slipstick_rtl.accelerator import EVENTS
 from slipstick_sim import toolchain
@@ -28,6 +28,8 @@ class Inverter(wiring.Component):
 
     i: stream.Interface
     o: stream.Interface
+    running: Signal
+    events: data.View
 
     def __init__(self) -> None:
         super().__init__(

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 
 class StreamQueue(wiring.Component):
-    """First in, first out: takes payloads while there is room, one a cycle, and gives them in order.
+    """First in, first out: takes payloads while there is room, and gives them in order.
 
     A payload can leave two cycles after it came; reading and writing in the same cycle run at
     full speed.
@@ -69,6 +69,6 @@ class StreamQueue(wiring.Component):
             self.o.payload.eq(queue.r_data),
             self.o.valid.eq(queue.r_rdy),
             queue.r_en.eq(self.o.ready),
-            self.level.eq(queue.level),
+            self.level.eq(queue.w_level),
         ]
         return m

@@ -85,7 +85,7 @@ def _build_runtime(folder: Path, waves: bool) -> Path:
 
     def build(part: Path) -> None:
         options = [OPTIMISATION, *toolchain.verilator_options(trace_fst=waves)]
-        sources = list(_RUNTIME)
+        sources: list[str] = list(_RUNTIME)
         if waves:
             sources.append("verilated_fst_c")
             options.append(f"-I{part}")

@@ -11,6 +11,7 @@ from typing import Any
 import cocotb
 from amaranth.lib import data
 from cocotb.clock import Clock
+from cocotb.task import Task
 from cocotb.triggers import ClockCycles, RisingEdge
 
 CLOCK_PERIOD_NS = 10
@@ -27,7 +28,7 @@ async def start(dut: Any, *, reset_cycles: int = 2) -> None:
     dut.rst.value = 0
 
 
-def pack(layout: data.Layout, fields: Mapping[str, Any]) -> int:
+def pack(layout: data.Layout, fields: Mapping[Any, Any]) -> int:
     """The bits of a structured payload: ``pack(layout, {"last": 1, "data": -3})``."""
     return layout.const(fields).as_bits()
 
@@ -84,7 +85,7 @@ class Producer:
                 await RisingEdge(self._clock)
             self._valid.value = 0
 
-    def start(self, payloads: Iterable[int]) -> cocotb.task.Task[None]:
+    def start(self, payloads: Iterable[int]) -> Task[None]:
         """The same in the background; await the task to wait for its end."""
         return cocotb.start_soon(self.send(payloads))
 
@@ -143,7 +144,7 @@ class Consumer:
             assert self._valid.value == 0, f"{self._port}: a payload that no one expects"
         self._ready.value = 0
 
-    def start(self, count: int, **options: Any) -> cocotb.task.Task[list[int]]:
+    def start(self, count: int, **options: Any) -> Task[list[int]]:
         """``receive`` in the background; awaiting the task gives the payloads."""
         return cocotb.start_soon(self.receive(count, **options))
 
