@@ -14,6 +14,9 @@ from slipstick_sim.toolchain import ToolError
 class Counter(wiring.Component):
     """Counts 0 to 5 when told to; says that it stays under ``bound``."""
 
+    up: Signal
+    probe: Signal
+
     def __init__(self, *, bound: int, contradict: bool = False) -> None:
         self._bound = bound
         self._contradict = contradict
@@ -28,7 +31,7 @@ class Counter(wiring.Component):
             m.d.sync += count.eq(0)
         m.d.comb += Assert(count < self._bound, f"it reached {self._bound}")
         if self._contradict:
-            m.d.comb += [Assume(self.up), Assume(~self.up)]
+            m.d.comb += [Assume(self.up, "up"), Assume(~self.up, "not up")]
         return m
 
 

@@ -1,5 +1,7 @@
 """The instruction memory: who is granted a word, and when it comes."""
 
+from typing import Any
+
 from amaranth.hdl import Assert, Assume, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
@@ -24,7 +26,8 @@ class FairGrants(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         configuration = Configuration(instruction_words=64)
-        m.submodules.memory = memory = InstructionMemory(configuration=configuration)
+        memory: Any = InstructionMemory(configuration=configuration)
+        m.submodules.memory = memory
         m.d.comb += Assert(~(memory.grant_0 & memory.grant_1), "both are granted")
         for k in range(2):
             request, address = getattr(self, f"request_{k}"), getattr(self, f"address_{k}")
@@ -38,7 +41,7 @@ class FairGrants(wiring.Component):
             m.d.comb += [
                 getattr(memory, f"request_{k}").eq(request),
                 getattr(memory, f"address_{k}").eq(address),
-                Assume(request | (waited == 0)),
+                Assume(request | (waited == 0), "requests are held"),
                 Assert(~grant | request, "granted without a request"),
                 Assert((waited < WAIT - 1) | grant | ~request, "waits for too long"),
                 Assert(waited < WAIT, "waited for too long"),

@@ -16,6 +16,9 @@ class AddedProduct(wiring.Component):
     with that bit cleared. By induction over the number of bits set the product is that of ``*``.
     """
 
+    activation: Signal
+    weight: Signal
+
     def __init__(self) -> None:
         super().__init__({"activation": In(Int8.operand), "weight": In(Int8.operand)})
 

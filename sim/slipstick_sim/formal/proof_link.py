@@ -101,6 +101,8 @@ class GoodOnlyIfSound(wiring.Component):
     i: stream.Interface
     requests: stream.Interface
     payload: stream.Interface
+    hunting: Signal
+    checksum: Signal
 
     def __init__(self) -> None:
         super().__init__({**_RECEIVER_PORTS, "hunting": In(1), "checksum": In(32)})

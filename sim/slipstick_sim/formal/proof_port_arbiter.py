@@ -1,7 +1,9 @@
 """The arbiter of port B: who gets the activation memory, and which bytes are written."""
 
-from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from typing import Any
+
+from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, connect, flipped
 from amaranth.utils import exact_log2
 from slipstick_rtl.config import Configuration
@@ -15,6 +17,9 @@ CONFIGURATION = Configuration(rows=16, columns=4, lanes=4, activation_bytes=1 <<
 class WritesWhatIsAddressed(wiring.Component):
     """Compares what the banks are told with the access that was accepted a cycle before."""
 
+    write: data.View
+    read: Signal
+    read_address: Signal
     link_writes: stream.Interface
     link_reads: stream.Interface
 
@@ -32,7 +37,8 @@ class WritesWhatIsAddressed(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.arbiter = arbiter = PortArbiter(configuration=CONFIGURATION)
+        arbiter: Any = PortArbiter(configuration=CONFIGURATION)
+        m.submodules.arbiter = arbiter
         connect(m, flipped(self.link_writes), arbiter.link_writes)
         connect(m, flipped(self.link_reads), arbiter.link_reads)
         link_write = self.link_writes.valid & self.link_writes.ready
@@ -43,8 +49,8 @@ class WritesWhatIsAddressed(wiring.Component):
             arbiter.write.eq(self.write),
             arbiter.read.enable.eq(self.read),
             arbiter.read.address.eq(self.read_address),
-            Assume(~(self.write.enable & self.read)),
-            Assume(self.write.address[:lane_bits] == 0),
+            Assume(~(self.write.enable & self.read), "it writes or reads"),
+            Assume(self.write.address[:lane_bits] == 0, "whole slices are written"),
             Assert(~(busy & (link_write | link_read)), "the link interferes"),
             Assert(~(link_write & link_read), "the link writes and reads at once"),
             Assert(busy | link_write | link_read | ~self.link_reads.valid, "the link starves"),
@@ -52,13 +58,13 @@ class WritesWhatIsAddressed(wiring.Component):
         self._check_banks(m, arbiter, link_write, link_read)
         return m
 
-    def _check_banks(self, m: Module, arbiter: PortArbiter, link_write, link_read) -> None:
+    def _check_banks(self, m: Module, arbiter: Any, link_write: Value, link_read: Value) -> None:
         """What the banks see, one cycle later, byte by byte."""
         bits = exact_log2(CONFIGURATION.rows)
         address = Signal.like(self.read_address)
         first, last = Signal(bits), Signal(bits)
         writes, link_wrote, accessed, reads = Signal(), Signal(), Signal(), Signal()
-        data = Signal.like(self.write.data)
+        sent = Signal.like(self.write.data)
         where = Mux(
             self.write.enable,
             self.write.address,
@@ -77,17 +83,17 @@ class WritesWhatIsAddressed(wiring.Component):
             link_wrote.eq(link_write),
             reads.eq(link_read),
             accessed.eq(self.write.enable | self.read | link_write | link_read),
-            data.eq(Mux(self.write.enable, self.write.data, self.link_writes.payload.data)),
+            sent.eq(Mux(self.write.enable, self.write.data, self.link_writes.payload.data)),
         ]
         m.d.comb += [
             Assert(~accessed | (Cat(arbiter.byte, arbiter.row) == address), "another address"),
             Assert(arbiter.link_reading == reads, "a link read is not told from others"),
         ]
-        lanes = Array(data.word_select(k, 8) for k in range(CONFIGURATION.lanes))
+        lanes = Array(sent.word_select(k, 8) for k in range(CONFIGURATION.lanes))
         for k in range(CONFIGURATION.rows):
             enable, byte = arbiter.enables[k], arbiter.bytes.word_select(k, 8)
             addressed = writes & (first <= k) & (k <= last)
-            expected = Mux(link_wrote, data[:8], lanes[k % CONFIGURATION.lanes])
+            expected = Mux(link_wrote, sent[:8], lanes[k % CONFIGURATION.lanes])
             m.d.comb += [
                 Assert(enable == addressed, f"byte {k} is written when it must not, or not"),
                 Assert(~enable | (byte == expected), f"byte {k} is not what was sent"),

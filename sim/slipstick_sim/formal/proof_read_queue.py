@@ -1,5 +1,7 @@
 """The read queue: answers of a memory that cannot wait are never lost, and come in order."""
 
+from typing import Any
+
 from amaranth.hdl import Assert, Assume, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -17,6 +19,8 @@ class _Memory(wiring.Component):
 
     requests: stream.Interface
     o: stream.Interface
+    ready: Signal
+    under_way: Signal
 
     def __init__(self, *, depth: int) -> None:
         self._depth = depth
@@ -31,7 +35,8 @@ class _Memory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.queue = queue = ReadQueue(address_bits=BITS, depth=self._depth)
+        queue: Any = ReadQueue(address_bits=BITS, depth=self._depth)
+        m.submodules.queue = queue
         connect(m, flipped(self.requests), queue.requests)
         connect(m, queue.o, flipped(self.o))
         asked = queue.memory_requests.valid & queue.memory_requests.ready
@@ -51,6 +56,10 @@ class NeverOverflows(wiring.Component):
 
     requests: stream.Interface
     o: stream.Interface
+    ready: Signal
+    owed: Signal
+    level: Signal
+    room: Signal
 
     def __init__(self, *, depth: int) -> None:
         self._depth = depth
@@ -94,6 +103,7 @@ class AnswersInOrder(wiring.Component):
 
     requests: stream.Interface
     o: stream.Interface
+    ready: Signal
 
     def __init__(self, *, depth: int, cycles: int) -> None:
         self._depth = depth
@@ -128,7 +138,7 @@ class AnswersInOrder(wiring.Component):
             memory.requests.payload.eq(self.requests.payload),
             self.requests.ready.eq(memory.requests.ready),
             memory.ready.eq(self.ready),
-            Assume(~(followed & request & chosen)),
+            Assume(~(followed & request & chosen), "one is followed"),
             Assert(answered <= asked, "an answer without a request"),
         ]
         expected = followed & (answered == place)

@@ -1,6 +1,8 @@
 """The rotator: what it is said to do, and that one way undoes the other."""
 
-from amaranth.hdl import Assert, Cat, Module, Value
+from typing import Any
+
+from amaranth.hdl import Assert, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
@@ -16,6 +18,9 @@ COUNT = 8
 class RotatesAndBack(wiring.Component):
     """Left, then right by the same amount; the first is also held to plain shifts."""
 
+    i: data.View
+    amount: Signal
+
     def __init__(self) -> None:
         words = data.ArrayLayout(WIDTH, COUNT)
         super().__init__({"i": In(words), "amount": In(exact_log2(COUNT))})
@@ -23,8 +28,9 @@ class RotatesAndBack(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         latency = Rotator.LATENCY
-        m.submodules.left = left = Rotator(width=WIDTH, count=COUNT)
-        m.submodules.right = right = Rotator(width=WIDTH, count=COUNT, right=True)
+        left: Any = Rotator(width=WIDTH, count=COUNT)
+        right: Any = Rotator(width=WIDTH, count=COUNT, right=True)
+        m.submodules += [left, right]
         words = delay(m, Value.cast(self.i), latency, "words")
         amount = delay(m, self.amount, latency, "amount")
         m.d.comb += [

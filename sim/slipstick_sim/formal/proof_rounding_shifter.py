@@ -22,6 +22,9 @@ _LARGEST_SHIFT = {Rounding.DOUBLE: 31, Rounding.HALF_UP: 62, Rounding.HALF_EVEN:
 class RoundsAsDefined(wiring.Component):
     """The shifter beside ``numbers.rounding.requantize``, written in Amaranth line by line."""
 
+    product: Signal
+    shift: Signal
+
     def __init__(self, rounding: Rounding) -> None:
         self._rounding = rounding
         super().__init__({"product": In(signed(PRODUCT_BITS)), "shift": In(SHIFT_BITS)})
@@ -35,8 +38,9 @@ class RoundsAsDefined(wiring.Component):
         value = 1 << (VALUE_BITS - 1)
         factor = (1 << FACTOR_BITS) - 1
         m.d.comb += [
-            Assume((low <= self.shift) & (self.shift <= high)),
-            Assume((-value * factor <= self.product) & (self.product <= (value - 1) * factor)),
+            Assume((low <= self.shift) & (self.shift <= high), "shifts are encoded"),
+            Assume(-value * factor <= self.product, "it is a product"),
+            Assume(self.product <= (value - 1) * factor, "it is a product"),
             shifter.product.eq(self.product),
             shifter.shift.eq(delayed(m, self.shift, shifter.shift_delay, "shift")),
             shifter.rounding.eq(rounding),

