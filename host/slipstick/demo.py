@@ -63,6 +63,7 @@ def demo() -> None:
         f" {DEFAULT_TARGET}: {hardware.macs_per_cycle} multipliers ({hardware.shape})"
     )
     golden, _ = classes(program, "model", images)
+    console.print_line("  sim: the RTL is compiled first, which takes about a minute once")
     simulated, guesses = classes(program, "sim", images)
     equal = int((golden == simulated).reshape(len(images), -1).all(axis=1).sum())
     with InferenceSession(program, "sim") as session:

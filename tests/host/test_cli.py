@@ -282,3 +282,39 @@ def test_resnet8_equals_the_reference(slipstick) -> None:
     assert result["total_mismatches"] == 0 and result["count"] == 8
     accuracy = slipstick("eval", model, "--inputs", data, "--device", "model", "--json").json
     assert (accuracy["accuracy"], accuracy["count"]) == (0.865, 200)
+
+
+class TestCompiledRtl:
+    """The commands that simulate, on a small core: it is built once."""
+
+    TARGET = "1x4x4"
+
+    def test_verify(self, slipstick, files: Path) -> None:
+        inputs = ("--inputs", files / "x.npy", "--limit", 4, "--layer-limit", 2)
+        outcome = slipstick("verify", MODEL, "--target", self.TARGET, *inputs, "--json")
+        result = outcome.json
+        assert outcome.status == 0 and result["total_mismatches"] == 0
+        *layers, output = result["layers"]
+        assert output["rtl_vs_golden"] == {"inputs": 4, "mismatches": 0}
+        assert all(layer["rtl_vs_golden"] == {"inputs": 2, "mismatches": 0} for layer in layers)
+
+    def test_bench(self, slipstick) -> None:
+        result = slipstick("bench", MODEL, "--target", self.TARGET, "--json").json
+        assert result["cycles"] == sum(layer["cycles"] for layer in result["layers"])
+        assert abs(result["prediction_error"]) < 0.03
+        peak = result["cycles"] * 4 * 4
+        assert result["utilisation"] == result["macs"] / peak > 0.8
+        assert result["fmax_mhz"] is None and result["clock_is"] == "configured"
+        assert result["inferences_per_second"] == 100e6 / result["cycles"]
+        text = slipstick("bench", MODEL, "--target", self.TARGET).out
+        assert "of peak" in text and "RTL simulated" in text
+
+    def test_run_and_eval(self, slipstick, files: Path) -> None:
+        device = ("--device", f"sim:{self.TARGET}")
+        images = ("-i", files / "x.npy", "-n", 3, "--json")
+        result = slipstick("run", MODEL, *device, *images).json
+        golden = slipstick("run", MODEL, "--device", f"model:{self.TARGET}", *images).json
+        assert result["outputs"] == golden["outputs"]
+        assert result["cycles_are"] == "measured" and result["cycles"] > 0
+        labels = ("-i", files / "digits.npz", "-n", 5, "--json")
+        assert slipstick("eval", MODEL, *device, *labels).json["accuracy"] == 1.0

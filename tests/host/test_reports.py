@@ -1,0 +1,69 @@
+"""Reports of builds and benchmarks, and the demonstration's choice of images."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slipstick import benchmarks, demo, reports
+from slipstick.commands.targets import targets_command
+from slipstick.targets import TARGETS
+
+FINGERPRINT = "0123456789abcdef"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reports, "folders", lambda: [tmp_path / "reports"])
+    (tmp_path / "reports").mkdir()
+    return tmp_path / "reports"
+
+
+def test_the_last_build_of_the_same_hardware_counts(folder: Path) -> None:
+    assert reports.last_build(FINGERPRINT) is None
+    for name, fields in {
+        "old": {"fingerprint": FINGERPRINT, "fmax_mhz": 90.0, "date": "2026-01-01"},
+        "new": {"fingerprint": FINGERPRINT, "fmax_mhz": 110.5, "date": "2026-02-01"},
+        "other": {"fingerprint": "f" * 16, "fmax_mhz": 200.0, "date": "2026-03-01"},
+        "failed": {"fingerprint": FINGERPRINT, "fmax_mhz": None, "date": "2026-03-01"},
+    }.items():
+        (folder / f"{name}.json").write_text(json.dumps(fields))
+    (folder / "list.json").write_text("[1]")
+    (folder / "damaged.json").write_text("{")
+    found = reports.last_build(FINGERPRINT)
+    assert found is not None and found["fmax_mhz"] == 110.5
+
+
+def test_targets_show_the_last_build(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fingerprint = TARGETS["ulx3s-25f"].configuration.fingerprint
+    (folder / "b.json").write_text(json.dumps({"fingerprint": fingerprint, "fmax_mhz": 87.125}))
+    targets_command()
+    assert "87.1 MHz" in capsys.readouterr().out
+
+
+def test_reports_name_command_date_and_versions(folder: Path) -> None:
+    path = reports.write("figures", "python -m this", {"cycles": 5})
+    report = json.loads(path.read_text())
+    assert report["command"] == "python -m this" and report["cycles"] == 5
+    assert report["date"].startswith("20") and "numpy" in report["versions"]
+
+
+def test_benchmarks_skip_without_data(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLIPSTICK_DATA", str(folder))
+    assert benchmarks.benchmarks() == 0
+    assert "skipped" in capsys.readouterr().out
+    assert not list(folder.iterdir())
+
+
+def test_the_demonstration_shows_every_wrong_image(capsys: pytest.CaptureFixture[str]) -> None:
+    truths = np.arange(100) % 10
+    guesses = truths.copy()
+    guesses[[3, 97]] = 11
+    shown = demo.chosen(guesses, truths)
+    assert len(shown) == demo.SHOWN and {3, 97} <= set(shown.tolist())
+    assert (np.diff(shown) > 0).all()
+    demo.print_guesses(shown, guesses, truths)
+    assert capsys.readouterr().out.count("wrong") == 3
