@@ -31,8 +31,9 @@ test: check
 sim: setup
 	$(BIN)/python -m slipstick_sim.benches $(BENCH) $(if $(WAVES),--waves $(WAVES))
 
+# Every proof, with its time; docs/formal.md says what they show.
 formal: setup
-	$(BIN)/python -m pytest tests/formal
+	$(BIN)/python -m pytest tests/formal --verbose --durations=0 --durations-min=1
 
 bitstream: setup
 	$(BIN)/python -m slipstick build --target $(BOARD)

@@ -1,4 +1,4 @@
-"""The int8 product made of additions: equal to ``*`` for all operands."""
+"""The int8 product for look-up tables: equal to ``*`` for all operands."""
 
 from amaranth.hdl import Assert, Const, Module, Signal, signed
 from amaranth.lib import wiring
@@ -8,7 +8,7 @@ from slipstick_rtl.numbers.int8 import Int8
 from .registry import Proof
 
 
-class AddedProduct(wiring.Component):
+class ProductOfTables(wiring.Component):
     """The recurrence that defines a product, over the highest bit set in the weight.
 
     A solver takes long to compare the product with ``*`` itself, but no time for this: nothing
@@ -43,4 +43,4 @@ class AddedProduct(wiring.Component):
         return m
 
 
-PROOFS = (Proof(name="int8_added_product", component=AddedProduct, depth=1, bounded=True),)
+PROOFS = (Proof(name="int8_lut_product", component=ProductOfTables, depth=1, bounded=True),)

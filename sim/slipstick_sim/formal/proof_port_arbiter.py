@@ -53,6 +53,7 @@ class WritesWhatIsAddressed(wiring.Component):
             Assume(self.write.address[:lane_bits] == 0, "whole slices are written"),
             Assert(~(busy & (link_write | link_read)), "the link interferes"),
             Assert(~(link_write & link_read), "the link writes and reads at once"),
+            Assert(busy | link_write | ~self.link_writes.valid, "a link's write must wait"),
             Assert(busy | link_write | link_read | ~self.link_reads.valid, "the link starves"),
         ]
         self._check_banks(m, arbiter, link_write, link_read)
