@@ -43,6 +43,20 @@ class MatrixEngine(wiring.Component):
         For the accumulators.
     """
 
+    post_done: Signal
+    clear: Signal
+    done: Signal
+    busy: Signal
+    streaming: Signal
+    started: Signal
+    completed: Signal
+    weight_enable: Signal
+    weight_address: Signal
+    weight_data: Signal
+    bank_rows: data.View
+    bank_bytes: data.View
+    control: data.View
+    partial_sums: data.View
     instructions: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:

@@ -29,6 +29,16 @@ class PortArbiter(wiring.Component):
         A link read goes to the banks in this cycle.
     """
 
+    write: data.View
+    read: data.View
+    link_writes: stream.Interface
+    link_reads: stream.Interface
+    row: Signal
+    enables: Signal
+    bytes: Signal
+    byte: Signal
+    link_reading: Signal
+
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         address = exact_log2(c.activation_bytes)

@@ -25,6 +25,8 @@ class ReadQueue(wiring.Component):
         The same, with backpressure.
     """
 
+    memory_data: Signal
+    memory_valid: Signal
     requests: stream.Interface
     memory_requests: stream.Interface
     o: stream.Interface

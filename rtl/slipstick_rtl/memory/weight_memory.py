@@ -1,7 +1,7 @@
 """The weight memory: words of C bytes, read by the weight loader first, then by table loads."""
 
-from amaranth.hdl import Module, Mux, Value
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -33,6 +33,12 @@ class WeightMemory(wiring.Component):
         ``data`` answers a transfer of ``table_reads``.
     """
 
+    write: data.View
+    write_enable: Signal
+    loader_enable: Signal
+    loader_address: Signal
+    data: Signal
+    table_valid: Signal
     table_reads: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:

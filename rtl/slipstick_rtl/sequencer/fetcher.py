@@ -37,6 +37,15 @@ class Fetcher(wiring.Component):
     bad : Out
     """
 
+    start: Signal
+    pc: Signal
+    request: Signal
+    address: Signal
+    grant: Signal
+    word: Signal
+    word_valid: Signal
+    active: Signal
+    bad: Signal
     instructions: stream.Interface
 
     def __init__(

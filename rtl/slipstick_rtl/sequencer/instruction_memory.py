@@ -1,7 +1,7 @@
 """The instruction memory: 32-bit words, shared by two fetchers."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -27,6 +27,18 @@ class InstructionMemory(wiring.Component):
     request_1, address_1, grant_1, valid_1 : In, In, Out, Out
     word : Out
     """
+
+    write: data.View
+    request_0: Signal
+    address_0: Signal
+    grant_0: Signal
+    valid_0: Signal
+    request_1: Signal
+    address_1: Signal
+    grant_1: Signal
+    valid_1: Signal
+    write_enable: Signal
+    word: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._depth = configuration.instruction_words

@@ -1,7 +1,7 @@
 """The sequencer: two fetchers over one memory, and the counters of a run."""
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
@@ -35,6 +35,19 @@ class Sequencer(wiring.Component):
         Since ``run``: all; with a vector; with the post engine busy.
     """
 
+    write: data.View
+    write_enable: Signal
+    run: Signal
+    matrix_pc: Signal
+    post_pc: Signal
+    matrix_busy: Signal
+    post_busy: Signal
+    matrix_streaming: Signal
+    running: Signal
+    bad_instruction: Signal
+    cycles: Signal
+    matrix_cycles: Signal
+    post_cycles: Signal
     matrix: stream.Interface
     post: stream.Interface
 

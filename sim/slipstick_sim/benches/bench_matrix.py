@@ -4,8 +4,8 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from amaranth.hdl import Module
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl import isa
@@ -28,6 +28,13 @@ from .streams import Producer, pack, start
 class MatrixUnit(wiring.Component):
     """Everything that a CONVOLVE touches, with ports to fill and read the memories."""
 
+    weight: data.View
+    weight_enable: Signal
+    post_done: Signal
+    done: Signal
+    busy: Signal
+    read: data.View
+    read_data: Signal
     instructions: stream.Interface
     activations: stream.Interface
 

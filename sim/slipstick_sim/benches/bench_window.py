@@ -5,7 +5,7 @@ from typing import Any
 import cocotb
 import numpy as np
 from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 from cocotb.triggers import RisingEdge
@@ -27,6 +27,13 @@ from .streams import Producer, pack, start
 class WindowUnit(wiring.Component):
     """The window reader with counter and memory; the bench plays the weight loader."""
 
+    instruction: data.View
+    first_lane: Signal
+    advance: Signal
+    last_lane: Signal
+    swap: Signal
+    valid: Signal
+    o: data.View
     activations: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
