@@ -196,8 +196,11 @@ def decode(data: bytes) -> Program:
     ProgramError
         If the bytes are not a whole, consistent program of this version.
     """
-    if len(data) < _HEADER.size + 4 or data[:4] != MAGIC:
+    if data[:4] != MAGIC:
         raise ProgramError(f"a program file must start with {MAGIC!r}, not {data[:4]!r}")
+    if len(data) < _HEADER.size + 4:
+        shortest = _HEADER.size + 4
+        raise ProgramError(f"a program file must have at least {shortest} bytes, not {len(data)}")
     _, version, reserved, header_bytes, blob_bytes = _HEADER.unpack_from(data)
     if version != VERSION or reserved:
         raise ProgramError(f"a program file must be of version {VERSION}, not {version}")

@@ -108,7 +108,7 @@ def test_other_hardware_is_refused():
         (lambda h: h["tensors"]["x"].update(scale=-1.0), "scale must be positive"),
         (lambda h: h["tensors"]["x"].update(dtype="int4"), "dtype must be one of"),
         (lambda h: h["tensors"]["x"].update(shape=[1, 2]), "must hold the shape"),
-        (lambda h: h["tensors"]["x"]["placement"].update(address=1 << 16), "tensor 'x' ends at"),
+        (lambda h: h["tensors"]["x"]["placement"].update(address=1 << 20), "tensor 'x' ends at"),
         (lambda h: h["tensors"]["x"]["placement"].update(row_pitch=5), "pitches must hold"),
         (lambda h: h["constants"]["w"]["data"].update(shape=[1 << 60, 3]), "must have the bytes"),
         (lambda h: h["constants"]["w"].update(data=None), "'w' must have data"),
