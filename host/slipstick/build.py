@@ -17,7 +17,11 @@ from .targets import TARGETS, Part, Target
 DEFAULT_SEED = 1
 
 _FAMILIES = {"LFE5U-12F": "--12k", "LFE5U-25F": "--25k", "LFE5U-45F": "--45k", "LFE5U-85F": "--85k"}
+_CLOCK_SITES = {"CABGA381": "G2"}
+"""A pin of each package from which a global clock can be driven; nextpnr does not look for one."""
+
 _NETLIST = "netlist.json"
+_PINS = "pins.lpf"
 _TIMING = "timing.json"
 _CONFIGURATION = "slipstick.config"
 _BITSTREAM = "slipstick.bit"
@@ -137,10 +141,10 @@ def _part(target: Target) -> Part:
         raise TargetError(
             f"target {target.name} has no board to build for; those that have: {', '.join(boards)}"
         )
-    if target.part.device not in _FAMILIES:
+    if target.part.device not in _FAMILIES or target.part.package not in _CLOCK_SITES:
         raise TargetError(
-            f"target {target.name} must have one of the parts {', '.join(_FAMILIES)},"
-            f" not {target.part.device}"
+            f"target {target.name} must have one of the parts {', '.join(_FAMILIES)} in one of"
+            f" {', '.join(_CLOCK_SITES)}, not {target.part.device} in {target.part.package}"
         )
     return target.part
 
@@ -172,6 +176,8 @@ def _synthesise(yosys: str, folder: Path) -> None:
 
 
 def _place_and_route(nextpnr: str, target: Target, part: Part, seed: int, folder: Path) -> Layout:
+    clock = f'LOCATE COMP "clk" SITE "{_CLOCK_SITES[part.package]}";\n'
+    (folder / _PINS).write_text(clock + 'IOBUF PORT "clk" IO_TYPE=LVCMOS33;\n', "utf-8")
     command = [
         nextpnr,
         _FAMILIES[part.device],
@@ -181,6 +187,9 @@ def _place_and_route(nextpnr: str, target: Target, part: Part, seed: int, folder
         str(part.speed),
         "--json",
         _NETLIST,
+        "--lpf",
+        _PINS,
+        "--lpf-allow-unconstrained",
         "--textcfg",
         _CONFIGURATION,
         "--report",

@@ -1,6 +1,6 @@
 """The core: bytes of the link in, bytes of the link out; it knows no board."""
 
-from amaranth.hdl import Module, ResetInserter
+from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
@@ -37,8 +37,10 @@ class Accelerator(wiring.Component):
         For profiles; unconnected it costs nothing.
     """
 
+    events: data.View
     i: stream.Interface
     o: stream.Interface
+    running: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
@@ -65,12 +67,14 @@ class Accelerator(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        reset = self.link.reset_run
+        # thousands of registers wait for these two; what sends instructions is reset first
+        reset, reset_post = Signal(), Signal()
+        m.d.sync += [reset.eq(self.link.reset_run), reset_post.eq(reset)]
         m.submodules.link = self.link
         m.submodules.sequencer = ResetInserter(reset)(self.sequencer)
         m.submodules.matrix = ResetInserter(reset)(self.matrix)
-        m.submodules.post = ResetInserter(reset)(self.post)
-        m.submodules.accumulators = ResetInserter(reset)(self.accumulators)
+        m.submodules.post = ResetInserter(reset_post)(self.post)
+        m.submodules.accumulators = self.accumulators
         m.submodules.activations = self.activations
         m.submodules.weights = self.weights
         connect(m, self.link.i, flipped(self.i))

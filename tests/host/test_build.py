@@ -201,5 +201,6 @@ def test_a_simulated_target_cannot_be_built(tmp_path: Path) -> None:
 
 def test_an_unknown_part_cannot_be_built(tmp_path: Path) -> None:
     other = replace(TARGET, part=Part("GW1NR-9", "QN88", 6, 26, 20))
-    with pytest.raises(TargetError, match=r"tiny must have one of .*LFE5U-85F, not GW1NR-9"):
+    message = r"tiny must have one of .*LFE5U-85F in one of CABGA381, not GW1NR-9 in QN88"
+    with pytest.raises(TargetError, match=message):
         flow.build(other, output=tmp_path)

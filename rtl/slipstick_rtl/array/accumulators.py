@@ -36,6 +36,11 @@ class AccumulatorColumn(wiring.Component):
         ACCUMULATOR_READ_LATENCY cycles later.
     """
 
+    control: data.View
+    partial_sums: data.View
+    read: data.View
+    read_data: data.View
+
     def __init__(self, *, pixels: int, depth: int, sums: data.ArrayLayout) -> None:
         self._depth = depth
         self._words = data.ArrayLayout(ACCUMULATOR_BITS, pixels)
@@ -54,7 +59,7 @@ class AccumulatorColumn(wiring.Component):
         control = delay(m, self.control, ACCUMULATOR_READ_LATENCY, "control")
         landing = delay(m, control, 1, "landing")
         read_bank = delay(m, self.read.bank, ACCUMULATOR_READ_LATENCY, "read_bank")
-        totals = Signal(words)
+        totals = Signal(words, reset_less=True)
         stored = Signal(words)
         banks = []
         for bank in range(2):
@@ -63,7 +68,7 @@ class AccumulatorColumn(wiring.Component):
             )
             reader, writer = memory.read_port(), memory.write_port()
             mine = self.control.valid & (self.control.bank == bank)
-            held = Signal(words, name=f"held_{bank}")
+            held = Signal(words, name=f"held_{bank}", reset_less=True)
             m.d.comb += [
                 reader.addr.eq(Mux(mine, self.control.address, self.read.address)),
                 reader.en.eq(1),
@@ -115,6 +120,11 @@ class Accumulators(wiring.Component):
     read_data : Out
         P * C words of 32 bits, pixel-major, ACCUMULATOR_READ_LATENCY cycles after ``read``.
     """
+
+    control: data.View
+    partial_sums: data.View
+    read: data.View
+    read_data: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration

@@ -29,6 +29,12 @@ class CorrectionSum(wiring.Component):
         The correction of the tile at work; the first element's ``partial_sums``.
     """
 
+    weight: Signal
+    capture: Signal
+    last: Signal
+    swap: Signal
+    o: Signal
+
     def __init__(self, *, number_format: Int8, rows: int) -> None:
         self._format = number_format
         self._bits = number_format.correction_bits + ceil_log2(rows)
@@ -47,7 +53,7 @@ class CorrectionSum(wiring.Component):
         loading = Signal(self._bits, reset_less=True)
         working = Signal(self._bits, reset_less=True)
         one = self._format.correction(self.weight)
-        within = Signal()
+        within = Signal(reset_less=True)
         with m.If(self.last):
             m.d.sync += within.eq(0)
         with m.Elif(self.capture):
@@ -56,5 +62,7 @@ class CorrectionSum(wiring.Component):
             m.d.sync += loading.eq(Mux(self.capture, 0, loading) + one)
         with m.If(self.swap):
             m.d.sync += working.eq(loading)
-        m.d.comb += self.o.eq(delay(m, working, self._format.product_latency, "working"))
+        m.d.comb += self.o.eq(
+            delay(m, working, self._format.product_latency, "working", reset_less=True)
+        )
         return m

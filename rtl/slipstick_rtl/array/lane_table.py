@@ -6,6 +6,10 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
+from .delay import delay
+
+SWAP_CYCLES = 2
+"""Cycles from ``swap`` until the lanes are at work: one more would lose a lane."""
 
 
 def lane_layout(address_bits: int) -> data.StructLayout:
@@ -33,10 +37,17 @@ class LaneTable(wiring.Component):
     last : In
         The lane taken is a tile's last.
     swap : In
-        Brings the prepared tile to work in the next cycle.
+        Brings the prepared tile to work, ``SWAP_CYCLES`` cycles later.
     lanes : Out
         [R] lanes at work.
     """
+
+    instruction: data.View
+    start: Signal
+    advance: Signal
+    last: Signal
+    swap: Signal
+    lanes: data.View
 
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
         self._lane = lane_layout(address_bits)
@@ -56,16 +67,17 @@ class LaneTable(wiring.Component):
         m = Module()
         fields = self.instruction
         lane, tap, row = Signal(self._lane), Signal(self._lane), Signal(self._lane)
+        # counted from one, so that the ends are comparisons without an addition
         channel, kernel_x = Signal(16), Signal(5)
         idle = Signal()
         channels_end = Signal()
         kernel_end = Signal()
         m.d.comb += [
-            channels_end.eq(channel + 1 == fields.channels),
-            kernel_end.eq(kernel_x + 1 == fields.kernel_x),
+            channels_end.eq(channel == fields.channels),
+            kernel_end.eq(kernel_x == fields.kernel_x),
         ]
         with m.If(self.start):
-            m.d.sync += [lane.eq(0), tap.eq(0), row.eq(0), channel.eq(0), kernel_x.eq(0)]
+            m.d.sync += [lane.eq(0), tap.eq(0), row.eq(0), channel.eq(1), kernel_x.eq(1)]
             m.d.sync += idle.eq(0)
         with m.Elif(self.advance):
             aligned = fields.align_tap | (fields.align_row & kernel_end)
@@ -77,17 +89,20 @@ class LaneTable(wiring.Component):
                 self._step(m, (lane, tap, row), channels_end, kernel_end)
                 m.d.sync += channel.eq(channel + 1)
                 with m.If(channels_end):
-                    m.d.sync += [channel.eq(0), kernel_x.eq(kernel_x + 1)]
+                    m.d.sync += [channel.eq(1), kernel_x.eq(kernel_x + 1)]
                     with m.If(kernel_end):
-                        m.d.sync += kernel_x.eq(0)
-        prepared = Signal(self._lanes)
+                        m.d.sync += kernel_x.eq(1)
+        prepared = Signal(self._lanes, reset_less=True)
+        working = Signal(self._lanes, reset_less=True)
         with m.If(self.advance):
             # after R lanes the first has reached place 0
             rows = self._lanes.length
             m.d.sync += [prepared[i].eq(prepared[i + 1]) for i in range(rows - 1)]
             m.d.sync += prepared[rows - 1].eq(lane)
-        with m.If(self.swap):
-            m.d.sync += self.lanes.eq(prepared)
+        # one register for all the lanes to hang on; meanwhile at most one new lane is taken
+        with m.If(delay(m, self.swap, SWAP_CYCLES - 1, "swap")):
+            m.d.sync += working.eq(prepared)
+        m.d.comb += self.lanes.eq(working)
         return m
 
     def _step(self, m: Module, nest: tuple, channels_end: Signal, kernel_end: Signal) -> None:

@@ -37,6 +37,15 @@ class PixelCounter(wiring.Component):
         This is the tile's last group.
     """
 
+    instruction: data.View
+    start: Signal
+    advance: Signal
+    y: Signal
+    x: data.View
+    base: data.View
+    index: Signal
+    last: Signal
+
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
         self._pixels = configuration.pixels
         self._address_bits = address_bits
@@ -57,9 +66,8 @@ class PixelCounter(wiring.Component):
         m = Module()
         fields = Signal(MATRIX_INSTRUCTION)
         groups_left, rows_left = Signal(12), Signal(12)
-        # in registers, because the swap of all lanes and weights hangs on them
+        # ``last`` is a register, because the swap of all lanes and weights hangs on it
         row_ends, last_row, single_group = Signal(), Signal(), Signal()
-        m.d.comb += self.last.eq(row_ends & last_row)
         source = self.instruction
         with m.If(self.start):
             m.d.sync += [
@@ -71,12 +79,14 @@ class PixelCounter(wiring.Component):
                 row_ends.eq(source.groups == 1),
                 single_group.eq(source.groups == 1),
                 last_row.eq(source.rows == 1),
+                self.last.eq((source.groups == 1) & (source.rows == 1)),
             ]
         with m.Elif(self.advance):
             m.d.sync += [
                 self.index.eq(self.index + 1),
                 groups_left.eq(groups_left - 1),
                 row_ends.eq(groups_left == 1),
+                self.last.eq((groups_left == 1) & last_row),
             ]
             with m.If(row_ends):
                 m.d.sync += [
@@ -85,6 +95,7 @@ class PixelCounter(wiring.Component):
                     rows_left.eq(rows_left - 1),
                     row_ends.eq(single_group),
                     last_row.eq(rows_left == 1),
+                    self.last.eq(single_group & (rows_left == 1)),
                 ]
         self._walk(m, fields, row_ends)
         return m

@@ -18,7 +18,7 @@ class ProcessingElement(wiring.Component):
 
     Activations run to the right, partial sums and weights down. The next weight is captured from
     the stream of weights passing by while the present one works; ``swap`` brings it into use with
-    the activations that it accompanies.
+    the activations that it accompanies. Nothing here needs a reset: what is under way runs out.
 
     Parameters
     ----------
@@ -42,6 +42,17 @@ class ProcessingElement(wiring.Component):
     partial_sums_out : Out
         ``element_latency`` cycles later than ``activations``.
     """
+
+    activations: data.View
+    swap: Signal
+    weight: Signal
+    capture: Signal
+    partial_sums: data.View
+    activations_out: data.View
+    swap_out: Signal
+    weight_out: Signal
+    capture_out: Signal
+    partial_sums_out: data.View
 
     def __init__(self, *, number_format: Int8, pixels: int, rows: int) -> None:
         self._format = number_format
@@ -71,15 +82,19 @@ class ProcessingElement(wiring.Component):
             m.d.sync += captured.eq(self.weight)
         with m.If(self.swap):
             m.d.sync += active.eq(captured)
-        m.d.sync += [
-            self.activations_out.eq(self.activations),
-            self.swap_out.eq(self.swap),
-            self.weight_out.eq(self.weight),
-            self.capture_out.eq(self.capture),
-        ]
+        passing = (
+            (self.activations_out, self.activations),
+            (self.swap_out, self.swap),
+            (self.weight_out, self.weight),
+            (self.capture_out, self.capture),
+        )
+        for k, (out, value) in enumerate(passing):
+            m.d.comb += out.eq(delay(m, value, 1, f"passing_{k}", reset_less=True))
         for pixel in range(self._pixels):
             product = self._format.stored_product(self.activations_out[pixel], active)
             latency = self._format.product_latency
             product = delay(m, product, latency, f"product_{pixel}", reset_less=True)
-            m.d.sync += self.partial_sums_out[pixel].eq(self.partial_sums[pixel] + product)
+            total = Signal(self.partial_sums[pixel].shape(), name=f"total_{pixel}", reset_less=True)
+            m.d.sync += total.eq(self.partial_sums[pixel] + product)
+            m.d.comb += self.partial_sums_out[pixel].eq(total)
         return m

@@ -1,6 +1,6 @@
 """A barrel rotator of words, in two registered halves."""
 
-from amaranth.hdl import Module, Mux, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -27,6 +27,10 @@ class Rotator(wiring.Component):
         ``LATENCY`` cycles later.
     """
 
+    i: data.View
+    amount: Signal
+    o: data.View
+
     LATENCY = 2
 
     def __init__(self, *, width: int, count: int, right: bool = False) -> None:
@@ -41,9 +45,12 @@ class Rotator(wiring.Component):
         half = self._bits // 2
         words = self._rotate(words, self.amount[:half], 1)
         words = [delay(m, word, 1, f"half_{k}", reset_less=True) for k, word in enumerate(words)]
-        amount = delay(m, self.amount, 1, "amount")
+        amount = delay(m, self.amount, 1, "amount", reset_less=True)
         words = self._rotate(words, amount[half:], 1 << half)
-        m.d.sync += [self.o[k].eq(word) for k, word in enumerate(words)]
+        m.d.comb += [
+            self.o[k].eq(delay(m, word, 1, f"word_{k}", reset_less=True))
+            for k, word in enumerate(words)
+        ]
         return m
 
     def _rotate(self, words: list, amount: Value, step: int) -> list:

@@ -41,6 +41,12 @@ class SystolicArray(wiring.Component):
         [P][C] sums; column j is ``latency + j`` cycles later than its activations.
     """
 
+    activations: data.View
+    swap: Signal
+    weights: data.View
+    capture: Signal
+    partial_sums: data.View
+
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         self._formats = column_formats(c)
@@ -71,7 +77,7 @@ class SystolicArray(wiring.Component):
         m = Module()
         pixels = range(self._configuration.pixels)
         swap, capture = self.swap, self.capture
-        last = delay(m, capture, self._configuration.rows - 1, "last")
+        last = delay(m, capture, self._configuration.rows - 1, "last", reset_less=True)
         above: list[ProcessingElement] | None = None
         for i, row in enumerate(self._elements):
             operands = [
@@ -91,7 +97,7 @@ class SystolicArray(wiring.Component):
                         element.activations.eq(left.activations_out),
                     ]
                 if above is None:
-                    self._feed(m, j, element, delay(m, last, j, f"last_{j}"))
+                    self._feed(m, j, element, delay(m, last, j, f"last_{j}", reset_less=True))
                 else:
                     m.d.comb += [
                         element.weight.eq(above[j].weight_out),
@@ -99,8 +105,8 @@ class SystolicArray(wiring.Component):
                     ]
                 left = element
             # weights move down a row a cycle and each row's come a cycle later: two in all
-            swap = delay(m, swap, 1, f"swap_{i}")
-            capture = delay(m, capture, 2, f"capture_{i}")
+            swap = delay(m, swap, 1, f"swap_{i}", reset_less=True)
+            capture = delay(m, capture, 2, f"capture_{i}", reset_less=True)
             above = row
         for j, element in enumerate(self._elements[-1]):
             m.d.comb += [self.partial_sums[p][j].eq(element.partial_sums_out[p]) for p in pixels]

@@ -1,7 +1,7 @@
 """The weight loader: prepares the next reduction tile, lanes and weights, while one is at work."""
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
@@ -39,6 +39,18 @@ class WeightLoader(wiring.Component):
         The prepared tile goes to work; only while ``prepared``.
     """
 
+    instruction: data.View
+    start: Signal
+    advance: Signal
+    last_lane: Signal
+    reading: Signal
+    address: Signal
+    row: Signal
+    diagonal: Signal
+    prepared: Signal
+    first_tile: Signal
+    final_tile: Signal
+    swap: Signal
     instructions: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -74,19 +86,20 @@ class WeightLoader(wiring.Component):
             self.reading.eq(loading),
             self.last_lane.eq(self.row == self._rows - 1),
             self.diagonal.eq(self.instruction.diagonal),
-            self.prepared.eq(holding & ~loading),
-            self.final_tile.eq(tiles_left == 0),
         ]
         with m.If(loading):
             m.d.sync += self.row.eq(self.row + 1)
             with m.If(self.last_lane | ~self.diagonal):
                 m.d.sync += self.address.eq(self.address + 1)
             with m.If(self.last_lane):
-                m.d.sync += loading.eq(0)
+                # beside ``loading``, on which all lanes hang, so that the swap comes soon
+                m.d.sync += [loading.eq(0), self.prepared.eq(1)]
         with m.If(self.swap):
             m.d.sync += [
+                self.prepared.eq(0),
                 loading.eq(~self.final_tile),
                 tiles_left.eq(tiles_left - 1),
+                self.final_tile.eq(tiles_left == 1),
                 self.first_tile.eq(0),
                 holding.eq(~self.final_tile),
             ]
@@ -95,6 +108,7 @@ class WeightLoader(wiring.Component):
                 self.instruction.eq(given.payload),
                 self.address.eq(given.payload.weight_address),
                 tiles_left.eq(given.payload.reduction_tiles - 1),
+                self.final_tile.eq(given.payload.reduction_tiles == 1),
                 self.first_tile.eq(1),
                 loading.eq(1),
                 holding.eq(1),

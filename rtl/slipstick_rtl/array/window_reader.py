@@ -1,6 +1,8 @@
 """The window reader: vectors of R input bytes for P pixels, for any convolution, from memory."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from typing import Any
+
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -8,7 +10,7 @@ from amaranth.utils import exact_log2
 from ..config import Configuration
 from ..memory.activation_memory import WINDOW_READ_LATENCY
 from .delay import delay
-from .lane_table import LaneTable
+from .lane_table import SWAP_CYCLES, LaneTable
 from .rotator import Rotator
 
 
@@ -38,6 +40,17 @@ class WindowGather(wiring.Component):
     o : Out
         [R] bytes, ``latency`` cycles after the inputs.
     """
+
+    lanes: data.View
+    base: Signal
+    y: Signal
+    x: Signal
+    height: Signal
+    width: Signal
+    padding: Signal
+    bank_rows: data.View
+    bank_bytes: data.View
+    o: data.View
 
     def __init__(self, *, rows: int, address_bits: int, lanes: data.ArrayLayout) -> None:
         self._rows, self._address_bits = rows, address_bits
@@ -73,15 +86,17 @@ class WindowGather(wiring.Component):
         m = Module()
         m.submodules.to_banks = to_banks = self._to_banks
         m.submodules.to_lanes = to_lanes = self._to_lanes
-        height, width = delay(m, self.height, 1, "height"), delay(m, self.width, 1, "width")
+        height = delay(m, self.height, 1, "height", reset_less=True)
+        width = delay(m, self.width, 1, "width", reset_less=True)
         padding = delay(m, self.padding, self.latency - 1, "padding", reset_less=True)
         amount = Signal(self._bank_bits)
         for r in range(self._rows):
             lane = self.lanes[r]
-            address = Signal(self._address_bits, name=f"address_{r}")
+            address = Signal(self._address_bits, name=f"address_{r}", reset_less=True)
             # below zero wraps to beyond any height: one comparison serves both ends
-            y, x = Signal(16, name=f"y_{r}"), Signal(16, name=f"x_{r}")
-            inside = Signal(name=f"inside_{r}")
+            y = Signal(16, name=f"y_{r}", reset_less=True)
+            x = Signal(16, name=f"x_{r}", reset_less=True)
+            inside = Signal(name=f"inside_{r}", reset_less=True)
             m.d.sync += [
                 address.eq(self.base + lane.offset),
                 y.eq(self.y + lane.y),
@@ -91,14 +106,15 @@ class WindowGather(wiring.Component):
             m.d.comb += to_banks.i[r].eq(address[self._bank_bits :])
             if r == 0:
                 m.d.comb += amount.eq(address[: self._bank_bits])
-            arrived = delay(m, inside, self.latency - 3, f"inside_{r}_late")
+            arrived = delay(m, inside, self.latency - 3, f"inside_{r}_late", reset_less=True)
             byte = Value.cast(to_lanes.o[r]).as_signed()
-            m.d.sync += self.o[r].eq(Mux(arrived, byte, padding))
+            chosen = Mux(arrived, byte, padding)
+            m.d.comb += self.o[r].eq(delay(m, chosen, 1, f"o_{r}", reset_less=True))
         m.d.comb += [
             to_banks.amount.eq(amount),
             self.bank_rows.eq(to_banks.o),
             to_lanes.i.eq(self.bank_bytes),
-            to_lanes.amount.eq(delay(m, amount, self._memory_cycles, "amount")),
+            to_lanes.amount.eq(delay(m, amount, self._memory_cycles, "amount", reset_less=True)),
         ]
         return m
 
@@ -123,6 +139,16 @@ class WindowReader(wiring.Component):
         [P][R] operands, ``latency`` cycles after ``base``.
     """
 
+    base: data.View
+    y: Signal
+    x: data.View
+    height: Signal
+    width: Signal
+    padding: Signal
+    bank_rows: data.View
+    bank_bytes: data.View
+    o: data.View
+
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
         c = configuration
         row_bits = address_bits - exact_log2(c.rows)
@@ -132,7 +158,7 @@ class WindowReader(wiring.Component):
             for _ in range(c.pixels)
         ]
 
-        def grid(word: object) -> data.ArrayLayout:
+        def grid(word: ShapeLike) -> data.ArrayLayout:
             return data.ArrayLayout(data.ArrayLayout(word, c.rows), c.pixels)
 
         super().__init__(
@@ -152,21 +178,27 @@ class WindowReader(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from a window's address to its bytes."""
-        return self._gathers[0].latency
+        return SWAP_CYCLES - 1 + self._gathers[0].latency
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.table = self.table
+
+        def late(value: Any, name: str) -> Any:
+            return delay(m, value, SWAP_CYCLES - 1, name, reset_less=True)
+
+        y, height, width = late(self.y, "y"), late(self.height, "height"), late(self.width, "width")
+        padding = late(self.padding, "padding")
         for p, gather in enumerate(self._gathers):
             m.submodules[f"gather_{p}"] = gather
             m.d.comb += [
                 gather.lanes.eq(self.table.lanes),
-                gather.base.eq(self.base[p]),
-                gather.y.eq(self.y),
-                gather.x.eq(self.x[p]),
-                gather.height.eq(self.height),
-                gather.width.eq(self.width),
-                gather.padding.eq(self.padding),
+                gather.base.eq(late(self.base[p], f"base_{p}")),
+                gather.y.eq(y),
+                gather.x.eq(late(self.x[p], f"x_{p}")),
+                gather.height.eq(height),
+                gather.width.eq(width),
+                gather.padding.eq(padding),
                 self.bank_rows[p].eq(gather.bank_rows),
                 gather.bank_bytes.eq(self.bank_bytes[p]),
                 self.o[p].eq(gather.o),

@@ -42,6 +42,13 @@ class ActivationMemory(wiring.Component):
         The byte of each transfer of ``link_reads``, in order.
     """
 
+    window_rows: data.View
+    window_data: data.View
+    write: data.View
+    read: data.View
+    read_data: Signal
+    link_read_data: Signal
+    link_read_valid: Signal
     link_writes: stream.Interface
     link_reads: stream.Interface
 
@@ -94,10 +101,9 @@ class ActivationMemory(wiring.Component):
         byte = delay(m, arbiter.byte, 1, "byte")
         slot = byte[exact_log2(c.lanes) :]
         slots = [row_bytes.word_select(k, 8 * c.lanes) for k in range(c.rows // c.lanes)]
-        row = [row_bytes.word_select(k, 8) for k in range(c.rows)]
-        m.d.sync += [
-            self.read_data.eq(Array(slots)[slot]),
-            self.link_read_data.eq(Array(row)[byte]),
-        ]
-        m.d.comb += self.link_read_valid.eq(delay(m, arbiter.link_reading, 2, "link_reading"))
+        m.d.sync += self.read_data.eq(Array(slots)[slot])
+        # block RAM is slow to answer: the link's byte is chosen a cycle later
+        lane = delay(m, byte[: exact_log2(c.lanes)], 1, "lane")
+        m.d.sync += self.link_read_data.eq(self.read_data.word_select(lane, 8))
+        m.d.comb += self.link_read_valid.eq(delay(m, arbiter.link_reading, 3, "link_reading"))
         return m
