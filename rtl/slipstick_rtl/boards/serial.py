@@ -1,0 +1,99 @@
+"""The core behind a UART: what a board with a USB-serial chip carries."""
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect
+
+from ..accelerator import EVENTS, Accelerator
+from ..config import Configuration
+from ..link.uart import Uart, uart_divisor
+
+DEFAULT_BAUD = 115_200
+
+RECEIVE_DEPTH = 256
+"""Bytes. While an answer is sent the link takes requests up to its own buffers; the host sends up
+to 8 READs of 15 bytes ahead, so twice that is enough for no byte to be lost."""
+
+GLOW_SECONDS = 1 / 16
+"""How long a state output stays on after what it shows, for people to see it."""
+
+
+class SerialAccelerator(wiring.Component):
+    """The core, its link on two pins.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Its ``clock_hz`` is the clock of ``sync``.
+    baud : int
+        Bits a second on both pins.
+
+    Members
+    -------
+    rx, tx : In, Out
+        The lines, high at rest: 8 data bits, no parity, one stop bit.
+    running : Out
+        A program runs.
+    receiving, sending : Out
+        A bit was low on the line within the last ``GLOW_SECONDS``.
+    line_error : Out
+        A byte was dropped within the last ``GLOW_SECONDS``, for want of a stop bit or of room: the
+        baud rates differ, or the host sends further ahead than it may.
+    events : Out
+        As of ``Accelerator``.
+
+    Raises
+    ------
+    ValueError
+        If the clock cannot make the baud rate (``uart_divisor``).
+    """
+
+    rx: Signal
+    tx: Signal
+    running: Signal
+    receiving: Signal
+    sending: Signal
+    line_error: Signal
+    events: data.View
+
+    def __init__(self, *, configuration: Configuration, baud: int = DEFAULT_BAUD) -> None:
+        self.accelerator = Accelerator(configuration=configuration)
+        self.divisor = uart_divisor(configuration.clock_hz, baud)
+        self._uart = Uart(divisor=self.divisor, depth=RECEIVE_DEPTH)
+        self._glow_cycles = max(1, round(configuration.clock_hz * GLOW_SECONDS))
+        super().__init__(
+            {
+                "rx": In(1),
+                "tx": Out(1),
+                "running": Out(1),
+                "receiving": Out(1),
+                "sending": Out(1),
+                "line_error": Out(1),
+                "events": Out(EVENTS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.core = core = self.accelerator
+        m.submodules.uart = uart = self._uart
+        connect(m, uart.o, core.i)
+        connect(m, core.o, uart.i)
+        m.d.comb += [
+            uart.rx.eq(self.rx),
+            self.tx.eq(uart.tx),
+            self.running.eq(core.running),
+            self.events.eq(core.events),
+        ]
+        self._glow(m, self.receiving, uart.o.valid)
+        self._glow(m, self.sending, ~uart.tx)
+        self._glow(m, self.line_error, uart.framing_error | uart.overflow)
+        return m
+
+    def _glow(self, m: Module, output: Signal, condition: Value) -> None:
+        left = Signal(range(self._glow_cycles + 1))
+        m.d.comb += output.eq(left != 0)
+        with m.If(condition):
+            m.d.sync += left.eq(self._glow_cycles)
+        with m.Elif(output):
+            m.d.sync += left.eq(left - 1)
