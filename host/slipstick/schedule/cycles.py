@@ -36,7 +36,7 @@ POST_PIPELINE = 21
 TABLE_LATENCY = 8
 """Of a TABLE beyond its entries."""
 
-TABLE_WORD_CYCLES = 4
+TABLE_WORD_CYCLES = 3
 """At least, a word of a table: one read at a time is under way."""
 
 TABLE_ENTRY_BYTES = 4
@@ -44,9 +44,6 @@ TABLE_ENTRY_BYTES = 4
 
 TABLE_READ_CYCLES = 1
 """More than its entries that a word takes."""
-
-TABLE_BLOCKED_CYCLES = 4
-"""By how much a word is late, at most, where the array loads weights all the time."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +62,20 @@ class CycleModel:
         """From a CONVOLVE's last vector until its sums can be drained, through rows and columns."""
         return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
 
-    def post_work(self, fields: Mapping[str, int], load_share: float = 0.0) -> int:
-        """From a post instruction's start until the next of its stream may start.
+    def table_work(self, words: int, period: int, loading: int) -> int:
+        """A TABLE's cycles beside an array that loads a tile a ``period`` for ``loading`` cycles.
 
-        ``load_share`` is the share of cycles in which the array reads weights.
+        The array's reads come first and R in a row: a word gets through in the gap, and then as
+        many more as the rest of the period lets.
         """
-        if fields["opcode"] == Opcode.TABLE:
-            word = self.configuration.columns // TABLE_ENTRY_BYTES + TABLE_READ_CYCLES
-            word = max(word, TABLE_WORD_CYCLES) + TABLE_BLOCKED_CYCLES * load_share
-            return int(fields["table_words"] * word) + TABLE_LATENCY
+        rows, columns = self.configuration.rows, self.configuration.columns
+        word = max(columns // TABLE_ENTRY_BYTES + TABLE_READ_CYCLES, TABLE_WORD_CYCLES)
+        beside = (1 + max(period - rows - 1, 0) / word) / period
+        early = min(words, loading * beside)
+        return int(early / beside + (words - early) * word) + TABLE_LATENCY
+
+    def post_work(self, fields: Mapping[str, int]) -> int:
+        """From a DRAIN's or MAP's start until the next post instruction may start."""
         results = fields["rows"] * fields["columns"] * fields["slices"]
         if fields["opcode"] == Opcode.DRAIN:
             return results + POST_LATENCY
@@ -98,14 +100,14 @@ class Clock:
         self._landed = START_CYCLES
         self._post_done = START_CYCLES
         self._fetched = START_CYCLES
-        self._load_share = 0.0
+        self._period = model.tile_load
 
     def copy(self) -> "Clock":
         """An independent copy."""
         other = Clock(self._model)
         other._loaded, other._streamed = self._loaded, self._streamed
         other._landed, other._post_done = self._landed, self._post_done
-        other._fetched, other._load_share = self._fetched, self._load_share
+        other._fetched, other._period = self._fetched, self._period
         return other
 
     @property
@@ -117,10 +119,15 @@ class Clock:
         """Issues an instruction whose wait is over at ``ready``: its start and its completion."""
         if fields["opcode"] != Opcode.CONVOLVE:
             start = max(self._post_done, ready + POST_HANDOVER)
-            self._post_done = start + self._model.post_work(fields, self._load_share)
+            if fields["opcode"] == Opcode.TABLE:
+                loading = max(self._loaded - start, 0)
+                work = self._model.table_work(fields["table_words"], self._period, loading)
+            else:
+                work = self._model.post_work(fields)
+            self._post_done = start + work
             return start, self._post_done
         vectors, load = fields["rows"] * fields["groups"], self._model.tile_load
-        self._load_share = load / max(vectors, load)
+        self._period = max(vectors, load)
         # taken when the last tile before it started, or else when it has been fetched
         taken = max(self._loaded - load, self._fetched)
         self._fetched = taken + FETCH_CYCLES
