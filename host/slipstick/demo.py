@@ -74,6 +74,7 @@ def demo() -> None:
     print_guesses(shown, guesses, truths)
     share = program.macs / (recorder.cycles * hardware.macs_per_cycle)
     right = int((guesses == truths).sum())
+    wrong_shown = int((guesses[shown] != truths[shown]).sum())
     facts = {
         f"accuracy on {len(images)} held-out images": f"{right / len(images):.1%}",
         "of them equal to the golden model": f"{equal}",
@@ -94,6 +95,8 @@ def demo() -> None:
         utilisation=shares,
         title=f"Digits on the RTL of {DEFAULT_TARGET}",
         facts=facts,
+        caption=f"{len(shown)} of {len(images)} held-out images; red: {wrong_shown} of all"
+        f" {len(images) - right} errors",
     )
     console.print_line(
         f"\naccuracy            {right} of {len(images)}, {right / len(images):.2%}\n"
