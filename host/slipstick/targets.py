@@ -98,10 +98,13 @@ _ULX3S_25F = Target(
 _ULX3S_85F = Target(
     "ulx3s-85f",
     "ULX3S with the LFE5U-85F: 256 multipliers, 128 KiB of weights",
+    # 32 of 156 DSP blocks in the post-processor, 112 in the array
     Configuration(
         rows=16,
         columns=16,
         lanes=8,
+        multiplier="lut",
+        dsp_columns=7,
         activation_bytes=1 << 16,
         weight_bytes=1 << 17,
         parameter_words=512,

@@ -125,7 +125,7 @@ def test_a_build_leaves_design_logs_bitstream_and_report(
     for log in ("synthesis", "place_and_route", "packing"):
         assert (folder / f"{log}.log").is_file()
     assert "--25k --package CABGA381 --speed 6" in (folder / "place_and_route.log").read_text()
-    assert "--freq 100 --seed 7" in (folder / "place_and_route.log").read_text()
+    assert "--freq 105 --seed 7" in (folder / "place_and_route.log").read_text()
     assert "\\slipstick" in (folder / "design.il").read_text()
     cells = json.loads((folder / "netlist.json").read_text())["modules"]["slipstick"]["cells"]
     # 2 goes into the next carry; 3 and 5 go nowhere
@@ -135,6 +135,7 @@ def test_a_build_leaves_design_logs_bitstream_and_report(
     report = json.loads(path.read_text())
     assert path.name == "build-tiny.json"
     assert report["fmax_mhz"] == 104.26 and report["meets_clock"] and report["clock_mhz"] == 100
+    assert report["asked_mhz"] == 105
     assert (report["lut"], report["ff"], report["dsp"], report["bram"]) == (14359, 14068, 24, 48)
     assert report["seed"] == 7 and report["seconds"] >= 0
     assert report["fingerprint"] == SMALL.fingerprint
