@@ -1,10 +1,10 @@
 """A design as files: the gateware as RTLIL, and what a host must know about it as JSON."""
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any, Protocol
 
-from amaranth.back import rtlil
 from amaranth.hdl import Module
 
 from ..accelerator import Accelerator
@@ -62,6 +62,7 @@ def write_design(top: Top, folder: Path) -> None:
     folder : Path
         Exists.
     """
+    rtlil = importlib.import_module("amaranth.back.rtlil")  # which the type stubs lack
     text = rtlil.convert(top, name=TOP, emit_src=False)
     (folder / RTLIL).write_text(text, "utf-8")
     description = json.dumps(describe(top.accelerator), indent=2) + "\n"
