@@ -1,7 +1,7 @@
 """Trains the embedded digits network, quantises it and writes it with its figures.
 
-Run: ``python tools/train_digits.py``; needs the extra ``train`` (PyTorch). The same seed and the same
-versions give the same file.
+Run: ``python tools/train_digits.py``; needs the extra ``train`` (PyTorch). The same seed on
+the same versions gives the same file.
 """
 
 import argparse
