@@ -75,7 +75,7 @@ class Build:
             "meets_clock": self.meets_clock,
             **{name: entry.used for name, entry in usage.items()},
             "available": {name: entry.available for name, entry in usage.items()},
-            "bitstream": str(self.bitstream),
+            "bitstream": _as_seen_from_here(self.bitstream),
             "seconds": round(self.seconds, 1),
             "seed": self.seed,
             "slowest_path": list(self.layout.slowest_path),
@@ -140,6 +140,11 @@ def build(
 def write_report(done: Build, command: str) -> Path:
     """Writes ``reports/build-TARGET.json``, where benchmarks look for the clock; returns it."""
     return reports.write(f"build-{done.target.name}", command, done.figures())
+
+
+def _as_seen_from_here(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _asked_mhz(target: Target) -> float:

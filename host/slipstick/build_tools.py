@@ -1,6 +1,7 @@
 """The FPGA tools of a build: found, called, their logs kept."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import TargetError
+
+
+_VERSION = re.compile(r"\d+\.\d[\w.+-]*")
 
 
 @dataclass(frozen=True)
@@ -56,14 +60,13 @@ ALL = (YOSYS, NEXTPNR, ECPPACK)
 
 
 def version_of(program: str) -> str:
-    """What a tool says of its version: the line that names one."""
+    """What a tool gives as its version, such as ``0.11.1``; "unknown" if it gives none."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     except OSError as error:
         raise TargetError(f"{program} cannot be run: {error.strerror}") from None
-    lines = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
-    named = [line for line in lines if "ersion" in line or line.startswith("Yosys")]
-    return (named or lines or ["unknown"])[0]
+    found = _VERSION.search(done.stdout + done.stderr)
+    return found[0] if found else "unknown"
 
 
 def run(what: str, command: Sequence[str], *, folder: Path, log: Path) -> str:
