@@ -11,7 +11,6 @@ from pathlib import Path
 
 from .errors import TargetError
 
-
 _VERSION = re.compile(r"\d+\.\d[\w.+-]*")
 
 
