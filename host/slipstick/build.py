@@ -14,7 +14,7 @@ from .errors import TargetError
 from .place_and_route import Layout, does_not_fit, read_report
 from .targets import TARGETS, Part, Target
 
-DEFAULT_SEED = 1
+DEFAULT_SEED = 2
 
 _FAMILIES = {"LFE5U-12F": "--12k", "LFE5U-25F": "--25k", "LFE5U-45F": "--45k", "LFE5U-85F": "--85k"}
 _CLOCK_SITES = {"CABGA381": "G2"}
