@@ -21,7 +21,11 @@ class Opcode(IntEnum):
     """What an instruction does. R, C, P, L are the configuration's rows, columns, pixels, lanes."""
 
     HALT = 0
-    """Ends a stream; the run is over when both streams have ended and all writes have landed."""
+    """Ends a stream, whatever it has in ``wait``, and is not counted; the run is over when both
+    streams have ended and all writes have landed.
+
+    An opcode that a stream does not have, or the end of the memory, ends that stream too and sets
+    ``bad_instruction``; the other goes on, and if it waits for the ended one, until RESET."""
 
     CONVOLVE = 1
     """Matrix stream: one tile of output pixels x C output channels, the whole reduction.

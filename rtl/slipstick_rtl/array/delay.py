@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Shape, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 
 
 def delay(m: Module, value: Any, cycles: int, name: str, *, reset_less: bool = False) -> Any:
@@ -28,8 +28,3 @@ def delay(m: Module, value: Any, cycles: int, name: str, *, reset_less: bool = F
         m.d.sync += Value.cast(register).eq(Value.cast(value))
         value = register
     return value
-
-
-def width_of(shape: Any) -> int:
-    """Bits of anything shaped."""
-    return Shape.cast(shape).width
