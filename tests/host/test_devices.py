@@ -135,10 +135,10 @@ def test_names_give_configurations() -> None:
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("gpu", DeviceError, r"device must be one of model, .*serial:PORT, not 'gpu'"),
+        ("gpu", DeviceError, r"device must be one of model, .*serial:PORT\[@BAUD\], not 'gpu'"),
         ("", DeviceError, "device must be one of .* not ''"),
         ("serial:", DeviceError, "device must be one of .* not 'serial:'"),
-        ("serial:/dev/ttyUSB0", DeviceError, "'serial:/dev/ttyUSB0' needs a board, .* not support"),
+        ("serial:/dev/no-port", DeviceError, "there is no port /dev/no-port: plug the board in"),
         ("model:", TargetError, "target must be one of .* not ''"),
         ("sim:ulx4m", TargetError, "target must be one of .* not 'ulx4m'"),
         (

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from slipstick_rtl.boards.serial import SerialAccelerator
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.uart import Uart, UartReceiver, UartTransmitter, uart_divisor
+from slipstick_rtl.link.line import uart_divisor
+from slipstick_rtl.link.uart import Uart, UartReceiver, UartTransmitter
 
 
 @pytest.mark.parametrize(

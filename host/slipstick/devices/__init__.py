@@ -11,7 +11,7 @@ from .base import Device
 __all__ = ["DEVICES", "Device", "open_device"]
 
 
-# a simulated device loads NumPy models or Verilator only when it is opened
+# a device loads NumPy models, Verilator or pyserial only when it is opened
 
 
 def _open_model(configuration: Configuration) -> Device:
@@ -27,10 +27,9 @@ def _open_simulation(configuration: Configuration) -> Device:
 
 
 def _open_serial(port: str, configuration: Configuration) -> Device:
-    raise DeviceError(
-        f"device 'serial:{port}' needs a board, and boards are not supported yet:"
-        f" use model or sim ({configuration.shape})"
-    )
+    from .serial import open_serial
+
+    return open_serial(port, configuration)
 
 
 _SIMULATED: dict[str, Callable[[Configuration], Device]] = {
@@ -42,7 +41,7 @@ _SIMULATED: dict[str, Callable[[Configuration], Device]] = {
 _ATTACHED: dict[str, Callable[[str, Configuration], Device]] = {"serial": _open_serial}
 """Devices at a place of the machine: ``NAME:PLACE``."""
 
-DEVICES = ("model", "model:TARGET", "sim", "sim:TARGET", "serial:PORT")
+DEVICES = ("model", "model:TARGET", "sim", "sim:TARGET", "serial:PORT[@BAUD]")
 """The forms of name that ``open_device`` takes."""
 
 
@@ -53,7 +52,7 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
     ----------
     name : str
         ``model`` (the golden model), ``sim`` (the compiled RTL), either with ``:TARGET``, or
-        ``serial:PORT`` (a board).
+        ``serial:PORT`` or ``serial:PORT@BAUD`` (a board; 115200 baud unless said otherwise).
     configuration : Configuration, optional
         Without it the target's counts, and that is the default target if the name has none.
 

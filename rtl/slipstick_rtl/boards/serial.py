@@ -6,9 +6,8 @@ from amaranth.lib.wiring import In, Out, connect
 
 from ..accelerator import EVENTS, Accelerator
 from ..config import Configuration
-from ..link.uart import Uart, uart_divisor
-
-DEFAULT_BAUD = 115_200
+from ..link.line import DEFAULT_BAUD, uart_divisor
+from ..link.uart import Uart
 
 RECEIVE_DEPTH = 256
 """Bytes. While an answer is sent the link takes requests up to its own buffers; the host sends up

@@ -6,7 +6,8 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
-from slipstick_rtl.link.uart import RATE_TOLERANCE, Uart
+from slipstick_rtl.link.line import RATE_TOLERANCE
+from slipstick_rtl.link.uart import Uart
 
 from ..golden.serial_line import bits_of, bytes_of, levels_of
 from .registry import Bench, parameters

@@ -1,6 +1,6 @@
 """The compiled device: the core's RTL as a shared library behind ctypes."""
 
-from .build import accelerator_library, build_library
+from .build import accelerator_library, build_library, serial_library
 from .device import EVENT, EVENT_NAMES, CompiledCore, CompiledTransport, SimulationError
 
 __all__ = [
@@ -11,4 +11,5 @@ __all__ = [
     "SimulationError",
     "accelerator_library",
     "build_library",
+    "serial_library",
 ]

@@ -1,21 +1,25 @@
 """Compiles a core into a cached shared library: Yosys, Verilator, the C++ compiler."""
 
 import concurrent.futures
+import dataclasses
 import importlib.resources
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import slipstick_rtl
 from amaranth.lib import wiring
 from slipstick_rtl.accelerator import Accelerator
+from slipstick_rtl.boards.serial import SerialAccelerator
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.line import MINIMUM_DIVISOR
 
 from .. import toolchain
 
 LIBRARY = "core.so"
 _JOBS = 2
+_NOMINAL_BAUD = 1_000_000  # only the cycles of a bit count
 
 # Merging conditional assignments takes nine tenths of Verilator's time and gains nothing.
 _VERILATOR_OPTIONS = (
@@ -44,16 +48,54 @@ def accelerator_library(configuration: Configuration, directory: Path | None = N
     ToolError
         If a tool is missing or fails.
     """
+    return _find_or_build(
+        _sources_key(configuration),
+        directory,
+        lambda: build_library(
+            Accelerator(configuration=configuration), name="accelerator", directory=directory
+        ),
+    )
+
+
+def serial_library(
+    configuration: Configuration,
+    divisor: int = MINIMUM_DIVISOR,
+    directory: Path | None = None,
+) -> Path:
+    """The library of a board: the core with this configuration behind the pins of its UART.
+
+    Parameters
+    ----------
+    configuration, directory
+        As for ``accelerator_library``.
+    divisor : int
+        Clock cycles of a bit; the fewer, the less there is to simulate.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    ValueError
+        If a bit is too short.
+    """
+
+    def build() -> Path:
+        clocked = dataclasses.replace(configuration, clock_hz=divisor * _NOMINAL_BAUD)
+        board = SerialAccelerator(configuration=clocked, baud=_NOMINAL_BAUD)
+        return build_library(board, name="serial", directory=directory, divisor=divisor)
+
+    return _find_or_build(_sources_key(configuration, str(divisor)), directory, build)
+
+
+def _find_or_build(key: str, directory: Path | None, build: Callable[[], Path]) -> Path:
     folder = _folder(directory)
-    alias = folder / f"sources-{_sources_key(configuration)}"
+    alias = folder / f"sources-{key}"
     if alias.exists():
         library = folder / alias.read_text() / LIBRARY
         if library.exists():
             return library
     with toolchain.exclusive(alias.with_suffix(".lock")):
-        library = build_library(
-            Accelerator(configuration=configuration), name="accelerator", directory=directory
-        )
+        library = build()
         part = alias.with_suffix(f".{os.getpid()}")
         part.write_text(library.parent.name)
         part.replace(alias)
@@ -61,7 +103,11 @@ def accelerator_library(configuration: Configuration, directory: Path | None = N
 
 
 def build_library(
-    component: wiring.Component, *, name: str = "core", directory: Path | None = None
+    component: wiring.Component,
+    *,
+    name: str = "core",
+    directory: Path | None = None,
+    divisor: int | None = None,
 ) -> Path:
     """A shared library that runs a core by the functions of ``harness.cpp``.
 
@@ -72,12 +118,14 @@ def build_library(
     ----------
     component : wiring.Component
         With the ports of ``Accelerator``: byte streams ``i`` and ``o``, ``running``, and
-        ``events`` of at most 8 bits.
+        ``events`` of at most 8 bits; or of ``SerialAccelerator``: pins instead of streams.
     name : str
         Of the Verilog top, and of the library's folder.
     directory : Path, optional
         Where libraries are kept, under a hash of the RTLIL, the harness, the options and the
         tools; ``toolchain.cache_directory()`` by default.
+    divisor : int, optional
+        Clock cycles of a bit on the pins.
 
     Returns
     -------
@@ -90,8 +138,10 @@ def build_library(
         If a tool is missing or fails.
     """
     rtlil = toolchain.convert_to_rtlil(component, name, resettable=False)
-    target = _folder(directory) / f"{name}-{toolchain.content_key(rtlil, *_recipe())}"
-    toolchain.build_once(target, lambda part: _build(rtlil, name, part))
+    defines = [] if divisor is None else [f"-DSERIAL_DIVISOR={divisor}"]
+    key = toolchain.content_key(rtlil, *defines, *_recipe())
+    target = _folder(directory) / f"{name}-{key}"
+    toolchain.build_once(target, lambda part: _build(rtlil, name, part, defines))
     return target / LIBRARY
 
 
@@ -112,31 +162,31 @@ def _recipe() -> list[str | bytes]:
     return [_harness(), Path(__file__).read_bytes(), compiler, version, platform.machine()]
 
 
-def _sources_key(configuration: Configuration) -> str:
+def _sources_key(configuration: Configuration, *others: str) -> str:
     root = Path(slipstick_rtl.__file__).parent
     sources: list[str | bytes] = []
     for path in sorted(root.rglob("*.py")):
         sources += [str(path.relative_to(root)), path.read_bytes()]
-    return toolchain.content_key(str(configuration.to_dict()), *_recipe(), *sources)
+    return toolchain.content_key(str(configuration.to_dict()), *others, *_recipe(), *sources)
 
 
-def _build(rtlil: str, name: str, part: Path) -> None:
+def _build(rtlil: str, name: str, part: Path, defines: Sequence[str]) -> None:
     (part / f"{name}.v").write_text(toolchain.convert_to_verilog(rtlil))
     (part / "harness.cpp").write_bytes(_harness())
     verilate = ["verilator", "-cc", "-Mdir", ".", "--prefix", "Vtop", "--top-module", name]
     with toolchain.tool_environment():
         toolchain.run_tool([*verilate, *_VERILATOR_OPTIONS, f"{name}.v"], cwd=part)
     runtime = toolchain.verilator_root() / "include"
-    _compile([*part.glob("*.cpp"), *(runtime / f"{unit}.cpp" for unit in _RUNTIME)], part)
+    _compile([*part.glob("*.cpp"), *(runtime / f"{unit}.cpp" for unit in _RUNTIME)], part, defines)
     for path in part.iterdir():
         if path.name != LIBRARY:
             path.unlink()
 
 
-def _compile(sources: Sequence[Path], part: Path) -> None:
+def _compile(sources: Sequence[Path], part: Path, defines: Sequence[str]) -> None:
     """Compiles the sources, the largest first, and links them."""
     compiler = toolchain.compiler()
-    options = ["-fPIC", f"-I{part}", *toolchain.verilator_options()]
+    options = ["-fPIC", f"-I{part}", *defines, *toolchain.verilator_options()]
 
     def compile_one(source: Path) -> Path:
         target = part / f"{source.stem}.o"

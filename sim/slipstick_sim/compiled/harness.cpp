@@ -1,6 +1,7 @@
 // Drives a verilated core from C: bytes in, bytes out, no call per clock cycle from outside.
 //
-// The core has the ports clk, the byte streams i and o, running, and events (a pulse per bit). It has
+// The core has the ports clk, running, events (a pulse per bit), and either the byte streams i and o
+// or, if SERIAL_DIVISOR is defined, the pins rx and tx of a UART with so many cycles a bit. It has
 // no rst: a reset core is a new one.
 // Every cycle has two evaluations: with the clock low the combinational outputs settle and are
 // looked at; then the clock rises. Whatever the core sends is taken at once and kept until it is
@@ -23,6 +24,83 @@ struct Event {
     uint64_t kind;
 };
 
+#ifndef SERIAL_DIVISOR
+
+// The byte streams: a byte a cycle.
+class Line {
+public:
+    void rest(Vtop& top) {
+        top.i___05Fvalid = 0;
+        top.i___05Fpayload = 0;
+        top.o___05Fready = 1;
+    }
+
+    // Before the evaluation: offers a byte, or none.
+    void drive(Vtop& top, const uint8_t* offered) {
+        top.i___05Fvalid = offered != nullptr;
+        if (offered) top.i___05Fpayload = *offered;
+    }
+
+    // After it: keeps what the core sends; true if it took what is offered.
+    bool observe(const Vtop& top, std::vector<uint8_t>& received) {
+        if (top.o___05Fvalid && top.o___05Fready) received.push_back(top.o___05Fpayload);
+        return top.i___05Fvalid && top.i___05Fready;
+    }
+};
+
+#else
+
+// The pins: ten bits a byte. A byte counts as taken when its start bit begins.
+class Line {
+public:
+    void rest(Vtop& top) {
+        top.rx = 1;
+        *this = Line();
+    }
+
+    void drive(Vtop& top, const uint8_t* offered) {
+        taken_ = left_ == 0 && bits_ == 0 && offered;
+        if (taken_) {
+            shift_ = 0x200u | unsigned(*offered) << 1;
+            bits_ = 10;
+        }
+        if (left_ == 0 && bits_ != 0) {
+            top.rx = shift_ & 1;
+            shift_ >>= 1;
+            --bits_;
+            left_ = SERIAL_DIVISOR;
+        }
+        if (left_ != 0) --left_;
+    }
+
+    // Looks at the middle of each bit; drops a byte whose stop bit is low.
+    bool observe(const Vtop& top, std::vector<uint8_t>& received) {
+        if (!hearing_ && !top.tx && high_) {
+            hearing_ = true;
+            since_ = heard_ = 0;
+        }
+        high_ = top.tx;
+        if (hearing_ && since_ % SERIAL_DIVISOR == SERIAL_DIVISOR / 2) {
+            const unsigned bit = since_ / SERIAL_DIVISOR;
+            heard_ |= unsigned(top.tx) << bit;
+            if (bit == 9) {
+                hearing_ = false;
+                if (heard_ >> 9 && !(heard_ & 1)) received.push_back(heard_ >> 1 & 0xff);
+            }
+        }
+        ++since_;
+        return taken_;
+    }
+
+private:
+    unsigned shift_ = 0, bits_ = 0, left_ = 0;  // what is sent, bits after this one, its cycles
+    bool taken_ = false;
+    unsigned heard_ = 0, since_ = 0;  // what was received, cycles since its start bit began
+    bool hearing_ = false, high_ = true;
+};
+
+#endif
+
 class Core {
 public:
     Core() { reset(); }
@@ -34,9 +112,7 @@ public:
         context_.reset(new VerilatedContext);
         top_.reset(new Vtop(context_.get()));
         top_->clk = 0;
-        top_->i___05Fvalid = 0;
-        top_->i___05Fpayload = 0;
-        top_->o___05Fready = 1;
+        line_.rest(*top_);
         top_->eval();
         received_.clear();
         taken_ = 0;
@@ -45,12 +121,7 @@ public:
     // Returns how many bytes the core took before max_cycles had passed.
     size_t send(const uint8_t* data, size_t size, uint64_t max_cycles) {
         size_t sent = 0;
-        top_->i___05Fvalid = 1;
-        while (sent < size && max_cycles--) {
-            top_->i___05Fpayload = data[sent];
-            sent += step();
-        }
-        top_->i___05Fvalid = 0;
+        while (sent < size && max_cycles--) sent += step(data + sent);
         return sent;
     }
 
@@ -81,12 +152,12 @@ public:
     std::vector<Event>& events() { return events_; }
 
 private:
-    // One clock cycle; true if the core took the byte that i offers.
-    bool step() {
+    // One clock cycle; true if the core took the byte that it is offered.
+    bool step(const uint8_t* offered = nullptr) {
         top_->clk = 0;
+        line_.drive(*top_, offered);
         top_->eval();
-        const bool taken = top_->i___05Fvalid && top_->i___05Fready;
-        if (top_->o___05Fvalid && top_->o___05Fready) received_.push_back(top_->o___05Fpayload);
+        const bool taken = line_.observe(*top_, received_);
         if (top_->events) {
             for (uint64_t kind = 0; kind < 8; ++kind)
                 if (top_->events >> kind & 1) events_.push_back({cycles_, kind});
@@ -99,6 +170,7 @@ private:
 
     std::unique_ptr<VerilatedContext> context_;
     std::unique_ptr<Vtop> top_;
+    Line line_;
     std::vector<uint8_t> received_;
     size_t taken_ = 0;
     std::vector<Event> events_;

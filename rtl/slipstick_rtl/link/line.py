@@ -1,0 +1,40 @@
+"""A serial line: its format, and the rates that a clock can make. Needs no Amaranth."""
+
+DEFAULT_BAUD = 115_200
+
+BITS_PER_BYTE = 10
+"""Start bit, eight data bits from the least significant on, stop bit."""
+
+MINIMUM_DIVISOR = 4
+RATE_TOLERANCE = 0.02
+"""How far two ends may differ: half a bit in ten is 0.05, and edges are seen up to a cycle late."""
+
+
+def uart_divisor(clock_hz: int, baud: int) -> int:
+    """Clock cycles of a bit.
+
+    Parameters
+    ----------
+    clock_hz, baud : int
+        Cycles and bits a second.
+
+    Raises
+    ------
+    ValueError
+        If a bit is shorter than ``MINIMUM_DIVISOR`` cycles, or the nearest rate that the clock can
+        make is off by more than ``RATE_TOLERANCE``.
+    """
+    if baud < 1:
+        raise ValueError(f"baud must be at least 1, not {baud}")
+    divisor = round(clock_hz / baud)
+    if divisor < MINIMUM_DIVISOR:
+        raise ValueError(
+            f"baud must be at most {clock_hz // MINIMUM_DIVISOR}, a {MINIMUM_DIVISOR}th of the"
+            f" clock, not {baud}"
+        )
+    if abs(clock_hz / divisor / baud - 1) > RATE_TOLERANCE:
+        raise ValueError(
+            f"baud must be within {RATE_TOLERANCE:.0%} of clock_hz / n, not {baud}: a clock of"
+            f" {clock_hz} makes {clock_hz / divisor:.0f}"
+        )
+    return divisor

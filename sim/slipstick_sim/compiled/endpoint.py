@@ -1,0 +1,68 @@
+"""A compiled board whose time goes on by itself: bytes of its line in, bytes of its line out."""
+
+from pathlib import Path
+
+from slipstick_rtl.link.line import BITS_PER_BYTE
+from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
+
+from .device import CompiledCore
+
+SLICE_CYCLES = 2048
+"""What passes between two looks at the line: some milliseconds of simulation."""
+
+_SPARE_CYCLES = 100_000
+
+
+class SerialEndpoint:
+    """The core behind its UART, at the other end of a line.
+
+    Parameters
+    ----------
+    library : Path
+        As ``serial_library`` returns it.
+    divisor : int
+        Clock cycles of a bit, as of the library.
+
+    Raises
+    ------
+    OSError
+        If the library cannot be loaded.
+    """
+
+    def __init__(self, library: Path, divisor: int) -> None:
+        self._core = CompiledCore(library)
+        self._byte_cycles = BITS_PER_BYTE * divisor
+        self._last_byte = 0
+
+    @property
+    def cycles(self) -> int:
+        """Clock cycles that have passed."""
+        return self._core.cycles
+
+    @property
+    def byte_cycles(self) -> int:
+        """Clock cycles of a byte on the line."""
+        return self._byte_cycles
+
+    @property
+    def idle(self) -> bool:
+        """No program runs, and the line has been at rest for so long that half a frame is
+        forgotten: nothing can happen until the next byte."""
+        quiet = self._core.cycles - self._last_byte
+        return quiet > DEFAULT_TIMEOUT_CYCLES + _SPARE_CYCLES and self._core.wait_idle(0)
+
+    def feed(self, data: bytes) -> bytes:
+        """Lets bytes arrive, without a pause between them, or else a little time pass; returns
+        what came meanwhile. SimulationError if the line does not move."""
+        if data:
+            self._core.send(data, (len(data) + 1) * self._byte_cycles + _SPARE_CYCLES)
+        else:
+            self._core.run_cycles(SLICE_CYCLES)
+        answers = self._core.receive(self._core.available, 0)
+        if data or answers:
+            self._last_byte = self._core.cycles
+        return answers
+
+    def close(self) -> None:
+        """Frees the core."""
+        self._core.close()
