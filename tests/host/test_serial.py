@@ -24,6 +24,7 @@ from slipstick.errors import DeviceError
 from slipstick.serving import Endpoint, PseudoTerminal, serve
 from slipstick.session import InferenceSession
 from slipstick.targets import find_target
+from slipstick.wire_benchmark import wire_benchmark
 from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, encode
 from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint as GoldenEndpoint
@@ -218,3 +219,11 @@ def test_rates_that_a_port_refuses() -> None:
         for rate in (0, 10**12):
             with pytest.raises(DeviceError, match=rf"baud.*serial:{terminal.path}@115200"):
                 open_device(f"serial:{terminal.path}@{rate}")
+
+
+def test_the_benchmark_of_the_line() -> None:
+    figures = wire_benchmark(TARGET, 1 << 13)
+    assert figures["read_equals_written"]
+    # how near to 1 depends on what else the machine does
+    for share in (figures["write_share"], figures["read_share"]):
+        assert 0.2 < share < 1
