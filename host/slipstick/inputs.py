@@ -28,6 +28,7 @@ IMAGE_SUFFIXES = (
 LARGEST_FILE = 1 << 31
 LARGEST_IMAGE = 1 << 26
 """Pixels."""
+LARGEST_LABEL = (1 << 31) - 1
 _EIGHT_BIT_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB")
 
 
@@ -121,8 +122,9 @@ def _labels(values: np.ndarray, path: Path) -> np.ndarray:
         raise InputError(
             f"labels {path} must be one whole number a sample, not {values.dtype} {values.shape}"
         )
-    if len(values) and not 0 <= int(values.min()) <= int(values.max()) < 1 << 31:
-        raise InputError(f"labels {path} must be classes from 0 on, not {int(values.min())}")
+    for extreme in (int(values.min()), int(values.max())) if len(values) else ():
+        if not 0 <= extreme <= LARGEST_LABEL:
+            raise InputError(f"labels {path} must be classes 0 to {LARGEST_LABEL}, not {extreme}")
     return values.astype(np.int64)
 
 

@@ -16,8 +16,12 @@ def is_program(path: str | os.PathLike[str]) -> bool:
     Raises
     ------
     ModelError
-        If it cannot be read.
+        If it cannot be read, or is no path: a number would be taken for an open file's.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ModelError(
+            f"a model must be a file's path, or a Program for a session, not {type(path).__name__}"
+        )
     try:
         if not os.path.isfile(path):
             missing = "is a folder" if os.path.isdir(path) else "is not there"

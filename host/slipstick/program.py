@@ -314,11 +314,10 @@ class Program:
             )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the program as one ``.slip`` file."""
-        from .program_file import encode
+        """Writes the program as one ``.slip`` file; ProgramError if that cannot be done."""
+        from .program_file import encode, write_file
 
-        with open(path, "wb") as file:
-            file.write(encode(self))
+        write_file(path, encode(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Program":

@@ -174,14 +174,35 @@ def encode(program: Program) -> bytes:
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
     """A program file's bytes; ProgramError if it cannot be read or is absurdly large."""
+    _check_path(path)
     try:
         size = os.stat(path).st_size
         if size > LARGEST_FILE:
             raise ProgramError(f"{path}: a program must be under {LARGEST_FILE} bytes, not {size}")
         with open(path, "rb") as file:
             return file.read()
-    except OSError as error:
-        raise ProgramError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"{path!s}: cannot be read: {_reason(error)}") from None
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a program file's bytes; ProgramError if the place does not take them."""
+    _check_path(path)
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"{path!s}: cannot be written: {_reason(error)}") from None
+
+
+def _check_path(path: object) -> None:
+    # a number would be taken for an open file's, and that closed
+    if not isinstance(path, str | os.PathLike):
+        raise ProgramError(f"a program file must be a path, not {type(path).__name__}")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _refuse_constant(text: str) -> None:
@@ -206,7 +227,8 @@ def decode(data: bytes) -> Program:
         raise ProgramError(f"a program file must be of version {VERSION}, not {version}")
     expected = _HEADER.size + header_bytes + blob_bytes + 4
     if len(data) != expected:
-        raise ProgramError(f"a program file of {expected} bytes is {len(data)} long: truncated?")
+        odd = "truncated" if len(data) < expected else "something follows it"
+        raise ProgramError(f"a program file of {expected} bytes is {len(data)} long: {odd}")
     stored, computed = struct.unpack("<I", data[-4:])[0], zlib.crc32(data[:-4])
     if stored != computed:
         raise ProgramError(

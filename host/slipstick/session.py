@@ -1,14 +1,14 @@
 """A program loaded on a device, ready to run inputs: the face that onnxruntime's users know."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from slipstick_rtl.config import Configuration
 
-from .devices import Device, open_device
+from .devices import DEVICES, Device, open_device
 from .errors import DeviceError, InputError
 from .execution import BatchDevice, Execution
 from .feeds import prepare
@@ -149,15 +149,16 @@ class InferenceSession:
     def _output_names(self, names: Sequence[str] | None) -> tuple[str, ...]:
         if names is None:
             return self.program.outputs
-        if isinstance(names, str):
+        if isinstance(names, str) or not isinstance(names, Iterable):
             raise InputError(f"output names must be a list of names, not {names!r}")
-        for name in names:
+        chosen = tuple(names)
+        for name in chosen:
             if name not in self.program.outputs:
                 raise InputError(
                     f"output {name!r} is unknown: {self.program.name} gives"
                     f" {', '.join(self.program.outputs)}"
                 )
-        return tuple(names)
+        return chosen
 
     def close(self) -> None:
         """Closes the device, if the session opened it."""
@@ -177,7 +178,12 @@ def _wanted_hardware(
 ) -> Configuration | None:
     """The hardware that was asked for by name, None if it was not."""
     if not isinstance(device, str):
-        wanted = device.configuration
+        wanted = getattr(device, "configuration", None)
+        if not isinstance(wanted, Configuration):
+            raise DeviceError(
+                f"device must be one of {', '.join(DEVICES)}, or an open Device, not"
+                f" {type(device).__name__}"
+            )
         if target is not None and configuration_of(target).fingerprint != wanted.fingerprint:
             raise DeviceError(
                 f"the device is {wanted.fingerprint} ({wanted.shape}), but the target"

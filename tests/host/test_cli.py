@@ -171,7 +171,7 @@ BAD = {
     "model is a folder": (("compile", "empty"), "empty must be a file, but is a folder"),
     "unknown target": (("compile", MODEL, "-t", "tiny"), "target must be one of .* not 'tiny'"),
     "bad shape": (("compile", MODEL, "-t", "1x3x4"), "rows must be a power of two, not 3"),
-    "no folder": (("compile", MODEL, "-o", "no/x.slip"), "no/x.slip: No such file"),
+    "no folder": (("compile", MODEL, "-o", "no/x.slip"), "no/x.slip: cannot be written"),
     "damaged program": (("run", "junk.slip", "-i", "x.npy", "-d", "model"), "junk.slip"),
     "other hardware": (
         ("run", "good.slip", "-i", "x.npy", "-d", "model:1x4x4"),

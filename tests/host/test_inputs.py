@@ -180,7 +180,8 @@ def test_refuses_images_that_do_not_suit(tmp_path: Path) -> None:
     [
         (np.zeros((2, 2), int), "one whole number a sample"),
         (np.array([0.5, 1]), "one whole number a sample"),
-        (np.array([0, -1]), "classes from 0 on, not -1"),
+        (np.array([0, -1]), "classes 0 to 2147483647, not -1"),
+        (np.array([0, 1 << 40]), "classes 0 to 2147483647, not 1099511627776"),
         (np.array([0, 1, 2]), "as many as the 2 inputs, not 3"),
     ],
 )

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import struct
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,7 +129,7 @@ def test_file_errors(tmp_path):
         (b"ELF?" + data[4:], "must start with"),
         (data[:4] + b"\x09" + data[5:], "version 1, not 9"),
         (data[:-9], "truncated"),
-        (data + b"\0", "truncated"),
+        (data + b"\0", "something follows it"),
         (data[:90] + b"?" + data[91:], "CRC-32"),
     ):
         with pytest.raises(ProgramError, match=message):
@@ -137,6 +138,22 @@ def test_file_errors(tmp_path):
         Program.load(tmp_path / "absent.slip")
     with pytest.raises(ProgramError, match="cannot be read"):
         Program.load(tmp_path)
+    with pytest.raises(ProgramError, match="cannot be read: .*null"):
+        Program.load("a\0b")
+    for place in (tmp_path, tmp_path / "absent" / "x.slip", "a\0b"):
+        with pytest.raises(ProgramError, match="cannot be written"):
+            small_program().save(place)
+
+
+def test_a_number_is_no_path(tmp_path):
+    """Not even that of an open file, which reading it would close."""
+    name: Any
+    with open(tmp_path / "open", "w+b") as file:
+        name = file.fileno()
+        for use in (Program.load, small_program().save):
+            with pytest.raises(ProgramError, match="must be a path, not int"):
+                use(name)
+        assert file.write(b"still open") == 10
 
 
 JSON_VALUES = st.recursive(

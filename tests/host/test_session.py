@@ -126,6 +126,7 @@ def test_refuses_inputs(value: object, wanted: TensorDescription, message: str) 
 
 def test_refuses_names_and_uneven_batches(session: InferenceSession, digits) -> None:
     image = digits[0][:1]
+    names: Any
     feeds: Any
     for names, feeds, message in (
         (None, {}, "input 'image' of digits is missing"),
@@ -133,9 +134,12 @@ def test_refuses_names_and_uneven_batches(session: InferenceSession, digits) -> 
         (None, [image], "inputs must be a mapping of arrays by name, not list"),
         (["nothing"], {"image": image}, "output 'nothing' is unknown: digits gives probabilities"),
         ("probabilities", {"image": image}, "output names must be a list of names"),
+        (5, {"image": image}, "output names must be a list of names, not 5"),
     ):
         with pytest.raises(InputError, match=message):
             session.run(names, feeds)
+    names = iter(["probabilities"])
+    assert len(session.run(names, {"image": image})) == 1
 
 
 def test_refuses_models_targets_and_devices(tmp_path: Path) -> None:
@@ -146,6 +150,10 @@ def test_refuses_models_targets_and_devices(tmp_path: Path) -> None:
         ((junk, "model"), ModelError, "must be a TFLite file"),
         ((tmp_path, "model"), ModelError, "must be a file, but is a folder"),
         ((tmp_path / "none.tflite", "model"), ModelError, "is not there"),
+        ((5, "model"), ModelError, "must be a file's path, or a Program .* not int"),
+        ((None, "model"), ModelError, "must be a file's path, or a Program .* not NoneType"),
+        ((Path(MODEL).read_bytes(), "model"), ModelError, "must be a file's path.* not bytes$"),
+        ((MODEL, None), DeviceError, "device must be one of .* or an open Device, not NoneType"),
         ((MODEL, "abacus"), DeviceError, "device must be one of .* not 'abacus'"),
         ((MODEL, "model", "tiny"), TargetError, "target must be one of .* not 'tiny'"),
         ((MODEL, "model", 5), TargetError, "target must be a name or a configuration, not int"),

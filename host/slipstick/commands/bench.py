@@ -82,9 +82,9 @@ def _show(result: dict[str, Any], benchmark: Benchmark) -> None:
         rows,
         f"{program.macs:,} MACs in {benchmark.cycles:,} cycles"
         f" ({program.predicted_cycles:,} predicted, {benchmark.prediction_error:+.2%}),"
-        f" {benchmark.utilisation:.1%} of peak;"
+        f" {benchmark.utilisation:.1%} of peak"
         + (
-            f" {rate:,.0f} inferences a second at {benchmark.clock_mhz:g} MHz"
+            f"; {rate:,.0f} inferences a second at {benchmark.clock_mhz:g} MHz"
             f" ({result['clock_is']})"
             if rate is not None
             else ""
