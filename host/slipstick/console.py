@@ -27,7 +27,8 @@ def print_table(
     Parameters
     ----------
     title : str
-    columns : mapping of "left" or "right" by heading
+    columns : mapping of "left", "right" or "text" by heading
+        Long values are shortened, but not in a column of text: it wraps.
     rows : sequence of sequences
         None prints as a dash.
     footer : str
@@ -37,7 +38,8 @@ def print_table(
     for heading, justify in columns.items():
         table.add_column(heading, justify="right" if justify == "right" else "left")
     for row in rows:
-        table.add_row(*(escape(_text(value)) for value in row))
+        cells = zip(row, columns.values(), strict=True)
+        table.add_row(*(escape(_text(value, justify)) for value, justify in cells))
     console = _console()
     console.print(table)
     if footer:
@@ -51,16 +53,16 @@ def print_line(text: str) -> None:
 
 def _console() -> Console:
     # a file or a pipe takes whole lines; 80 columns would cut tables
-    return Console() if sys.stdout.isatty() else Console(width=150)
+    return Console() if sys.stdout.isatty() else Console(width=200)
 
 
-def _text(value: object) -> str:
+def _text(value: object, justify: str) -> str:
     if value is None:
         return "–"
     if isinstance(value, int):
         return f"{value:,}"
     text = str(value)
-    if len(text) > LONGEST_NAME:
+    if justify != "text" and len(text) > LONGEST_NAME:
         return text[: LONGEST_NAME // 2] + "…" + text[1 - LONGEST_NAME // 2 :]
     return text
 

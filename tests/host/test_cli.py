@@ -103,6 +103,8 @@ def test_run(slipstick, files: Path) -> None:
     several = [files / "images" / f"{index}.png" for index in range(2)]
     text = slipstick(*arguments, "--input", *several)
     assert text.status == 0 and "1.png" in text.out and "cycles" in text.out
+    text = slipstick(*arguments, "-i", files / "x.npy", "--top", 10, "--limit", 1)
+    assert sorted(re.findall(r"(\d): \d", text.out)) == list("0123456789")
 
 
 def test_eval(slipstick, files: Path) -> None:
@@ -155,6 +157,7 @@ def test_targets(slipstick) -> None:
     assert all(len(entry["fingerprint"]) == 16 for entry in result["targets"])
     text = slipstick("targets").out
     assert all(name in text for name in TARGETS)
+    assert all(target.description in text for target in TARGETS.values())
 
 
 def test_help_and_version(slipstick) -> None:

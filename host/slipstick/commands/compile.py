@@ -69,7 +69,7 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         "layer": "left",
         "operator": "left",
         "where": "left",
-        "why": "left",
+        "why": "text",
         "MACs": "right",
         "cycles": "right",
         "of peak": "right",

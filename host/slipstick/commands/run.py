@@ -97,7 +97,7 @@ def _show(result: dict[str, Any]) -> None:
         ]
         for entry in result["outputs"]
     ]
-    columns = {"input": "left", "output": "left", "class: score": "left"}
+    columns = {"input": "left", "output": "left", "class: score": "text"}
     console.print_table(
         f"{result['model']} on {result['device']}",
         columns,

@@ -21,7 +21,7 @@ def targets_command(json: Json = False) -> None:
         "fingerprint": "left",
         "board": "left",
         "last build": "left",
-        "": "left",
+        "": "text",
     }
     rows = [
         [
