@@ -18,7 +18,7 @@ START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 4
 END_CYCLES = 1
 """From the last completion until the run is over."""
 
-MATRIX_LATENCY = 10
+MATRIX_LATENCY = 12
 """Of window reader and accumulators; the array's rows and columns come on top."""
 
 MATRIX_HANDOVER = 2
