@@ -18,7 +18,7 @@ def exit_status(action: Callable[[], int | None]) -> int:
         status = action() or 0
         sys.stdout.flush()
         return status
-    except (SlipstickError, typer.TyperException, OSError) as error:
+    except (SlipstickError, typer.TyperException, OSError, MemoryError) as error:
         return _report(error)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
@@ -32,6 +32,8 @@ def _report(error: Exception) -> int:
     message = str(error)
     if isinstance(error, typer.TyperException):
         message = error.format_message()
+    elif isinstance(error, MemoryError):
+        message = f"memory must hold what was asked for: {error}".removesuffix(": ")
     elif isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
     # a bare `slipstick` has shown its help and has nothing to add

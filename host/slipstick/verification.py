@@ -1,5 +1,6 @@
 """Reference runtime, golden model and RTL held against each other, layer by layer."""
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -9,6 +10,7 @@ import numpy as np
 from slipstick_rtl.config import Configuration
 
 from .devices import open_device
+from .errors import InputError
 from .execution import Execution, Values
 from .feeds import prepare
 from .loading import compile_file
@@ -20,6 +22,9 @@ Progress = Callable[[str, int], Advance]
 
 CHUNK = 16
 """Images whose every tensor is kept at a time."""
+
+MOST_RANDOM_ELEMENTS = 1 << 28
+"""Of all inputs together: they are made at once."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,11 @@ class Verifier:
         self._reference = TflmReference(os.fspath(path))
 
     def random_inputs(self, count: int, seed: int) -> Values:
-        """Seeded random inputs over the whole range of their types."""
+        """Seeded random inputs over the whole range of their types; InputError if too many."""
+        shapes = [self.program.tensors[name].shape[1:] for name in self.program.inputs]
+        most = MOST_RANDOM_ELEMENTS // max(1, sum(math.prod(shape) for shape in shapes))
+        if count > most:
+            raise InputError(f"random inputs must be at most {most}, not {count}")
         generator = np.random.default_rng(seed)
         inputs = {}
         for name in self.program.inputs:

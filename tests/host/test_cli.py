@@ -199,6 +199,7 @@ BAD = {
     "few labels": (("eval", MODEL, "-i", "x.npy", "-l", "few.npy", *MODEL_OPTIONS), "not 19"),
     "high labels": (("eval", MODEL, "-i", "x.npy", "-l", "high.npy"), "below the network's 10"),
     "seed": (("verify", MODEL, "--seed", -1), "--seed must be at least 0, not -1"),
+    "many": (("verify", MODEL, "-n", 10**20), "inputs must be at most 4194304, not 10{20}"),
     "verify a program": (("verify", "good.slip"), "compiled program already"),
     "unknown command": (("frobnicate",), "No such command 'frobnicate'"),
     "missing argument": (("compile",), "Missing argument"),
@@ -252,6 +253,16 @@ def test_interrupts_end_with_130(slipstick, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(verify, "Verifier", interrupt)
     outcome = slipstick("verify", MODEL)
     assert outcome.status == 130 and "Traceback" not in outcome.err
+
+
+def test_a_full_memory_is_one_sentence(slipstick, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhaust(*arguments: object, **options: object) -> None:
+        raise MemoryError("no room for 9 GiB")
+
+    monkeypatch.setattr(verify, "Verifier", exhaust)
+    outcome = slipstick("verify", MODEL)
+    assert outcome.status == 2
+    assert outcome.err == "slipstick: memory must hold what was asked for: no room for 9 GiB\n"
 
 
 def test_runs_as_a_module(files: Path) -> None:

@@ -60,7 +60,8 @@ def activation_table(
     Notes
     -----
     Every table is tflm's but for "relu6" between two quantisations: tflm copies the codes as if
-    there were one, and this rescales them, as TensorFlow Lite does.
+    there were one, and this rescales them, as TensorFlow Lite does; and for a "hard_swish" whose
+    output scale is over 2^9 input scales: it is 0 throughout, but tflm's 16-bit shift overflows.
     """
     if operator not in TABLE_OPERATORS:
         raise ValueError(f"operator must be one of {TABLE_OPERATORS}, not {operator!r}")
