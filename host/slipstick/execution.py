@@ -8,7 +8,9 @@ import numpy as np
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from . import kernels
+from .completions import COUNTER_MASK, instruction_counts
 from .devices.base import Device
+from .devices.exchange import LinkError
 from .errors import DeviceError
 from .graph import Graph, Node
 from .program import (
@@ -28,6 +30,8 @@ Values = dict[str, np.ndarray]
 BATCH = 16
 """Images that a batch core runs together: enough to fill BLAS, few enough to stay in the cache."""
 THREADS = 2
+_RESTARTS = 4
+"""A RUN without an answer may have run, over its own inputs: all is done again from them."""
 
 
 @runtime_checkable
@@ -37,6 +41,10 @@ class BatchDevice(Protocol):
     def batch_core(self, batch: int) -> Any:
         """A core for ``batch`` images over the memories that are loaded."""
         ...
+
+
+class _RunUnanswered(LinkError):
+    """A run that has begun or not."""
 
 
 class Execution:
@@ -69,6 +77,9 @@ class Execution:
         self.program, self.device = program, device
         self.last_cycles = 0
         self.on_run: Callable[[DeviceStatus], None] | None = None
+        self._unfinished = False
+        self._completions = instruction_counts(program)
+        self._completed = (0, 0)
         tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
         self._graph = Graph(
             program.name,
@@ -84,7 +95,21 @@ class Execution:
     def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
         self.last_cycles = 0
-        return self._steps(dict(inputs), self)
+        for _ in range(_RESTARTS):
+            try:
+                return self._infer_once(inputs)
+            except _RunUnanswered:
+                self.last_cycles = 0
+        return self._infer_once(inputs)
+
+    def _infer_once(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        if self._unfinished:
+            # a run that nobody waited for would go on over the inputs
+            self.device.reset()
+        self._unfinished = True
+        values = self._steps(dict(inputs), self)
+        self._unfinished = False
+        return values
 
     def infer_batch(
         self,
@@ -167,13 +192,32 @@ class Execution:
 
     def start(self, step: RunStep) -> None:
         """Runs both streams to their ends and counts the cycles."""
-        self.device.run(step.matrix_pc, step.post_pc, step.clear_counters)
+        try:
+            self.device.run(step.matrix_pc, step.post_pc, step.clear_counters)
+        except LinkError as error:
+            if error.code == "NO_ANSWER":
+                raise _RunUnanswered(error.code, error.detail) from error
+            raise
         status = self.device.wait()
         if status.bad_instruction:
             raise DeviceError(f"program {self.program.name!r}: the device met a bad instruction")
+        self._check_completion(step, status)
         self.last_cycles += status.cycles
         if self.on_run is not None:
             self.on_run(status)
+
+    def _check_completion(self, step: RunStep, status: DeviceStatus) -> None:
+        """A RESET, of another host or of the board, ends a run as its HALTs do: the counts tell."""
+        before = (0, 0) if step.clear_counters else self._completed
+        more = self._completions[step.matrix_pc, step.post_pc]
+        matrix, post = (a + b & COUNTER_MASK for a, b in zip(before, more, strict=True))
+        self._completed = (status.matrix_done, status.post_done)
+        if self._completed != (matrix, post):
+            raise LinkError(
+                "RUN_STOPPED",
+                f"the device was reset while it ran: it completed {status.matrix_done} of {matrix}"
+                f" matrix, {status.post_done} of {post} post instructions; run again",
+            )
 
     def download(self, place: Placement) -> np.ndarray:
         """Reads one sample's tensor from the device, int8 (1, elements)."""

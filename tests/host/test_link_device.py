@@ -264,7 +264,7 @@ def test_no_line_holds_the_host_for_ever(value: int | None) -> None:
     patience = Patience(timeout_seconds=0.02, retries=3, silence_seconds=0.001)
     device = LinkDevice(EndlessTransport(value), configuration=CONFIGURATION, patience=patience)
     begin = time.monotonic()
-    with pytest.raises(LinkError, match="NO_ANSWER: the device did not answer STATUS"):
+    with pytest.raises(LinkError, match="NO_ANSWER: the device did not answer IDENTIFY"):
         device.status()
     assert time.monotonic() - begin < 5
 

@@ -1,11 +1,14 @@
 """Requests and their answers over a byte stream that may lose, add and corrupt bytes."""
 
 import heapq
+import random
 import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.link.protocol import (
     CRC_BYTES,
     HEADER_BYTES,
@@ -20,6 +23,10 @@ from .response_reader import Response, ResponseReader
 from .transport import Transport
 
 SEQUENCE_NUMBERS = 256
+_GREETINGS = 3
+"""Requests with random numbers before the first: that all are answered by what was asked for by
+another host, before, is unlikely enough."""
+_IDENTITY_BYTES = len(Identity.of(Configuration()).pack())
 LONGEST_FRAME = HEADER_BYTES + 0xFFFF + CRC_BYTES
 """What a device may take for one frame, at most, if the length is corrupted."""
 
@@ -30,12 +37,16 @@ class LinkError(DeviceError):
     Members
     -------
     code : str
-        The name of a Status, or NO_ANSWER, WRONG_HARDWARE, BAD_INSTRUCTION or RUN_TIMEOUT.
+        The name of a Status, or NO_ANSWER, WRONG_HARDWARE, BAD_INSTRUCTION, RUN_TIMEOUT,
+        RUN_STOPPED or DISCONNECTED.
+    detail : str
+        The message without the code.
     """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
+        self.detail = message
 
 
 @dataclass(frozen=True)
@@ -97,14 +108,24 @@ class Exchanger:
     payload_bytes : int
         Longest payload of a frame.
     patience : Patience
+    draw : random.Random, optional
+        Gives the first sequence numbers.
     """
 
-    def __init__(self, transport: Transport, payload_bytes: int, patience: Patience) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        payload_bytes: int,
+        patience: Patience,
+        draw: random.Random | None = None,
+    ) -> None:
+        self._draw = draw or random.Random()
         self._transport = transport
         self._payload_bytes = payload_bytes
         self._patience = patience
         self._reader = ResponseReader(transport, payload_bytes)
         self._next_sequence = 0
+        self._begun = False
 
     @property
     def next_sequence(self) -> int:
@@ -115,14 +136,39 @@ class Exchanger:
         """Leaves out a number."""
         self._next_sequence = (self._next_sequence + 1) % SEQUENCE_NUMBERS
 
-    def exchange(self, requests: Sequence[Request]) -> list[bytes]:
+    def exchange(self, requests: Sequence[Request], *, once: bool = False) -> list[bytes]:
         """The payloads of the answers, in the order of the requests.
+
+        Parameters
+        ----------
+        requests : sequence of Request
+        once : bool
+            Nothing is sent again.
 
         Raises
         ------
         LinkError
             If a request is refused, or not answered in spite of ``patience``.
         """
+        self.begin()
+        return self._exchange(requests, 0 if once else self._patience.retries)
+
+    def begin(self) -> None:
+        """Makes sure, once, that what is received from now on answers what is sent from now on.
+
+        What another host asked for, and did not wait for, would pass for an answer. It comes
+        before the answers to these requests, however late it comes. LinkError NO_ANSWER.
+        """
+        if self._begun:
+            return
+        self._reader.drain(self._patience.silence_seconds)
+        for _ in range(_GREETINGS):
+            self._next_sequence = self._draw.randrange(SEQUENCE_NUMBERS)
+            greeting = Request(Command.IDENTIFY, answer_bytes=_IDENTITY_BYTES)
+            self._exchange([greeting], self._patience.retries)
+        self._begun = True
+
+    def _exchange(self, requests: Sequence[Request], retries: int) -> list[bytes]:
         flight = _Flight(requests, self._next_sequence)
         self._next_sequence = (self._next_sequence + len(requests)) % SEQUENCE_NUMBERS
         failures = 0
@@ -133,13 +179,13 @@ class Exchanger:
             response = self._reader.next(deadline)
             if response is None:
                 failures += 1
-                self._give_up_after(failures, requests[flight.oldest])
+                self._give_up_after(failures, retries, requests[flight.oldest])
                 self._resynchronise(failures)
                 flight.lose_all()
             elif response.status is Status.BAD_CRC:
                 lost = flight.lose_oldest(response.sequence)
                 failures += lost
-                self._give_up_after(failures, requests[flight.oldest])
+                self._give_up_after(failures, retries, requests[flight.oldest])
                 if not lost:
                     continue
             elif flight.land(response):
@@ -149,8 +195,9 @@ class Exchanger:
             deadline = time.monotonic() + self._patience.timeout_seconds
         return flight.answers
 
-    def _give_up_after(self, failures: int, request: Request) -> None:
-        if failures > self._patience.retries:
+    @staticmethod
+    def _give_up_after(failures: int, retries: int, request: Request) -> None:
+        if failures > retries:
             raise LinkError(
                 "NO_ANSWER",
                 f"the device did not answer {request.command.name}, sent {failures} times",

@@ -1,5 +1,6 @@
 """A device at the other end of a framed link: boards, the simulated board, the golden endpoint."""
 
+import random
 import time
 from collections.abc import Callable
 
@@ -34,6 +35,8 @@ class LinkDevice:
     pause : callable
         Lets a number of seconds pass between two looks at a running device; a simulated one may
         want to be simulated meanwhile.
+    draw : random.Random, optional
+        Gives the sequence numbers that a session begins with.
 
     Raises
     ------
@@ -48,12 +51,15 @@ class LinkDevice:
         configuration: Configuration,
         patience: Patience | None = None,
         pause: Callable[[float], None] = time.sleep,
+        draw: random.Random | None = None,
     ) -> None:
         self._units_per_frame = {space: units_per_frame(configuration, space) for space in Space}
         self._transport = transport
         self._configuration = configuration
         self._pause = pause
-        self._exchanger = Exchanger(transport, configuration.payload_bytes, patience or Patience())
+        self._exchanger = Exchanger(
+            transport, configuration.payload_bytes, patience or Patience(), draw
+        )
         self._last_run: int | None = None
 
     @property
@@ -137,6 +143,9 @@ class LinkDevice:
     def run(self, matrix_pc: int, post_pc: int, clear: bool = True) -> None:
         """Starts both instruction streams at these words of the instruction memory, once.
 
+        RUN is not sent again if it is not answered: a device that was reset meanwhile would run
+        twice, and the first time may have overwritten the inputs of the second.
+
         Raises
         ------
         LinkError
@@ -144,6 +153,7 @@ class LinkDevice:
         """
         for pc in (matrix_pc, post_pc):
             self._check_address(Space.INSTRUCTIONS, pc, 1)
+        self._exchanger.begin()
         if self._last_run is None:
             # what the device takes for the last RUN is unknown: make it forget by an empty WRITE
             empty = self._place(Space.ACTIVATIONS, 0)
@@ -153,7 +163,7 @@ class LinkDevice:
         sequence, self._last_run = self._exchanger.next_sequence, None
         payload = bytes([RUN_CLEARS_COUNTERS if clear else 0])
         payload += matrix_pc.to_bytes(2, "little") + post_pc.to_bytes(2, "little")
-        self._exchanger.exchange([Request(Command.RUN, payload)])
+        self._exchanger.exchange([Request(Command.RUN, payload)], once=True)
         self._last_run = sequence
 
     def status(self) -> DeviceStatus:

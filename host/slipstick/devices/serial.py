@@ -85,16 +85,17 @@ class SerialTransport:
 
         Raises
         ------
-        DeviceError
-            If the port does not take them in twice their time and a second, or is gone.
+        LinkError
+            DISCONNECTED if the port does not take them in twice their time and a second, or is
+            gone.
         """
         with self._connection():
             for first in range(0, len(data), _WRITE_BYTES):
                 self._port.write(data[first : first + _WRITE_BYTES])
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
-        """``count`` bytes, or the fewer that came within the time; DeviceError if the port is
-        gone."""
+        """``count`` bytes, or the fewer that came within the time; LinkError DISCONNECTED if
+        the port is gone."""
         deadline = time.monotonic() + timeout_seconds
         data = b""
         with self._connection():
@@ -116,14 +117,16 @@ class SerialTransport:
         try:
             yield
         except serial.SerialTimeoutException as error:
-            raise DeviceError(
+            raise LinkError(
+                "DISCONNECTED",
                 f"port {self._name} does not take bytes any more: unplug the board, plug it in"
-                " again, and open the device anew"
+                " again, and open the device anew",
             ) from error
         except (OSError, TypeError, _TERMINAL_ERROR) as error:
             # pyserial's calls give a TypeError while another thread closes the port
-            raise DeviceError(
-                f"the connection to {self._name} is lost: check the cable and open the device anew"
+            raise LinkError(
+                "DISCONNECTED",
+                f"the connection to {self._name} is lost: check the cable and open the device anew",
             ) from error
 
 
