@@ -40,6 +40,7 @@ bitstream: setup
 
 bench: setup
 	$(BIN)/python -m slipstick.benchmarks
+	$(BIN)/python -m slipstick.fault_benchmark
 
 check: setup
 	$(BIN)/ruff check
