@@ -1,7 +1,6 @@
 """The command line: its JSON, its exit statuses, one sentence for whatever is wrong."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from shared_data import DATA
 from slipstick import console, verification
 from slipstick.cli import app
 from slipstick.commands import verify
@@ -17,7 +17,6 @@ from slipstick.examples.digits import MODEL, load_digits
 from slipstick.reference import TflmReference
 from slipstick.targets import TARGETS
 
-DATA = Path(os.environ.get("SLIPSTICK_DATA", Path(__file__).parents[2].parent / "shared"))
 TARGET = "sim-small"
 COUNT = 20
 

@@ -1,17 +1,14 @@
 """Real networks, node by node: each kernel makes tflm's tensor of tflm's inputs, code for code."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
+from shared_data import DATA
 from slipstick import kernels
 from slipstick.frontends import load
 from slipstick.frontends.tflite import tensor_indices
 from slipstick.graph import Graph
 from slipstick.reference import TflmReference
 
-DATA = Path(os.environ.get("SLIPSTICK_DATA", Path(__file__).parents[2].parent / "shared"))
 NETWORKS = {
     "ic01_resnet8_int8": 16,
     "kws01_dscnn_int8": 13,

@@ -1,17 +1,15 @@
 """Real networks, compiled, on the golden core against TensorFlow Lite Micro, layer by layer."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from program_runner import run_program
+from shared_data import DATA
 from slipstick.compiler import compile_graph
 from slipstick.frontends import load
 from slipstick.reference import TflmReference
 from slipstick_rtl.config import Configuration
-
-DATA = Path(os.environ.get("SLIPSTICK_DATA", Path(__file__).parents[2].parent / "shared"))
 
 NETWORKS = ("ic01_resnet8_int8", "kws01_dscnn_int8", "vww01_mobilenetv1_025_int8", "ad01_int8")
 

@@ -1,20 +1,18 @@
 """Damaged TFLite files end in ModelError, UnsupportedError or a graph: nothing else, and soon."""
 
 import functools
-import os
 import time
-from pathlib import Path
 
 import numpy as np
 import tflite_operators as ops
 import tflm_cases as cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shared_data import DATA
 from slipstick.errors import ModelError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes, tensor_indices
 from slipstick.graph import Graph
 
-DATA = Path(os.environ.get("SLIPSTICK_DATA", Path(__file__).parents[2].parent / "shared"))
 SECONDS = 2.0
 """No file of this size may take longer; a good one takes hundredths."""
 
