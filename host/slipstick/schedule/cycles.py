@@ -18,7 +18,7 @@ START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 4
 END_CYCLES = 1
 """From the last completion until the run is over."""
 
-MATRIX_LATENCY = 12
+MATRIX_LATENCY = 13
 """Of window reader and accumulators; the array's rows and columns come on top."""
 
 MATRIX_HANDOVER = 2
@@ -27,10 +27,10 @@ MATRIX_HANDOVER = 2
 POST_HANDOVER = 1
 """From a CONVOLVE's completion until a post instruction that waits for it starts."""
 
-POST_LATENCY = 23
+POST_LATENCY = 24
 """From a post instruction's last step until the next instruction's first one: results land."""
 
-POST_PIPELINE = 21
+POST_PIPELINE = 22
 """Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
 
 TABLE_LATENCY = 8

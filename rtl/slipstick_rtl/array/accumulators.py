@@ -9,7 +9,7 @@ from amaranth.utils import ceil_log2
 from ..config import Configuration
 from ..memory.latencies import ACCUMULATOR_READ_LATENCY
 from ..numbers.int8 import number_format
-from .delay import delay
+from ..primitives.delay import delay
 
 ACCUMULATOR_BITS = 32
 

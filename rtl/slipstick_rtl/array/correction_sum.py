@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from ..numbers.int8 import Int8
-from .delay import delay
+from ..primitives.delay import delay
 
 
 class CorrectionSum(wiring.Component):
@@ -60,9 +60,10 @@ class CorrectionSum(wiring.Component):
             m.d.sync += within.eq(1)
         with m.If(self.capture | within):
             m.d.sync += loading.eq(Mux(self.capture, 0, loading) + one)
-        with m.If(self.swap):
+        # the next tile's first weight may come in the cycle after the swap, and is seen in the next
+        waiting = 1
+        with m.If(delay(m, self.swap, waiting, "swap", reset_less=True)):
             m.d.sync += working.eq(loading)
-        m.d.comb += self.o.eq(
-            delay(m, working, self._format.product_latency, "working", reset_less=True)
-        )
+        late = self._format.multiplier_latency - waiting
+        m.d.comb += self.o.eq(delay(m, working, late, "working", reset_less=True))
         return m

@@ -1,30 +1,3 @@
-"""Delay lines: registers in a row."""
+"""Moved: use :mod:`slipstick_rtl.primitives.delay`."""
 
-from typing import Any
-
-from amaranth.hdl import Module, Signal, Value
-
-
-def delay(m: Module, value: Any, cycles: int, name: str, *, reset_less: bool = False) -> Any:
-    """``value`` as it was ``cycles`` ago.
-
-    Parameters
-    ----------
-    m : Module
-        Gets the registers.
-    value : Value or View
-    cycles : int
-        At least 0.
-    name : str
-        Prefix of the registers' names.
-    reset_less : bool
-        For wide data whose validity travels beside it.
-    """
-    if cycles < 0:
-        raise ValueError(f"cycles must be at least 0, not {cycles}")
-    shape = value.shape()
-    for stage in range(cycles):
-        register = Signal(shape, name=f"{name}_{stage}", reset_less=reset_less)
-        m.d.sync += Value.cast(register).eq(Value.cast(value))
-        value = register
-    return value
+from ..primitives.delay import delay as delay

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
-from .delay import delay
+from ..primitives.delay import delay
 
 SWAP_CYCLES = 2
 """Cycles from ``swap`` until the lanes are at work: one more would lose a lane."""

@@ -10,8 +10,8 @@ from amaranth.utils import exact_log2
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 from ..memory.latencies import ACCUMULATOR_READ_LATENCY, WEIGHT_READ_LATENCY
+from ..primitives.delay import delay
 from .accumulators import accumulate_layout, accumulators_latency
-from .delay import delay
 from .pixel_counter import PixelCounter
 from .systolic_array import SystolicArray
 from .weight_loader import WeightLoader
@@ -151,7 +151,8 @@ class MatrixEngine(wiring.Component):
             self.bank_rows.eq(reader.bank_rows),
             reader.bank_bytes.eq(self.bank_bytes),
             array.activations.eq(reader.o),
-            array.swap.eq(delay(m, vector.valid & vector.starts, reader.latency, "swap")),
+            # a cycle before the windows of the tile
+            array.swap.eq(delay(m, vector.valid & vector.starts, reader.latency - 1, "swap")),
             self.partial_sums.eq(array.partial_sums),
         ]
         control = Signal(accumulate_layout(self._configuration.accumulator_depth))

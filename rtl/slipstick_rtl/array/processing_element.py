@@ -5,25 +5,25 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..numbers.int8 import Int8
-from .delay import delay
+from ..primitives.delay import delay
 
 
 def element_latency(number_format: Int8) -> int:
-    """Cycles from an activation to the sum that holds its product: operands, product, sum."""
-    return 2 + number_format.product_latency
+    """Cycles from an activation to the sum that holds its product."""
+    return number_format.multiplier_latency + 1
 
 
 class ProcessingElement(wiring.Component):
     """Multiplies P activations by its stationary weight and adds the products to the sums passing.
 
     Activations run to the right, partial sums and weights down. The next weight is captured from
-    the stream of weights passing by while the present one works; ``swap`` brings it into use with
-    the activations that it accompanies. Nothing here needs a reset: what is under way runs out.
+    the stream of weights passing by while the present one works; ``swap`` brings it into use from
+    the next cycle's activations on. Nothing here needs a reset: what is under way runs out.
 
     Parameters
     ----------
     number_format : Int8
-        Shapes, product and its latency.
+        Shapes, and the multiplier.
     pixels : int
         P.
     rows : int
@@ -32,9 +32,10 @@ class ProcessingElement(wiring.Component):
     Members
     -------
     activations, swap : In
-        P activations from the left, and whether they are the first to use the captured weight.
+        P activations from the left; the next ones are the first to use the captured weight.
     weight, capture : In
-        The stored form of the weight passing from above, and whether it is this element's.
+        The stored form of the weight passing from above, and whether it is this element's; not
+        before the cycle after ``swap``.
     partial_sums : In
         P sums of the elements above, ``element_latency - 1`` cycles later than ``activations``.
     activations_out, swap_out, weight_out, capture_out : Out
@@ -76,12 +77,15 @@ class ProcessingElement(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        active = Signal(self._format.stored_weight, reset_less=True)
+        m.submodules.multiplier = multiplier = self._format.multiplier(pixels=self._pixels)
         captured = Signal(self._format.stored_weight, reset_less=True)
         with m.If(self.capture):
             m.d.sync += captured.eq(self.weight)
-        with m.If(self.swap):
-            m.d.sync += active.eq(captured)
+        m.d.comb += [
+            multiplier.activations.eq(self.activations),
+            multiplier.weight.eq(captured),
+            multiplier.swap.eq(self.swap),
+        ]
         passing = (
             (self.activations_out, self.activations),
             (self.swap_out, self.swap),
@@ -91,10 +95,7 @@ class ProcessingElement(wiring.Component):
         for k, (out, value) in enumerate(passing):
             m.d.comb += out.eq(delay(m, value, 1, f"passing_{k}", reset_less=True))
         for pixel in range(self._pixels):
-            product = self._format.stored_product(self.activations_out[pixel], active)
-            latency = self._format.product_latency
-            product = delay(m, product, latency, f"product_{pixel}", reset_less=True)
             total = Signal(self.partial_sums[pixel].shape(), name=f"total_{pixel}", reset_less=True)
-            m.d.sync += total.eq(self.partial_sums[pixel] + product)
+            m.d.sync += total.eq(self.partial_sums[pixel] + multiplier.products[pixel])
             m.d.comb += self.partial_sums_out[pixel].eq(total)
         return m

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from .delay import delay
+from ..primitives.delay import delay
 
 
 class Rotator(wiring.Component):

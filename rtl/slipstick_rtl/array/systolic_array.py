@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..numbers.int8 import column_formats, number_format
+from ..primitives.delay import delay
 from .correction_sum import CorrectionSum
-from .delay import delay
 from .processing_element import ProcessingElement, element_latency
 
 
@@ -21,9 +21,9 @@ class SystolicArray(wiring.Component):
     """Sums of R products for C output channels and P pixels, one vector a cycle.
 
     A tile of weights arrives as R words in consecutive cycles, row 0 first, the first accompanied
-    by ``capture``. ``swap`` accompanies the first activations that use it, at least R cycles after
-    ``capture``; the next ``capture`` may come with that ``swap`` or later. So a new tile of
-    weights can be taken every R cycles while the array works.
+    by ``capture``. ``swap`` comes one cycle before the first activations that use it, at least R
+    cycles after ``capture``; the next ``capture`` may come with those activations or later. So a
+    new tile of weights can be taken every R + 1 cycles while the array works.
 
     Parameters
     ----------

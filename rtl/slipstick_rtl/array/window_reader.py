@@ -9,7 +9,7 @@ from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..memory.activation_memory import WINDOW_READ_LATENCY
-from .delay import delay
+from ..primitives.delay import delay
 from .lane_table import SWAP_CYCLES, LaneTable
 from .rotator import Rotator
 

@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from ..array.delay import delay
+from ..primitives.delay import delay
 from ..config import Configuration
 from .port_arbiter import PortArbiter, byte_write_layout, write_layout
 

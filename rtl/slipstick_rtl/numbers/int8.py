@@ -7,6 +7,14 @@ from amaranth.utils import ceil_log2
 
 from ..config import Configuration
 from . import radix4
+from .element_multipliers import (
+    MULTIPLIER_LATENCY,
+    OPERAND,
+    PRODUCT,
+    BlockMultiplier,
+    DigitMultiplier,
+    ElementMultiplier,
+)
 
 
 class Int8:
@@ -14,24 +22,24 @@ class Int8:
 
     The array asks its number format for shapes, product and sum, and never branches on its kind;
     another format offers the same members. A weight is stored in an element in the form that
-    ``store`` gives it; what ``stored_product`` then leaves out, because it depends on the weight
-    alone, is ``correction``, and the array adds it once for each column.
+    ``store`` gives it; what ``multiplier``'s products then leave out, because it depends on the
+    weight alone, is ``correction``, and the array adds it once for each column.
 
     Parameters
     ----------
     multiplier : str
-        "plain": ``*``, which FPGA tools map to DSP blocks. "lut": digits of base four, which they
-        cannot, for chips whose DSP blocks are needed elsewhere; :mod:`.radix4`.
+        "plain": ``*``, in DSP blocks if there are any. "lut": digits of base four, for chips whose
+        DSP blocks are needed elsewhere; :mod:`.radix4`.
     """
 
-    operand = signed(8)
+    operand = OPERAND
     """Shape of activations and weights as they lie in memory."""
 
-    product_latency = 1
-    """Registers that follow the product."""
+    multiplier_latency = MULTIPLIER_LATENCY
+    """Cycles from activations to an element's products."""
 
-    product_shape = signed(16)
-    """Of ``stored_product``."""
+    product_shape = PRODUCT
+    """Of a multiplier's product."""
 
     def __init__(self, *, multiplier: str = "plain") -> None:
         if multiplier not in ("plain", "lut"):
@@ -56,20 +64,22 @@ class Int8:
         """The form in which elements hold a weight, combinational."""
         return radix4.encode(weight) if self._digits else Value.cast(weight)
 
-    def stored_product(self, activation: Any, stored: Any) -> Value:
-        """One activation times one stored weight, less its correction; combinational."""
-        if self._digits:
-            return radix4.product(activation, stored)
-        return activation * Value.cast(stored).as_signed()
+    def multiplier(self, *, pixels: int) -> ElementMultiplier:
+        """What multiplies P activations a cycle by an element's weight."""
+        kind = DigitMultiplier if self._digits else BlockMultiplier
+        return kind(pixels=pixels)
 
     def correction(self, stored: Any) -> Value:
-        """Product less ``stored_product``, unsigned: it depends on the weight alone."""
+        """What the multiplier's products lack, unsigned: it depends on the weight alone."""
         return radix4.correction(stored) if self._digits else Const(0, 0)
 
     def product(self, activation: Any, weight: Any) -> Value:
-        """The product of one activation and one weight, combinational."""
+        """The product of one activation and one weight, combinational: what ``multiplier`` makes
+        in several cycles, with its correction."""
         stored = self.store(weight)
-        exact = self.stored_product(activation, stored) + self.correction(stored)
+        if not self._digits:
+            return activation * stored.as_signed()
+        exact = radix4.product(activation, stored) + self.correction(stored)
         return exact[: self.product_shape.width].as_signed()
 
 

@@ -13,6 +13,7 @@ from amaranth.hdl import Cat, Const, Mux, Value
 LOW_DIGITS = 3
 CODE_BITS = 2 * LOW_DIGITS + 3
 CORRECTION_BITS = 2 * LOW_DIGITS + 1
+HALF_BITS = 12
 
 
 def encode(weight: Any) -> Value:
@@ -33,13 +34,23 @@ def correction(code: Any) -> Value:
     return Cat(*(bit for one in negative for bit in (one, Const(0, 1))), code[-1])
 
 
-def product(activation: Any, code: Any) -> Value:
-    """weight x activation - correction, signed, 16 bits; combinational."""
+def halves(activation: Any, code: Any) -> tuple[Value, Value]:
+    """The sums of the two low digits' multiples and of the two high ones', 12 bits each."""
     multiples = [_multiple(activation, code[2 * k : 2 * k + 2]) for k in range(LOW_DIGITS)]
     multiples.append(_highest_multiple(activation, code[2 * LOW_DIGITS :]))
-    low = _sum(multiples[0], multiples[1], shift=2, bits=12)
-    high = _sum(multiples[2], multiples[3], shift=2, bits=12)
+    low = _sum(multiples[0], multiples[1], shift=2, bits=HALF_BITS)
+    high = _sum(multiples[2], multiples[3], shift=2, bits=HALF_BITS)
+    return low, high
+
+
+def whole(low: Any, high: Any) -> Value:
+    """weight x activation - correction from its halves, signed, 16 bits; combinational."""
     return _sum(low, high, shift=4, bits=16)
+
+
+def product(activation: Any, code: Any) -> Value:
+    """weight x activation - correction, signed, 16 bits; combinational."""
+    return whole(*halves(activation, code))
 
 
 def _multiple(activation: Any, digit: Value) -> Value:

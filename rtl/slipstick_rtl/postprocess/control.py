@@ -8,12 +8,12 @@ from amaranth.utils import exact_log2
 from ..config import Configuration
 from ..layouts import POST_INSTRUCTION
 from ..memory.latencies import ACCUMULATOR_READ_LATENCY, ACTIVATION_READ_LATENCY
+from ..primitives.delay import delay
 from .addresses import AccumulatorCursor, AddressGenerator
 from .lane import PostLane
 from .lanes import PostLanes
 from .loops import STEP, LoopNest
 from .parameters import ParameterMemory
-from .pipeline import delayed
 
 TAP = data.StructLayout({"valid": 1, "first": 1})
 """A tap to combine, and whether it begins a result."""
@@ -135,9 +135,9 @@ class PostControl(wiring.Component):
         results = [Signal(STEP, name="result")]
         m.d.comb += [results[0].eq(step), results[0].valid.eq(step.valid & step.last)]
         for _ in range(self.combine_distance):
-            steps.append(delayed(m, steps[-1], 1, f"step_{len(steps)}"))
+            steps.append(delay(m, steps[-1], 1, f"step_{len(steps)}"))
         for _ in range(self.latency):
-            results.append(delayed(m, results[-1], 1, f"result_{len(results)}"))
+            results.append(delay(m, results[-1], 1, f"result_{len(results)}"))
 
         self._follow_source(m, step)
         self._follow_accumulators(m, results[self.accumulator_distance])
@@ -181,8 +181,8 @@ class PostControl(wiring.Component):
             self.accumulator_read.enable.eq(result.valid & self.draining),
             self.accumulator_read.bank.eq(self.instruction.bank),
             self.accumulator_read.address.eq(cursor.address),
-            self.pixel.eq(delayed(m, cursor.pixel, ACCUMULATOR_READ_LATENCY, "pixel")),
-            self.slice.eq(delayed(m, cursor.slice, ACCUMULATOR_READ_LATENCY, "slice")),
+            self.pixel.eq(delay(m, cursor.pixel, ACCUMULATOR_READ_LATENCY, "pixel")),
+            self.slice.eq(delay(m, cursor.slice, ACCUMULATOR_READ_LATENCY, "slice")),
         ]
 
     def _follow_parameters(self, m: Module, result: data.View) -> None:

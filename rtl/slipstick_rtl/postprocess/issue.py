@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..isa import Opcode
 from ..layouts import POST_INSTRUCTION
 from ..memory.latencies import ACTIVATION_WRITE_LATENCY
-from .pipeline import delayed
+from ..primitives.delay import delay
 
 
 class InstructionIssue(wiring.Component):
@@ -80,7 +80,7 @@ class InstructionIssue(wiring.Component):
         permitted = Signal()
         opcode = self.instruction.opcode
         uses_loops = self.draining | (opcode == Opcode.MAP)
-        landed = delayed(m, self.written, ACTIVATION_WRITE_LATENCY, "written")
+        landed = delay(m, self.written, ACTIVATION_WRITE_LATENCY, "written")
         m.d.comb += ahead.eq(self.matrix_done - offered.payload.wait)
         # of the instruction offered in the last cycle: not if that one has just been taken
         m.d.sync += permitted.eq(offered.valid & ~offered.ready & ~ahead[-1])

@@ -5,8 +5,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..layouts import POST_INSTRUCTION
+from ..primitives.delay import delay
 from .multiplier import FACTOR_BITS, VALUE_BITS
-from .pipeline import delayed
 from .requantizer import Requantizer
 from .rounding_shifter import SHIFT_BITS
 from .table import TABLE_WRITE, Table
@@ -81,9 +81,9 @@ class PostLane(wiring.Component):
         m.submodules.table = table = Table()
         m.submodules.requantizer = requantizer = Requantizer()
         instruction = self.instruction
-        plain = delayed(m, self.byte, Table.latency, "byte")
-        tap = Signal(signed(VALUE_BITS))
-        value = Signal(signed(VALUE_BITS))
+        plain = delay(m, self.byte, Table.latency, "byte", reset_less=True)
+        tap = Signal(signed(VALUE_BITS), reset_less=True)
+        value = Signal(signed(VALUE_BITS), reset_less=True)
         # a plain subtraction: its sign is quicker than Yosys' comparison
         difference = Signal(signed(VALUE_BITS + 1))
         maximum = instruction.take_maximum

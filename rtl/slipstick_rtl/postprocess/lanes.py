@@ -87,7 +87,7 @@ class PostLanes(wiring.Component):
         ]
         pixel_bits = configuration.columns * VALUE_BITS
         slice_bits = configuration.lanes * VALUE_BITS
-        chosen = Signal(data.ArrayLayout(VALUE_BITS, configuration.lanes))
+        chosen = Signal(data.ArrayLayout(VALUE_BITS, configuration.lanes), reset_less=True)
         m.d.sync += chosen.eq(
             self.accumulators.word_select(self.pixel, pixel_bits).word_select(
                 self.slice, slice_bits

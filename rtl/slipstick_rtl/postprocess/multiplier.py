@@ -4,21 +4,18 @@ from amaranth.hdl import Cat, Module, Signal, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .pipeline import delayed
+from ..primitives.multiplier18 import Multiplier18
 
 VALUE_BITS = 32
 FACTOR_BITS = 31
 PRODUCT_BITS = VALUE_BITS + FACTOR_BITS
 _HALF = 16
-
-OPERAND_REGISTERS = 1
-PRODUCT_REGISTERS = 1
-"""Ranks of registers before and after the DSP blocks. Yosys packs none of them into the blocks on
-ECP5: they serve to shorten the wires to and from the columns in which the blocks stand."""
+_INNER_BITS = 34
+"""Of the sum of the two inner products."""
 
 
 class PipelinedMultiplier(wiring.Component):
-    """value x factor, one product a cycle, exact.
+    """value x factor, one product a cycle, exact; no reset.
 
     Both operands are cut in half; the two outer products do not overlap and need no addition, the
     two inner ones are added to each other first and then to the outer ones.
@@ -36,8 +33,8 @@ class PipelinedMultiplier(wiring.Component):
     factor: Signal
     product: Signal
 
-    latency = OPERAND_REGISTERS + PRODUCT_REGISTERS + 2
-    """Cycles: the operands, the products, the sum of the inner ones, the whole sum."""
+    latency = Multiplier18.latency + 2
+    """Cycles: the products, the sum of the inner ones, the whole sum."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -50,22 +47,24 @@ class PipelinedMultiplier(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        value = delayed(m, self.value, OPERAND_REGISTERS, "value")
-        factor = delayed(m, self.factor, OPERAND_REGISTERS, "factor")
-        value_high, value_low = value[_HALF:].as_signed(), value[:_HALF]
-        factor_high, factor_low = factor[_HALF:], factor[:_HALF]
+        values = {"low": self.value[:_HALF], "high": self.value[_HALF:].as_signed()}
+        factors = {"low": self.factor[:_HALF], "high": self.factor[_HALF:]}
+        products = {}
+        for value_half, value in values.items():
+            for factor_half, factor in factors.items():
+                product = Multiplier18(a=value.shape(), b=factor.shape())
+                m.submodules[f"{value_half}_{factor_half}"] = product
+                m.d.comb += [product.a.eq(value), product.b.eq(factor)]
+                products[value_half, factor_half] = product.p
 
-        low = delayed(m, value_low * factor_low, PRODUCT_REGISTERS, "low")
-        inner_a = delayed(m, value_high * factor_low, PRODUCT_REGISTERS, "inner_a")
-        inner_b = delayed(m, value_low * factor_high, PRODUCT_REGISTERS, "inner_b")
-        high = delayed(m, value_high * factor_high, PRODUCT_REGISTERS, "high")
-
-        outer = Signal(signed(PRODUCT_BITS))
-        inner = Signal(signed(34))
+        outer = Signal(signed(PRODUCT_BITS), reset_less=True)
+        inner = Signal(signed(_INNER_BITS), reset_less=True)
+        product = Signal(signed(PRODUCT_BITS), reset_less=True)
         m.d.sync += [
-            outer.eq(Cat(low, high)),
-            inner.eq(inner_a + inner_b),
-            self.product[:_HALF].eq(outer[:_HALF]),
-            self.product[_HALF:].eq(outer[_HALF:].as_signed() + inner),
+            outer.eq(Cat(products["low", "low"], products["high", "high"])),
+            inner.eq(products["high", "low"] + products["low", "high"]),
+            product[:_HALF].eq(outer[:_HALF]),
+            product[_HALF:].eq(outer[_HALF:].as_signed() + inner),
         ]
+        m.d.comb += self.product.eq(product)
         return m

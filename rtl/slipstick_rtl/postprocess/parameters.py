@@ -6,8 +6,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
+from ..primitives.delay import delay
 from .multiplier import FACTOR_BITS
-from .pipeline import delayed
 from .requantizer import Requantizer
 from .rounding_shifter import SHIFT_BITS
 
@@ -58,7 +58,7 @@ class ParameterMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        write = delayed(m, self.write, 1, "write")
+        write = delay(m, self.write, 1, "write")
         delays = {
             "bias": 0,
             "multiplier": Requantizer.multiplier_delay,
@@ -68,9 +68,11 @@ class ParameterMemory(wiring.Component):
             bits = 8 * len(places)
             memory = Memory(shape=bits * self._lanes, depth=self._words, init=[])
             m.submodules[name] = memory
+            address = delay(m, self.address, delays[name], f"{name}_address", reset_less=True)
             writer = memory.write_port(granularity=8)
             reader = memory.read_port()
-            output = Signal(data.ArrayLayout(bits, self._lanes), name=f"{name}_output")
+            layout = data.ArrayLayout(bits, self._lanes)
+            output = Signal(layout, name=f"{name}_output", reset_less=True)
             m.d.comb += [
                 writer.addr.eq(write.address),
                 writer.data.eq(write.data.replicate(len(writer.en))),
@@ -83,7 +85,7 @@ class ParameterMemory(wiring.Component):
                 ),
                 # not in a cycle with a write: synthesis need not build what would happen then
                 reader.en.eq(~write.enable),
-                reader.addr.eq(delayed(m, self.address, delays[name], f"{name}_address")),
+                reader.addr.eq(address),
             ]
             m.d.sync += output.eq(reader.data)
             results = getattr(self, name)

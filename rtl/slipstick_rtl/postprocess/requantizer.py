@@ -69,16 +69,20 @@ class Requantizer(wiring.Component):
         m = Module()
         m.submodules.multiplier = multiplier = PipelinedMultiplier()
         m.submodules.shifter = shifter = RoundingShifter()
-        m.d.sync += multiplier.value.eq(self.value + self.bias)
+        # no reset in here: what is under way leaves without being written
+        total = Signal(signed(VALUE_BITS), reset_less=True)
+        m.d.sync += total.eq(self.value + self.bias)
         m.d.comb += [
+            multiplier.value.eq(total),
             multiplier.factor.eq(self.multiplier),
             shifter.product.eq(multiplier.product),
             shifter.shift.eq(self.shift),
             shifter.rounding.eq(self.rounding),
         ]
 
-        offset = Signal(signed(QUOTIENT_BITS + 1))
-        overflow, negative = Signal(), Signal()
+        offset = Signal(signed(QUOTIENT_BITS + 1), reset_less=True)
+        overflow, negative = Signal(reset_less=True), Signal(reset_less=True)
+        result = Signal(signed(8), reset_less=True)
         m.d.sync += [
             offset.eq(shifter.quotient + self.zero_point + shifter.increment),
             overflow.eq(shifter.overflow),
@@ -86,7 +90,8 @@ class Requantizer(wiring.Component):
         ]
         below = Mux(overflow, negative, offset < self.minimum)
         above = Mux(overflow, ~negative, offset > self.maximum)
-        m.d.sync += self.result.eq(
+        m.d.sync += result.eq(
             Mux(above, self.maximum, Mux(below, self.minimum, offset[:8].as_signed()))
         )
+        m.d.comb += self.result.eq(result)
         return m

@@ -7,8 +7,8 @@ from amaranth.utils import exact_log2
 
 from ..isa import Rounding
 from ..numbers.rounding import FRACTION_BITS
+from ..primitives.delay import delay
 from .multiplier import PRODUCT_BITS
-from .pipeline import delayed
 
 SHIFT_BITS = 6
 QUOTIENT_BITS = 10
@@ -73,22 +73,25 @@ class RoundingShifter(wiring.Component):
         m = Module()
         double = self.rounding == Rounding.DOUBLE
         window, sticky = self._scale(m, double)
-        sign = delayed(m, window[-1], len(_STAGES), "sign")
+        sign = delay(m, window[-1], len(_STAGES), "sign", reset_less=True)
         overflow: Value = Const(0)
         for stage, (unit, keep) in enumerate(_STAGES):
-            amount = delayed(m, self.shift, stage, "shift")[exact_log2(unit) :][:2]
+            shift = delay(m, self.shift, stage, f"shift_{stage}", reset_less=True)
+            amount = shift[exact_log2(unit) :][:2]
             window, above, below = _shift_stage(m, window, amount, unit, keep)
-            overflow = delayed(m, overflow, 1, f"overflow_{stage}") | above
-            sticky = delayed(m, sticky, 1, f"sticky_{stage}") | below
+            overflow = delay(m, overflow, 1, f"overflow_{stage}", reset_less=True) | above
+            sticky = delay(m, sticky, 1, f"sticky_{stage}", reset_less=True) | below
 
         half, quotient = window[0], window[1:]
         breaks_tie = Mux(double, ~sign, (self.rounding == Rounding.HALF_UP) | quotient[0])
-        m.d.sync += [
-            self.quotient.eq(quotient),
-            self.increment.eq(half & (sticky | breaks_tie)),
-            self.overflow.eq(overflow),
-            self.negative.eq(sign),
-        ]
+        decided = (
+            (self.quotient, quotient),
+            (self.increment, half & (sticky | breaks_tie)),
+            (self.overflow, overflow),
+            (self.negative, sign),
+        )
+        for k, (port, value) in enumerate(decided):
+            m.d.comb += port.eq(delay(m, value, 1, f"decided_{k}", reset_less=True))
         return m
 
     def _scale(self, m: Module, double: Value) -> tuple[Value, Value]:
@@ -97,9 +100,9 @@ class RoundingShifter(wiring.Component):
         With ``double`` the bits from 2^31 up are rounded half up and those below cleared.
         """
         first = 31 - FRACTION_BITS
-        rounded = Signal(signed(PRODUCT_BITS - 30))
-        fraction = Signal(FRACTION_BITS)
-        sticky = Signal()
+        rounded = Signal(signed(PRODUCT_BITS - 30), reset_less=True)
+        fraction = Signal(FRACTION_BITS, reset_less=True)
+        sticky = Signal(reset_less=True)
         m.d.sync += [
             rounded.eq(self.product[30:].as_signed() + double),
             fraction.eq(Mux(double, 0, self.product[first:31])),
@@ -117,9 +120,9 @@ def _shift_stage(
     """
     size = len(window)
     extended = Cat(window, window[-1].replicate(3 * unit + keep))
-    shifted = Signal(keep, name=f"window_{unit}")
-    above = Signal(name=f"above_{unit}")
-    below = Signal(name=f"below_{unit}")
+    shifted = Signal(keep, name=f"window_{unit}", reset_less=True)
+    above = Signal(name=f"above_{unit}", reset_less=True)
+    below = Signal(name=f"below_{unit}", reset_less=True)
     with m.Switch(amount):
         for units in range(4):
             low = units * unit

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..isa import POST_FIELDS
 from ..memory.latencies import WEIGHT_READ_LATENCY
+from ..primitives.delay import delay
 
 TABLE_ENTRIES = 512
 ENTRY_BITS = 32
@@ -62,7 +63,7 @@ class Table(wiring.Component):
             # byte + 128
             reader.addr.eq(Cat(self.byte[:-1], ~self.byte[-1], self.odd)),
         ]
-        m.d.sync += self.entry.eq(reader.data)
+        m.d.comb += self.entry.eq(delay(m, reader.data, 1, "entry", reset_less=True))
         return m
 
 

@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from ..array.delay import delay
+from ..primitives.delay import delay
 from ..config import Configuration
 from ..link.layouts import ByteWrite
 

@@ -34,7 +34,7 @@ def _tiles(generator: np.random.Generator, configuration: Configuration) -> list
     """(weights, vectors) of many tiles; corner values among them; short tiles and long ones."""
     c, tiles = configuration, []
     for index in range(30):
-        count = int(generator.integers(c.rows, 3 * c.rows))
+        count = int(generator.integers(c.rows + 1, 3 * c.rows))
         weights = generator.integers(-128, 128, (c.rows, c.columns), np.int8)
         vectors = generator.integers(-128, 128, (count, c.pixels, c.rows), np.int8)
         if index % 5 == 0:
@@ -66,20 +66,22 @@ class _Stimulus:
         """All tiles; notes the cycle in which each vector entered."""
         gaps = np.random.default_rng(2)
         await self.load(self._tiles[0][0])
+        pause = 1
         for index, (_, vectors) in enumerate(self._tiles):
-            loading = None
+            # the swap is a cycle ahead of its vectors: with the last one before, or in the pause
+            for cycle in range(pause):
+                self._dut.swap.value = int(cycle == pause - 1)
+                await RisingEdge(self._dut.clk)
+            if index + 1 < len(self._tiles):
+                cocotb.start_soon(self.load(self._tiles[index + 1][0]))
+            pause = int(gaps.integers(0, 3))
             for position, vector in enumerate(vectors):
-                self._dut.swap.value = int(position == 0)
+                last = position == len(vectors) - 1
+                self._dut.swap.value = int(last and pause == 0 and index + 1 < len(self._tiles))
                 self._dut.activations.value = _bits(vector)
-                if position == 0 and index + 1 < len(self._tiles):
-                    loading = cocotb.start_soon(self.load(self._tiles[index + 1][0]))
                 await RisingEdge(self._dut.clk)
                 self.entered.append(_cycle())
-                self._dut.swap.value = 0
-            for _ in range(int(gaps.integers(0, 3))):
-                await RisingEdge(self._dut.clk)
-            if loading is not None:
-                await loading
+            self._dut.swap.value = 0
 
 
 def _cycle() -> int:

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 from cocotb.triggers import RisingEdge
 from slipstick_rtl import isa
-from slipstick_rtl.array.delay import delay
+from slipstick_rtl.primitives.delay import delay
 from slipstick_rtl.array.pixel_counter import PixelCounter
 from slipstick_rtl.array.window_reader import WindowReader
 from slipstick_rtl.config import Configuration

@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Assert, Assume, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
-from slipstick_rtl.array.delay import delay
+from slipstick_rtl.primitives.delay import delay
 from slipstick_rtl.memory.read_queue import ReadQueue
 
 from .registry import Proof

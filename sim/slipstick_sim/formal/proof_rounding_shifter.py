@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import FRACTION_BITS, encode_shift
 from slipstick_rtl.postprocess.multiplier import FACTOR_BITS, PRODUCT_BITS, VALUE_BITS
-from slipstick_rtl.postprocess.pipeline import delayed
+from slipstick_rtl.primitives.delay import delay
 from slipstick_rtl.postprocess.rounding_shifter import (
     QUOTIENT_BITS,
     SHIFT_BITS,
@@ -42,16 +42,16 @@ class RoundsAsDefined(wiring.Component):
             Assume(-value * factor <= self.product, "it is a product"),
             Assume(self.product <= (value - 1) * factor, "it is a product"),
             shifter.product.eq(self.product),
-            shifter.shift.eq(delayed(m, self.shift, shifter.shift_delay, "shift")),
+            shifter.shift.eq(delay(m, self.shift, shifter.shift_delay, "shift")),
             shifter.rounding.eq(rounding),
         ]
-        product = delayed(m, self.product, shifter.latency, "product")
-        shift = delayed(m, self.shift, shifter.latency, "amount")
+        product = delay(m, self.product, shifter.latency, "product")
+        shift = delay(m, self.shift, shifter.latency, "amount")
         result = Signal(signed(PRODUCT_BITS + 1))
         m.d.comb += result.eq(self._define(m, product, shift))
         limit = 1 << (QUOTIENT_BITS - 1)
         # the first products leave after ``latency`` cycles
-        started = delayed(m, Const(1), shifter.latency, "started")
+        started = delay(m, Const(1), shifter.latency, "started")
         with m.If(started & ~shifter.overflow):
             m.d.comb += Assert(result == shifter.quotient + shifter.increment, "rounded otherwise")
         with m.If(started & shifter.overflow):
