@@ -207,7 +207,7 @@ def test_another_protocol_version_is_named() -> None:
     identity = replace(Identity.of(CONFIGURATION), protocol_version=7)
     transport = LoopbackTransport(OtherEndpoint(identity))
     device = LinkDevice(transport, configuration=CONFIGURATION)
-    with pytest.raises(DeviceError, match="link protocol version must be 1, not 7") as caught:
+    with pytest.raises(DeviceError, match="link protocol version must be 2, not 7") as caught:
         device.identify()
     assert isinstance(caught.value, LinkError)
     assert caught.value.code == "WRONG_HARDWARE"
@@ -238,8 +238,10 @@ def test_a_hostile_line_gives_what_is_right_or_an_error(seed: int, rate: float) 
                     device.identify()
                     assert device.status() == memories.status()
         except LinkError as error:
-            assert error.code == "NO_ANSWER"
+            assert error.code in ("NO_ANSWER", "SESSION_LOST")
             assert expected_runs <= len(memories.runs) <= expected_runs + 1
+            if error.code == "SESSION_LOST":
+                break
 
 
 class EndlessTransport:
@@ -264,7 +266,7 @@ def test_no_line_holds_the_host_for_ever(value: int | None) -> None:
     patience = Patience(timeout_seconds=0.02, retries=3, silence_seconds=0.001)
     device = LinkDevice(EndlessTransport(value), configuration=CONFIGURATION, patience=patience)
     begin = time.monotonic()
-    with pytest.raises(LinkError, match="NO_ANSWER: the device did not answer IDENTIFY"):
+    with pytest.raises(LinkError, match="NO_ANSWER: the device did not answer OPEN"):
         device.status()
     assert time.monotonic() - begin < 5
 

@@ -79,8 +79,9 @@ def _run(matrix_pc: int, post_pc: int, sequence: int = 9) -> bytes:
     ("request_bytes", "status"),
     [
         (_request(0), Status.BAD_COMMAND),
-        (_request(7, bytes(3)), Status.BAD_COMMAND),
-        (_request(7, bytes(257)), Status.BAD_LENGTH),
+        (_request(8, bytes(3)), Status.BAD_COMMAND),
+        (_request(8, bytes(257)), Status.BAD_LENGTH),
+        (_request(Command.OPEN, bytes(3)), Status.BAD_LENGTH),
         (_request(Command.IDENTIFY, b"x"), Status.BAD_LENGTH),
         (_request(Command.WRITE, bytes(3)), Status.BAD_LENGTH),
         (_request(Command.READ, bytes(5)), Status.BAD_LENGTH),

@@ -13,9 +13,12 @@ from slipstick_rtl.link.protocol import (
     CRC_BYTES,
     HEADER_BYTES,
     REQUEST_START,
+    UNSEALED,
     Command,
+    DeviceStatus,
     Status,
     encode,
+    session_of,
 )
 
 from ..errors import DeviceError
@@ -23,12 +26,24 @@ from .response_reader import Response, ResponseReader
 from .transport import Transport
 
 SEQUENCE_NUMBERS = 256
-_GREETINGS = 3
-"""Requests with random numbers before the first: that all are answered by what was asked for by
-another host, before, is unlikely enough."""
+_PROBE_RETRIES = 2
 _IDENTITY_BYTES = len(Identity.of(Configuration()).pack())
+_STATUS_BYTES = len(DeviceStatus(False, False, 0, 0, 0, 0, 0).pack())
 LONGEST_FRAME = HEADER_BYTES + 0xFFFF + CRC_BYTES
 """What a device may take for one frame, at most, if the length is corrupted."""
+
+
+CODES = (
+    *(status.name for status in Status if status not in (Status.OK, Status.BAD_CRC)),
+    "NO_ANSWER",
+    "SESSION_LOST",
+    "DISCONNECTED",
+    "WRONG_HARDWARE",
+    "BAD_INSTRUCTION",
+    "RUN_TIMEOUT",
+    "RUN_STOPPED",
+)
+"""Of errors on the link; ``docs/link.md`` says what each means, and what to do."""
 
 
 class LinkError(DeviceError):
@@ -37,13 +52,14 @@ class LinkError(DeviceError):
     Members
     -------
     code : str
-        The name of a Status, or NO_ANSWER, WRONG_HARDWARE, BAD_INSTRUCTION, RUN_TIMEOUT,
-        RUN_STOPPED or DISCONNECTED.
+        One of ``CODES``.
     detail : str
         The message without the code.
     """
 
     def __init__(self, code: str, message: str) -> None:
+        if code not in CODES:
+            raise ValueError(f"the code of a link error must be one of {CODES}, not {code!r}")
         super().__init__(f"{code}: {message}")
         self.code = code
         self.detail = message
@@ -98,6 +114,10 @@ class Patience:
 class Exchanger:
     """Sends requests, some ahead of their answers, and again those that were lost.
 
+    The first request but IDENTIFY begins a session, with a number drawn at random: what belongs to
+    another one, in either direction, is taken for garbage. A session that the device does not hold
+    any more is over for good.
+
     A device answers in the order of the requests, so that an answer shows those before it without
     one to be lost. Requests may be executed twice, and those of one call in another order than
     given: they must not depend on each other, and must be idempotent (RUN is, by its number).
@@ -109,7 +129,7 @@ class Exchanger:
         Longest payload of a frame.
     patience : Patience
     draw : random.Random, optional
-        Gives the first sequence numbers.
+        Gives the session and the first sequence number.
     """
 
     def __init__(
@@ -124,8 +144,9 @@ class Exchanger:
         self._payload_bytes = payload_bytes
         self._patience = patience
         self._reader = ResponseReader(transport, payload_bytes)
-        self._next_sequence = 0
-        self._begun = False
+        self._next_sequence = self._draw.randrange(SEQUENCE_NUMBERS)
+        self._seal = 0
+        self._quiet = self._begun = self._lost = False
 
     @property
     def next_sequence(self) -> int:
@@ -148,28 +169,62 @@ class Exchanger:
         Raises
         ------
         LinkError
-            If a request is refused, or not answered in spite of ``patience``.
+            If a request is refused, or not answered in spite of ``patience``: SESSION_LOST if the
+            device is there but does not hold the session any more, otherwise NO_ANSWER.
         """
-        self.begin()
-        return self._exchange(requests, 0 if once else self._patience.retries)
+        if any(request.command is not Command.IDENTIFY for request in requests):
+            self.begin()
+        self._settle()
+        try:
+            return self._exchange(requests, 0 if once else self._patience.retries)
+        except LinkError as error:
+            if error.code == "NO_ANSWER" and self._begun and self._session_is_lost():
+                self._lost = True
+                self._check_session()
+            raise
 
     def begin(self) -> None:
-        """Makes sure, once, that what is received from now on answers what is sent from now on.
-
-        What another host asked for, and did not wait for, would pass for an answer. It comes
-        before the answers to these requests, however late it comes. LinkError NO_ANSWER.
-        """
+        """Begins the session, once; LinkError NO_ANSWER, SESSION_LOST."""
+        self._check_session()
         if self._begun:
             return
-        self._reader.drain(self._patience.silence_seconds)
-        for _ in range(_GREETINGS):
-            self._next_sequence = self._draw.randrange(SEQUENCE_NUMBERS)
-            greeting = Request(Command.IDENTIFY, answer_bytes=_IDENTITY_BYTES)
-            self._exchange([greeting], self._patience.retries)
+        self._settle()
+        self._seal = self._draw.randrange(1, 1 << 8 * CRC_BYTES)
+        self._reader.session = session_of(self._seal)
+        number = self._reader.session.to_bytes(CRC_BYTES, "little")
+        self._exchange([Request(Command.OPEN, number)], self._patience.retries)
         self._begun = True
 
+    def _settle(self) -> None:
+        """Before the first request: a host before may have left half a frame, and answers."""
+        if not self._quiet:
+            self._reader.drain(self._patience.silence_seconds)
+        self._quiet = True
+
+    def _check_session(self) -> None:
+        if self._lost:
+            raise LinkError(
+                "SESSION_LOST",
+                "the device answers, but not in this session: it was reset, or another host took"
+                " it, and its memories may hold anything; open it anew and load the program again",
+            )
+
+    def _session_is_lost(self) -> bool:
+        """Whether the device answers, but not in this session."""
+        there = self._answers(Request(Command.IDENTIFY, answer_bytes=_IDENTITY_BYTES))
+        return there and not self._answers(Request(Command.STATUS, answer_bytes=_STATUS_BYTES))
+
+    def _answers(self, request: Request) -> bool:
+        try:
+            self._exchange([request], min(_PROBE_RETRIES, self._patience.retries))
+        except LinkError as error:
+            if error.code != "NO_ANSWER":
+                raise
+            return False
+        return True
+
     def _exchange(self, requests: Sequence[Request], retries: int) -> list[bytes]:
-        flight = _Flight(requests, self._next_sequence)
+        flight = _Flight(requests, self._next_sequence, self._seal)
         self._next_sequence = (self._next_sequence + len(requests)) % SEQUENCE_NUMBERS
         failures = 0
         deadline = time.monotonic() + self._patience.timeout_seconds
@@ -213,9 +268,11 @@ class Exchanger:
 class _Flight:
     """Which requests of one exchange wait, are on their way, and have been answered."""
 
-    def __init__(self, requests: Sequence[Request], first_sequence: int) -> None:
+    def __init__(self, requests: Sequence[Request], first_sequence: int, seal: int) -> None:
         self._requests = requests
         self._first_sequence = first_sequence
+        self._seal = seal
+        self._session = session_of(seal)
         self._waiting = list(range(len(requests)))  # a heap: the oldest goes first
         self._flying: deque[int] = deque()
         self._answers: dict[int, bytes] = {}
@@ -239,7 +296,8 @@ class _Flight:
             self._flying.append(heapq.heappop(self._waiting))
             request = self._requests[index]
             sequence = self._sequence(index)
-            frames += encode(REQUEST_START, request.command, sequence, request.payload)
+            seal = 0 if request.command in UNSEALED else self._seal
+            frames += encode(REQUEST_START, request.command, sequence, request.payload, seal)
         return bytes(frames)
 
     def land(self, response: Response) -> bool:
@@ -249,6 +307,8 @@ class _Flight:
         if ahead >= SEQUENCE_NUMBERS // 2 or index not in self._flying:
             return False
         request = self._requests[index]
+        if response.seal != (0 if request.command is Command.IDENTIFY else self._session):
+            return False
         if response.status is not Status.OK:
             raise LinkError(
                 response.status.name,

@@ -15,11 +15,12 @@ _DRAIN_READS = 64
 
 @dataclass(frozen=True)
 class Response:
-    """A response whose CRC is right."""
+    """A response whose CRC is right, with what seals it: 0 or the reader's session."""
 
     status: Status
     sequence: int
     payload: bytes
+    seal: int
 
 
 class ResponseReader:
@@ -30,12 +31,18 @@ class ResponseReader:
     transport : Transport
     payload_bytes : int
         Longest payload of a response; what claims to be longer is none.
+
+    Members
+    -------
+    session : int
+        Frames that are sealed with another number are garbage.
     """
 
     def __init__(self, transport: Transport, payload_bytes: int) -> None:
         self._transport = transport
         self._payload_bytes = payload_bytes
         self._received = bytearray()
+        self.session = 0
 
     def next(self, deadline: float) -> Response | None:
         """The next response, or None at the ``deadline`` (of ``time.monotonic``) or in silence."""
@@ -81,7 +88,8 @@ class ResponseReader:
             if plausible:
                 body = bytes(self._received[1 : size - CRC_BYTES])
                 checksum = bytes(self._received[size - CRC_BYTES : size])
-                if zlib.crc32(body) == int.from_bytes(checksum, "little"):
+                seal = zlib.crc32(body) ^ int.from_bytes(checksum, "little")
+                if seal in (0, self.session):
                     del self._received[:size]
-                    return Response(Status(status), sequence, body[HEADER_BYTES - 1 :]), 0
+                    return Response(Status(status), sequence, body[HEADER_BYTES - 1 :], seal), 0
             del self._received[0]

@@ -9,6 +9,7 @@ from .identity import Identity
 from .layouts import (
     ByteWrite,
     JudgedRequest,
+    OpenArguments,
     Response,
     RunArguments,
     RunStatus,
@@ -38,7 +39,7 @@ ACCELERATOR_MEMBERS = {
 
 
 class _Decoder(wiring.Component):
-    """What a judged request asks for: at most one of write, read, run, reset; and its answer."""
+    """What a judged request asks for: write, read, run, reset or nothing; and its answer."""
 
     request: data.View
     status: data.View
@@ -46,7 +47,9 @@ class _Decoder(wiring.Component):
     read: Signal
     run: Signal
     reset: Signal
+    open: Signal
     length: Signal
+    sealed: Signal
     record: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -59,7 +62,9 @@ class _Decoder(wiring.Component):
                 "read": Out(1),
                 "run": Out(1),
                 "reset": Out(1),
+                "open": Out(1),
                 "length": Out(16),
+                "sealed": Out(1),
                 "record": Out(8 * RECORD_BYTES),
             }
         )
@@ -71,6 +76,10 @@ class _Decoder(wiring.Component):
         target = data.View(SpaceArguments, self.request.arguments.as_value()[: SpaceArguments.size])
         # the two flags fill a byte of their own
         m.d.comb += self.record.eq(Cat(status[:2], Const(0, 6), status[2:]))
+        m.d.comb += self.sealed.eq(
+            (self.request.verdict != Status.BAD_CRC)
+            & (self.request.header.command != Command.IDENTIFY)
+        )
         with m.If(self.request.verdict == Status.OK):
             with m.Switch(self.request.header.command):
                 with m.Case(Command.IDENTIFY):
@@ -85,6 +94,8 @@ class _Decoder(wiring.Component):
                     m.d.comb += self.length.eq(STATUS_BYTES)
                 with m.Case(Command.RESET):
                     m.d.comb += self.reset.eq(1)
+                with m.Case(Command.OPEN):
+                    m.d.comb += [self.reset.eq(1), self.open.eq(1)]
         return m
 
 
@@ -137,7 +148,7 @@ class CommandProcessor(wiring.Component):
 
     A WRITE takes a byte a cycle; its answer leaves when its last byte has been handed over. The
     answer to a READ begins before its first byte has come, and passes each byte on as it comes.
-    The counters of a STATUS are all of one cycle.
+    The counters of a STATUS are all of one cycle. A session begins as the answer to its OPEN does.
 
     Members
     -------
@@ -146,6 +157,8 @@ class CommandProcessor(wiring.Component):
     write_data : In(stream of bytes)
         The data of a WRITE.
     responses, response_data : Out(stream of Response, of bytes)
+    session : Out
+        0 before the first OPEN. A request that is judged sees what the one before left.
     writes, reads, read_data, run, matrix_pc, post_pc, clear, reset_run, status
         As :class:`slipstick_rtl.link.link.Link` has them.
     """
@@ -154,6 +167,7 @@ class CommandProcessor(wiring.Component):
     write_data: stream.Interface
     responses: stream.Interface
     response_data: stream.Interface
+    session: Signal
     writes: stream.Interface
     reads: stream.Interface
     read_data: stream.Interface
@@ -172,6 +186,7 @@ class CommandProcessor(wiring.Component):
                 "write_data": In(stream.Signature(8)),
                 "responses": Out(stream.Signature(Response)),
                 "response_data": Out(stream.Signature(8)),
+                "session": Out(OpenArguments.size),
                 **ACCELERATOR_MEMBERS,
             }
         )
@@ -218,8 +233,11 @@ class CommandProcessor(wiring.Component):
             sender.header.verdict.eq(request.verdict),
             sender.header.sequence.eq(request.header.sequence),
             sender.header.length.eq(decoder.length),
+            sender.header.sealed.eq(decoder.sealed),
             sender.record.eq(decoder.record),
             sender.from_memory.eq(decoder.read),
             self.judged.ready.eq(sender.done),
         ]
+        with m.If(decoder.open & self.responses.valid & self.responses.ready):
+            m.d.sync += self.session.eq(arguments[: OpenArguments.size])
         return m

@@ -10,14 +10,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from .frame_scanner import FrameScanner
 from .layouts import Request
 from .payload_ring import PayloadRing
-from .protocol import Status
+from .protocol import CRC_BYTES, RESIDUE, UNSEALED, Status
 
 
 class FrameReceiver(wiring.Component):
     """Receives requests, one byte a cycle, into a ring of nearly two maximal payloads.
 
-    While the ring releases one frame's payload the next is received; a third waits in the byte
-    stream. A frame costs two cycles besides its bytes. A frame that claims more than
+    While the ring releases one frame's payload the next is received, up to its end; a third waits
+    in the byte stream. A frame costs two cycles besides its bytes. A frame that claims more than
     ``payload_bytes`` is followed to its end but not stored. A frame whose next byte does not come
     for ``timeout_cycles`` is forgotten; cycles in which ``i`` is not ready do not count.
 
@@ -31,8 +31,11 @@ class FrameReceiver(wiring.Component):
     Members
     -------
     i : In(stream of bytes)
+    session : In
+        What requests are sealed with, unless they are ``UNSEALED``.
     requests : Out(stream of Request)
-        One for each frame that came whole: BAD_CRC before BAD_LENGTH (too long) before OK.
+        One for each frame that came whole: BAD_CRC before BAD_LENGTH (too long) before OK. The
+        verdict is that of the session in the cycle before the request is taken.
     payload : Out(stream of bytes)
         The payloads of the requests that are OK, back to back.
 
@@ -43,6 +46,7 @@ class FrameReceiver(wiring.Component):
     """
 
     i: stream.Interface
+    session: Signal
     requests: stream.Interface
     payload: stream.Interface
 
@@ -58,6 +62,7 @@ class FrameReceiver(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(8)),
+                "session": In(8 * CRC_BYTES),
                 "requests": Out(stream.Signature(Request)),
                 "payload": Out(stream.Signature(8)),
             }
@@ -72,9 +77,11 @@ class FrameReceiver(wiring.Component):
         connect(m, flipped(self.i), scanner.i)
         connect(m, ring.o, flipped(self.payload))
 
-        sound = Signal()  # one cycle behind the checksum's last byte
-        settled = Signal()
-        hand_over = scanner.complete & settled & (~self.requests.valid | self.requests.ready)
+        # one cycle behind the checksum's last byte
+        unsealed, sealed, settled = Signal(), Signal(), Signal()
+        free = scanner.header.command.matches(*UNSEALED)
+        sound = Mux(free, unsealed, sealed)
+        hand_over = self.requests.valid & self.requests.ready
         good = sound & ~scanner.too_long
         idle = Signal(range(self._timeout_cycles + 1))
         expired = idle == self._timeout_cycles
@@ -90,21 +97,17 @@ class FrameReceiver(wiring.Component):
             ring.revert.eq(scanner.hunting),  # no-op after a commit
             scanner.full.eq(ring.full),
             scanner.release.eq(hand_over),
+            self.requests.valid.eq(scanner.complete & settled),
+            self.requests.p.header.eq(scanner.header),
+            self.requests.p.verdict.eq(
+                Mux(sound, Mux(scanner.too_long, Status.BAD_LENGTH, Status.OK), Status.BAD_CRC)
+            ),
         ]
         m.d.sync += [
             settled.eq(scanner.complete & ~hand_over),
-            sound.eq(crc.match_detected),
+            unsealed.eq(crc.match_detected),
+            sealed.eq(crc.crc == self.session ^ RESIDUE),
             idle.eq(Mux(waiting & ~expired, idle + 1, 0)),
             scanner.forget.eq(expired),
         ]
-        with m.If(hand_over):
-            m.d.sync += [
-                self.requests.valid.eq(1),
-                self.requests.p.header.eq(scanner.header),
-                self.requests.p.verdict.eq(
-                    Mux(sound, Mux(scanner.too_long, Status.BAD_LENGTH, Status.OK), Status.BAD_CRC)
-                ),
-            ]
-        with m.Elif(self.requests.ready):
-            m.d.sync += self.requests.valid.eq(0)
         return m

@@ -55,12 +55,15 @@ class FrameTransmitter(wiring.Component):
 
     Members
     -------
+    session : In
+        What the CRC of a response is sealed with, if it says so.
     responses : In(stream of Response)
     payload : In(stream of bytes)
         ``length`` bytes for each response; waited for, so a payload may come slowly.
     o : Out(stream of bytes)
     """
 
+    session: Signal
     responses: stream.Interface
     payload: stream.Interface
     o: stream.Interface
@@ -68,6 +71,7 @@ class FrameTransmitter(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
+                "session": In(8 * CRC_BYTES),
                 "responses": In(stream.Signature(Response)),
                 "payload": In(stream.Signature(8)),
                 "o": Out(stream.Signature(8)),
@@ -79,6 +83,7 @@ class FrameTransmitter(wiring.Component):
         m.submodules.output = output = _Output()
         connect(m, output.o, flipped(self.o))
         header = Signal(8 * HEADER_BYTES)
+        sealed = Signal()
         remaining = Signal(16)
         index = Signal(range(max(HEADER_BYTES, CRC_BYTES)))
         byte = output.i
@@ -91,6 +96,7 @@ class FrameTransmitter(wiring.Component):
                 m.d.comb += [self.responses.ready.eq(1), output.restart.eq(1)]
                 m.d.sync += [
                     header.eq(Cat(Const(RESPONSE_START, 8), self.responses.payload)),
+                    sealed.eq(self.responses.p.sealed),
                     remaining.eq(self.responses.p.length),
                     index.eq(0),
                 ]
@@ -116,7 +122,10 @@ class FrameTransmitter(wiring.Component):
                 m.next = "send the checksum"
             with m.State("send the checksum"):
                 m.d.comb += byte.valid.eq(1)
-                m.d.comb += byte.p.data.eq(output.checksum.word_select(index, 8))
+                m.d.comb += byte.p.data.eq(
+                    output.checksum.word_select(index, 8)
+                    ^ (self.session.word_select(index, 8) & sealed.replicate(8))
+                )
                 with m.If(sent & (index == CRC_BYTES - 1)):
                     m.next = "wait for a response"
         return m

@@ -24,8 +24,9 @@ FrameHeader = data.StructLayout({"command": 8, "sequence": 8, "length": 16})
 Request = data.StructLayout({"verdict": 3, "header": FrameHeader})
 """A received frame. ``verdict`` is OK, BAD_CRC or BAD_LENGTH; unless OK, the payload is gone."""
 
-Response = data.StructLayout({"verdict": 8, "sequence": 8, "length": 16})
-"""The header of a response; ``length`` bytes of payload follow on a stream of their own."""
+Response = data.StructLayout({"verdict": 8, "sequence": 8, "length": 16, "sealed": 1})
+"""The header of a response; ``length`` bytes of payload follow on a stream of their own.
+``sealed``: its CRC is that of the session."""
 
 Arguments = data.ArrayLayout(8, 6)
 """The first bytes of a request's payload, as many as its command takes."""
@@ -35,6 +36,9 @@ SpaceArguments = data.StructLayout({"space": 8, "address": 24, "count": 16})
 
 RunArguments = data.StructLayout({"flags": 8, "matrix_pc": 16, "post_pc": 16})
 """Arguments of RUN."""
+
+OpenArguments = data.StructLayout({"session": 32})
+"""Arguments of OPEN."""
 
 JudgedRequest = data.StructLayout(
     {"verdict": 3, "repeated": 1, "header": FrameHeader, "arguments": Arguments}

@@ -107,6 +107,8 @@ class Link(wiring.Component):
         m.d.comb += [
             reader.running.eq(self.status.running),
             processor.status.eq(self.status),
+            receiver.session.eq(processor.session),
+            transmitter.session.eq(processor.session),
             *(
                 getattr(self, name).eq(getattr(processor, name))
                 for name in ("run", "matrix_pc", "post_pc", "clear", "reset_run")

@@ -12,6 +12,12 @@ The CRC-32 (Ethernet's, zlib's) covers everything between the start byte and its
 that arrives whole is answered once, with its sequence number. A request whose CRC is wrong is
 answered with BAD_CRC and changes nothing; a request that stops arriving is forgotten after
 ``timeout`` idle cycles; bytes between frames are skipped.
+
+A host begins a session with OPEN and a number that it draws at random. From then on every CRC is
+sealed: a request's is XORed with the seal that gave the number (``session_of``), a response's with
+the number itself. So a frame that lies within a payload, or that another host sends, or that was
+meant for the device before it lost its memories, has a wrong CRC. Without a seal are IDENTIFY and
+OPEN, the answer to IDENTIFY, and BAD_CRC; and everything while the number is 0, as it is at first.
 """
 
 import struct
@@ -49,6 +55,14 @@ class Command(IntEnum):
 
     RESET = 6
     """() -> (); stops a run; memories keep their contents."""
+
+    OPEN = 7
+    """(session u32) -> (); stops a run, forgets the last RUN, and seals all frames from this one's
+    answer on with the number; 0 ends the session."""
+
+
+UNSEALED = frozenset({Command.IDENTIFY, Command.OPEN})
+"""Requests that hold in every session."""
 
 
 class Space(IntEnum):
@@ -116,7 +130,20 @@ class DeviceStatus:
         )
 
 
-def encode(start: int, kind: int, sequence: int, payload: bytes = b"") -> bytes:
+RESIDUE = zlib.crc32(bytes(CRC_BYTES))
+"""The CRC-32 of anything that ends with its own CRC-32."""
+
+
+def session_of(seal: int) -> int:
+    """The session whose requests carry this seal, both 32 bits; only 0 gives 0.
+
+    A receiver that runs a sealed request through its CRC ends with the number instead of 0, XORed
+    with ``RESIDUE``: it need not know the seal.
+    """
+    return zlib.crc32(seal.to_bytes(CRC_BYTES, "little")) ^ RESIDUE
+
+
+def encode(start: int, kind: int, sequence: int, payload: bytes = b"", seal: int = 0) -> bytes:
     """One frame: a request (REQUEST_START, ``kind`` a Command) or a response (a Status)."""
     body = struct.pack("<BBH", kind, sequence, len(payload)) + payload
-    return bytes([start]) + body + struct.pack("<I", zlib.crc32(body))
+    return bytes([start]) + body + struct.pack("<I", zlib.crc32(body) ^ seal)

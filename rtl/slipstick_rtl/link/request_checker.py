@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from .layouts import Arguments, FrameHeader, RunArguments, SpaceArguments
+from .layouts import Arguments, FrameHeader, OpenArguments, RunArguments, SpaceArguments
 from .protocol import Command, Space, Status
 from .spaces import WRITE_ARGUMENTS, unit_count
 from .unit_counter import UnitCounter
@@ -17,6 +17,7 @@ ARGUMENT_BYTES = {
     Command.RUN: RunArguments.size // 8,
     Command.STATUS: 0,
     Command.RESET: 0,
+    Command.OPEN: OpenArguments.size // 8,
 }
 """Payload bytes that each command takes; WRITE's data come behind them."""
 

@@ -16,7 +16,7 @@ class RequestReader(wiring.Component):
     A judged request is offered until it has been executed *and* answered; only then is the next
     one judged, so that its judgement sees what the one before did.
 
-    The sequence number of the last accepted RUN is remembered until a WRITE or a RESET is
+    The sequence number of the last accepted RUN is remembered until a WRITE, RESET or OPEN is
     accepted. A RUN with that number is the same one, sent again because its answer was lost.
 
     Members
@@ -177,6 +177,6 @@ class _LastRun(wiring.Component):
         with m.If(self.accept):
             with m.If(self.command == Command.RUN):
                 m.d.sync += [known.eq(1), last.eq(self.sequence)]
-            with m.Elif((self.command == Command.WRITE) | (self.command == Command.RESET)):
+            with m.Elif(self.command.matches(Command.WRITE, Command.RESET, Command.OPEN)):
                 m.d.sync += known.eq(0)
         return m

@@ -4,12 +4,22 @@ import random
 from collections.abc import Callable
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.protocol import CRC_BYTES, REQUEST_START, Command, Space, encode
+from slipstick_rtl.link.protocol import (
+    CRC_BYTES,
+    REQUEST_START,
+    UNSEALED,
+    Command,
+    Space,
+    encode,
+    session_of,
+)
 from slipstick_rtl.link.spaces import unit_bytes, unit_count, units_per_frame
 
 
 class RequestSource:
-    """Draws requests for hardware of one configuration.
+    """Draws requests for hardware of one configuration, in one session after the other.
+
+    Now and then the session is not the hardware's: an OPEN was spoilt, or another host's.
 
     Parameters
     ----------
@@ -21,6 +31,7 @@ class RequestSource:
         self._configuration = configuration
         self._random = random.Random(seed)
         self._sequence = 0
+        self._seal = 0
         self._commands: tuple[Callable[[], bytes], ...] = (
             self.write,
             self.write,
@@ -28,6 +39,7 @@ class RequestSource:
             self.run,
             self._plain,
             self._odd,
+            self.open,
         )
         self._faults: tuple[Callable[[bytes], bytes], ...] = (
             self._flip,
@@ -78,18 +90,26 @@ class RequestSource:
         frame = self._encode(Command.RUN, payload)
         return frame + frame if self._random.random() < 0.2 else frame
 
+    def open(self) -> bytes:
+        """An OPEN, mostly of the session that later requests are of."""
+        seal = self._random.choice([0, self._random.getrandbits(32)])
+        if self._random.random() < 0.9:
+            self._seal = seal
+        return self._encode(Command.OPEN, session_of(seal).to_bytes(4, "little"))
+
     def _plain(self) -> bytes:
         return self._encode(self._random.choice([Command.IDENTIFY, Command.STATUS, Command.RESET]))
 
     def _odd(self) -> bytes:
         """A frame that is sound as a frame only."""
-        command = self._random.choice([*Command, 0, 7, self._random.randrange(256)])
+        command = self._random.choice([*Command, 0, 8, self._random.randrange(256)])
         return self._encode(command, self._random.randbytes(self._random.randint(0, 12)))
 
     def _encode(self, command: int, payload: bytes = b"") -> bytes:
         """A frame whose sequence number mostly differs from the last one's."""
         self._sequence = (self._sequence + self._random.choice([0, 1, 1, 1])) % 256
-        return encode(REQUEST_START, command, self._sequence, payload)
+        seal = 0 if command in UNSEALED else self._seal
+        return encode(REQUEST_START, command, self._sequence, payload, seal)
 
     def _address(self, size: int, count: int) -> bytes:
         last = max(0, size - count)

@@ -10,8 +10,10 @@ from slipstick_rtl.link.protocol import (
     CRC_BYTES,
     HEADER_BYTES,
     REQUEST_START,
+    RESIDUE,
     RESPONSE_START,
     RUN_CLEARS_COUNTERS,
+    UNSEALED,
     Command,
     DeviceStatus,
     Space,
@@ -22,6 +24,7 @@ from slipstick_rtl.link.spaces import WRITE_ARGUMENTS, unit_bytes, unit_count, u
 
 _READ = struct.Struct("<BHBH")
 _RUN = struct.Struct("<BHH")
+_OPEN = struct.Struct("<I")
 
 
 class Backend(Protocol):
@@ -77,6 +80,7 @@ class Endpoint:
         self._backend = backend
         self._received = bytearray()
         self._last_run: int | None = None
+        self._session = 0
 
     def feed(self, data: bytes) -> bytes:
         """Takes bytes as they come over the wire, however they are cut; returns the answers."""
@@ -105,10 +109,10 @@ class Endpoint:
         return frame
 
     def _answer(self, frame: bytes) -> bytes:
-        body, checksum = frame[:-CRC_BYTES], frame[-CRC_BYTES:]
+        body = frame[:-CRC_BYTES]
         command, sequence, length = struct.unpack_from("<BBH", body)
         status, answer = Status.OK, b""
-        if zlib.crc32(body) != int.from_bytes(checksum, "little"):
+        if zlib.crc32(frame) ^ RESIDUE != (0 if command in UNSEALED else self._session):
             status = Status.BAD_CRC
         elif length > self._configuration.payload_bytes:
             status = Status.BAD_LENGTH
@@ -117,7 +121,9 @@ class Endpoint:
                 answer = self._execute(command, sequence, body[HEADER_BYTES - 1 :])
             except _Refused as refusal:
                 status = refusal.status
-        return encode(RESPONSE_START, status, sequence, answer)
+        unsealed = status is Status.BAD_CRC or command == Command.IDENTIFY
+        seal = 0 if unsealed else self._session
+        return encode(RESPONSE_START, status, sequence, answer, seal)
 
     def _execute(self, command: int, sequence: int, payload: bytes) -> bytes:
         if command == Command.WRITE:
@@ -127,6 +133,9 @@ class Endpoint:
             return self._read(payload)
         if command == Command.RUN:
             self._run(sequence, payload)
+            return b""
+        if command == Command.OPEN:
+            self._open(payload)
             return b""
         if command not in tuple(Command):
             raise _Refused(Status.BAD_COMMAND)
@@ -139,6 +148,13 @@ class Endpoint:
         self._backend.reset()
         self._last_run = None
         return b""
+
+    def _open(self, payload: bytes) -> None:
+        if len(payload) != _OPEN.size:
+            raise _Refused(Status.BAD_LENGTH)
+        self._backend.reset()
+        self._last_run = None
+        (self._session,) = _OPEN.unpack(payload)
 
     def _write(self, payload: bytes) -> None:
         if len(payload) < WRITE_ARGUMENTS:
