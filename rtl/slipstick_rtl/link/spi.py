@@ -65,7 +65,7 @@ class Spi(wiring.Component):
         super().__init__(
             {
                 "sck": In(1),
-                "chip_select_n": In(1, init=1),
+                "chip_select_n": In(1),
                 "mosi": In(1),
                 "miso": Out(1),
                 "miso_enable": Out(1),

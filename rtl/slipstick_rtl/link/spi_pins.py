@@ -53,7 +53,7 @@ class SpiPins(wiring.Component):
         super().__init__(
             {
                 "sck": In(1),
-                "chip_select_n": In(1, init=1),
+                "chip_select_n": In(1),
                 "mosi": In(1),
                 "miso": Out(1),
                 "selected": Out(1),

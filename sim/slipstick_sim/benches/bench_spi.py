@@ -166,7 +166,7 @@ def random_bytes(seed: int, count: int) -> bytes:
 
 @cocotb.test()
 @cocotb.parametrize(
-    (("period", "stall"), [(FASTEST, 0.0), (4.37, 0.99), (9.1, 0.9)]), cut=[0.0, 0.3]
+    (("period", "stall"), [(FASTEST, 0.0), (4.37, 0.99), (9.1, 0.9)]), ("cut", [0.0, 0.3])
 )
 async def both_streams_arrive_whole(dut: Any, period: float, stall: float, cut: float) -> None:
     generator = random.Random(10)

@@ -1,6 +1,6 @@
 """The compiled device: the core's RTL as a shared library behind ctypes."""
 
-from .build import accelerator_library, build_library, serial_library
+from .build import accelerator_library, build_library, serial_library, spi_library
 from .device import EVENT, EVENT_NAMES, CompiledCore, CompiledTransport, SimulationError
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "accelerator_library",
     "build_library",
     "serial_library",
+    "spi_library",
 ]

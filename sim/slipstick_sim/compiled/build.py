@@ -5,15 +5,17 @@ import dataclasses
 import importlib.resources
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import slipstick_rtl
 from amaranth.lib import wiring
 from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.boards.serial import SerialAccelerator
+from slipstick_rtl.boards.spi import SpiAccelerator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.line import MINIMUM_DIVISOR
+from slipstick_rtl.link.spi_protocol import MINIMUM_SCK_CYCLES
 
 from .. import toolchain
 
@@ -82,9 +84,42 @@ def serial_library(
     def build() -> Path:
         clocked = dataclasses.replace(configuration, clock_hz=divisor * _NOMINAL_BAUD)
         board = SerialAccelerator(configuration=clocked, baud=_NOMINAL_BAUD)
-        return build_library(board, name="serial", directory=directory, divisor=divisor)
+        defines = {"SERIAL_DIVISOR": divisor}
+        return build_library(board, name="serial", directory=directory, defines=defines)
 
-    return _find_or_build(_sources_key(configuration, str(divisor)), directory, build)
+    return _find_or_build(_sources_key(configuration, f"serial {divisor}"), directory, build)
+
+
+def spi_library(
+    configuration: Configuration,
+    divisor: int = MINIMUM_SCK_CYCLES,
+    directory: Path | None = None,
+) -> Path:
+    """The library of a board: the core with this configuration behind the pins of its SPI.
+
+    Parameters
+    ----------
+    configuration, directory
+        As for ``accelerator_library``.
+    divisor : int
+        Clock cycles of a period of SCK.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    ValueError
+        If a period is too short.
+    """
+    if divisor < MINIMUM_SCK_CYCLES:
+        raise ValueError(f"divisor must be at least {MINIMUM_SCK_CYCLES}, not {divisor}")
+
+    def build() -> Path:
+        board = SpiAccelerator(configuration=configuration)
+        defines = {"SPI_DIVISOR": divisor}
+        return build_library(board, name="spi", directory=directory, defines=defines)
+
+    return _find_or_build(_sources_key(configuration, f"spi {divisor}"), directory, build)
 
 
 def _find_or_build(key: str, directory: Path | None, build: Callable[[], Path]) -> Path:
@@ -107,7 +142,7 @@ def build_library(
     *,
     name: str = "core",
     directory: Path | None = None,
-    divisor: int | None = None,
+    defines: Mapping[str, int] | None = None,
 ) -> Path:
     """A shared library that runs a core by the functions of ``harness.cpp``.
 
@@ -118,14 +153,15 @@ def build_library(
     ----------
     component : wiring.Component
         With the ports of ``Accelerator``: byte streams ``i`` and ``o``, ``running``, and
-        ``events`` of at most 8 bits; or of ``SerialAccelerator``: pins instead of streams.
+        ``events`` of at most 8 bits; or of ``SerialAccelerator`` or ``SpiAccelerator``: pins
+        instead of streams.
     name : str
         Of the Verilog top, and of the library's folder.
     directory : Path, optional
         Where libraries are kept, under a hash of the RTLIL, the harness, the options and the
         tools; ``toolchain.cache_directory()`` by default.
-    divisor : int, optional
-        Clock cycles of a bit on the pins.
+    defines : mapping of int by str, optional
+        What says which pins there are, as in ``harness.cpp``.
 
     Returns
     -------
@@ -138,10 +174,10 @@ def build_library(
         If a tool is missing or fails.
     """
     rtlil = toolchain.convert_to_rtlil(component, name, resettable=False)
-    defines = [] if divisor is None else [f"-DSERIAL_DIVISOR={divisor}"]
-    key = toolchain.content_key(rtlil, *defines, *_recipe())
+    options = [f"-D{define}={value}" for define, value in (defines or {}).items()]
+    key = toolchain.content_key(rtlil, *options, *_recipe())
     target = _folder(directory) / f"{name}-{key}"
-    toolchain.build_once(target, lambda part: _build(rtlil, name, part, defines))
+    toolchain.build_once(target, lambda part: _build(rtlil, name, part, options))
     return target / LIBRARY
 
 

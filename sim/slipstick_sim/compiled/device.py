@@ -20,6 +20,7 @@ _SIGNATURES = {
     "core_new": (ctypes.c_void_p, ()),
     "core_free": (None, (ctypes.c_void_p,)),
     "core_reset": (None, (ctypes.c_void_p,)),
+    "core_select": (None, (ctypes.c_void_p, ctypes.c_int)),
     "core_send": (
         ctypes.c_size_t,
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64),
@@ -97,6 +98,10 @@ class CompiledCore:
                 f"the core gave {len(answer)} of {count} bytes in {max_cycles} cycles"
             )
         return answer
+
+    def select(self, selected: bool) -> None:
+        """Drives the chip select of an SPI core from the next cycle on; others have none."""
+        self._library.core_select(self._open(), selected)
 
     def wait_idle(self, max_cycles: int) -> bool:
         """Runs while ``running`` is high; False if it still is after ``max_cycles``."""

@@ -1,4 +1,4 @@
-"""A compiled board whose time goes on by itself: bytes of its line in, bytes of its line out."""
+"""Compiled boards whose time goes on by itself: what is on their wires in, and out."""
 
 from pathlib import Path
 
@@ -11,6 +11,8 @@ SLICE_CYCLES = 2048
 """What passes between two looks at the line: some milliseconds of simulation."""
 
 _SPARE_CYCLES = 100_000
+_SELECT_CYCLES = 8
+"""Between the edges of the chip select and SCK, and between two transfers."""
 
 
 class SerialEndpoint:
@@ -62,6 +64,66 @@ class SerialEndpoint:
         if data or answers:
             self._last_byte = self._core.cycles
         return answers
+
+    def close(self) -> None:
+        """Frees the core."""
+        self._core.close()
+
+
+class SpiEndpoint:
+    """The core behind its SPI peripheral, at the other end of the wires.
+
+    Parameters
+    ----------
+    library : Path
+        As ``spi_library`` returns it.
+    divisor : int
+        Clock cycles of a period of SCK, as of the library.
+
+    Raises
+    ------
+    OSError
+        If the library cannot be loaded.
+    """
+
+    def __init__(self, library: Path, divisor: int) -> None:
+        self._core = CompiledCore(library)
+        self._byte_cycles = 8 * divisor
+        self._last_transfer = 0
+
+    @property
+    def cycles(self) -> int:
+        """Clock cycles that have passed."""
+        return self._core.cycles
+
+    @property
+    def byte_cycles(self) -> int:
+        """Clock cycles of a byte on the wires."""
+        return self._byte_cycles
+
+    @property
+    def idle(self) -> bool:
+        """No program runs, and the last transfer is so long ago that half a frame is forgotten:
+        nothing can happen until the next."""
+        quiet = self._core.cycles - self._last_transfer
+        return quiet > DEFAULT_TIMEOUT_CYCLES + _SPARE_CYCLES and self._core.wait_idle(0)
+
+    def transfer(self, data: bytes) -> bytes:
+        """Sends bytes under one chip select; returns those that come back at the same time."""
+        core = self._core
+        core.select(True)
+        core.run_cycles(_SELECT_CYCLES)
+        answer = core.transact(data, len(data), (len(data) + 1) * self._byte_cycles)
+        # SCK falls
+        core.run_cycles(self._byte_cycles // 8)
+        core.select(False)
+        core.run_cycles(_SELECT_CYCLES)
+        self._last_transfer = core.cycles
+        return answer
+
+    def rest(self) -> None:
+        """Lets a little time pass."""
+        self._core.run_cycles(SLICE_CYCLES)
 
     def close(self) -> None:
         """Frees the core."""

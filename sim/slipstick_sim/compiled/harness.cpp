@@ -1,7 +1,8 @@
 // Drives a verilated core from C: bytes in, bytes out, no call per clock cycle from outside.
 //
-// The core has the ports clk, running, events (a pulse per bit), and either the byte streams i and o
-// or, if SERIAL_DIVISOR is defined, the pins rx and tx of a UART with so many cycles a bit. It has
+// The core has the ports clk, running, events (a pulse per bit), and the byte streams i and o; or,
+// if SERIAL_DIVISOR is defined, the pins rx and tx of a UART with so many cycles a bit; or, if
+// SPI_DIVISOR is defined, the pins of an SPI peripheral with so many cycles a period of SCK. It has
 // no rst: a reset core is a new one.
 // Every cycle has two evaluations: with the clock low the combinational outputs settle and are
 // looked at; then the clock rises. Whatever the core sends is taken at once and kept until it is
@@ -24,11 +25,13 @@ struct Event {
     uint64_t kind;
 };
 
-#ifndef SERIAL_DIVISOR
+#if !defined SERIAL_DIVISOR && !defined SPI_DIVISOR
 
 // The byte streams: a byte a cycle.
 class Line {
 public:
+    void select(Vtop&, bool) {}
+
     void rest(Vtop& top) {
         top.i___05Fvalid = 0;
         top.i___05Fpayload = 0;
@@ -48,11 +51,13 @@ public:
     }
 };
 
-#else
+#elif defined SERIAL_DIVISOR
 
 // The pins: ten bits a byte. A byte counts as taken when its start bit begins.
 class Line {
 public:
+    void select(Vtop&, bool) {}
+
     void rest(Vtop& top) {
         top.rx = 1;
         *this = Line();
@@ -99,6 +104,52 @@ private:
     bool hearing_ = false, high_ = true;
 };
 
+#else
+
+// An SPI controller, mode 0, most significant bit first: each byte that is offered brings one back.
+// A byte counts as taken when its first bit begins.
+class Line {
+public:
+    void rest(Vtop& top) {
+        top.chip_select_n = 1;
+        top.sck = top.mosi = 0;
+        *this = Line();
+    }
+
+    void select(Vtop& top, bool selected) { top.chip_select_n = !selected; }
+
+    void drive(Vtop& top, const uint8_t* offered) {
+        taken_ = left_ == 0 && bits_ == 0 && offered;
+        if (taken_) {
+            leaving_ = *offered;
+            bits_ = 8;
+        }
+        if (left_ == 0 && bits_ != 0) {
+            top.mosi = leaving_ >> 7 & 1;
+            leaving_ <<= 1;
+            --bits_;
+            left_ = SPI_DIVISOR;
+        }
+        // the bit's second half is SCK's high one
+        samples_ = left_ == SPI_DIVISOR / 2;
+        top.sck = left_ != 0 && left_ <= SPI_DIVISOR / 2;
+        if (left_ != 0) --left_;
+    }
+
+    bool observe(const Vtop& top, std::vector<uint8_t>& received) {
+        if (samples_) {
+            heard_ = heard_ << 1 | top.miso;
+            if (bits_ == 0) received.push_back(heard_ & 0xff);
+        }
+        return taken_;
+    }
+
+private:
+    unsigned leaving_ = 0, bits_ = 0, left_ = 0;  // what is sent, bits after this one, its cycles
+    bool taken_ = false, samples_ = false;
+    unsigned heard_ = 0;
+};
+
 #endif
 
 class Core {
@@ -117,6 +168,8 @@ public:
         received_.clear();
         taken_ = 0;
     }
+
+    void select(bool selected) { line_.select(*top_, selected); }
 
     // Returns how many bytes the core took before max_cycles had passed.
     size_t send(const uint8_t* data, size_t size, uint64_t max_cycles) {
@@ -186,6 +239,8 @@ Core* core_new() { return new Core; }
 void core_free(Core* core) { delete core; }
 
 void core_reset(Core* core) { core->reset(); }
+
+void core_select(Core* core, int selected) { core->select(selected); }
 
 size_t core_send(Core* core, const uint8_t* data, size_t size, uint64_t max_cycles) {
     return core->send(data, size, max_cycles);
