@@ -11,6 +11,11 @@ from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
 PROTOCOL_VERSION = 2
 NUMBER_FORMATS = ("int8",)
 MULTIPLIERS = ("plain", "lut")
+ENGINES = ("pipelined", "compact")
+DIGITS = 5
+"""Signed digits of base 256 that hold any multiplier: a compact engine has a column for each."""
+
+_SHARING = ("activation_bytes", "weight_bytes", "instruction_words")
 
 
 def _is_power_of_two(value: int) -> bool:
@@ -50,6 +55,12 @@ class Configuration:
         Size of the instruction memory in 32-bit words, a power of two.
     payload_bytes : int
         Longest payload of a link frame, a power of two.
+    engine : str
+        How instructions are executed: one of ``ENGINES``. "pipelined": both streams at once, every
+        memory with its own ports. "compact", for chips whose large memories have one port: one
+        memory holds instructions, weights and activations, one instruction is executed at a time,
+        and the array's multipliers requantise. It has one pixel, one lane and one accumulator bank,
+        its windows are ``aligned``, and its memories need not be powers of two.
     clock_hz : int
         Clock that the target is built for; a throughput in seconds is computed from it.
 
@@ -74,6 +85,7 @@ class Configuration:
     parameter_words: int = 1024
     instruction_words: int = 1 << 14
     payload_bytes: int = 1024
+    engine: str = "pipelined"
     clock_hz: int = 100_000_000
 
     def __post_init__(self) -> None:
@@ -82,11 +94,20 @@ class Configuration:
             kind = str if field.type is str or field.type == "str" else int
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise TypeError(f"{field.name} must be {kind.__name__}, not {value!r}")
+        if self.engine not in ENGINES:
+            raise ValueError(f"engine must be one of {ENGINES}, not {self.engine!r}")
+        self._check_sizes()
+        self._check_array()
+        if self.clock_hz <= 0:
+            raise ValueError(f"clock_hz must be positive, not {self.clock_hz}")
+
+    def _check_sizes(self) -> None:
+        smallest = 2 if self.is_compact else 4
         bounds = {
-            "pixels": (1, 16),
-            "rows": (4, 64),
+            "pixels": (1, 1 if self.is_compact else 16),
+            "rows": (smallest, 64),
             "columns": (4, 64),
-            "lanes": (4, 64),
+            "lanes": (1, 1) if self.is_compact else (4, 64),
             "activation_bytes": (1 << 10, 1 << 23),
             "weight_bytes": (1 << 10, 1 << 24),
             "accumulator_depth": (16, 4096),
@@ -96,10 +117,27 @@ class Configuration:
         }
         for name, (low, high) in bounds.items():
             value = getattr(self, name)
-            if not _is_power_of_two(value):
+            # the memories that share one in a compact engine are cut between any two words of C
+            shared = self.is_compact and name in _SHARING
+            if shared and value % self.columns:
+                raise ValueError(
+                    f"{name} must be a multiple of columns ({self.columns}), not {value}"
+                )
+            if not shared and not _is_power_of_two(value):
                 raise ValueError(f"{name} must be a power of two, not {value}")
             if not low <= value <= high:
                 raise ValueError(f"{name} must be within {low}..{high}, not {value}")
+
+    def _check_array(self) -> None:
+        if self.is_compact and self.columns < self.rows + DIGITS - 1:
+            raise ValueError(
+                f"columns must be at least rows + {DIGITS - 1} ({self.rows + DIGITS - 1}) with"
+                f' engine "compact", not {self.columns}'
+            )
+        if self.is_compact and self.multiplier != "plain":
+            raise ValueError(
+                f'multiplier must be "plain" with engine "compact", not {self.multiplier!r}'
+            )
         if self.lanes > min(self.rows, self.columns):
             raise ValueError(
                 f"lanes must be at most rows ({self.rows}) and columns ({self.columns}),"
@@ -119,8 +157,24 @@ class Configuration:
             raise ValueError(
                 f'dsp_columns must be 0 with multiplier "plain", not {self.dsp_columns}'
             )
-        if self.clock_hz <= 0:
-            raise ValueError(f"clock_hz must be positive, not {self.clock_hz}")
+
+    @property
+    def is_compact(self) -> bool:
+        """The engine is the compact one."""
+        return self.engine == "compact"
+
+    @property
+    def accumulator_banks(self) -> int:
+        """Banks that instructions may name, from 0 up."""
+        return 1 if self.is_compact else 2
+
+    @property
+    def aligned(self) -> bool:
+        """The lanes of a tile are one tap's, R bytes from a multiple of R on: one word of memory.
+
+        Otherwise any R bytes that lie in R banks.
+        """
+        return self.is_compact
 
     @property
     def macs_per_cycle(self) -> int:
