@@ -8,7 +8,7 @@ from amaranth.utils import exact_log2
 from .array.accumulators import Accumulators
 from .array.matrix_engine import MatrixEngine
 from .config import Configuration
-from .link.link import Link
+from .link.link import DEFAULT_TIMEOUT_CYCLES, Link
 from .link.protocol import Space
 from .memory.activation_memory import ActivationMemory
 from .memory.read_queue import ReadQueue
@@ -26,6 +26,8 @@ class Accelerator(wiring.Component):
     Parameters
     ----------
     configuration : Configuration
+    timeout_cycles : int
+        Of the link: cycles without a byte after which half a frame is forgotten; at least 1.
 
     Members
     -------
@@ -42,9 +44,11 @@ class Accelerator(wiring.Component):
     o: stream.Interface
     running: Signal
 
-    def __init__(self, *, configuration: Configuration) -> None:
+    def __init__(
+        self, *, configuration: Configuration, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
+    ) -> None:
         self._configuration = c = configuration
-        self.link = Link(configuration=c)
+        self.link = Link(configuration=c, timeout_cycles=timeout_cycles)
         self.sequencer = Sequencer(configuration=c)
         self.matrix = MatrixEngine(configuration=c)
         self.accumulators = Accumulators(configuration=c)

@@ -15,6 +15,7 @@ from slipstick_rtl.boards.serial import SerialAccelerator
 from slipstick_rtl.boards.spi import SpiAccelerator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.line import MINIMUM_DIVISOR
+from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
 from slipstick_rtl.link.spi_protocol import MINIMUM_SCK_CYCLES
 
 from .. import toolchain
@@ -33,7 +34,11 @@ _SLOW_OPTIONS = ("-O0",)
 _RUNTIME = ("verilated", "verilated_threads")
 
 
-def accelerator_library(configuration: Configuration, directory: Path | None = None) -> Path:
+def accelerator_library(
+    configuration: Configuration,
+    directory: Path | None = None,
+    timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+) -> Path:
     """The library of the core with this configuration, built unless it is there already.
 
     Elaborating a large core takes as long as its compilation, so the library is looked up by the
@@ -44,31 +49,34 @@ def accelerator_library(configuration: Configuration, directory: Path | None = N
     configuration : Configuration
     directory : Path, optional
         Where libraries are kept; ``toolchain.cache_directory()`` by default.
+    timeout_cycles : int
+        After which the link forgets half a frame; the fewer, the less there is to simulate.
 
     Raises
     ------
     ToolError
         If a tool is missing or fails.
     """
-    return _find_or_build(
-        _sources_key(configuration),
-        directory,
-        lambda: build_library(
-            Accelerator(configuration=configuration), name="accelerator", directory=directory
-        ),
-    )
+
+    def build() -> Path:
+        core = Accelerator(configuration=configuration, timeout_cycles=timeout_cycles)
+        return build_library(core, name="accelerator", directory=directory)
+
+    key = _sources_key(configuration, f"timeout {timeout_cycles}")
+    return _find_or_build(key, directory, build)
 
 
 def serial_library(
     configuration: Configuration,
     divisor: int = MINIMUM_DIVISOR,
     directory: Path | None = None,
+    timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
 ) -> Path:
     """The library of a board: the core with this configuration behind the pins of its UART.
 
     Parameters
     ----------
-    configuration, directory
+    configuration, directory, timeout_cycles
         As for ``accelerator_library``.
     divisor : int
         Clock cycles of a bit; the fewer, the less there is to simulate.
@@ -84,10 +92,12 @@ def serial_library(
     def build() -> Path:
         clocked = dataclasses.replace(configuration, clock_hz=divisor * _NOMINAL_BAUD)
         board = SerialAccelerator(configuration=clocked, baud=_NOMINAL_BAUD)
+        board.accelerator = Accelerator(configuration=clocked, timeout_cycles=timeout_cycles)
         defines = {"SERIAL_DIVISOR": divisor}
         return build_library(board, name="serial", directory=directory, defines=defines)
 
-    return _find_or_build(_sources_key(configuration, f"serial {divisor}"), directory, build)
+    key = _sources_key(configuration, f"serial {divisor} timeout {timeout_cycles}")
+    return _find_or_build(key, directory, build)
 
 
 def spi_library(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from slipstick_rtl.accelerator import EVENTS
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
 
 from .build import accelerator_library
 
@@ -65,9 +66,14 @@ class CompiledCore:
         self._core = self._library.core_new()
 
     @classmethod
-    def of(cls, configuration: Configuration, directory: Path | None = None) -> "CompiledCore":
+    def of(
+        cls,
+        configuration: Configuration,
+        directory: Path | None = None,
+        timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+    ) -> "CompiledCore":
         """The core with this configuration; builds its library the first time (a minute)."""
-        return cls(accelerator_library(configuration, directory))
+        return cls(accelerator_library(configuration, directory, timeout_cycles))
 
     def send(self, data: bytes, max_cycles: int) -> None:
         """Offers bytes to ``i``, one a cycle; SimulationError if the core has not taken them."""
