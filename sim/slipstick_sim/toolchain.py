@@ -156,14 +156,22 @@ def convert_to_rtlil(component: wiring.Component, name: str, *, resettable: bool
 def convert_to_verilog(rtlil_text: str) -> str:
     """RTLIL as Verilog, by Yosys. Amaranth's own converter would elaborate a second time."""
     script = (
-        f"read_rtlil <<rtlil\n{_without_zeros(rtlil_text)}\nrtlil\n"
+        f"read_rtlil <<rtlil\n{without_zeros(rtlil_text)}\nrtlil\n"
         "proc -nomux -norom\nmemory_collect\nattrmap -remove src -remove generator\n"
         "write_verilog -norename\n"
     )
-    return run_tool([*_yosys(), "-q", "-"], text=script)
+    return run_yosys(script)
 
 
-def _without_zeros(rtlil_text: str) -> str:
+def run_yosys(script: str, *, cwd: Path | None = None) -> str:
+    """What Yosys' commands print; ToolError if there is no Yosys or a command fails.
+
+    It may see no files but those in ``cwd``, the current directory by default.
+    """
+    return run_tool([*_yosys(), "-q", "-"], text=script, cwd=cwd)
+
+
+def without_zeros(rtlil_text: str) -> str:
     """Leaves out that memories begin as zeros, a line of Verilog a word: the simulators know."""
 
     def shorten(cell: re.Match[str]) -> str:

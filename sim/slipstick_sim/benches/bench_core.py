@@ -20,8 +20,7 @@ from slipstick_rtl.link.protocol import (
 
 from ..golden.core import GoldenCore
 from ..golden.link import Endpoint
-from .random_convolve import random_convolve
-from .random_post import random_parameters, random_post
+from .random_program import INSTRUCTIONS, random_parameter_words, random_program, random_weights
 from .registry import Bench, parameters
 from .streams import Consumer, Producer, start
 
@@ -96,23 +95,6 @@ class _Host:
         raise AssertionError("the run does not end")
 
 
-def _program(
-    generator: np.random.Generator, configuration: Configuration, weights: np.ndarray
-) -> tuple[bytes, int, int]:
-    """Both streams, one instruction after the other; where the second starts; their count."""
-    matrix, post = b"", b""
-    count = 8
-    for index in range(count):
-        convolve = random_convolve(generator, configuration, weights)
-        convolve |= {"wait": index, "bank": index % 2}
-        step = random_post(generator, configuration) | {"wait": index + 1}
-        matrix += isa.pack(isa.MATRIX_FIELDS, convolve)
-        post += isa.pack(isa.POST_FIELDS, step)
-    matrix += isa.pack(isa.MATRIX_FIELDS, {})
-    post += isa.pack(isa.POST_FIELDS, {})
-    return matrix + post, len(matrix) // 4, count
-
-
 @cocotb.test()
 async def random_programs(dut: Any) -> None:
     """Programs of random instructions leave the same bytes in activation memory."""
@@ -120,28 +102,22 @@ async def random_programs(dut: Any) -> None:
     generator = np.random.default_rng(5)
     await start(dut)
     host = _Host(dut, configuration)
-    weights = generator.integers(
-        -128, 128, (configuration.weight_words, configuration.columns), np.int8
-    )
-    bias, multiplier, shift = random_parameters(generator, configuration)
-    words = [
-        b.tobytes() + int(f).to_bytes(4, "little") + bytes([s])
-        for b, f, s in zip(bias.ravel(), multiplier.ravel(), shift.ravel(), strict=True)
-    ]
+    weights = random_weights(generator, configuration)
+    words = random_parameter_words(generator, configuration)
     await host.request(Command.IDENTIFY)
     await host.write(Space.WEIGHTS, configuration.columns, weights.tobytes())
-    await host.write(Space.PARAMETERS, configuration.parameter_bytes, b"".join(words))
+    await host.write(Space.PARAMETERS, configuration.parameter_bytes, words)
     activations = generator.integers(0, 256, configuration.activation_bytes, np.uint8)
     await host.write(Space.ACTIVATIONS, 1, activations.tobytes())
     # one golden core for all rounds: accumulators and table outlive a run, in gateware too
     for stall in (0.0, 0.0, 0.0, 0.0, 0.3, 0.3):
         host.stall(stall)
-        program, post_pc, count = _program(generator, configuration, weights)
+        program, post_pc = random_program(generator, configuration, weights)
         await host.write(Space.INSTRUCTIONS, 4, program)
         run = bytes([1, 0, 0]) + post_pc.to_bytes(2, "little")
         await host.request(Command.RUN, run)
         status = await host.status()
-        assert (status.matrix_done, status.post_done) == (count, count), status
+        assert (status.matrix_done, status.post_done) == (INSTRUCTIONS, INSTRUCTIONS)
         assert not status.bad_instruction and 0 < status.matrix_cycles < status.cycles, status
         for first in range(0, configuration.activation_bytes, 256):
             address = first.to_bytes(3, "little")

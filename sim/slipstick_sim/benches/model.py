@@ -1,18 +1,28 @@
 """Builds the executable of a bench: Verilog, Verilator with cocotb's main, the C++ compiler."""
 
 import importlib.resources
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 
 from cocotb_tools.runner import get_runner
 
 from .. import toolchain
+from .registry import plain_verilog
 
 # Compiling costs more than simulating: a bench runs for some ten thousand cycles.
 OPTIMISATION = "-O1"
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 
 
-def build_model(name: str, rtlil: str, folder: Path, *, waves: bool = False) -> Path:
+def build_model(
+    name: str,
+    rtlil: str,
+    folder: Path,
+    *,
+    waves: bool = False,
+    verilog: Callable[[str, str], str] = plain_verilog,
+) -> Path:
     """The folder with a component's executable model, built unless it is there already.
 
     Tests see the ports of the top and nothing below it: cocotb's default, every signal, takes
@@ -28,6 +38,8 @@ def build_model(name: str, rtlil: str, folder: Path, *, waves: bool = False) -> 
         Where models are kept.
     waves : bool
         Whether the model can write a waveform.
+    verilog : callable
+        Makes Verilog from the RTLIL and the name.
 
     Raises
     ------
@@ -35,10 +47,11 @@ def build_model(name: str, rtlil: str, folder: Path, *, waves: bool = False) -> 
         If the model cannot be built; the message has the end of the log.
     """
     recipe = Path(__file__).read_bytes()
-    directory = folder / f"{name}-{toolchain.content_key(rtlil, recipe, str(waves))}"
+    writer = _source(verilog)
+    directory = folder / f"{name}-{toolchain.content_key(rtlil, recipe, str(waves), writer)}"
 
     def build(part: Path) -> None:
-        (part / f"{name}.v").write_text(toolchain.convert_to_verilog(rtlil))
+        (part / f"{name}.v").write_text(verilog(rtlil, name))
         (part / "ports.vlt").write_text(
             f'`verilator_config\npublic_flat_rw -module "{name}" -var "*"\n'
         )
@@ -49,6 +62,14 @@ def build_model(name: str, rtlil: str, folder: Path, *, waves: bool = False) -> 
 
     toolchain.build_once(directory, build)
     return directory
+
+
+def _source(function: Callable[..., object]) -> bytes:
+    """The text of the package that makes Verilog, whose change makes another model."""
+    if function is plain_verilog:
+        return b""
+    files = sorted(Path(inspect.getfile(function)).parent.glob("*.py"))
+    return b"".join(path.read_bytes() for path in files)
 
 
 def _compile(name: str, directory: Path, runtime: Path, waves: bool) -> None:

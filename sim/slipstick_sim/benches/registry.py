@@ -10,7 +10,14 @@ from typing import Any
 
 from amaranth.lib import wiring
 
+from ..toolchain import convert_to_verilog
+
 PARAMETERS_VARIABLE = "SLIPSTICK_BENCH_PARAMETERS"
+
+
+def plain_verilog(rtlil: str, top: str) -> str:
+    """The component as Yosys writes it."""
+    return convert_to_verilog(rtlil)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +36,8 @@ class Bench:
         The sets to run with; values that JSON can carry. The tests read theirs by ``parameters()``.
     timeout_seconds : int
         A simulation that runs longer, over all tests of one set, is ended and has failed.
+    verilog : callable
+        Makes the Verilog that is simulated from the component's RTLIL and its top's name.
 
     Raises
     ------
@@ -41,6 +50,7 @@ class Bench:
     test_module: str
     parameters: tuple[Mapping[str, Any], ...] = ({},)
     timeout_seconds: int = 300
+    verilog: Callable[[str, str], str] = plain_verilog
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():

@@ -1,0 +1,64 @@
+"""Gateware as Verilog that other people's tools read without a complaint."""
+
+import tempfile
+from pathlib import Path
+
+from .. import toolchain
+from .netlist import NetlistError, read_json, write_rtlil
+from .tidy import tidy
+
+__all__ = ["NetlistError", "portable_verilog"]
+
+_FLATTEN = """
+read_rtlil design.il
+hierarchy -auto-top
+flatten
+attrmap -remove init
+proc
+opt_expr -mux_undef
+opt_clean -purge
+opt -full -purge
+wreduce
+opt_clean -purge
+memory_collect
+opt_clean -purge
+write_json design.json
+"""
+
+_WRITE = """
+read_rtlil tidy.il
+write_verilog -noattr design.v
+"""
+
+
+def portable_verilog(rtlil: str, top: str) -> str:
+    """One module of Verilog 2005 that Verilator's ``-Wall`` and Icarus' find nothing about.
+
+    The hierarchy is flattened; names keep it, ``link.receiver`` as ``link_receiver``. Registers
+    begin undefined: the design must be reset. What is not read is cut away, operands have equal
+    widths, and the rest of a result of which only a part is read is called ``unused``.
+
+    Parameters
+    ----------
+    rtlil : str
+        The design.
+    top : str
+        Its top module, and the name of the one that is written.
+
+    Raises
+    ------
+    NetlistError
+        If the design instantiates cells of an FPGA's vendor.
+    ToolError
+        If Yosys is missing or fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
+        folder = Path(name)
+        (folder / "design.il").write_text(toolchain.without_zeros(rtlil), "utf-8")
+        toolchain.run_yosys(_FLATTEN, cwd=folder)
+        netlist = read_json((folder / "design.json").read_text("utf-8"), top)
+        tidy(netlist)
+        (folder / "tidy.il").write_text(write_rtlil(netlist, top), "utf-8")
+        toolchain.run_yosys(_WRITE, cwd=folder)
+        text = (folder / "design.v").read_text("utf-8")
+    return text[text.index("module ") :]
