@@ -1,8 +1,9 @@
 """Bitstreams: gateware to RTLIL, synthesis, place and route, packing, and a report of it all."""
 
 import json
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,27 +11,23 @@ from typing import Any
 
 from . import build_tools as tools
 from . import reports
+from .budget import check_capacity, check_netlist
 from .errors import TargetError
-from .place_and_route import Layout, does_not_fit, read_report
+from .place_and_route import Layout
+from .seeds import Attempt, best_of, place_all
 from .targets import TARGETS, Part, Target
+from .toolchains import NETLIST, Toolchain, find_toolchain
 
 DEFAULT_SEED = 2
-
-_FAMILIES = {"LFE5U-12F": "--12k", "LFE5U-25F": "--25k", "LFE5U-45F": "--45k", "LFE5U-85F": "--85k"}
-_CLOCK_SITES = {"CABGA381": "G2"}
-"""A pin of each package from which a global clock can be driven; nextpnr does not look for one."""
+DEFAULT_LINK = "uart"
+BARE = "bare"
+"""Instead of a link: the core alone on the chip, its streams on pins, for measuring it."""
 
 CLOCK_MARGIN = 1.05
 """What place and route is asked for, over the clock of the target: it stops where it is content."""
 
-ROUTER = "router1"
-"""nextpnr's other one, router2, goes round in circles with this core on a half-full chip."""
-
-_NETLIST = "netlist.json"
-_PINS = "pins.lpf"
-_TIMING = "timing.json"
-_CONFIGURATION = "slipstick.config"
-_BITSTREAM = "slipstick.bit"
+_CLOCK_SITES = {"CABGA381": "G2"}
+"""A pin of each package from which a global clock can be driven; nextpnr does not look for one."""
 
 
 @dataclass(frozen=True)
@@ -40,44 +37,57 @@ class Build:
     Parameters
     ----------
     target : Target
-    layout : Layout
-        Resources and clock.
+    attempts : tuple of Attempt
+        Each seed of place and route.
+    best : Attempt
+        The one that the bitstream is made of.
     bitstream : Path
     seconds : float
         All steps together.
-    seed : int
-        Of place and route.
+    link : str
+        The physical layer, or ``BARE``.
     versions : dict
         What each tool says of its version, by the tool's name.
     """
 
     target: Target
-    layout: Layout
+    attempts: tuple[Attempt, ...]
+    best: Attempt
     bitstream: Path
     seconds: float
-    seed: int
+    link: str
     versions: dict[str, str]
 
     @property
+    def layout(self) -> Layout:
+        """Resources and clock of the best."""
+        assert self.best.layout is not None
+        return self.best.layout
+
+    @property
     def meets_clock(self) -> bool:
-        """Whether the clock that the target is built for was reached."""
-        return self.layout.fmax_mhz * 1e6 >= self.target.configuration.clock_hz
+        """Whether the clock that the target is built for was reached, and every other clock."""
+        wanted = self.target.configuration.clock_hz
+        return self.layout.fmax_mhz * 1e6 >= wanted and not self.layout.missed
 
     def figures(self) -> dict[str, Any]:
         """The build as ``--json`` and the reports have it."""
         usage = self.layout.usage
         return {
             "target": self.target.name,
+            "link": self.link,
             "fingerprint": self.target.configuration.fingerprint,
             "fmax_mhz": round(self.layout.fmax_mhz, 2),
             "clock_mhz": self.target.configuration.clock_hz / 1e6,
-            "asked_mhz": _asked_mhz(self.target),
+            "asked_mhz": asked_mhz(self.target),
             "meets_clock": self.meets_clock,
+            "missed_clocks": list(self.layout.missed),
             **{name: entry.used for name, entry in usage.items()},
             "available": {name: entry.available for name, entry in usage.items()},
             "bitstream": _as_seen_from_here(self.bitstream),
             "seconds": round(self.seconds, 1),
-            "seed": self.seed,
+            "seed": self.best.seed,
+            "seeds": [attempt.figures() for attempt in self.attempts],
             "slowest_path": list(self.layout.slowest_path),
             "tools": self.versions,
         }
@@ -88,10 +98,16 @@ def default_output(target: Target) -> Path:
     return Path("build") / "bitstreams" / target.name
 
 
+def asked_mhz(target: Target) -> float:
+    """What place and route is asked for."""
+    return round(target.configuration.clock_hz / 1e6 * CLOCK_MARGIN, 3)
+
+
 def build(
     target: Target,
     *,
-    seed: int = DEFAULT_SEED,
+    seeds: Sequence[int] = (DEFAULT_SEED,),
+    link: str = DEFAULT_LINK,
     output: Path | None = None,
     step: Callable[[str], AbstractContextManager[None]] | None = None,
 ) -> Build:
@@ -101,8 +117,10 @@ def build(
     ----------
     target : Target
         One with a part.
-    seed : int
-        Of place and route, whose result depends on it by some per cent.
+    seeds : sequence of int
+        Of place and route, whose result depends on them by some per cent; the best is kept.
+    link : str
+        The physical layer, one that the board has pins for; ``BARE`` for none, and no board.
     output : Path
         A folder, made if it is missing; by default ``build/bitstreams/TARGET``.
     step : callable
@@ -111,44 +129,55 @@ def build(
     Raises
     ------
     TargetError
-        If the target has no board, a tool is missing or fails, or the design does not fit.
+        If the target has no board or its board no such link, a tool is missing or fails, or the
+        design does not fit.
     """
     part = _part(target)
-    programs = {tool.name: tool.find() for tool in tools.ALL}
+    toolchain = find_toolchain(part)
+    check_capacity(target, part, toolchain)
+    programs = {tool.name: tool.find() for tool in toolchain.tools}
     folder = (output or default_output(target)).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    _clear(folder, toolchain)
     show = step or (lambda what: nullcontext())
     started = time.monotonic()
     with show("gateware to RTLIL"):
-        _generate(target, folder)
+        _generate(target, part, link, toolchain, folder)
     with show("synthesis"):
-        _synthesise(programs[tools.YOSYS.name], folder)
-    with show(f"place and route for {part.device}"):
-        layout = _place_and_route(programs[tools.NEXTPNR.name], target, part, seed, folder)
+        netlist = _synthesise(programs[tools.YOSYS.name], toolchain, folder)
+        check_netlist(netlist, target, part, toolchain)
+    with show(f"place and route for {part.device}{_seeds_told(seeds)}"):
+        placer = programs[toolchain.place_and_route.name]
+        attempts = place_all(toolchain, placer, target, part, asked_mhz(target), seeds, folder)
+        best = best_of(attempts)
     with show("packing"):
-        tools.run(
-            "packing",
-            [programs[tools.ECPPACK.name], "--compress", _CONFIGURATION, _BITSTREAM],
-            folder=folder,
-            log=folder / "packing.log",
-        )
+        packer = programs[toolchain.packer.name]
+        command = [packer, *toolchain.packing(part, best.folder)]
+        tools.run("packing", command, folder=folder, log=folder / "packing.log")
     seconds = time.monotonic() - started
     versions = {name: tools.version_of(program) for name, program in programs.items()}
-    return Build(target, layout, folder / _BITSTREAM, seconds, seed, versions)
+    bitstream = folder / toolchain.bitstream
+    return Build(target, tuple(attempts), best, bitstream, seconds, link, versions)
 
 
 def write_report(done: Build, command: str) -> Path:
-    """Writes ``reports/build-TARGET.json``, where benchmarks look for the clock; returns it."""
+    """Writes ``reports/build-TARGET.json``, where benchmarks look for the clock; returns it.
+
+    The report of a bare core stays beside its bitstream.
+    """
+    if done.link == BARE:
+        path = done.bitstream.parent / "report.json"
+        path.write_text(json.dumps({"command": command, **done.figures()}, indent=2) + "\n")
+        return path
     return reports.write(f"build-{done.target.name}", command, done.figures())
+
+
+def _seeds_told(seeds: Sequence[int]) -> str:
+    return f", {len(seeds)} seeds" if len(seeds) > 1 else ""
 
 
 def _as_seen_from_here(path: Path) -> str:
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _asked_mhz(target: Target) -> float:
-    return round(target.configuration.clock_hz / 1e6 * CLOCK_MARGIN, 3)
 
 
 def _part(target: Target) -> Part:
@@ -157,76 +186,58 @@ def _part(target: Target) -> Part:
         raise TargetError(
             f"target {target.name} has no board to build for; those that have: {', '.join(boards)}"
         )
-    if target.part.device not in _FAMILIES or target.part.package not in _CLOCK_SITES:
-        raise TargetError(
-            f"target {target.name} must have one of the parts {', '.join(_FAMILIES)} in one of"
-            f" {', '.join(_CLOCK_SITES)}, not {target.part.device} in {target.part.package}"
-        )
     return target.part
 
 
-def _generate(target: Target, folder: Path) -> None:
+def _clear(folder: Path, toolchain: Toolchain) -> None:
+    """Makes the folder; what an earlier build left must not be taken for this one's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (toolchain.bitstream, "design.json"):
+        (folder / name).unlink(missing_ok=True)
+    for earlier in folder.glob("seed_*"):
+        shutil.rmtree(earlier)
+
+
+def _generate(target: Target, part: Part, link: str, toolchain: Toolchain, folder: Path) -> None:
     try:
+        from slipstick_rtl.boards import design, ecp5
         from slipstick_rtl.boards.bare import BareTop
-        from slipstick_rtl.boards.design import write_design
+
+        if link == BARE:
+            top = BareTop(configuration=target.configuration)
+            design.write_design(top, folder, ecp5.Chip(part.device))
+            pins = _bare_pins(part)
+        else:
+            pins = design.write_board_design(
+                target.board or "", target.configuration, link, asked_mhz(target), folder
+            )
     except ImportError as error:
         raise TargetError(
             f"building needs the Python package {error.name}: pip install 'slipstick[build]'"
         ) from None
-    write_design(BareTop(configuration=target.configuration), folder)
+    except ValueError as error:
+        raise TargetError(f"target {target.name}: {error}") from None
+    (folder / toolchain.pins).write_text(pins, "utf-8")
 
 
-def _synthesise(yosys: str, folder: Path) -> None:
-    from slipstick_rtl.boards import design, ecp5
+def _bare_pins(part: Part) -> str:
+    """A place for the clock; nextpnr finds the others."""
+    if part.package not in _CLOCK_SITES:
+        raise ValueError(
+            f"a bare core must be in one of {', '.join(_CLOCK_SITES)}, not {part.package}"
+        )
+    clock = f'LOCATE COMP "clk" SITE "{_CLOCK_SITES[part.package]}";\n'
+    return clock + 'IOBUF PORT "clk" IO_TYPE=LVCMOS33;\n'
 
-    script = ecp5.synthesis_script(
-        rtlil=design.RTLIL, verilog=design.VERILOG, netlist=_NETLIST, top=design.TOP
-    )
+
+def _synthesise(yosys: str, toolchain: Toolchain, folder: Path) -> dict[str, Any]:
+    from slipstick_rtl.boards import design
+
+    script = toolchain.synthesis_script(rtlil=design.RTLIL, verilog=design.VERILOG, top=design.TOP)
     (folder / "synthesis.ys").write_text(script, "utf-8")
     log = folder / "synthesis.log"
     tools.run("synthesis", [yosys, "-s", "synthesis.ys"], folder=folder, log=log)
-    path = folder / _NETLIST
-    netlist = json.loads(path.read_text("utf-8"))
-    ecp5.release_carries(netlist)
+    path = folder / NETLIST
+    netlist = toolchain.finish(json.loads(path.read_text("utf-8")))
     path.write_text(json.dumps(netlist), "utf-8")
-
-
-def _place_and_route(nextpnr: str, target: Target, part: Part, seed: int, folder: Path) -> Layout:
-    clock = f'LOCATE COMP "clk" SITE "{_CLOCK_SITES[part.package]}";\n'
-    (folder / _PINS).write_text(clock + 'IOBUF PORT "clk" IO_TYPE=LVCMOS33;\n', "utf-8")
-    command = [
-        nextpnr,
-        _FAMILIES[part.device],
-        "--package",
-        part.package,
-        "--speed",
-        str(part.speed),
-        "--json",
-        _NETLIST,
-        "--lpf",
-        _PINS,
-        "--lpf-allow-unconstrained",
-        "--textcfg",
-        _CONFIGURATION,
-        "--report",
-        _TIMING,
-        "--freq",
-        f"{_asked_mhz(target):g}",
-        "--seed",
-        str(seed),
-        "--router",
-        ROUTER,
-        "--timing-allow-fail",
-    ]
-    log = folder / "place_and_route.log"
-    try:
-        tools.run("place and route", command, folder=folder, log=log)
-    except TargetError:
-        overfull = does_not_fit(log.read_text("utf-8", errors="replace")) if log.exists() else None
-        if overfull is None:
-            raise
-        raise TargetError(
-            f"target {target.name} does not fit on {part.device}: it needs {overfull}"
-            f" (the whole log: {log})"
-        ) from None
-    return read_report(folder / _TIMING)
+    return netlist

@@ -53,9 +53,8 @@ class Tool:
 
 
 YOSYS = Tool("yosys", "YOSYS")
-NEXTPNR = Tool("nextpnr-ecp5", "NEXTPNR_ECP5")
+NEXTPNR_ECP5 = Tool("nextpnr-ecp5", "NEXTPNR_ECP5")
 ECPPACK = Tool("ecppack", "ECPPACK")
-ALL = (YOSYS, NEXTPNR, ECPPACK)
 
 
 def version_of(program: str) -> str:

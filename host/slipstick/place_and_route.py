@@ -2,20 +2,15 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .errors import TargetError
 
-RESOURCES = {
-    "lut": "TRELLIS_COMB",
-    "ff": "TRELLIS_FF",
-    "dsp": "MULT18X18D",
-    "bram": "DP16KD",
-}
-"""The names of reports, and nextpnr's on ECP5."""
+CORE_CLOCK = "clocking.clock"
+"""What the core's clock is called within the design of a board."""
 
 _USED = re.compile(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%")
 
@@ -35,19 +30,28 @@ class Layout:
     Parameters
     ----------
     fmax_mhz : float
-        Of the slowest clock.
-    usage : mapping of Usage by the names of ``RESOURCES``
+        Of the core's clock, or of the slowest if no clock has its name.
+    usage : mapping of Usage by the names of the toolchain's resources
     slowest_path : tuple of str
         From the register where the slowest path begins to the one where it ends.
+    missed : tuple of str
+        Other clocks that are slower than they must be, with their figures.
     """
 
     fmax_mhz: float
     usage: Mapping[str, Usage]
     slowest_path: tuple[str, ...]
+    missed: tuple[str, ...] = ()
 
 
-def read_report(path: Path) -> Layout:
+def read_report(path: Path, resources: Mapping[str, Sequence[str]]) -> Layout:
     """The report that ``nextpnr --report`` wrote.
+
+    Parameters
+    ----------
+    path : Path
+    resources : mapping
+        nextpnr's names of each resource; those that a chip does not have count as none.
 
     Raises
     ------
@@ -56,18 +60,32 @@ def read_report(path: Path) -> Layout:
     """
     try:
         report = json.loads(path.read_text("utf-8"))
-        clocks = {name: float(clock["achieved"]) for name, clock in report["fmax"].items()}
-        usage = {
-            name: Usage(int(entry["used"]), int(entry["available"]))
-            for name, entry in (
-                (name, report["utilization"][kind]) for name, kind in RESOURCES.items()
-            )
+        clocks = {
+            name: (float(clock["achieved"]), float(clock["constraint"]))
+            for name, clock in report["fmax"].items()
         }
-        slowest = min(clocks, key=lambda name: clocks[name])
-        steps = _slowest_path(report, slowest)
+        usage = {name: _usage(report["utilization"], kinds) for name, kinds in resources.items()}
+        named = [name for name in clocks if CORE_CLOCK in name]
+        core = min(named or clocks, key=lambda name: clocks[name][0])
+        steps = _slowest_path(report, core)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise TargetError(f"{path} is not a report of nextpnr: {error!r}") from None
-    return Layout(clocks[slowest], usage, steps)
+    missed = [
+        f"{name} reaches {achieved:.1f} of {wanted:.1f} MHz"
+        for name, (achieved, wanted) in clocks.items()
+        if name != core and achieved < wanted
+    ]
+    return Layout(clocks[core][0], usage, steps, tuple(missed))
+
+
+def _usage(utilization: Mapping[str, Any], kinds: Sequence[str]) -> Usage:
+    present = [utilization[kind] for kind in kinds if kind in utilization]
+    if not present:
+        raise KeyError(", ".join(kinds))
+    used, available = (
+        sum(int(entry[count]) for entry in present) for count in ("used", "available")
+    )
+    return Usage(used, available)
 
 
 def _slowest_path(report: Mapping[str, Any], clock: str) -> tuple[str, ...]:

@@ -23,17 +23,23 @@ class Part:
     package : str
     speed : int
         Speed grade; on ECP5 6 is the slowest.
+    luts : int
+        Look-up tables of 4 inputs, as many as the vendor sells.
     block_rams : int
         On ECP5, EBRs of 18 kbit: 2 KiB in bytes of 8 bits.
     multipliers : int
         On ECP5, 18 x 18-bit multipliers.
+    large_ram_bytes : int
+        RAM of larger blocks besides: on iCE40UP, 4 SPRAMs of 32 KiB.
     """
 
     device: str
     package: str
     speed: int
+    luts: int
     block_rams: int
     multipliers: int
+    large_ram_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Target:
         One line for people.
     configuration : Configuration
     board : str or None
-        None: the target is only simulated.
+        One of ``slipstick_rtl.boards.registry``; None: the target is only simulated.
     part : Part or None
         The board's FPGA.
     """
@@ -91,8 +97,8 @@ _ULX3S_25F = Target(
         instruction_words=1 << 10,
         payload_bytes=512,
     ),
-    "ulx3s",
-    Part("LFE5U-25F", "CABGA381", 6, 56, 28),
+    "ulx3s-25f",
+    Part("LFE5U-25F", "CABGA381", 6, 24_288, 56, 28),
 )
 
 _ULX3S_85F = Target(
@@ -110,8 +116,8 @@ _ULX3S_85F = Target(
         parameter_words=512,
         instruction_words=1 << 13,
     ),
-    "ulx3s",
-    Part("LFE5U-85F", "CABGA381", 6, 208, 156),
+    "ulx3s-85f",
+    Part("LFE5U-85F", "CABGA381", 6, 83_640, 208, 156),
 )
 
 TARGETS: dict[str, Target] = {

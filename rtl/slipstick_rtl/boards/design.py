@@ -10,15 +10,19 @@ from amaranth.hdl import Module
 from ..accelerator import Accelerator
 from ..array.accumulators import accumulators_latency
 from ..array.systolic_array import array_latency
-from ..config import PROTOCOL_VERSION
+from ..config import PROTOCOL_VERSION, Configuration
 from ..isa import ISA_VERSION
 from ..memory import latencies
 from ..postprocess.control import PostControl
+from .board import board_top
+from .registry import find_board
 
 TOP = "slipstick"
 RTLIL = "design.il"
 VERILOG = "design.v"
 DESCRIPTION = "design.json"
+CONSTRAINTS = (".lpf", ".pcf", ".cst")
+"""What place and route reads: pins and clocks, of ECP5, iCE40 and Gowin."""
 
 
 class Top(Protocol):
@@ -52,7 +56,7 @@ def describe(accelerator: Accelerator) -> dict[str, Any]:
     }
 
 
-def write_design(top: Top, folder: Path) -> None:
+def write_design(top: Top, folder: Path, platform: object = None) -> None:
     """Writes the component's RTLIL and its description; synthesis adds the Verilog of the same.
 
     Parameters
@@ -61,9 +65,56 @@ def write_design(top: Top, folder: Path) -> None:
         A component that holds an accelerator.
     folder : Path
         Exists.
+    platform : object
+        What the parts of the core that use a device's own blocks ask for its ``device``.
     """
     rtlil = importlib.import_module("amaranth.back.rtlil")  # which the type stubs lack
-    text = rtlil.convert(top, name=TOP, emit_src=False)
-    (folder / RTLIL).write_text(text, "utf-8")
-    description = json.dumps(describe(top.accelerator), indent=2) + "\n"
-    (folder / DESCRIPTION).write_text(description, "utf-8")
+    text = rtlil.convert(top, platform=platform, name=TOP, emit_src=False)
+    _write(text, describe(top.accelerator), folder)
+
+
+def write_board_design(
+    name: str, configuration: Configuration, link: str, asked_mhz: float, folder: Path
+) -> str:
+    """Writes a board's RTLIL and its description; returns the constraints for place and route.
+
+    Parameters
+    ----------
+    name : str
+        Of the board.
+    configuration : Configuration
+    link : str
+        The physical layer, one of the board's.
+    asked_mhz : float
+        The clock that place and route is asked for.
+    folder : Path
+        Exists.
+
+    Raises
+    ------
+    ValueError
+        If there is no such board or link, or the PLL or the link cannot do with the clock.
+    ImportError
+        If a package is missing.
+    """
+    board = find_board(name)
+    platform = board.platform()
+    top = board_top(
+        board=board,
+        platform=platform,
+        configuration=configuration,
+        link=link,
+        asked_mhz=asked_mhz,
+    )
+    description = {**describe(top.accelerator), "board": name, "link": link}
+    plan = platform.prepare(top, TOP, emit_src=False)
+    _write(plan.files[f"{TOP}.il"], description, folder)
+    found = [text for file, text in plan.files.items() if file.endswith(CONSTRAINTS)]
+    if len(found) != 1:
+        raise ValueError(f"board {name} must have one file of constraints, not {len(found)}")
+    return found[0]
+
+
+def _write(rtlil: str, description: dict[str, Any], folder: Path) -> None:
+    (folder / RTLIL).write_text(rtlil, "utf-8")
+    (folder / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", "utf-8")

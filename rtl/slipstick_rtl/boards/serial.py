@@ -1,6 +1,6 @@
 """The core behind a UART: what a board with a USB-serial chip carries."""
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect
 
@@ -8,13 +8,11 @@ from ..accelerator import EVENTS, Accelerator
 from ..config import Configuration
 from ..link.line import DEFAULT_BAUD, uart_divisor
 from ..link.uart import Uart
+from .lights import GLOW_SECONDS, Glow
 
 RECEIVE_DEPTH = 256
 """Bytes. While an answer is sent the link takes requests up to its own buffers; the host sends up
 to 8 READs of 15 bytes ahead, so twice that is enough for no byte to be lost."""
-
-GLOW_SECONDS = 1 / 16
-"""How long a state output stays on after what it shows, for people to see it."""
 
 
 class SerialAccelerator(wiring.Component):
@@ -84,15 +82,12 @@ class SerialAccelerator(wiring.Component):
             self.running.eq(core.running),
             self.events.eq(core.events),
         ]
-        self._glow(m, self.receiving, uart.o.valid)
-        self._glow(m, self.sending, ~uart.tx)
-        self._glow(m, self.line_error, uart.framing_error | uart.overflow)
+        shown = {
+            "receiving": (uart.o.valid, self.receiving),
+            "sending": (~uart.tx, self.sending),
+            "line_error": (uart.framing_error | uart.overflow, self.line_error),
+        }
+        for name, (strobe, output) in shown.items():
+            m.submodules[name] = glow = Glow(cycles=self._glow_cycles)
+            m.d.comb += [glow.i.eq(strobe), output.eq(glow.o)]
         return m
-
-    def _glow(self, m: Module, output: Signal, condition: Value) -> None:
-        left = Signal(range(self._glow_cycles + 1))
-        m.d.comb += output.eq(left != 0)
-        with m.If(condition):
-            m.d.sync += left.eq(self._glow_cycles)
-        with m.Elif(output):
-            m.d.sync += left.eq(left - 1)

@@ -1,0 +1,87 @@
+"""Whether a configuration fits a chip: checked before an hour of place and route is spent."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import TargetError
+from .place_and_route import Layout
+from .targets import Part, Target
+from .toolchains import Toolchain
+
+_WORD_BYTES = 4
+
+
+def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
+    """Compares what the configuration says with what the chip has, before anything is built.
+
+    Raises
+    ------
+    TargetError
+        If the memories or the array's multipliers alone are more than the chip has.
+    """
+    configuration = target.configuration
+    memories = {
+        "activations": configuration.activation_bytes,
+        "weights": configuration.weight_bytes,
+        "instructions": configuration.instruction_words * _WORD_BYTES,
+    }
+    needed = sum(memories.values())
+    available = part.block_rams * toolchain.block_bytes + part.large_ram_bytes
+    if needed > available:
+        parts = ", ".join(f"{name} {size:,}" for name, size in memories.items())
+        raise TargetError(
+            f"target {target.name} does not fit on {part.device}: its memories must be within"
+            f" {available:,} bytes of RAM on the chip, not {needed:,} ({parts})"
+        )
+    if configuration.element_multipliers > part.multipliers * toolchain.products:
+        raise TargetError(
+            f"target {target.name} does not fit on {part.device}: the array's multipliers must be"
+            f" within {part.multipliers * toolchain.products}, not"
+            f' {configuration.element_multipliers}; multiplier "lut" takes look-up tables instead'
+        )
+
+
+def check_netlist(
+    netlist: Mapping[str, Any], target: Target, part: Part, toolchain: Toolchain
+) -> None:
+    """Counts what synthesis made.
+
+    Raises
+    ------
+    TargetError
+        If the design surely takes more of anything than the chip has.
+    """
+    _compare(needs(netlist, toolchain), target, part)
+
+
+def check_usage(layout: Layout, target: Target, part: Part, toolchain: Toolchain) -> None:
+    """Compares a finished layout with what the vendor sells, which may be less than the die has."""
+    _compare({name: entry.used for name, entry in layout.usage.items()}, target, part)
+
+
+def needs(netlist: Mapping[str, Any], toolchain: Toolchain) -> dict[str, int]:
+    """The least that a netlist takes, by the names of the toolchain's resources."""
+    cells = Counter(
+        cell["type"]
+        for module in netlist["modules"].values()
+        if not int(str(module.get("attributes", {}).get("blackbox", "0")), 2)
+        for cell in module.get("cells", {}).values()
+    )
+    return {
+        name: sum(cells[kind] * count for kind, count in kinds.items())
+        for name, kinds in toolchain.cells.items()
+    }
+
+
+def _compare(needed: Mapping[str, int], target: Target, part: Part) -> None:
+    available = {"lut": part.luts, "dsp": part.multipliers, "bram": part.block_rams}
+    overfull = [
+        f"{needed[name]:,} of {count:,} {name}"
+        for name, count in available.items()
+        if needed.get(name, 0) > count
+    ]
+    if overfull:
+        raise TargetError(
+            f"target {target.name} does not fit on {part.device}: it needs {', '.join(overfull)}"
+        )

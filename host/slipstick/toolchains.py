@@ -1,0 +1,147 @@
+"""The FPGA families: which tools make their bitstreams, and how they are called."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from .build_tools import ECPPACK, NEXTPNR_ECP5, YOSYS, Tool
+from .errors import TargetError
+from .targets import Part
+
+NETLIST = "netlist.json"
+TIMING = "timing.json"
+
+
+class Toolchain(ABC):
+    """What differs from family to family; all of them synthesise with Yosys.
+
+    Files of place and route lie in a folder of each seed, below the build's own.
+    """
+
+    family: str
+    place_and_route: Tool
+    packer: Tool
+    pins: str
+    """File of the constraints."""
+    placed: str
+    """File that place and route writes and packing reads."""
+    bitstream: str
+    resources: Mapping[str, tuple[str, ...]]
+    """nextpnr's names of what reports call ``lut``, ``ff``, ``dsp`` and ``bram``."""
+    cells: Mapping[str, Mapping[str, int]]
+    """Cells of a netlist that surely take so many of a resource."""
+    block_bytes: int
+    """Of a block RAM, parity included."""
+    products: int
+    """int8 products that a multiplier can make at most."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """All that a build calls."""
+        return (YOSYS, self.place_and_route, self.packer)
+
+    @abstractmethod
+    def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
+        """Yosys commands that write the Verilog and ``NETLIST``."""
+
+    def finish(self, netlist: dict[str, Any]) -> dict[str, Any]:
+        """The netlist as place and route gets it."""
+        return netlist
+
+    @abstractmethod
+    def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
+        """Arguments of place and route; files of this seed are in ``folder``."""
+
+    @abstractmethod
+    def packing(self, part: Part, folder: str) -> list[str]:
+        """Arguments of the packer; it reads from ``folder`` and writes ``bitstream``."""
+
+
+class Ecp5(Toolchain):
+    """Lattice ECP5 through Project Trellis."""
+
+    family = "ECP5"
+    place_and_route = NEXTPNR_ECP5
+    packer = ECPPACK
+    pins = "pins.lpf"
+    placed = "slipstick.config"
+    bitstream = "slipstick.bit"
+    resources = {
+        "lut": ("TRELLIS_COMB",),
+        "ff": ("TRELLIS_FF",),
+        "dsp": ("MULT18X18D",),
+        "bram": ("DP16KD",),
+    }
+    cells = {
+        "lut": {"LUT4": 1, "CCU2C": 2},
+        "ff": {"TRELLIS_FF": 1},
+        "dsp": {"MULT18X18D": 1},
+        "bram": {"DP16KD": 1},
+    }
+    block_bytes = 2304
+    products = 2
+
+    router = "router1"
+    """nextpnr's other one, router2, goes round in circles with this core on a half-full chip."""
+
+    def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
+        from slipstick_rtl.boards import ecp5
+
+        return ecp5.synthesis_script(rtlil=rtlil, verilog=verilog, netlist=NETLIST, top=top)
+
+    def finish(self, netlist: dict[str, Any]) -> dict[str, Any]:
+        from slipstick_rtl.boards import ecp5
+
+        ecp5.release_carries(netlist)
+        return netlist
+
+    def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
+        series, _, size = part.device.partition("-")
+        kind = series.removeprefix("LFE5U").lower()
+        return [
+            f"--{kind}{'-' if kind else ''}{size.removesuffix('F')}k",
+            "--package",
+            part.package,
+            "--speed",
+            str(part.speed),
+            "--json",
+            NETLIST,
+            "--lpf",
+            self.pins,
+            "--lpf-allow-unconstrained",
+            "--textcfg",
+            f"{folder}/{self.placed}",
+            "--report",
+            f"{folder}/{TIMING}",
+            "--freq",
+            f"{asked_mhz:g}",
+            "--seed",
+            str(seed),
+            "--router",
+            self.router,
+            "--timing-allow-fail",
+        ]
+
+    def packing(self, part: Part, folder: str) -> list[str]:
+        return ["--compress", f"{folder}/{self.placed}", self.bitstream]
+
+
+TOOLCHAINS: Mapping[str, Toolchain] = {"LFE5U": Ecp5()}
+"""By how the names of the parts begin."""
+
+
+def find_toolchain(part: Part) -> Toolchain:
+    """The toolchain of a part.
+
+    Raises
+    ------
+    TargetError
+        If the part's family has none.
+    """
+    for prefix, toolchain in TOOLCHAINS.items():
+        if part.device.startswith(prefix):
+            return toolchain
+    raise TargetError(
+        f"part must begin with one of {', '.join(TOOLCHAINS)}, which the open tools know,"
+        f" not {part.device}"
+    )

@@ -1,0 +1,130 @@
+"""The clock of an ECP5: PLL EHXPLLL, and a reset that travels on the chip's own network."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from amaranth.hdl import Instance, Module, Signal
+from amaranth.lib import io, wiring
+from amaranth.lib.wiring import In, Out
+
+from .pll import choose, within
+
+INPUT_HZ = (8_000_000, 400_000_000)
+PHASE_DETECTOR_HZ = (10_000_000, 400_000_000)
+OSCILLATOR_HZ = (400_000_000, 800_000_000)
+OUTPUT_HZ = (3_125_000, 400_000_000)
+"""Of the data sheet of the ECP5 family, table of the sysCLOCK PLL."""
+
+_DIVIDERS = range(1, 129)
+
+
+@dataclass(frozen=True)
+class Ecp5Pll:
+    """Dividers: of the input, of the feedback, and from the PLL's oscillator to the output."""
+
+    input_divider: int
+    feedback_divider: int
+    output_divider: int
+
+
+def _candidates(input_hz: int) -> Iterator[tuple[Fraction, Ecp5Pll]]:
+    """All that lies within the limits; the fastest phase detector first, for the least jitter."""
+    for input_divider in _DIVIDERS:
+        detector = Fraction(input_hz, input_divider)
+        if not PHASE_DETECTOR_HZ[0] <= detector <= PHASE_DETECTOR_HZ[1]:
+            continue
+        for feedback_divider in _DIVIDERS:
+            output = detector * feedback_divider
+            if not OUTPUT_HZ[0] <= output <= OUTPUT_HZ[1]:
+                continue
+            # the oscillator near the middle of its range
+            middle = sum(OSCILLATOR_HZ) // 2
+            output_divider = min(_DIVIDERS, key=lambda n: abs(output * n - middle))
+            if OSCILLATOR_HZ[0] <= output * output_divider <= OSCILLATOR_HZ[1]:
+                yield output, Ecp5Pll(input_divider, feedback_divider, output_divider)
+
+
+def find_pll(input_hz: int, output_hz: int) -> Ecp5Pll:
+    """The settings that make one clock of another.
+
+    Raises
+    ------
+    ValueError
+        If a frequency is out of its range, or the PLL cannot make the output of the input.
+    """
+    within("oscillator of an ECP5's PLL", input_hz, *INPUT_HZ)
+    within("clock from an ECP5's PLL", output_hz, *OUTPUT_HZ)
+    return choose("ECP5", input_hz, output_hz, _candidates(input_hz))
+
+
+class Ecp5Clock(wiring.Component):
+    """From the oscillator's pin to the core's clock; resets every register while it is not ready.
+
+    The reset is the chip's global set/reset: it brings each register back to its initial value
+    and takes no routing. It is held while the PLL is not locked or ``restart`` is high, and ends
+    synchronously to the clock.
+
+    Parameters
+    ----------
+    port : amaranth.lib.io.SingleEndedPort
+        The oscillator's.
+    pll : Ecp5Pll
+
+    Members
+    -------
+    restart : In
+        High: begin anew; asynchronous.
+    clock : Out
+    reset : Out
+        Always low: the domain of the clock needs no reset.
+    """
+
+    restart: Signal
+    clock: Signal
+    reset: Signal
+
+    reset_less = True
+    """Whether the domain of the clock does without a reset of its own."""
+
+    def __init__(self, *, port: Any, pll: Ecp5Pll) -> None:
+        self._port = port
+        self._pll = pll
+        super().__init__({"restart": In(1), "clock": Out(1), "reset": Out(1)})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.buffer = buffer = io.Buffer(io.Direction.Input, self._port)
+        locked = Signal()
+        m.submodules.pll = Instance(
+            "EHXPLLL",
+            a_ICP_CURRENT="12",
+            a_LPF_RESISTOR="8",
+            a_MFG_ENABLE_FILTEROPAMP="1",
+            a_MFG_GMCREF_SEL="2",
+            p_CLKI_DIV=self._pll.input_divider,
+            p_CLKFB_DIV=self._pll.feedback_divider,
+            p_CLKOP_DIV=self._pll.output_divider,
+            p_CLKOP_CPHASE=self._pll.output_divider - 1,
+            p_CLKOP_FPHASE=0,
+            p_CLKOP_ENABLE="ENABLED",
+            p_FEEDBK_PATH="CLKOP",
+            i_CLKI=buffer.i,
+            i_CLKFB=self.clock,
+            i_RST=0,
+            i_STDBY=0,
+            i_ENCLKOP=0,
+            o_CLKOP=self.clock,
+            o_LOCK=locked,
+        )
+        ready = locked & ~self.restart
+        for stage in range(2):
+            synchronised = Signal(name=f"ready_{stage}")
+            # these two must not be reset by what they make
+            m.submodules[f"ready_{stage}"] = Instance(
+                "FD1S3AX", p_GSR="DISABLED", i_CK=self.clock, i_D=ready, o_Q=synchronised
+            )
+            ready = synchronised
+        m.submodules.reset = Instance("SGSR", i_CLK=self.clock, i_GSR=ready)
+        return m
