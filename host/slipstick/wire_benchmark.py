@@ -1,7 +1,7 @@
-"""How much of a serial line bulk transfers fill: ``python -m slipstick.wire_benchmark``.
+"""How much of a wire bulk transfers fill: ``python -m slipstick.wire_benchmark [uart|spi]...``.
 
 The board is the simulated one of ``serve-sim``, whose clock goes on while the host thinks: pauses
-of the host count, and the line's time is the board's.
+of the host count, and the wire's time is the board's.
 """
 
 import sys
@@ -11,26 +11,30 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
-from slipstick_rtl.link.line import BITS_PER_BYTE
 from slipstick_rtl.link.protocol import Space
 
 from . import console, reports
-from .commands.serve_sim import open_endpoint, usable_rate
 from .devices import open_device
+from .errors import InputError
 from .failures import exit_status
-from .serving import PseudoTerminal, serve
+from .simulated_boards import Physical, open_board
 from .targets import find_target
 
 TARGET = "sim-small"
 COMMAND = "python -m slipstick.wire_benchmark"
 BULK_BYTES = 1 << 16
+REPORTS = {Physical.UART: "bench_serial", Physical.SPI: "bench_spi"}
 
 
-def wire_benchmark(target: str = TARGET, count: int = BULK_BYTES) -> dict[str, Any]:
-    """Writes and reads activation memory through the UART of a target's simulation.
+def wire_benchmark(
+    physical: Physical | str, target: str = TARGET, count: int = BULK_BYTES
+) -> dict[str, Any]:
+    """Writes and reads activation memory through the pins of a target's simulation.
 
     Parameters
     ----------
+    physical : Physical or str
+        Which pins.
     target : str
     count : int
         Bytes a direction, at most the target's activation memory.
@@ -38,62 +42,67 @@ def wire_benchmark(target: str = TARGET, count: int = BULK_BYTES) -> dict[str, A
     Returns
     -------
     dict
-        ``write_share`` and ``read_share``: bytes of data over the bytes that the line could have
-        carried in the same time. ``line_bits_per_second``: the pace of the simulated line in this
+        ``write_share`` and ``read_share``: bytes of data over the bytes that the wire could have
+        carried in the same time. ``bytes_per_second``: the pace of the simulated wire in this
         machine's time, at which the host was measured.
 
     Raises
     ------
     DeviceError
-        If the simulation cannot be built, or what is read is not what was written.
+        If the simulation cannot be built.
     """
     configuration = find_target(target).configuration
     data = np.random.default_rng(1).bytes(count)
     stop = threading.Event()
-    with closing(open_endpoint(configuration)) as endpoint, PseudoTerminal() as terminal:
-        rate = usable_rate(endpoint)
-        thread = threading.Thread(target=serve, args=(terminal, endpoint, stop.is_set))
+    with closing(open_board(Physical(physical), configuration)) as board:
+        thread = threading.Thread(target=board.serve, args=(stop.is_set,))
         thread.start()
         try:
-            name = f"serial:{terminal.path}@{rate}"
-            with closing(open_device(name, configuration)) as device:
-                start, cycles = time.perf_counter(), [endpoint.cycles]
+            with closing(open_device(board.device, configuration)) as device:
+                start, cycles = time.perf_counter(), [board.cycles]
                 device.write(Space.ACTIVATIONS, 0, data)
-                cycles.append(endpoint.cycles)
+                cycles.append(board.cycles)
                 same = device.read(0, count) == data
-                cycles.append(endpoint.cycles)
+                cycles.append(board.cycles)
                 seconds = time.perf_counter() - start
         finally:
             stop.set()
             thread.join()
         write_cycles, read_cycles = np.diff(cycles).tolist()
         return {
+            "physical": str(physical),
             "target": target,
             "bytes": count,
-            "cycles_per_byte": endpoint.byte_cycles,
-            "write_share": count * endpoint.byte_cycles / write_cycles,
-            "read_share": count * endpoint.byte_cycles / read_cycles,
-            "line_bits_per_second": round(
-                BITS_PER_BYTE * (cycles[-1] - cycles[0]) / endpoint.byte_cycles / seconds
-            ),
+            "cycles_per_byte": board.byte_cycles,
+            "write_share": count * board.byte_cycles / write_cycles,
+            "read_share": count * board.byte_cycles / read_cycles,
+            "bytes_per_second": round((cycles[-1] - cycles[0]) / board.byte_cycles / seconds),
             "read_equals_written": same,
         }
 
 
 def main() -> int:
     """Measures, prints and keeps the figures; 1 if the bytes that came back were wrong."""
-    with console.waiting(f"transfers to {TARGET} through its UART"):
-        figures = wire_benchmark()
+    wanted = sys.argv[1:] or list(Physical)
+    if not set(wanted) <= set(Physical):
+        raise InputError(f"wires must be of {', '.join(Physical)}, not {' '.join(wanted)}")
+    return max(_measure(Physical(name)) for name in wanted)
+
+
+def _measure(physical: Physical) -> int:
+    with console.waiting(f"transfers to {TARGET} through its {physical.upper()}"):
+        figures = wire_benchmark(physical)
     rows = [
         ["bytes each way", figures["bytes"]],
+        ["clock cycles of a byte on the wire", figures["cycles_per_byte"]],
         ["share of the raw rate, writes", console.percent(figures["write_share"])],
         ["share of the raw rate, reads", console.percent(figures["read_share"])],
-        ["pace of the line here, bits a second", figures["line_bits_per_second"]],
+        ["pace of the wire here, bytes a second", figures["bytes_per_second"]],
         ["what was read is what was written", str(figures["read_equals_written"])],
     ]
-    title = f"serial line of {figures['target']}"
+    title = f"{physical.upper()} of {figures['target']}"
     console.print_table(title, {"figure": "left", "value": "right"}, rows)
-    console.print_line(f"written to {reports.write('bench_serial', COMMAND, figures)}")
+    console.print_line(f"written to {reports.write(REPORTS[physical], COMMAND, figures)}")
     return 0 if figures["read_equals_written"] else 1
 
 

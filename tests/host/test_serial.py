@@ -222,7 +222,7 @@ def test_rates_that_a_port_refuses() -> None:
 
 
 def test_the_benchmark_of_the_line() -> None:
-    figures = wire_benchmark(TARGET, 1 << 13)
+    figures = wire_benchmark("uart", TARGET, 1 << 13)
     assert figures["read_equals_written"]
     # how near to 1 depends on what else the machine does
     for share in (figures["write_share"], figures["read_share"]):

@@ -1,5 +1,6 @@
 """Devices: things that execute programs, opened by name."""
 
+import glob
 from collections.abc import Callable
 
 from slipstick_rtl.config import Configuration
@@ -32,16 +33,40 @@ def _open_serial(port: str, configuration: Configuration) -> Device:
     return open_serial(port, configuration)
 
 
+def _open_spi(path: str, configuration: Configuration) -> Device:
+    try:
+        from .spi import open_spi
+    except ImportError as error:
+        raise DeviceError(f"SPI devices need Linux ({error})") from error
+    return open_spi(path, configuration)
+
+
+def _serial_ports() -> list[str]:
+    from .serial import found_ports
+
+    return found_ports()
+
+
+def _spi_devices() -> list[str]:
+    return sorted(glob.glob("/dev/spidev*"))
+
+
 _SIMULATED: dict[str, Callable[[Configuration], Device]] = {
     "model": _open_model,
     "sim": _open_simulation,
 }
 """Devices of any target's configuration: ``NAME`` or ``NAME:TARGET``."""
 
-_ATTACHED: dict[str, Callable[[str, Configuration], Device]] = {"serial": _open_serial}
+_ATTACHED: dict[str, Callable[[str, Configuration], Device]] = {
+    "serial": _open_serial,
+    "spi": _open_spi,
+}
 """Devices at a place of the machine: ``NAME:PLACE``."""
 
-DEVICES = ("model", "model:TARGET", "sim", "sim:TARGET", "serial:PORT[@BAUD]")
+_PLACES: dict[str, Callable[[], list[str]]] = {"serial": _serial_ports, "spi": _spi_devices}
+"""What there is to be named."""
+
+DEVICES = ("model", "model:TARGET", "sim", "sim:TARGET", "serial:PORT[@BAUD]", "spi:PATH[@HZ]")
 """The forms of name that ``open_device`` takes."""
 
 
@@ -51,8 +76,9 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
     Parameters
     ----------
     name : str
-        ``model`` (the golden model), ``sim`` (the compiled RTL), either with ``:TARGET``, or
-        ``serial:PORT`` or ``serial:PORT@BAUD`` (a board; 115200 baud unless said otherwise).
+        ``model`` (the golden model), ``sim`` (the compiled RTL), either with ``:TARGET``;
+        ``serial:PORT`` or ``serial:PORT@BAUD`` (a board; 115200 baud unless said otherwise);
+        ``spi:PATH`` or ``spi:PATH@HZ`` (a board; 10 MHz, or what its clock allows, likewise).
     configuration : Configuration, optional
         Without it the target's counts, and that is the default target if the name has none.
 
@@ -73,7 +99,16 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
         return _SIMULATED[kind](_configuration(name, place if colon else None, configuration))
     if kind in _ATTACHED and place:
         return _ATTACHED[kind](place, _configuration(name, None, configuration))
+    if kind in _ATTACHED:
+        raise DeviceError(f"device {name!r} must name a place: {_places(kind)}")
     raise DeviceError(f"device must be one of {', '.join(DEVICES)}, not {name!r}")
+
+
+def _places(kind: str) -> str:
+    found = _PLACES[kind]()
+    if not found:
+        return f"this machine has none that {kind} could use; plug the board in"
+    return f"this machine has {', '.join(f'{kind}:{place}' for place in found)}"
 
 
 def _configuration(

@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import serial
+from serial.tools import list_ports
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.link.line import BITS_PER_BYTE, DEFAULT_BAUD
-from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, Command
-from slipstick_rtl.link.spaces import WRITE_ARGUMENTS
 
 from ..errors import DeviceError
-from .exchange import Exchanger, LinkError, Patience, Request
-from .link import LinkDevice
-from .transport import Transport
+from .attached import AttachedDevice, split_place
+from .exchange import LinkError
 
 try:
     from termios import error as _TERMINAL_ERROR
@@ -27,15 +24,14 @@ _SLICE_SECONDS = 0.02
 drivers set their rate anew, and disturb what is being sent, when it does."""
 
 _WRITE_BYTES = 1 << 12
-_BUFFERED_BYTES = 1 << 13
-"""What a driver may hold of what was sent, so that it is on the line only later."""
-
-_GREETING = Patience(timeout_seconds=0.7, retries=2, silence_seconds=0.02, window=1)
-"""For what may be no Slipstick: three attempts, and then the truth."""
+_NO_DEVICE = "n/a"
+"""What a port without anything behind it says, as computers without a serial line have them."""
 
 
 class SerialTransport:
     """A serial port as a transport; 8 data bits, no parity, one stop bit, no flow control.
+
+    Nobody else may have the port open, and lock it, at the same time.
 
     Parameters
     ----------
@@ -49,6 +45,9 @@ class SerialTransport:
     DeviceError
         If the port cannot be opened, or refuses the rate.
     """
+
+    buffered_bytes = 1 << 13
+    """What a driver may hold of what was sent, so that it is on the line only later."""
 
     def __init__(self, port: str, baud: int = DEFAULT_BAUD) -> None:
         if baud < 1:
@@ -130,78 +129,27 @@ class SerialTransport:
             ) from error
 
 
-class SerialDevice(LinkDevice):
-    """A board on a serial port, greeted and idle.
-
-    Parameters
-    ----------
-    transport : SerialTransport
-        Closed together with the device, and if the board is not what it should be.
-    name : str
-        Of the port, for messages.
-    configuration : Configuration
-        The hardware that the board must be.
-
-    Raises
-    ------
-    LinkError
-        NO_ANSWER if there is no Slipstick, WRONG_HARDWARE if it is another one.
-    DeviceError
-        If the connection is lost.
-    """
-
-    def __init__(self, transport: SerialTransport, name: str, configuration: Configuration) -> None:
-        patience = _patience(transport, configuration)
-        super().__init__(transport, configuration=configuration, patience=patience)
-        try:
-            _greet(transport, name, configuration)
-            self.identify()
-            # whoever was here before may have left a run going on
-            self.reset()
-        except BaseException:
-            self.close()
-            raise
-
-
-def open_serial(place: str, configuration: Configuration) -> SerialDevice:
+def open_serial(place: str, configuration: Configuration) -> AttachedDevice:
     """The board at ``PORT`` or ``PORT@BAUD``.
 
     Raises
     ------
     DeviceError
-        As of ``SerialTransport`` and ``SerialDevice``; or if the rate is not a number.
+        As of ``SerialTransport`` and ``AttachedDevice``; or if the rate is not a number.
     """
-    port, at, rate = place.rpartition("@")
-    if not at:
-        port, rate = place, str(DEFAULT_BAUD)
-    if not (port and rate.isascii() and rate.isdigit()):
-        raise DeviceError(
-            f"a serial device must be serial:PORT or serial:PORT@BAUD, such as"
-            f" serial:/dev/ttyUSB0@{DEFAULT_BAUD}, not 'serial:{place}'"
-        )
-    return SerialDevice(SerialTransport(port, int(rate)), port, configuration)
+    port, rate = split_place("serial", place, DEFAULT_BAUD, "/dev/ttyUSB0")
+    advice = f"that the baud rate is its own (serial:{port}@BAUD)"
+    return AttachedDevice(SerialTransport(port, rate), port, configuration, advice)
 
 
-def _patience(transport: SerialTransport, configuration: Configuration) -> Patience:
-    """An answer may wait for all that was sent ahead, and for what the driver still holds."""
-    usual = Patience()
-    frame = HEADER_BYTES + WRITE_ARGUMENTS + configuration.payload_bytes + CRC_BYTES
-    line = transport.seconds(_BUFFERED_BYTES + (usual.window + 1) * frame)
-    return Patience(timeout_seconds=usual.timeout_seconds + line)
-
-
-def _greet(transport: Transport, name: str, configuration: Configuration) -> None:
-    """Finds out quickly whether there is a Slipstick at all."""
-    size = len(Identity.of(configuration).pack())
-    request = Request(Command.IDENTIFY, answer_bytes=size)
-    try:
-        Exchanger(transport, configuration.payload_bytes, _GREETING).exchange([request])
-    except LinkError as error:
-        raise LinkError(
-            error.code,
-            f"no Slipstick answers at {name}: check that the board is programmed, and that the"
-            f" baud rate is its own (serial:{name}@BAUD)",
-        ) from error
+def found_ports() -> list[str]:
+    """The serial ports of this machine that have a device, each with what it says of itself."""
+    ports = sorted(list_ports.comports(), key=lambda port: port.device)
+    return [
+        f"{port.device} ({port.product or port.description})"
+        for port in ports
+        if port.hwid != _NO_DEVICE
+    ]
 
 
 def _why_not_open(port: str, error: serial.SerialException) -> str:

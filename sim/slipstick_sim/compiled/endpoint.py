@@ -10,6 +10,9 @@ from .device import CompiledCore
 SLICE_CYCLES = 2048
 """What passes between two looks at the line: some milliseconds of simulation."""
 
+_REST_CYCLES = 256
+"""The same between two transfers: a client that has the next one ready does not wait for long."""
+
 _SPARE_CYCLES = 100_000
 _SELECT_CYCLES = 8
 """Between the edges of the chip select and SCK, and between two transfers."""
@@ -123,7 +126,7 @@ class SpiEndpoint:
 
     def rest(self) -> None:
         """Lets a little time pass."""
-        self._core.run_cycles(SLICE_CYCLES)
+        self._core.run_cycles(_REST_CYCLES)
 
     def close(self) -> None:
         """Frees the core."""

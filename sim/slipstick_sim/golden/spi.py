@@ -1,5 +1,7 @@
 """The device's end of SPI transfers: what the gateware does with each, byte for byte."""
 
+from collections.abc import Callable
+
 from slipstick_rtl.link.spi_protocol import (
     FILLER,
     FIRST_SLOT,
@@ -20,6 +22,8 @@ class SpiPeripheral:
         Received bytes that wait at most.
     replay_bits : int
         2^replay_bits bytes to be sent wait or are kept at most.
+    source : callable, optional
+        Has bytes to be sent, up to a number, for room that a header makes.
 
     Members
     -------
@@ -27,10 +31,16 @@ class SpiPeripheral:
         From the host, in order.
     """
 
-    def __init__(self, receive_depth: int, replay_bits: int) -> None:
+    def __init__(
+        self,
+        receive_depth: int,
+        replay_bits: int,
+        source: Callable[[int], bytes] = lambda room: b"",
+    ) -> None:
         self.received = bytearray()
         self._receive_depth = receive_depth
         self._replay_bits = replay_bits
+        self._source = source
         self._taken = 0
         self._released = 0
         self._sent = 0
@@ -84,6 +94,7 @@ class SpiPeripheral:
     def _release(self, position: int) -> None:
         del self._kept[: (position - self._released) % POSITIONS]
         self._released = self._sent = position
+        self.send(self._source(self.room))
 
     def _take(self, data: bytes) -> None:
         count = min(len(data), self._receive_depth - len(self.received))

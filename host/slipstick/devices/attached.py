@@ -1,0 +1,133 @@
+"""Boards at a place of this machine: how they are told from strangers, whatever the wires."""
+
+from typing import Protocol
+
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.identity import Identity
+from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, Command
+from slipstick_rtl.link.spaces import WRITE_ARGUMENTS
+
+from ..errors import DeviceError
+from ..targets import TARGETS
+from .exchange import Exchanger, LinkError, Patience, Request
+from .link import LinkDevice
+from .transport import Transport
+
+_GREETING = Patience(timeout_seconds=0.7, retries=2, silence_seconds=0.02, window=1)
+"""For what may be no Slipstick: three attempts, and then the truth."""
+
+
+class TimedTransport(Transport, Protocol):
+    """A transport that knows how long bytes take.
+
+    Members
+    -------
+    buffered_bytes : int
+        What may lie between ``send`` and the wire.
+    """
+
+    buffered_bytes: int
+
+    def seconds(self, count: int) -> float:
+        """How long so many bytes take on the wire."""
+        ...
+
+
+class AttachedDevice(LinkDevice):
+    """A board at the other end of wires, greeted and idle.
+
+    Parameters
+    ----------
+    transport : TimedTransport
+        Closed together with the device, and if the board is not what it should be.
+    name : str
+        Of the place, for messages.
+    configuration : Configuration
+        The hardware that the board must be.
+    advice : str
+        What to look at if nobody answers, but for the board itself.
+
+    Raises
+    ------
+    LinkError
+        NO_ANSWER if there is no Slipstick, WRONG_HARDWARE if it is another one.
+    DeviceError
+        If the connection is lost.
+    """
+
+    def __init__(
+        self, transport: TimedTransport, name: str, configuration: Configuration, advice: str
+    ) -> None:
+        patience = _patience(transport, configuration)
+        super().__init__(transport, configuration=configuration, patience=patience)
+        try:
+            _check(_greet(transport, name, configuration, advice), name, configuration)
+            # whoever was here before may have left a run going on
+            self.reset()
+        except BaseException:
+            self.close()
+            raise
+
+
+def split_place(kind: str, place: str, default_rate: int, example: str) -> tuple[str, int]:
+    """Port and rate of ``PORT`` or ``PORT@RATE``; DeviceError if the rate is no number above 0."""
+    port, at, rate = place.rpartition("@")
+    if not at:
+        port, rate = place, str(default_rate)
+    if not (port and rate.isascii() and rate.isdigit() and len(rate) < 20):
+        raise DeviceError(
+            f"a device on {kind} must be {kind}:PORT or {kind}:PORT@RATE, such as"
+            f" {kind}:{example}@{default_rate}, not '{kind}:{place}'"
+        )
+    return port, int(rate)
+
+
+def _patience(transport: TimedTransport, configuration: Configuration) -> Patience:
+    """An answer may wait for all that was sent ahead, and for what is not on the wire yet."""
+    usual = Patience()
+    frame = HEADER_BYTES + WRITE_ARGUMENTS + configuration.payload_bytes + CRC_BYTES
+    line = transport.seconds(transport.buffered_bytes + (usual.window + 1) * frame)
+    return Patience(timeout_seconds=usual.timeout_seconds + line)
+
+
+def _greet(transport: Transport, name: str, configuration: Configuration, advice: str) -> Identity:
+    """Finds out quickly whether there is a Slipstick at all."""
+    size = len(Identity.of(configuration).pack())
+    request = Request(Command.IDENTIFY, answer_bytes=size)
+    try:
+        exchanger = Exchanger(transport, configuration.payload_bytes, _GREETING)
+        return Identity.unpack(exchanger.exchange([request])[0])
+    except LinkError as error:
+        if error.code == "DISCONNECTED":
+            raise
+        raise LinkError(
+            error.code,
+            f"no Slipstick answers at {name}: check that the board is programmed, and {advice}",
+        ) from error
+
+
+def _check(identity: Identity, name: str, configuration: Configuration) -> None:
+    """LinkError WRONG_HARDWARE, with the way out, if the board is another one."""
+    expected = Identity.of(configuration)
+    for field, what in (("protocol_version", "link protocol"), ("isa_version", "ISA")):
+        actual, wanted = getattr(identity, field), getattr(expected, field)
+        if actual != wanted:
+            raise LinkError(
+                "WRONG_HARDWARE",
+                f"the board at {name} must have {what} version {wanted}, not {actual}: build its"
+                " bitstream with this version of Slipstick and program it anew",
+            )
+    if identity != expected:
+        raise LinkError(
+            "WRONG_HARDWARE",
+            f"the board at {name} must be hardware {expected.fingerprint} ({configuration.shape}):"
+            f" fingerprint must be {expected.fingerprint}, not {identity.fingerprint}:"
+            f" {_way_out(identity.fingerprint)}",
+        )
+
+
+def _way_out(fingerprint: str) -> str:
+    for target in TARGETS.values():
+        if target.configuration.fingerprint == fingerprint:
+            return f"give --target {target.name}, or program the board anew"
+    return "program the board with that target's bitstream, or give the --target of the one it has"
