@@ -41,7 +41,8 @@ class AxiLitePort:
         write, read = self._master.write_if, self._master.read_if
         channels = write.aw_channel, write.w_channel, write.b_channel
         for seed, channel in enumerate((*channels, read.ar_channel, read.r_channel)):
-            channel.set_pause_generator(pauses(seed, stall))
+            if stall:
+                channel.set_pause_generator(pauses(seed, stall))
 
     async def read(self, offset: int) -> int:
         answer = await self._master.read(offset, 4)

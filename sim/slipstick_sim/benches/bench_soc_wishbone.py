@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import cocotb
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, Lock, RisingEdge
 from cocotbext.wishbone.driver import WBOp, WishboneMaster
 from slipstick_rtl.soc.wishbone import PORT_NAMES
 
@@ -34,7 +34,7 @@ class WishbonePort:
         self._master = WishboneMaster(dut, "wb", dut.clk, timeout=10, signals_dict=_SIGNALS)
         self._random, self._stall = random.Random(1), stall
         self.transfers = 0
-        self._mapped = set[int]()
+        self._free = Lock()  # the model takes one caller at a time
 
     async def read(self, offset: int) -> int:
         return int((await self._cycle(WBOp(offset // 4, idle=self._idle()))).datrd)
@@ -42,14 +42,14 @@ class WishbonePort:
     async def write(self, offset: int, value: int, strobes: int = 15) -> None:
         await self._cycle(WBOp(offset // 4, value, self._idle(), strobes))
 
-    async def block(self, offset: int, values: list[int]) -> None:
-        """Writes within one bus cycle, back to back."""
-        operations = [WBOp(offset // 4, value) for value in values]
-        for result in await self._master.send_cycle(operations):
-            assert result.ack == _ACK
+    async def block(self, operations: list[WBOp]) -> list[tuple[int, int]]:
+        """Transfers back to back within one cycle: each one's answer, and its word."""
+        results = await self._master.send_cycle(operations)
+        return [(result.ack, int(result.datrd)) for result in results]
 
     async def _cycle(self, operation: WBOp) -> Any:
-        (result,) = await self._master.send_cycle([operation])
+        async with self._free:
+            (result,) = await self._master.send_cycle([operation])
         self.transfers += 1
         if result.ack == _ERR:
             raise BusError("refused" if operation.adr < 0x38 // 4 else "unmapped")
@@ -105,6 +105,28 @@ async def interrupts_when_a_run_ends(dut: Any) -> None:
 @cocotb.test()
 async def refuses_words_while_the_queue_is_full(dut: Any) -> None:
     await check_full_queues(await start(dut, 0.0))
+
+
+@cocotb.test()
+async def answers_block_cycles(dut: Any) -> None:
+    """Reads, writes and errors in one cycle, whose strobe never falls."""
+    port = await start(dut, 0.0)
+    enable = port.registers["interrupt_enable"].offset // 4
+    operations = [
+        WBOp(0),
+        WBOp(enable, 3),
+        WBOp(enable),
+        WBOp(0, 1),
+        WBOp(enable, 0, sel=0b1110),
+        WBOp(enable),
+        WBOp(0x3FF),
+        WBOp(enable, 1),
+        WBOp(enable),
+    ]
+    answers = await port.bus.block(operations)
+    assert [answer for answer, _ in answers] == [_ACK] * 3 + [_ERR] + [_ACK] * 2 + [_ERR] + [_ACK] * 2
+    words = [word for operation, (_, word) in zip(operations, answers, strict=True) if operation.dat is None]
+    assert words == [int.from_bytes(b"SLIP", "little"), 3, 3, 0, 1]
 
 
 @cocotb.test()

@@ -1,5 +1,6 @@
 """What the benches of the buses share: a host beside the golden endpoint, and bus checks."""
 
+import functools
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -60,6 +61,12 @@ def bench_of(interface: str, name: str) -> Bench:
     )
 
 
+@functools.cache
+def _golden_core(configuration: Configuration) -> GoldenCore:
+    """One for all tests of a simulation: accumulators and tables outlive a reset."""
+    return GoldenCore(configuration)
+
+
 class Port(Protocol):
     """A way for frames to reach the device."""
 
@@ -89,7 +96,7 @@ class Host:
         self.configuration = configuration_of(parameters())
         self.port = port
         self.frames = 0
-        self._endpoint = Endpoint(self.configuration, GoldenCore(self.configuration))
+        self._endpoint = Endpoint(self.configuration, _golden_core(self.configuration))
         self._sequence = 0
 
     async def request(self, command: Command, payload: bytes = b"") -> bytes:
