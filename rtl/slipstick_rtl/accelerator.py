@@ -7,7 +7,9 @@ from amaranth.utils import exact_log2
 
 from .array.accumulators import Accumulators
 from .array.matrix_engine import MatrixEngine
+from .compact.engine import CompactEngine
 from .config import Configuration
+from .layouts import EVENTS
 from .link.link import DEFAULT_TIMEOUT_CYCLES, Link
 from .link.protocol import Space
 from .memory.activation_memory import ActivationMemory
@@ -16,12 +18,12 @@ from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine
 from .sequencer.sequencer import Sequencer
 
-EVENTS = data.StructLayout({"matrix_start": 1, "matrix_done": 1, "post_start": 1, "post_done": 1})
-"""Pulses: an instruction begins to work, or its results have landed."""
+COMPACT_READ_DEPTH = 4
+"""Bytes read ahead of a slow link."""
 
 
 class Accelerator(wiring.Component):
-    """Link, sequencer, matrix engine, post engine and memories.
+    """Link, sequencer, matrix engine, post engine and memories; or link and compact engine.
 
     Parameters
     ----------
@@ -49,12 +51,14 @@ class Accelerator(wiring.Component):
     ) -> None:
         self._configuration = c = configuration
         self.link = Link(configuration=c, timeout_cycles=timeout_cycles)
-        self.sequencer = Sequencer(configuration=c)
-        self.matrix = MatrixEngine(configuration=c)
-        self.accumulators = Accumulators(configuration=c)
-        self.post = PostEngine(configuration=c)
-        self.activations = ActivationMemory(configuration=c)
-        self.weights = WeightMemory(configuration=c)
+        self._compact = CompactEngine(configuration=c) if c.is_compact else None
+        if not c.is_compact:
+            self.sequencer = Sequencer(configuration=c)
+            self.matrix = MatrixEngine(configuration=c)
+            self.accumulators = Accumulators(configuration=c)
+            self.post = PostEngine(configuration=c)
+            self.activations = ActivationMemory(configuration=c)
+            self.weights = WeightMemory(configuration=c)
         super().__init__(
             {
                 "i": In(stream.Signature(8)),
@@ -71,18 +75,22 @@ class Accelerator(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        connect(m, self.link.i, flipped(self.i))
+        connect(m, self.link.o, flipped(self.o))
+        m.submodules.link = self.link
+        m.d.comb += self.running.eq(self.link.status.running)
+        if self._compact is not None:
+            self._connect_compact(m, self._compact)
+            return m
         # thousands of registers wait for these two; what sends instructions is reset first
         reset, reset_post = Signal(), Signal()
         m.d.sync += [reset.eq(self.link.reset_run), reset_post.eq(reset)]
-        m.submodules.link = self.link
         m.submodules.sequencer = ResetInserter(reset)(self.sequencer)
         m.submodules.matrix = ResetInserter(reset)(self.matrix)
         m.submodules.post = ResetInserter(reset_post)(self.post)
         m.submodules.accumulators = self.accumulators
         m.submodules.activations = self.activations
         m.submodules.weights = self.weights
-        connect(m, self.link.i, flipped(self.i))
-        connect(m, self.link.o, flipped(self.o))
         self._connect_run(m)
         self._connect_writes(m)
         self._connect_reads(m)
@@ -90,15 +98,42 @@ class Accelerator(wiring.Component):
         self._connect_post(m)
         return m
 
+    def _connect_compact(self, m: Module, engine: CompactEngine) -> None:
+        """The link, and behind it the engine that has all memories."""
+        link = self.link
+        reset = Signal()
+        m.d.sync += reset.eq(link.reset_run)
+        m.submodules.compact = ResetInserter(reset)(engine)
+        m.submodules.queue = queue = ReadQueue(address_bits=24, depth=COMPACT_READ_DEPTH)
+        connect(m, link.writes, engine.writes)
+        connect(m, link.reads, queue.requests)
+        connect(m, queue.memory_requests, engine.reads)
+        connect(m, queue.o, link.read_data)
+        m.d.comb += [
+            queue.memory_data.eq(engine.read_data),
+            queue.memory_valid.eq(engine.read_valid),
+            engine.run.eq(link.run),
+            engine.clear.eq(link.clear),
+            engine.matrix_pc.eq(link.matrix_pc),
+            engine.post_pc.eq(link.post_pc),
+            link.status.eq(engine.status),
+            self.events.eq(engine.events),
+        ]
+
     def _connect_run(self, m: Module) -> None:
         link, sequencer, matrix, post = self.link, self.sequencer, self.matrix, self.post
         connect(m, sequencer.matrix, matrix.instructions)
         connect(m, sequencer.post, post.instructions)
-        clear = link.run & link.clear
-        m.d.comb += [
+        # registers both ways: the link decodes requests and puts answers together beside them
+        clear, status = Signal(), Signal.like(link.status)
+        m.d.sync += [
             sequencer.run.eq(link.run),
+            clear.eq(link.run & link.clear),
             sequencer.matrix_pc.eq(link.matrix_pc),
             sequencer.post_pc.eq(link.post_pc),
+            link.status.eq(status),
+        ]
+        m.d.comb += [
             sequencer.matrix_busy.eq(matrix.busy),
             sequencer.matrix_streaming.eq(matrix.streaming),
             sequencer.post_busy.eq(post.busy),
@@ -106,14 +141,13 @@ class Accelerator(wiring.Component):
             post.clear.eq(clear),
             matrix.post_done.eq(post.post_done),
             post.matrix_done.eq(matrix.done),
-            link.status.running.eq(sequencer.running),
-            link.status.bad_instruction.eq(sequencer.bad_instruction),
-            link.status.matrix_done.eq(matrix.done),
-            link.status.post_done.eq(post.post_done),
-            link.status.cycles.eq(sequencer.cycles),
-            link.status.matrix_cycles.eq(sequencer.matrix_cycles),
-            link.status.post_cycles.eq(sequencer.post_cycles),
-            self.running.eq(sequencer.running),
+            status.running.eq(sequencer.running),
+            status.bad_instruction.eq(sequencer.bad_instruction),
+            status.matrix_done.eq(matrix.done),
+            status.post_done.eq(post.post_done),
+            status.cycles.eq(sequencer.cycles),
+            status.matrix_cycles.eq(sequencer.matrix_cycles),
+            status.post_cycles.eq(sequencer.post_cycles),
             self.events.matrix_start.eq(matrix.started),
             self.events.matrix_done.eq(matrix.completed),
             self.events.post_start.eq(post.started),

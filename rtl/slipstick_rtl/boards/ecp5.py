@@ -1,5 +1,6 @@
 """What synthesis for ECP5 needs beyond Yosys' defaults."""
 
+from dataclasses import dataclass
 from typing import Any
 
 FREE_COLLISIONS = "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2"
@@ -10,6 +11,21 @@ add a bypass to every memory, and could not merge a write port and a read port o
 block uses such a word: two writers never meet, and readers come later (``tests/rtl`` holds the
 core to its model with new words as well as old ones). Each memory here has one write port.
 """
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A platform without a board: what is elaborated for it may use the device's own blocks.
+
+    Hand it, or an amaranth-boards platform, to ``rtlil.convert`` as ``platform``.
+
+    Parameters
+    ----------
+    device : str
+        Such as ``LFE5U-85F``.
+    """
+
+    device: str
 
 
 def synthesis_script(*, rtlil: str, verilog: str, netlist: str, top: str) -> str:

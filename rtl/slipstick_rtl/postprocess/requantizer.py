@@ -67,7 +67,7 @@ class Requantizer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.multiplier = multiplier = PipelinedMultiplier()
+        m.submodules.scaler = multiplier = PipelinedMultiplier()
         m.submodules.shifter = shifter = RoundingShifter()
         # no reset in here: what is under way leaves without being written
         total = Signal(signed(VALUE_BITS), reset_less=True)

@@ -1,0 +1,178 @@
+"""Where an ECP5's DSP blocks stand, and which multiplier of the core goes to which of them.
+
+The blocks lie in one to three rows across the whole chip, so that the wires between neighbouring
+elements decide the clock of an array. Place and route finds no good order for them by itself; here
+each column of the array gets its places in the order in which its sums move through its elements.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+MULTIPLIER = "MULT18X18D"
+
+_BLOCK_TILES = 9
+"""Width of a DSP block, in which four multipliers stand."""
+
+_FIRST_TILE = 4
+_SPINE_TILES = 2
+"""Further tiles between the blocks on the left and those on the right of the clock's spine."""
+
+_PLACES_IN_BLOCK = (0, 1, 4, 5)
+"""Tile of each of a block's multipliers; also its number in the place's name."""
+
+_ELEMENT = re.compile(
+    r"\.element_(?P<row>\d+)_(?P<column>\d+)\.multiplier\.product_(?P<pixel>\d+)\."
+)
+_LANE = re.compile(
+    r"\.lane_(?P<lane>\d+)\.requantizer\..*(?P<part>low_low|low_high|high_low|high_high)"
+)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The DSP blocks of a device.
+
+    Parameters
+    ----------
+    rows : tuple of int
+        Y of each row of them.
+    left, right : int
+        Blocks of a row on each side of the spine.
+    """
+
+    rows: tuple[int, ...]
+    left: int
+    right: int
+
+    def places(self, y: int) -> list[str]:
+        """nextpnr's names for the multipliers of the row, from left to right."""
+        blocks = range(self.left + self.right)
+        starts = [
+            _FIRST_TILE + _BLOCK_TILES * k + (_SPINE_TILES if k >= self.left else 0) for k in blocks
+        ]
+        return [f"X{x + z}/Y{y}/MULT18_{z}" for x in starts for z in _PLACES_IN_BLOCK]
+
+
+_BLOCKS = {
+    "LFE5U-12F": Blocks((13,), 3, 4),
+    "LFE5U-25F": Blocks((13,), 3, 4),
+    "LFE5U-45F": Blocks((22, 46), 4, 5),
+    "LFE5U-85F": Blocks((10, 34, 58), 7, 6),
+}
+
+
+def multiplier_places(device: str) -> list[list[str]]:
+    """The places of a device's multipliers, row by row, each from left to right.
+
+    Raises
+    ------
+    ValueError
+        If the device is not known.
+    """
+    if device not in _BLOCKS:
+        raise ValueError(f"device must be one of {', '.join(_BLOCKS)}, not {device!r}")
+    blocks = _BLOCKS[device]
+    return [blocks.places(y) for y in blocks.rows]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Multipliers that share a row of blocks: a column of the array, or a lane."""
+
+    members: tuple[tuple[float, str], ...]
+    """Where along the row each is best, from 0 to 1, and its name."""
+
+
+def _columns(names: Iterable[str]) -> list[_Group]:
+    """The array's columns in order, each with its elements from the left end to the right one."""
+    found: dict[int, list[tuple[int, int, str]]] = {}
+    for name in names:
+        if match := _ELEMENT.search(name):
+            row, column, pixel = (int(match[key]) for key in ("row", "column", "pixel"))
+            found.setdefault(column, []).append((row, pixel, name))
+    rows = 1 + max((row for members in found.values() for row, _, _ in members), default=0)
+    return [
+        _Group(tuple(((row + 0.5) / rows, name) for row, _, name in sorted(found[column])))
+        for column in sorted(found)
+    ]
+
+
+def _lanes(names: Iterable[str]) -> list[_Group]:
+    """The post-processor's lanes in order."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    for name in names:
+        if match := _LANE.search(name):
+            found.setdefault(int(match["lane"]), []).append((match["part"], name))
+    return [
+        _Group(tuple(((k + 0.5) / len(found), name) for _, name in sorted(found[lane])))
+        for k, lane in enumerate(sorted(found))
+    ]
+
+
+def plan(names: Iterable[str], device: str) -> dict[str, str]:
+    """The place of each multiplier of a core.
+
+    Columns of the array fill the rows of blocks in order, whole columns each; the lanes of the
+    post-processor come into what is left, from the last row on. What shares a row is spread evenly.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of all multipliers of the flattened design; others than the core's are left out.
+    device : str
+
+    Returns
+    -------
+    dict
+        From name to place; empty if they do not all fit in that way.
+
+    Raises
+    ------
+    ValueError
+        If the device is not known.
+    """
+    names = list(names)
+    rows = multiplier_places(device)
+    free = [len(row) for row in rows]
+    taken: list[list[_Group]] = [[] for _ in rows]
+    orders = ((_columns(names), range(len(rows))), (_lanes(names), reversed(range(len(rows)))))
+    for groups, order in orders:
+        order = list(order)
+        for group in groups:
+            row = next((k for k in order if free[k] >= len(group.members)), None)
+            if row is None:
+                return {}
+            # a later column never goes back to a row before
+            order = order[order.index(row) :]
+            free[row] -= len(group.members)
+            taken[row].append(group)
+    places: dict[str, str] = {}
+    for row, groups in zip(rows, taken, strict=True):
+        members = sorted(
+            (member for group in groups for member in group.members), key=lambda member: member[0]
+        )
+        for index, (_, name) in enumerate(members):
+            places[name] = row[index * len(row) // len(members)]
+    return places
+
+
+def place_multipliers(netlist: dict[str, Any], device: str) -> int:
+    """Gives the core's multipliers in a netlist their places, in place; returns how many.
+
+    Parameters
+    ----------
+    netlist : dict
+        As Yosys writes it for nextpnr, flattened.
+    device : str
+        Such as ``LFE5U-85F``.
+    """
+    placed = 0
+    for module in netlist["modules"].values():
+        cells = module.get("cells", {})
+        multipliers = [name for name, cell in cells.items() if cell["type"] == MULTIPLIER]
+        for name, place in plan(multipliers, device).items():
+            cells[name].setdefault("attributes", {})["BEL"] = place
+            placed += 1
+    return placed
