@@ -110,10 +110,11 @@ class SpiTransport:
             return False
         self._drop_sent(taken)
         self._incoming += answer[FIRST_SLOT : FIRST_SLOT + given]
+        # a board that was full goes on as soon as it hears what has arrived
+        full = (trailer.written - self._received) % POSITIONS == self._depth
+        waiting = (trailer.written - trailer.sent) % POSITIONS
+        self._waiting = self._depth if full else waiting
         self._received = trailer.sent
-        # a transfer that was filled made room for more, which is there by now
-        more = self._depth if given == slots and given > 0 else 0
-        self._waiting = max((trailer.written - trailer.sent) % POSITIONS, more)
         return taken + given > 0
 
     def _ask(self) -> None:
