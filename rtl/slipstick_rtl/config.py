@@ -14,6 +14,8 @@ MULTIPLIERS = ("plain", "lut")
 ENGINES = ("pipelined", "compact")
 DIGITS = 5
 """Signed digits of base 256 that hold any multiplier: a compact engine has a column for each."""
+COMPACT_COORDINATE_BITS = 12
+"""Of a compact engine's rows and columns of an input, padding included."""
 
 _SHARING = ("activation_bytes", "weight_bytes", "instruction_words")
 
@@ -175,6 +177,11 @@ class Configuration:
         Otherwise any R bytes that lie in R banks.
         """
         return self.is_compact
+
+    @property
+    def largest_side(self) -> int:
+        """Rows, or columns, that an input may have, and its padding."""
+        return (1 << (COMPACT_COORDINATE_BITS if self.is_compact else 16) - 1) - 1
 
     @property
     def macs_per_cycle(self) -> int:

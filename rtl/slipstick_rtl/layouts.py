@@ -34,3 +34,6 @@ MATRIX_INSTRUCTION = instruction_layout(MATRIX_FIELDS)
 
 POST_INSTRUCTION = instruction_layout(POST_FIELDS)
 """HALT, DRAIN, MAP and TABLE; narrower than INSTRUCTION_BITS, the bits above are ignored."""
+
+EVENTS = data.StructLayout({"matrix_start": 1, "matrix_done": 1, "post_start": 1, "post_done": 1})
+"""Pulses: an instruction begins to work, or its results have landed."""

@@ -36,6 +36,8 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
     diagonal = draw(0, 4) == 0
     dilation_y = draw(1, 2)
     channels = min(rows, configuration.columns) if diagonal else draw(1, 2 * rows)
+    if configuration.aligned:
+        channels = -(-channels // rows) * rows
     align_tap = int(diagonal or (channels % rows == 0 and draw(0, 1)))
     dilation_x = draw(1, 2) if align_tap or channels % rows == 0 else 1
     pixel_pitch = channels
@@ -44,7 +46,7 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
     row_pitch = width * pixel_pitch
     if not align_tap:
         while (dilation_y * row_pitch - run) % rows and kernel_y > 1:
-            row_pitch += 1
+            row_pitch += rows if configuration.aligned else 1
             if row_pitch > 40 * rows:
                 return None
     total = kernel_y * kernel_x * channels

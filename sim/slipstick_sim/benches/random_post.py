@@ -15,21 +15,26 @@ def random_post(generator: np.random.Generator, configuration: Configuration) ->
     MAP reads one half of the activation memory and writes the other, or works in place.
     """
     kind = generator.choice(["drain", "pool", "operands", "in place", "table"])
-    fields = dict.fromkeys(POST_FIELDS, 0)
     if kind == "table":
-        words = TABLE_ENTRIES * 4 // configuration.columns
-        fields |= {
-            "opcode": int(Opcode.TABLE),
-            "table_address": int(generator.integers(0, configuration.weight_words - words + 1)),
-            "table_words": words if generator.random() < 0.5 else int(generator.integers(0, 20)),
-        }
-        return fields
+        return random_table(generator, configuration)
+    fields = dict.fromkeys(POST_FIELDS, 0)
     fields |= _output(generator, configuration, kind == "drain")
     if kind == "drain":
-        fields |= {"opcode": int(Opcode.DRAIN), "bank": int(generator.integers(0, 2))}
+        fields |= {"opcode": int(Opcode.DRAIN), "bank": int(generator.integers(0, configuration.accumulator_banks))}
     else:
         fields |= {"opcode": int(Opcode.MAP)} | _input(generator, configuration, kind, fields)
     return fields
+
+
+def random_table(generator: np.random.Generator, configuration: Configuration) -> Fields:
+    """Field values of a TABLE; the whole of it where the engine only notes where it lies."""
+    words = TABLE_ENTRIES * 4 // configuration.columns
+    whole = configuration.is_compact or generator.random() < 0.5
+    return dict.fromkeys(POST_FIELDS, 0) | {
+        "opcode": int(Opcode.TABLE),
+        "table_address": int(generator.integers(0, configuration.weight_words - words + 1)),
+        "table_words": words if whole else int(generator.integers(0, 20)),
+    }
 
 
 def random_parameters(

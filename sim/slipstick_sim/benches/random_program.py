@@ -5,7 +5,7 @@ from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 
 from .random_convolve import random_convolve
-from .random_post import random_parameters, random_post
+from .random_post import random_parameters, random_post, random_table
 
 INSTRUCTIONS = 8
 """Of each stream, HALT left out."""
@@ -18,8 +18,10 @@ def random_program(
     matrix, post = b"", b""
     for index in range(INSTRUCTIONS):
         convolve = random_convolve(generator, configuration, weights)
-        convolve |= {"wait": index, "bank": index % 2}
-        step = random_post(generator, configuration) | {"wait": index + 1}
+        convolve |= {"wait": index, "bank": index % configuration.accumulator_banks}
+        # a compact engine notes where its table lies, and knows of none before
+        draw = random_post if index or not configuration.is_compact else random_table
+        step = draw(generator, configuration) | {"wait": index + 1}
         matrix += isa.pack(isa.MATRIX_FIELDS, convolve)
         post += isa.pack(isa.POST_FIELDS, step)
     matrix += isa.pack(isa.MATRIX_FIELDS, {})

@@ -1,0 +1,103 @@
+"""A 32 x 31-bit product out of the sums of digit products: the requantiser's multiplication."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import DIGITS, Configuration
+from ..postprocess.multiplier import PRODUCT_BITS, VALUE_BITS
+from ..primitives.delay import delay
+from .multipliers import DIGIT_BITS, SUM_LATENCY
+from .parameters import DIGIT_OFFSET
+
+_TOP = sum(DIGIT_OFFSET << (DIGIT_BITS * k) for k in range(4)) - (1 << (VALUE_BITS - 1))
+"""Values below it, offset, have a fifth digit: less 0x80 a byte they would be below -2^31."""
+
+
+def passes(configuration: Configuration) -> int:
+    """Cycles in which a value's digits go through the multipliers: R at a time, and the fifth."""
+    return VALUE_BITS // (DIGIT_BITS * configuration.rows) + 1
+
+
+class DigitProduct(wiring.Component):
+    """Sends a value's digits through the multipliers, R a cycle, and adds up what comes back.
+
+    A value must not come earlier than ``passes`` cycles after the one before.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    sums : data.ArrayLayout
+        Of the multipliers.
+
+    Members
+    -------
+    value : In(32)
+        Plus 0x80808080, modulo 2^32; held for ``passes`` cycles from ``valid`` on.
+    valid : In
+    operands : Out
+        [R] digits for the multipliers, whose factors are the digits of the multiplier.
+    sums : In
+    product : Out(signed(63))
+        ``latency`` cycles after ``valid``, for that cycle.
+    """
+
+    value: Signal
+    valid: Signal
+    operands: data.View
+    sums: data.View
+    product: Signal
+
+    def __init__(self, *, configuration: Configuration, sums: data.ArrayLayout) -> None:
+        self._rows, self._passes = configuration.rows, passes(configuration)
+        super().__init__(
+            {
+                "value": In(VALUE_BITS),
+                "valid": In(1),
+                "operands": Out(data.ArrayLayout(DIGIT_BITS, configuration.rows)),
+                "sums": In(sums),
+                "product": Out(signed(PRODUCT_BITS)),
+            }
+        )
+
+    @property
+    def latency(self) -> int:
+        """Cycles: all passes but the first, the multipliers, the parts, their sum."""
+        return self._passes - 1 + SUM_LATENCY + 2
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        turns = [self.valid]
+        for k in range(1, self._passes):
+            turns.append(delay(m, turns[-1], 1, f"turn_{k}"))
+        fifth = self.value < _TOP
+        for r in range(self._rows):
+            low = self.value.word_select(r, DIGIT_BITS) ^ DIGIT_OFFSET
+            digit: Value = Mux(turns[0], low, fifth if r == 0 else 0)
+            for k in range(1, self._passes - 1):
+                later = self.value.word_select(k * self._rows + r, DIGIT_BITS) ^ DIGIT_OFFSET
+                digit = Mux(turns[k], later, digit)
+            m.d.comb += self.operands[r].eq(digit)
+
+        part = Signal(signed(VALUE_BITS + DIGIT_BITS * self._rows + 1), reset_less=True)
+        m.d.sync += part.eq(self._combine())
+        first = delay(m, self.valid, SUM_LATENCY + 1, "first")
+        step = DIGIT_BITS * self._rows
+        high = Signal(part.shape(), reset_less=True)
+        low = Signal(VALUE_BITS, reset_less=True)
+        rest = high[step:].as_signed()
+        m.d.sync += [
+            high.eq(part + Mux(first, 0, rest)),
+            low.eq(Cat(low[step:], high[:step]) if step < VALUE_BITS else high[:step]),
+        ]
+        m.d.comb += self.product.eq(Cat(low, high))
+        return m
+
+    def _combine(self) -> Value:
+        """The sums, each a digit place above the one before."""
+        total: Value = self.sums[0]
+        bytes_below = []
+        for column in range(1, self._rows + DIGITS - 1):
+            bytes_below.append(total[:DIGIT_BITS])
+            total = (total >> DIGIT_BITS) + self.sums[column]
+        return Cat(*bytes_below, total).as_signed()

@@ -1,0 +1,59 @@
+"""The cycles of a run."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+
+class RunCounters(wiring.Component):
+    """Counts from ``run`` until both streams have ended.
+
+    Members
+    -------
+    run : In
+    active : In
+        A stream has not ended.
+    streaming : In
+        The array gets a vector in this cycle.
+    post_start, post_done : In
+        Of an instruction of the post stream.
+    running : Out
+    cycles, matrix_cycles, post_cycles : Out
+        All; with a vector; within an instruction of the post stream.
+    """
+
+    run: Signal
+    active: Signal
+    streaming: Signal
+    post_start: Signal
+    post_done: Signal
+    running: Signal
+    cycles: Signal
+    matrix_cycles: Signal
+    post_cycles: Signal
+
+    def __init__(self) -> None:
+        inputs = ("run", "active", "streaming", "post_start", "post_done")
+        outputs = ("cycles", "matrix_cycles", "post_cycles")
+        super().__init__(
+            {**dict.fromkeys(inputs, In(1)), "running": Out(1), **dict.fromkeys(outputs, Out(32))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        posting = Signal()
+        m.d.sync += [
+            self.running.eq(self.run | self.active),
+            posting.eq(self.post_start | posting & ~self.post_done & self.active),
+        ]
+        counted = (
+            (self.cycles, self.running),
+            (self.matrix_cycles, self.streaming),
+            (self.post_cycles, posting),
+        )
+        for counter, condition in counted:
+            with m.If(self.run):
+                m.d.sync += counter.eq(0)
+            with m.Elif(condition):
+                m.d.sync += counter.eq(counter + 1)
+        return m
