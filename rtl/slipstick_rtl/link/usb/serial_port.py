@@ -1,0 +1,139 @@
+"""The USB device: a serial port whose bytes are streams of another clock domain."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.cdc import FFSynchronizer
+from amaranth.lib.fifo import AsyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .descriptors import DATA_ENDPOINT, PACKET_BYTES, UsbIdentity, serial_port_descriptors
+from .luna import part
+from .notifications import Notifications
+from .packet_end import PacketEnd
+from .requests import LineRequests, StandardRequests
+from .transceiver import PIN, Transceiver
+
+CROSSING_BYTES = 16
+"""Room in each crossing of domains; the packets wait in the endpoints."""
+
+
+class UsbSerialPort(wiring.Component):
+    """Bytes from and to a host, over a full-speed device of class CDC-ACM.
+
+    A packet that finds no room is answered NAK, and the host sends it again: no byte is lost while
+    ``o`` waits. Bytes of ``i`` leave as full packets, and what is left over when ``i`` pauses for
+    2.7 us as a short one. A bus reset, a new configuration or a pause of the host drops no byte of
+    either direction; a packet whose ACK the reset cut off is sent again.
+
+    Domains: ``sync``, any clock; ``usb_io`` of 48 MHz and ``usb`` of 12 MHz, both from one source,
+    as exact as USB asks (0.25 %); their phase to each other does not matter.
+
+    Parameters
+    ----------
+    identity : UsbIdentity
+
+    Members
+    -------
+    i, o : In(stream), Out(stream)
+        Bytes to and from the host, in ``sync``.
+    d_p, d_n : Out
+        Pins, each for an ``amaranth.lib.io.Buffer("io", ...)``.
+    pullup : Out
+        Drives D+ through its resistor, high to connect.
+    configured : Out
+        A host has enumerated the device; in ``sync``.
+    suspended : Out
+        The bus sleeps; in ``sync``. Nothing is switched off for it.
+
+    Raises
+    ------
+    ImportError
+        If the package luna-usb is not installed.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    d_p: wiring.PureInterface
+    d_n: wiring.PureInterface
+    pullup: Signal
+    configured: Signal
+    suspended: Signal
+
+    def __init__(self, *, identity: UsbIdentity) -> None:
+        self._descriptors = serial_port_descriptors(identity)
+        super().__init__(
+            {
+                "i": In(stream.Signature(8)),
+                "o": Out(stream.Signature(8)),
+                "d_p": Out(PIN),
+                "d_n": Out(PIN),
+                "pullup": Out(1),
+                "configured": Out(1),
+                "suspended": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.transceiver = transceiver = Transceiver()
+        connect(m, transceiver.d_plus, flipped(self.d_p))
+        connect(m, transceiver.d_minus, flipped(self.d_n))
+        m.d.comb += self.pullup.eq(transceiver.pullup)
+
+        device = part("USBDevice")(bus=transceiver)
+        control = part("USBControlEndpoint")(utmi=transceiver, max_packet_size=PACKET_BYTES)
+        control.add_request_handler(StandardRequests(self._descriptors))
+        control.add_request_handler(LineRequests())
+        size = {"endpoint_number": DATA_ENDPOINT, "max_packet_size": PACKET_BYTES}
+        incoming = part("USBStreamOutEndpoint")(**size)
+        outgoing = part("USBStreamInEndpoint")(**size)
+        notifications = Notifications()
+        for endpoint in (control, incoming, outgoing, notifications):
+            device.add_endpoint(endpoint)
+        m.submodules.device = device
+
+        m.d.comb += [
+            device.connect.eq(1),
+            transceiver.new_token.eq(control.interface.tokenizer.new_token),
+            notifications.restart.eq(control.interface.config_changed | device.reset_detected),
+        ]
+        self._receive(m, incoming.stream)
+        self._send(m, outgoing.stream)
+        self._show(m, control.interface.active_config != 0, self.configured)
+        self._show(m, device.suspended, self.suspended)
+        return m
+
+    def _receive(self, m: Module, packets: Any) -> None:
+        received: Any = AsyncFIFOBuffered(
+            width=8, depth=CROSSING_BYTES + 1, w_domain="usb", r_domain="sync"
+        )
+        m.submodules.received = received
+        m.d.comb += [
+            received.w_data.eq(packets.payload),
+            received.w_en.eq(packets.valid),
+            packets.ready.eq(received.w_rdy),
+        ]
+        connect(m, received.r_stream, flipped(self.o))
+
+    def _send(self, m: Module, packets: Any) -> None:
+        sent: Any = AsyncFIFOBuffered(
+            width=8, depth=CROSSING_BYTES + 1, w_domain="sync", r_domain="usb"
+        )
+        m.submodules.sent = sent
+        m.submodules.packet_end = packet_end = PacketEnd()
+        connect(m, flipped(self.i), sent.w_stream)
+        connect(m, sent.r_stream, packet_end.i)
+        m.d.comb += [
+            packets.payload.eq(packet_end.o.payload.data),
+            packets.last.eq(packet_end.o.payload.last),
+            packets.valid.eq(packet_end.o.valid),
+            packet_end.o.ready.eq(packets.ready),
+        ]
+
+    def _show(self, m: Module, condition: Any, output: Signal) -> None:
+        """A state of the domain ``usb`` as an output of ``sync``."""
+        state = Signal()
+        m.d.usb += state.eq(condition)
+        m.submodules += FFSynchronizer(state, output)
