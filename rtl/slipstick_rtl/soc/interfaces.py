@@ -114,6 +114,11 @@ class InterfaceTop(wiring.Component):
         super().__init__(members)
 
     @property
+    def interface(self) -> Interface:
+        """What the top was made for."""
+        return self._interface
+
+    @property
     def accelerator(self) -> Accelerator:
         """The core."""
         return self.face.accelerator

@@ -120,7 +120,7 @@ class RegisteredAccelerator(wiring.Component):
 
     def _connect_interrupts(self, m: Module) -> None:
         file, queue = self._file, self._responses
-        running, was_running = self.accelerator.running, Signal()
+        running, was_running = self.accelerator.link.status.running, Signal()
         frames = Signal(range(queue.depth + 1))  # whole responses in the queue
         enters = queue.i.valid & queue.i.ready & queue.i.p.last
         leaves = queue.o.valid & queue.o.ready & queue.o.p.last

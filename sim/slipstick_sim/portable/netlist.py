@@ -254,7 +254,8 @@ class _Writer:
             self._taken.add(plain)
             return f'"\\\\{plain}"'
         if _WORD.fullmatch(value):
-            return f"{len(value)}'{value}"
+            # a reader extends an x: memories whose contents do not matter are large
+            return f"{len(value)}'{value if value.strip('x') else value[:1]}"
         return f'"{value}"'
 
     def _signal(self, bits: list[Bit]) -> str:
