@@ -117,13 +117,14 @@ class CompactEngine(wiring.Component):
         fetcher, fields = self._fetcher, self._instruction
         is_table = fetcher.is_post & (fetcher.opcode == Opcode.TABLE)
         start, ended = fetcher.start, self._convolution.finished | self._results.finished
-        # by the time that the next instruction is fetched, all sums have landed
-        m.d.sync += fetcher.finished.eq(ended | start & is_table)
+        # until then the accumulators' addresses are a CONVOLVE's
+        ended = delay(m, ended | start & is_table, SUM_LATENCY, "ended")
         m.d.comb += [
             fetcher.run.eq(self.run),
             fetcher.clear.eq(self.clear),
             fetcher.matrix_pc.eq(self.matrix_pc),
             fetcher.post_pc.eq(self.post_pc),
+            fetcher.finished.eq(ended),
             fetcher.word.eq(self._port.half_word),
             fields.word.eq(self._port.half_word),
             fields.index.eq(fetcher.index),
