@@ -17,7 +17,9 @@ TargetName = Annotated[
     typer.Option("--target", "-t", help="The hardware: a target's name or a shape like 1x16x16."),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", help="Only the first N inputs.")]
-DEVICE_HELP = "model (golden model), sim (compiled RTL), either with :TARGET, or serial:PORT@BAUD."
+DEVICE_HELP = (
+    "model (golden model), sim (compiled RTL), either with :TARGET; serial:PORT@BAUD, spi:PATH@HZ."
+)
 INPUTS_HELP = "A .npy, .npz (x, y) or idx .gz file, an image, or a folder of images."
 
 

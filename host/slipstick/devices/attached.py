@@ -74,7 +74,8 @@ def split_place(kind: str, place: str, default_rate: int, example: str) -> tuple
     port, at, rate = place.rpartition("@")
     if not at:
         port, rate = place, str(default_rate)
-    if not (port and rate.isascii() and rate.isdigit() and len(rate) < 20):
+    number = rate.isascii() and rate.isdigit() and len(rate) < 20
+    if not (number and port and port.isprintable()):
         raise DeviceError(
             f"a device on {kind} must be {kind}:PORT or {kind}:PORT@RATE, such as"
             f" {kind}:{example}@{default_rate}, not '{kind}:{place}'"
