@@ -4,21 +4,26 @@ from collections.abc import Mapping, Sequence
 
 from slipstick_rtl.config import Configuration
 
-from .errors import CapacityError
 from .graph import Graph, Tensor
 from .passes import optimize
 from .program import Program, TensorDescription
 from .schedule.arrange import Arrangement, Arranger
 from .schedule.assemble import Assembler
+from .schedule.compact_cycles import CompactCycleModel
 from .schedule.cycles import CycleModel
 from .schedule.emit import ConvolutionEmitter, MapEmitter, Site
 from .schedule.groups import Group
 from .schedule.images import Images
 from .schedule.layout import Buffer, assign_pitches, make_buffers
 from .schedule.operations import Alias, Convolution, HostOperation, Operation
+from .schedule.planner import PlanError
 from .schedule.search import schedule_runs
 from .schedule.select import select
 from .schedule.streams import Timeline
+
+
+_MOST_TRAILING = 16
+"""Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""
 
 
 def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool = False) -> Program:
@@ -49,7 +54,7 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
     images = Images(configuration)
     runs = _groups(operations, buffers, arrangement, images, configuration)
     loaded = images.all()
-    model = CycleModel(configuration)
+    model = (CompactCycleModel if configuration.is_compact else CycleModel)(configuration)
     numbers = sorted(runs)
     timelines = schedule_runs(
         [runs[number] for number in numbers], Timeline(model), configuration.instructions
@@ -79,14 +84,29 @@ def _arrange(
     configuration: Configuration,
     inspect: bool,
 ) -> Arrangement:
-    """With maps fused into the convolutions before them, or, if memory is short, without."""
-    try:
-        return Arranger(graph, operations, buffers, fuse=True, inspect=inspect).arrange(
-            configuration
+    """With maps fused into the convolutions before them, or, if memory is short, without.
+
+    If it is too short still, convolutions write over their own input where most is alive, in
+    smaller and smaller tiles; and even what is inspected is overwritten once it is downloaded.
+    """
+    for fuse in (True, False):
+        try:
+            arranger = Arranger(graph, operations, buffers, fuse=fuse, inspect=inspect)
+            return arranger.arrange(configuration)
+        except PlanError as error:
+            failure = error
+    trailing: dict[str, int] = {}
+    while True:
+        arranger = Arranger(
+            graph, operations, buffers, fuse=False, inspect=inspect, trailing=trailing
         )
-    except CapacityError:
-        alone = Arranger(graph, operations, buffers, fuse=False, inspect=inspect)
-        return alone.arrange(configuration)
+        try:
+            return arranger.arrange(configuration)
+        except PlanError as error:
+            candidate = arranger.trailing_candidate(error.moment)
+        if candidate is None or trailing.get(candidate, 0) == _MOST_TRAILING:
+            raise failure
+        trailing[candidate] = trailing.get(candidate, -1) + 1
 
 
 def _groups(
@@ -122,7 +142,10 @@ def _groups(
                 tables[moment.run] = emitter.table
         if convolution or maps:
             first = moment.operations[0]
-            group = Group(first, convolution, tuple(maps), configuration, load)
+            trailing = 0
+            if convolution is not None:
+                trailing = arrangement.row_tiles.get(convolution.convolution.result, 0)
+            group = Group(first, convolution, tuple(maps), configuration, load, trailing)
             runs.setdefault(moment.run, []).append(group)
     return runs
 

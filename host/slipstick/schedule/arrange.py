@@ -1,6 +1,6 @@
 """The order of things: groups, runs between host layers, lifetimes, and addresses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
@@ -30,12 +30,15 @@ class Arrangement:
     moments : list of Moment
     places : dict
         Placement of every tensor on the device, by name.
+    row_tiles : dict
+        Tiles of rows, at least, of a convolution that writes over its input, by its result.
     downloads, uploads : dict
         Tensors moved after and before each run, by the run's number.
     """
 
     moments: list[Moment]
     places: dict[str, Placement] = field(default_factory=dict)
+    row_tiles: dict[str, int] = field(default_factory=dict)
     downloads: dict[int, list[str]] = field(default_factory=dict)
     uploads: dict[int, list[str]] = field(default_factory=dict)
 
@@ -83,6 +86,34 @@ def _reads(operation: Operation) -> tuple[str, ...]:
     return () if isinstance(operation, Alias) else operation.sources
 
 
+class _Overlaps:
+    """Buffers that share a block of memory, each at its distance from the block's beginning."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._places = {name: (name, 0) for name in names}
+
+    def root(self, name: str) -> str:
+        """The name of the block."""
+        return self._places[name][0]
+
+    def offset(self, name: str) -> int:
+        """Its distance, at least 0."""
+        root, offset = self._places[name]
+        return offset - min(other for own, other in self._places.values() if own == root)
+
+    def join(self, name: str, other: str, distance: int) -> None:
+        """Puts a buffer ``distance`` bytes before another, into its block."""
+        root, offset = self._places[other]
+        self._places[name] = (root, offset - distance)
+
+    def groups(self) -> dict[str, list[str]]:
+        """The buffers of each block."""
+        groups: dict[str, list[str]] = {}
+        for name, (root, _) in self._places.items():
+            groups.setdefault(root, []).append(name)
+        return groups
+
+
 class Arranger:
     """Works out an :class:`Arrangement`; see ``arrange``."""
 
@@ -94,33 +125,37 @@ class Arranger:
         *,
         fuse: bool,
         inspect: bool,
+        trailing: Mapping[str, int] | None = None,
     ) -> None:
         self._graph, self._operations, self._buffers = graph, operations, buffers
         self._inspect = inspect
+        self._trailing = dict(trailing or {})
+        self._tight = trailing is not None
         self._arrangement = Arrangement(_moments(operations, buffers, fuse=fuse, inspect=inspect))
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
-        self._downloaded: set[str] = set()
+        self._downloaded: dict[str, int] = {}
 
     def arrange(self, configuration: Configuration) -> Arrangement:
-        """The arrangement; CapacityError if the activation memory is too small."""
+        """The arrangement; PlanError if the activation memory is too small."""
         self._live()
         self._transfer()
-        places = {} if self._inspect else self._in_place()
-        roots = {name: places.get(name, name) for name in self._first}
+        overlaps = _Overlaps(self._first)
+        if not self._inspect or self._tight:
+            self._overlap(overlaps, configuration)
         blocks = []
-        for root in dict.fromkeys(roots.values()):
-            names = [name for name, own in roots.items() if own == root]
+        for root, names in overlaps.groups().items():
             first = min(self._first[name] for name in names)
             last = max(self._last[name] for name in names)
-            blocks.append(Block(root, self._buffers[root].bytes, first, last))
+            ends = [overlaps.offset(name) + self._buffers[name].bytes for name in names]
+            blocks.append(Block(root, max(ends), first, last))
         titles = [self._title(moment) for moment in self._arrangement.moments]
         alignment = max(configuration.rows, configuration.lanes)
         addresses = plan(blocks, configuration.activation_bytes, alignment, titles)
         for name, buffer in self._buffers.items():
-            if buffer.name in roots:
-                place = buffer.placed(addresses[roots[buffer.name]])
-                self._arrangement.places[name] = place
+            if buffer.name in self._first:
+                address = addresses[overlaps.root(buffer.name)] + overlaps.offset(buffer.name)
+                self._arrangement.places[name] = buffer.placed(address)
         return self._arrangement
 
     def _title(self, moment: Moment) -> str:
@@ -169,20 +204,62 @@ class Arranger:
                     name = self._buffers[operation.result].name
                     end = max(self._arrangement.moments_of(moment.run))
                     self._last[name] = max(self._last[name], end, at)
-                    self._downloaded.add(name)
+                    self._downloaded[name] = moment.run
 
-    def _in_place(self) -> dict[str, str]:
-        """Results that may overwrite an operand, by buffer name: the root that they share."""
-        roots: dict[str, str] = {}
+    def _overlap(self, overlaps: "_Overlaps", configuration: Configuration) -> None:
+        """Results that may overwrite an operand: of maps, in place; of convolutions, behind it."""
         for at, moment in enumerate(self._arrangement.moments):
             members = [self._operations[index] for index in moment.operations]
             for operation in members:
                 if isinstance(operation, Map) and operation.is_elementwise:
                     operand = self._dying_operand(at, members, operation)
                     if operand is not None:
-                        result = self._buffers[operation.result].name
-                        roots[result] = roots.get(operand, operand)
-        return roots
+                        overlaps.join(self._buffers[operation.result].name, operand, 0)
+                elif isinstance(operation, Convolution) and operation.result in self._trailing:
+                    self._trail(operation, overlaps, configuration)
+
+    def trailing_candidate(self, at: int) -> str | None:
+        """The result of a convolution that may be written over a dying input alive ``at`` then."""
+        for later in range(at, len(self._arrangement.moments)):
+            convolution = self._lone_convolution(later)
+            if convolution is not None:
+                source = self._buffers[convolution.source]
+                if self._dies(source, later) and self._first[source.name] <= at:
+                    return convolution.result
+        return None
+
+    def _lone_convolution(self, at: int) -> Convolution | None:
+        members = [self._operations[index] for index in self._arrangement.moments[at].operations]
+        first = members[0]
+        return first if len(members) == 1 and isinstance(first, Convolution) else None
+
+    def _trail(
+        self, convolution: Convolution, overlaps: "_Overlaps", configuration: Configuration
+    ) -> None:
+        """Lets a result follow its dying input so closely that no row is lost that is still read.
+
+        The convolution works tile of rows by tile, all channels of one before the next.
+        """
+        source, result = self._buffers[convolution.source], self._buffers[convolution.result]
+        width, height = convolution.output.width, convolution.output.height
+        most = max(configuration.accumulator_depth // -(-width // configuration.pixels), 1)
+        more = self._trailing[convolution.result]
+        tiles = min(-(-height // min(most, height)) + more, height)
+        rows = -(-height // tiles)
+        lag = 0
+        for first in range(height):
+            written = min(first + rows, height) * result.row_pitch
+            needed = max(first * convolution.stride[0] - convolution.padding[0], 0)
+            lag = max(lag, written - min(needed, source.view.height) * source.row_pitch)
+        alignment = max(configuration.rows, configuration.lanes)
+        overlaps.join(result.name, source.name, -(-lag // alignment) * alignment)
+        self._arrangement.row_tiles[convolution.result] = tiles
+
+    def _dies(self, operand: Buffer, at: int) -> bool:
+        """Whether no one reads it after this moment, nor downloads it from this run on."""
+        run = self._arrangement.moments[at].run
+        downloaded = self._downloaded.get(operand.name, -1) >= run
+        return self._last[operand.name] == at and not downloaded
 
     def _dying_operand(self, at: int, members: Sequence[Operation], operation: Map) -> str | None:
         """An operand that no one reads after the map, or beside it in its group, or downloads."""
@@ -196,8 +273,7 @@ class Arranger:
         for name in operation.sources:
             operand = self._buffers[name]
             if (
-                self._last[operand.name] == at
-                and operand.name not in self._downloaded
+                self._dies(operand, at)
                 and operand.name not in beside
                 and operand.pitches == result.pitches
                 and operand.view == result.view

@@ -11,7 +11,6 @@ from .requantization import Requantization, requantization, rounding_runs
 from .views import HostReason, Views, constant, natural_view, scale_and_zero
 
 LARGEST_STRIDE = 255
-LARGEST_SIDE = 32767
 LARGEST_LEFT_SHIFT = 7
 
 
@@ -72,12 +71,12 @@ def make_convolution(node: Node, graph: Graph, views: Views) -> Convolution:
         scale_and_zero(source)[1],
         _requantization(node, graph, views, weights),
     )
-    _check_limits(made)
+    _check_limits(made, views.configuration.largest_side)
     views.read(source.name, view)
     return made
 
 
-def _check_limits(convolution: Convolution) -> None:
+def _check_limits(convolution: Convolution, largest_side: int) -> None:
     """HostReason if an instruction's fields do not hold the window."""
     kernel, stride, dilation = convolution.kernel, convolution.stride, convolution.dilation
     wide = kernel[1] > LARGEST_KERNEL_WIDTH and not convolution.covers_rows
@@ -87,8 +86,8 @@ def _check_limits(convolution: Convolution) -> None:
             f" ({LARGEST_KERNEL_WIDTH} columns, {LARGEST_STRIDE})"
         )
     view, padding = convolution.input, convolution.padding
-    if max(view.height, view.width, *padding) > LARGEST_SIDE:
-        raise HostReason(f"{view} exceeds an instruction ({LARGEST_SIDE} rows or columns)")
+    if max(view.height, view.width, *padding) > largest_side:
+        raise HostReason(f"{view} exceeds an instruction ({largest_side} rows or columns)")
 
 
 def _row_view(views: Views, name: str, inputs: int) -> tuple[View, View, tuple[int, int]]:

@@ -9,6 +9,9 @@ from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
 WEIGHT_OVERHEAD = 1
 """Cycles beyond R from one reduction tile's start until the next tile is ready."""
 
+LOADER_HANDOVER = 1
+"""From a CONVOLVE's last tile's start until the weight loader can take the next one."""
+
 FETCH_CYCLES = WORDS_PER_INSTRUCTION + 4
 """From one instruction's being taken until the next one of its stream can be."""
 
@@ -51,6 +54,10 @@ class CycleModel:
     """Durations that follow from the configuration; all in cycles."""
 
     configuration: Configuration
+
+    def clock(self) -> "Clock":
+        """The state of both engines at the start of a run."""
+        return Clock(self)
 
     @property
     def tile_load(self) -> int:
@@ -95,7 +102,7 @@ class Clock:
 
     def __init__(self, model: CycleModel) -> None:
         self._model = model
-        self._loaded = START_CYCLES + model.tile_load
+        self._loaded = START_CYCLES + model.tile_load - LOADER_HANDOVER
         self._streamed = START_CYCLES
         self._landed = START_CYCLES
         self._post_done = START_CYCLES
@@ -129,7 +136,7 @@ class Clock:
         vectors, load = fields["rows"] * fields["groups"], self._model.tile_load
         self._period = max(vectors, load)
         # taken when the last tile before it started, or else when it has been fetched
-        taken = max(self._loaded - load, self._fetched)
+        taken = max(self._loaded - load + LOADER_HANDOVER, self._fetched)
         self._fetched = taken + FETCH_CYCLES
         first = max(self._streamed, taken + load, ready + MATRIX_HANDOVER)
         last = first + (fields["reduction_tiles"] - 1) * max(vectors, load)

@@ -50,7 +50,8 @@ class Group:
     """A convolution and maps that take their operands from it, or a map alone.
 
     Each map's work on a tile of the convolution follows that tile's DRAIN at once, so that it runs
-    while the array is at the next tile.
+    while the array is at the next tile. With ``trailing_tiles`` the convolution writes over its own
+    input: at least so many tiles of rows, each finished before the next one begins.
     """
 
     first: int
@@ -58,6 +59,7 @@ class Group:
     maps: tuple[MapEmitter, ...]
     configuration: Configuration
     load_table: bool = False
+    trailing_tiles: int = 0
 
     @property
     def name(self) -> str:
@@ -93,7 +95,7 @@ class Group:
         if self.convolution is not None:
             groups = -(-self.columns()[0][1] // self.configuration.pixels)
             most_rows = min(LARGEST_LOOP, self.configuration.accumulator_depth // groups)
-        return -(-self.rows // most_rows)
+        return max(-(-self.rows // most_rows), self.trailing_tiles)
 
     def tilings(self) -> list[Tiling]:
         """The tilings worth trying, the simplest first."""
@@ -104,7 +106,7 @@ class Group:
         for count in sorted(counts):
             if fewest <= count <= self.rows:
                 found.append(Tiling(count))
-                if count > 1 and spans > 1:
+                if count > 1 and spans > 1 and not self.trailing_tiles:
                     found.append(Tiling(count, channels_outside=True))
         return found or [Tiling(self.rows)]
 

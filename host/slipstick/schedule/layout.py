@@ -114,16 +114,18 @@ def assign_pitches(
     """Chooses the pitches of every buffer.
 
     The post-processor moves whole slices of L bytes, so what it touches has pitches that are
-    multiples of L. The row pitch is the smallest that costs the convolutions which read the buffer
+    multiples of L; where windows are aligned all pitches are multiples of R. The row pitch is the smallest that costs the convolutions which read the buffer
     the fewest cycles: with the right one, tiles of lanes may span kernel rows.
     """
-    lanes = configuration.lanes
+    # an aligned window needs pixels and rows that begin at multiples of R
+    least = configuration.rows if configuration.aligned else 1
+    lanes = max(configuration.lanes, least)
     readers: dict[int, list[Convolution]] = {}
     for operation in operations:
         if isinstance(operation, Convolution):
             readers.setdefault(id(buffers[operation.source]), []).append(operation)
     for group in _classes(operations, buffers):
-        step = lanes if any(b.by_device or b.mapped for b in group) else 1
+        step = lanes if any(b.by_device or b.mapped for b in group) else least
         for b in group:
             b.pixel_pitch = round_up(b.view.channels, step)
         smallest = round_up(max(b.view.width * b.pixel_pitch for b in group), step)

@@ -6,6 +6,14 @@ from dataclasses import dataclass
 from ..errors import CapacityError
 
 
+class PlanError(CapacityError):
+    """The activation memory is too small; at ``moment`` most bytes are alive."""
+
+    def __init__(self, message: str, moment: int) -> None:
+        super().__init__(message)
+        self.moment = moment
+
+
 @dataclass(frozen=True)
 class Block:
     """Bytes wanted from moment ``first`` to moment ``last``, both included."""
@@ -51,7 +59,7 @@ def plan(
 
     Raises
     ------
-    CapacityError
+    PlanError
         If they do not fit.
     """
     attempts = (
@@ -69,7 +77,8 @@ def plan(
         best_end = end if best_end is None else min(best_end, end)
     live = [sum(b.bytes for b in blocks if b.first <= i <= b.last) for i in range(len(moments))]
     peak = live.index(max(live))
-    raise CapacityError(
+    raise PlanError(
         f"layer {moments[peak]!r}: the activation memory must hold {best_end} bytes"
-        f" ({live[peak]} of them alive at this layer), but has {capacity}"
+        f" ({live[peak]} of them alive at this layer), but has {capacity}",
+        peak,
     )

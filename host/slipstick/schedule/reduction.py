@@ -57,16 +57,22 @@ class Reduction:
         ky, kx = np.divmod(tap, self.kernel[1])
         return ky, kx, c, (within < self.segment) & (ky < self.kernel[0])
 
-    def is_legal(self, rows: int) -> bool:
-        """Whether an instruction holds it and the banks deliver every lane.
+    def is_legal(self, rows: int, *, aligned: bool = False) -> bool:
+        """Whether an instruction holds it and the memory delivers every lane.
 
-        Lane r must lie at lane 0's address + r, modulo R.
+        Lane r must lie at lane 0's address + r, modulo R; or exactly there, lane 0's a multiple of
+        R, and in the same tap, if the hardware's windows are ``aligned``.
         """
         if self.kernel[1] > LARGEST_KERNEL_WIDTH or max(self.tiles, self.channels) > LARGEST_COUNT:
             return False
         ky, kx, c, counts = self.lanes(rows)
         offset = (ky * self.steps[0] + kx * self.steps[1] + c).reshape(-1, rows)
-        wrong = (offset - offset[:, :1] - np.arange(rows)) % rows != 0
+        if aligned:
+            tap = (ky * self.kernel[1] + kx).reshape(-1, rows)
+            wrong = offset != offset[:, :1] // rows * rows + np.arange(rows)
+            wrong |= tap != tap[:, :1]
+        else:
+            wrong = (offset - offset[:, :1] - np.arange(rows)) % rows != 0
         return not (wrong & counts.reshape(-1, rows)).any()
 
 
@@ -97,11 +103,17 @@ def _candidates(
 
 
 def choose_reduction(
-    convolution: Convolution, first: int, count: int, pitches: tuple[int, int], rows: int
+    convolution: Convolution,
+    first: int,
+    count: int,
+    pitches: tuple[int, int],
+    rows: int,
+    *,
+    aligned: bool = False,
 ) -> Reduction:
     """The legal way with the fewest tiles; ``pitches`` are the input's (row, pixel), in bytes.
 
-    Aligning every tap suits the banks always, as the channels of a tap are contiguous.
+    Aligning every tap suits the memory always, as the channels of a tap are contiguous.
 
     Raises
     ------
@@ -115,7 +127,7 @@ def choose_reduction(
     legal = [
         reduction
         for reduction in _candidates(convolution, first, count, pitches, rows)
-        if reduction.is_legal(rows)
+        if reduction.is_legal(rows, aligned=aligned)
     ]
     if not legal:
         raise CapacityError(
@@ -143,9 +155,9 @@ def channel_tiles(
 
     A tile ends early where the channels behind it need another rounding.
     """
-    width = configuration.columns
+    width, rows = configuration.columns, configuration.rows
     if convolution.is_diagonal:
-        width = min(width, configuration.rows)
+        width = min(width, rows)
     outputs, groups = convolution.output.channels, convolution.groups
     filters, inputs = outputs // groups, convolution.input.channels // groups
     tiles, known = [], {}
@@ -156,9 +168,13 @@ def channel_tiles(
         for first in range(start, end, width)
     ):
         low, high = first // filters * inputs, ((first + count - 1) // filters + 1) * inputs
+        if configuration.aligned:
+            low = low // rows * rows
         key = (low, high)
         if key not in known:
-            known[key] = choose_reduction(convolution, low, high - low, pitches, configuration.rows)
+            known[key] = choose_reduction(
+                convolution, low, high - low, pitches, rows, aligned=configuration.aligned
+            )
         tiles.append(ChannelTile(first, count, known[key], rounding))
     return tuple(tiles)
 

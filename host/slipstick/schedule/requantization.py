@@ -69,17 +69,21 @@ def rounding_runs(
     """
     unshifted = encode_shift(Rounding.DOUBLE, 0)
     runs: list[tuple[int, int, int]] = []
+    suits_either = False
     for first in range(0, channels, lanes):
         end = min(first + lanes, channels)
         raised = values.rounding[first:end] == int(Rounding.HALF_UP)
         lowered = ~raised & (values.shift[first:end] > unshifted)
         if raised.any() and lowered.any():
             return None
+        decided = bool(raised.any() or lowered.any())
         rounding = int(Rounding.HALF_UP if raised.any() else Rounding.DOUBLE)
-        if runs and runs[-1][2] == rounding:
-            runs[-1] = (runs[-1][0], end, rounding)
+        if runs and (not decided or suits_either or runs[-1][2] == rounding):
+            runs[-1] = (runs[-1][0], end, rounding if suits_either else runs[-1][2])
+            suits_either = suits_either and not decided
         else:
             runs.append((first, end, rounding))
+            suits_either = not decided
     return runs
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, pack
 
 from ..program import Placement
-from .cycles import Clock, CycleModel
+from .compact_cycles import CompactCycleModel
+from .cycles import CycleModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,14 @@ class Timeline:
     program can deadlock.
     """
 
-    def __init__(self, model: CycleModel) -> None:
+    def __init__(self, model: CycleModel | CompactCycleModel) -> None:
         self.model = model
-        self.clock = Clock(model)
+        self.clock = model.clock()
         self.matrix: list[Issued] = []
         self.post: list[Issued] = []
         self._floors = [0, 0]
         self._parity = 0
+        self._banks = model.configuration.accumulator_banks
 
     def copy(self) -> "Timeline":
         """An independent copy, to try instructions on."""
@@ -135,7 +137,9 @@ class Timeline:
     def _append(self, instruction: Instruction) -> None:
         matrix = instruction.is_matrix
         own, others = (self.matrix, self.post) if matrix else (self.post, self.matrix)
-        bank = None if instruction.bank is None else instruction.bank ^ self._parity
+        bank = None
+        if instruction.bank is not None:
+            bank = (instruction.bank ^ self._parity) % self._banks
         wait = self._floors[matrix]
         for index in range(len(others) - 1, wait - 1, -1):
             if _conflict(instruction, bank, others[index]):
