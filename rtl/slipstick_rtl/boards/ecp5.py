@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-FREE_COLLISIONS = "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2"
+FREE_COLLISIONS = "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 *.unbuffered/t:$memrd_v2 %d"
 """Yosys command, after the RTLIL is read: no reader minds what a word is while it is written.
 
 Amaranth asks for the old word, which ECP5's block RAM does not give from port to port: Yosys would
 add a bypass to every memory, and could not merge a write port and a read port of one address. No
 block uses such a word: two writers never meet, and readers come later (``tests/rtl`` holds the
-core to its model with new words as well as old ones). Each memory here has one write port.
+core to its model with new words as well as old ones). Each memory here has one write port. Queues
+between clock domains are left out (``unbuffered`` within Amaranth's): there Yosys allows none.
 """
 
 
