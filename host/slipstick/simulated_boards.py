@@ -112,13 +112,14 @@ class _SerialBoard(_Simulated):
 
 class _SpiBoard(_Simulated):
     def __init__(self, endpoint: "SpiEndpoint", clock_hz: int) -> None:
+        from .devices.spi_bus import LOWEST_HZ
         from .serving import TransferSocket
 
         super().__init__(endpoint)
         self._endpoint = endpoint
         self._wires = TransferSocket()
         highest = min(DEFAULT_SCK_HZ, highest_sck_hz(clock_hz))
-        self.rate = max(1, min(highest, round(self._pace(endpoint.rest, 8))))
+        self.rate = max(LOWEST_HZ, min(highest, round(self._pace(endpoint.rest, 8))))
         self.port = self._wires.path
         self.device = f"spi:{self.port}@{self.rate}"
 

@@ -23,6 +23,9 @@ _SLICE_SECONDS = 0.02
 """A wait for bytes is made of waits this long: the port's own timeout never changes, because some
 drivers set their rate anew, and disturb what is being sent, when it does."""
 
+LOWEST_BAUD = 300
+"""Slower, a board that does not answer would be given up only after minutes."""
+
 _WRITE_BYTES = 1 << 12
 _NO_DEVICE = "n/a"
 """What a port without anything behind it says, as computers without a serial line have them."""
@@ -50,8 +53,11 @@ class SerialTransport:
     """What a driver may hold of what was sent, so that it is on the line only later."""
 
     def __init__(self, port: str, baud: int = DEFAULT_BAUD) -> None:
-        if baud < 1:
-            raise DeviceError(f"baud must be at least 1, not {baud}: serial:{port}@{DEFAULT_BAUD}")
+        if baud < LOWEST_BAUD:
+            raise DeviceError(
+                f"baud must be at least {LOWEST_BAUD}, not {baud}: give"
+                f" serial:{port}@{DEFAULT_BAUD}"
+            )
         self._name = port
         self._baud = baud
         try:

@@ -20,12 +20,17 @@ from slipstick_rtl.link.spi_protocol import (
 
 from ..errors import DeviceError
 from .attached import AttachedDevice, split_place
-from .spi_bus import SpiBus, open_bus
+from .spi_bus import LOWEST_HZ, SpiBus, open_bus
 
 _FIRST_PAUSE_SECONDS = 20e-6
 _LONGEST_PAUSE_SECONDS = 1e-3
 _TRANSFER_SECONDS = 1e-3
 """What a transfer may cost besides its bits."""
+
+_LONGEST_SECONDS = 0.1
+"""Of a transfer: at low rates it is shorter than it could be, so that waits end in time."""
+
+_LEAST_SLOTS = 64
 
 
 class SpiTransport:
@@ -44,6 +49,8 @@ class SpiTransport:
 
     def __init__(self, bus: SpiBus) -> None:
         self._bus = bus
+        timely = max(_LEAST_SLOTS, round(_LONGEST_SECONDS * bus.hz / 8))
+        self._longest = min(bus.longest - OVERHEAD_BYTES, timely, POSITIONS - 1)
         self._outgoing = bytearray()
         self._incoming = bytearray()
         self._synchronised = False
@@ -56,7 +63,7 @@ class SpiTransport:
 
     def seconds(self, count: int) -> float:
         """How long so many bytes take."""
-        transfers = -(-count // (self._bus.longest - OVERHEAD_BYTES))
+        transfers = -(-count // self._longest)
         bits = 8 * (count + transfers * OVERHEAD_BYTES)
         return bits / self._bus.hz + transfers * _TRANSFER_SECONDS
 
@@ -94,7 +101,7 @@ class SpiTransport:
             self._ask()
             return False
         slots = max(len(self._outgoing), self._waiting, min(wanted, self._depth))
-        slots = min(slots, self._bus.longest - OVERHEAD_BYTES, POSITIONS - 1)
+        slots = min(slots, self._longest)
         data = bytes(self._outgoing[:slots])
         header = HostHeader(self._position, self._received, len(data), slots).pack()
         filled = (header.ljust(FIRST_SLOT, _FILLER) + data).ljust(FIRST_SLOT + slots, _FILLER)
@@ -156,10 +163,10 @@ def open_spi(place: str, configuration: Configuration) -> AttachedDevice:
     highest = highest_sck_hz(configuration.clock_hz)
     default = min(DEFAULT_SCK_HZ, highest)
     path, hz = split_place("spi", place, default, "/dev/spidev0.0")
-    if not 1 <= hz <= highest:
+    if not LOWEST_HZ <= hz <= highest:
         raise DeviceError(
-            f"SCK must be within 1..{highest} Hz, a fourth of the board's clock, not {hz}: give"
-            f" spi:{path}@{default}"
+            f"SCK must be within {LOWEST_HZ}..{highest} Hz, up to a fourth of the board's clock,"
+            f" not {hz}: give spi:{path}@{default}"
         )
     advice = f"that its pins are those of SPI, at a rate that the wires can carry (spi:{path}@HZ)"
     return AttachedDevice(SpiTransport(open_bus(path, hz)), path, configuration, advice)

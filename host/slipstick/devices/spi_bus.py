@@ -19,6 +19,9 @@ from .exchange import LinkError
 LINUX_BYTES = 4096
 """A transfer that both ``spidev`` and the Linux driver, unless it is told otherwise, can do."""
 
+LOWEST_HZ = 10_000
+"""A board that does not answer is given up within seconds; slower, that would take minutes."""
+
 _BUFFER_SIZE = Path("/sys/module/spidev/parameters/bufsiz")
 
 BANNER = b"slipstick spi 1\n"
