@@ -78,9 +78,9 @@ class WeightLoader(wiring.Component):
         holding, loading = Signal(), Signal()
         tiles_left = Signal(16)
         given = self.instructions
-        ends = self.swap & self.final_tile
         m.d.comb += [
-            given.ready.eq(~holding | ends),
+            # a cycle after the final swap, on which the fetcher and all lanes would hang
+            given.ready.eq(~holding),
             self.start.eq(given.valid & given.ready),
             self.advance.eq(loading),
             self.reading.eq(loading),

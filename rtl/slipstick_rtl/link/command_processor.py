@@ -38,6 +38,12 @@ ACCELERATOR_MEMBERS = {
 """The link's face towards the accelerator; :class:`slipstick_rtl.link.link.Link` describes it."""
 
 
+_FLAGS = ("write", "read", "run", "reset", "open", "sealed")
+
+_MEANING = data.StructLayout({**dict.fromkeys(_FLAGS, 1), "length": 16})
+"""What a request asks for, and the length of its answer."""
+
+
 class _Decoder(wiring.Component):
     """What a judged request asks for: write, read, run, reset or nothing; and its answer."""
 
@@ -58,13 +64,7 @@ class _Decoder(wiring.Component):
             {
                 "request": In(JudgedRequest),
                 "status": In(RunStatus),
-                "write": Out(1),
-                "read": Out(1),
-                "run": Out(1),
-                "reset": Out(1),
-                "open": Out(1),
-                "length": Out(16),
-                "sealed": Out(1),
+                **{name: Out(field.shape) for name, field in _MEANING},
                 "record": Out(8 * RECORD_BYTES),
             }
         )
@@ -209,35 +209,39 @@ class CommandProcessor(wiring.Component):
         arguments = request.arguments.as_value()
         target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
         run = data.View(RunArguments, arguments[: RunArguments.size])
+        # a cycle for the decoder: what it says of the request is held beside it
+        decoded, meaning = Signal(), Signal(_MEANING)
+        m.d.sync += decoded.eq(self.judged.valid & ~self.judged.ready)
+        m.d.sync += [meaning[name].eq(getattr(decoder, name)) for name, _ in _MEANING]
         m.d.comb += [
-            steps.valid.eq(self.judged.valid),
-            steps.write.eq(decoder.write),
-            steps.settle.eq(decoder.run | decoder.reset),
+            steps.valid.eq(self.judged.valid & decoded),
+            steps.write.eq(meaning.write),
+            steps.settle.eq(meaning.run | meaning.reset),
             steps.writing.eq(writer.busy),
             steps.answered.eq(sender.done),
             decoder.request.eq(request),
             decoder.status.eq(self.status),
-            writer.start.eq(steps.begin & decoder.write),
+            writer.start.eq(steps.begin & meaning.write),
             writer.space.eq(target.space),
             writer.address.eq(target.address),
             writer.count.eq(request.header.length - WRITE_ARGUMENTS),
-            reader.start.eq(steps.begin & decoder.read),
+            reader.start.eq(steps.begin & meaning.read),
             reader.address.eq(target.address),
             reader.count.eq(target.count),
-            self.run.eq(steps.begin & decoder.run),
+            self.run.eq(steps.begin & meaning.run),
             self.clear.eq(run.flags & RUN_CLEARS_COUNTERS),
             self.matrix_pc.eq(run.matrix_pc),
             self.post_pc.eq(run.post_pc),
-            self.reset_run.eq(steps.begin & decoder.reset),
+            self.reset_run.eq(steps.begin & meaning.reset),
             sender.start.eq(steps.answer),
             sender.header.verdict.eq(request.verdict),
             sender.header.sequence.eq(request.header.sequence),
-            sender.header.length.eq(decoder.length),
-            sender.header.sealed.eq(decoder.sealed),
+            sender.header.length.eq(meaning.length),
+            sender.header.sealed.eq(meaning.sealed),
             sender.record.eq(decoder.record),
-            sender.from_memory.eq(decoder.read),
+            sender.from_memory.eq(meaning.read),
             self.judged.ready.eq(sender.done),
         ]
-        with m.If(decoder.open & self.responses.valid & self.responses.ready):
+        with m.If(meaning.open & self.responses.valid & self.responses.ready):
             m.d.sync += self.session.eq(arguments[: OpenArguments.size])
         return m

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
+from ..memory.stream_queue import StreamQueue
 from .command_processor import ACCELERATOR_MEMBERS, CommandProcessor
 from .frame_receiver import FrameReceiver
 from .frame_transmitter import FrameTransmitter
@@ -98,7 +99,10 @@ class Link(wiring.Component):
         connect(m, reader.judged, processor.judged)
         connect(m, reader.write_data, processor.write_data)
         connect(m, processor.responses, transmitter.responses)
-        connect(m, processor.response_data, transmitter.payload)
+        # each has its own way to the next byte, and neither waits for the other's
+        m.submodules.sent = sent = StreamQueue(shape=8, depth=4)
+        connect(m, processor.response_data, sent.i)
+        connect(m, sent.o, transmitter.payload)
         connect(m, transmitter.o, flipped(self.o))
 
         connect(m, processor.writes, flipped(self.writes))

@@ -1,6 +1,6 @@
 """The post engine's control path: what is read, combined and written in every cycle."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -12,7 +12,7 @@ from ..primitives.delay import delay
 from .addresses import AccumulatorCursor, AddressGenerator
 from .lane import PostLane
 from .lanes import PostLanes
-from .loops import STEP, LoopNest
+from .loops import COUNTS, STEP, LoopNest
 from .parameters import ParameterMemory
 
 TAP = data.StructLayout({"valid": 1, "first": 1})
@@ -46,7 +46,7 @@ class PostControl(wiring.Component):
     start : In(1)
         A pulse, in the first cycle of ``instruction``.
     instruction : In(POST_INSTRUCTION)
-        Constant until ``written``.
+        Constant until ``written``; DRAIN has one tap.
     draining : In(1)
         It is DRAIN, not MAP.
     activation_read : Out(enable, address)
@@ -120,15 +120,9 @@ class PostControl(wiring.Component):
         m = Module()
         m.submodules.loops = loops = LoopNest()
         instruction, step = self.instruction, loops.step
-        once = self.draining
         m.d.comb += [
             loops.load.eq(self.start),
-            loops.stall.eq(~self.draining & self.write.enable),
-            loops.counts.rows.eq(instruction.rows),
-            loops.counts.columns.eq(instruction.columns),
-            loops.counts.slices.eq(instruction.slices),
-            loops.counts.taps_y.eq(Mux(once, 1, instruction.taps_y)),
-            loops.counts.taps_x.eq(Mux(once, 1, instruction.taps_x)),
+            *(loops.counts[name].eq(instruction[name]) for name in COUNTS.members),
         ]
         # the nest's steps, and those of them that complete a result, as they were n cycles ago
         steps = [step]
@@ -138,6 +132,8 @@ class PostControl(wiring.Component):
             steps.append(delay(m, steps[-1], 1, f"step_{len(steps)}"))
         for _ in range(self.latency):
             results.append(delay(m, results[-1], 1, f"result_{len(results)}"))
+        # with the write, and as early as a register is
+        m.d.sync += loops.stall.eq(~self.draining & results[self.latency - 1].valid)
 
         self._follow_source(m, step)
         self._follow_accumulators(m, results[self.accumulator_distance])

@@ -29,7 +29,7 @@ class InstructionIssue(wiring.Component):
     started, completed : Out(1)
         Pulses, a cycle long.
     instruction : Out(POST_INSTRUCTION)
-        The one under way.
+        The one under way; DRAIN with one tap.
     draining : Out(1)
         It is DRAIN.
     start_loops, start_table : Out(1)
@@ -92,6 +92,8 @@ class InstructionIssue(wiring.Component):
                     self.instruction.eq(offered.payload),
                     self.draining.eq(offered.payload.opcode == Opcode.DRAIN),
                 ]
+                with m.If(offered.payload.opcode == Opcode.DRAIN):
+                    m.d.sync += [self.instruction.taps_y.eq(1), self.instruction.taps_x.eq(1)]
                 m.next = "starting"
             with m.State("starting"):
                 m.d.comb += [

@@ -6,10 +6,14 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..layouts import POST_INSTRUCTION
+from ..primitives.delay import delay
 from .lane import PostLane
 from .multiplier import VALUE_BITS
 from .parameters import PARAMETER_WRITE, ParameterMemory
 from .table import TABLE_WRITE
+
+INSTRUCTION_DELAY = 4
+"""Cycles, at most, until a lane has the instruction under way."""
 
 
 class PostLanes(wiring.Component):
@@ -22,6 +26,7 @@ class PostLanes(wiring.Component):
     Members
     -------
     instruction : In(POST_INSTRUCTION)
+        With ``draining``, ``INSTRUCTION_DELAY`` cycles before the lanes combine their first tap.
     draining : In(1)
     parameter_write : In(PARAMETER_WRITE)
     table_write : In(TABLE_WRITE)
@@ -93,15 +98,20 @@ class PostLanes(wiring.Component):
                 self.slice, slice_bits
             )
         )
+        instruction, draining = self.instruction, self.draining
         for index in range(configuration.lanes):
             m.submodules[f"lane_{index}"] = lane = PostLane()
+            # from group to group of lanes, so that no wire goes to all of them
+            if index % -(-configuration.lanes // INSTRUCTION_DELAY) == 0:
+                instruction = delay(m, instruction, 1, f"instruction_{index}", reset_less=True)
+                draining = delay(m, draining, 1, f"draining_{index}", reset_less=True)
             m.d.comb += [
-                lane.instruction.eq(self.instruction),
+                lane.instruction.eq(instruction),
                 lane.table_write.eq(self.table_write),
                 lane.byte.eq(self.bytes[index]),
                 lane.odd.eq(self.odd),
                 lane.accumulator.eq(chosen[index]),
-                lane.draining.eq(self.draining),
+                lane.draining.eq(draining),
                 lane.valid.eq(self.valid),
                 lane.first.eq(self.first),
                 lane.bias.eq(parameters.bias[index]),

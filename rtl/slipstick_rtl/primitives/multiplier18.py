@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from amaranth.hdl import ClockSignal, Const, Instance, Module, Shape, ShapeLike, Signal, signed
+from amaranth.hdl import ClockSignal, Const, Instance, Module, Shape, ShapeLike, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 OPERAND_BITS = 18
-PRODUCT_BITS = 2 * OPERAND_BITS
 
 
 def is_ecp5(platform: Any) -> bool:
@@ -73,21 +72,24 @@ class Multiplier18(wiring.Component):
         return m
 
     def _instantiate(self, m: Module) -> None:
-        """The block, both operands extended to 18 bits signed."""
-        a, b = Signal(signed(OPERAND_BITS)), Signal(signed(OPERAND_BITS))
-        p = Signal(PRODUCT_BITS)
-        m.d.comb += [a.eq(self.a), b.eq(self.b), self.p.eq(p)]
-        ports: dict[str, Any] = {f"i_CLK{k}": Const(0) for k in range(1, 4)}
-        ports |= {f"i_CE{k}": Const(1) for k in range(4)}
-        ports |= {f"i_RST{k}": Const(0) for k in range(4)}
-        ports |= {f"i_A{k}": a[k] for k in range(OPERAND_BITS)}
-        ports |= {f"i_B{k}": b[k] for k in range(OPERAND_BITS)}
-        ports |= {f"i_C{k}": Const(0) for k in range(OPERAND_BITS)}
-        ports |= {f"o_P{k}": p[k] for k in range(PRODUCT_BITS)}
-        registers = ("INPUTA", "INPUTB", "PIPELINE", "OUTPUT")
-        parameters = {f"p_REG_{register}_CLK": "CLK0" for register in registers}
-        parameters |= {f"p_REG_{register}_CE": "CE0" for register in registers}
-        parameters |= {f"p_REG_{register}_RST": "RST0" for register in registers}
+        """The block, both operands in the highest bits of its signed ones.
+
+        Place and route ties the operand bits that are left open to 0 within the block; bits above
+        a sign would have to be wired to it. The other ports that are left open are without effect:
+        the third operand, and clocks, enables and resets that no register names. Wires that
+        bring them constants can make a chip unroutable.
+        """
+        ports: dict[str, Any] = {"i_CE0": Const(1), "i_RST0": Const(0)}
+        left_open = 0
+        for name, operand in (("A", self.a), ("B", self.b)):
+            low = OPERAND_BITS - len(operand) - (not operand.shape().signed)
+            ports |= {f"i_{name}{low + k}": operand[k] for k in range(len(operand))}
+            left_open += low
+        ports |= {f"o_P{left_open + k}": self.p[k] for k in range(len(self.p))}
+        parameters: dict[str, str] = {}
+        for register in ("INPUTA", "INPUTB", "PIPELINE", "OUTPUT"):
+            for kind in ("CLK", "CE", "RST"):
+                parameters[f"p_REG_{register}_{kind}"] = f"{kind}0"
         m.submodules.block = Instance(
             "MULT18X18D",
             i_CLK0=ClockSignal(),

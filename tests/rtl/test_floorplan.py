@@ -1,0 +1,98 @@
+"""Multipliers of ECP5: every place exists once, and the core's go to them in the array's order."""
+
+import re
+
+import pytest
+from slipstick.targets import TARGETS, Target
+from slipstick_rtl.boards import floorplan
+from slipstick_rtl.boards.floorplan import multiplier_places, place_multipliers, plan
+from slipstick_rtl.config import Configuration
+
+ECP5 = [
+    target for target in TARGETS.values() if target.part and target.part.device.startswith("LFE5U")
+]
+PARTS = ("low_low", "low_high", "high_low", "high_high")
+
+
+def _names(configuration: Configuration) -> list[str]:
+    """The multipliers of a core as synthesis names them."""
+    c = configuration
+    per_column = c.pixels * c.rows
+    elements = [
+        f"core.matrix.array.element_{k % per_column // c.pixels}_{k // per_column}"
+        f".multiplier.product_{k % c.pixels}.block"
+        for k in range(c.element_multipliers)
+    ]
+    lanes = [
+        f"core.post.lanes.lane_{lane}.requantizer.scaler.{part}.block"
+        for lane in range(c.lanes)
+        for part in PARTS
+    ]
+    return lanes + elements
+
+
+@pytest.mark.parametrize(
+    ("device", "count"),
+    [("LFE5U-12F", 28), ("LFE5U-25F", 28), ("LFE5U-45F", 72), ("LFE5U-85F", 156)],
+)
+def test_every_place_of_a_device_is_there_once(device: str, count: int) -> None:
+    places = [place for row in multiplier_places(device) for place in row]
+    assert len(set(places)) == len(places) == count
+
+
+def test_an_unknown_device_is_refused() -> None:
+    with pytest.raises(ValueError, match="device must be one of LFE5U-12F, .*, not 'LFE5U-95F'"):
+        multiplier_places("LFE5U-95F")
+
+
+@pytest.mark.parametrize("target", ECP5, ids=lambda target: target.name)
+def test_every_multiplier_of_a_target_has_a_place_of_its_own(target: Target) -> None:
+    assert target.part is not None
+    names = _names(target.configuration)
+    places = plan(names, target.part.device)
+    assert set(places) == set(names)
+    assert len(set(places.values())) == len(names)
+
+
+def test_columns_keep_to_a_row_and_elements_to_their_order() -> None:
+    configuration = Configuration(multiplier="lut", dsp_columns=7)
+    places = plan(_names(configuration), "LFE5U-85F")
+    for column in range(configuration.dsp_columns):
+        sites = [
+            re.fullmatch(
+                r"X(\d+)/Y(\d+)/.*",
+                places[f"core.matrix.array.element_{row}_{column}.multiplier.product_0.block"],
+            )
+            for row in range(configuration.rows)
+        ]
+        found = [(int(site[1]), int(site[2])) for site in sites if site]
+        assert len({y for _, y in found}) == 1
+        assert [x for x, _ in found] == sorted(x for x, _ in found)
+
+
+def test_what_does_not_fit_is_left_to_place_and_route() -> None:
+    assert plan(_names(Configuration()), "LFE5U-85F") == {}
+
+
+def test_only_the_core_s_multipliers_are_placed() -> None:
+    netlist = {
+        "modules": {
+            "top": {
+                "cells": {
+                    "core.matrix.array.element_0_0.multiplier.product_0.block": {
+                        "type": floorplan.MULTIPLIER
+                    },
+                    "filter.block": {"type": floorplan.MULTIPLIER},
+                    "core.matrix.array.element_0_0.multiplier.product_0.other": {"type": "LUT4"},
+                }
+            },
+            "empty": {},
+        }
+    }
+    assert place_multipliers(netlist, "LFE5U-25F") == 1
+    cells = netlist["modules"]["top"]["cells"]
+    assert [cell.get("attributes") for cell in cells.values()] == [
+        {"BEL": "X4/Y13/MULT18_0"},
+        None,
+        None,
+    ]
