@@ -10,6 +10,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from slipstick_rtl.accelerator import EVENTS
+from slipstick_rtl.config import Configuration
 from slipstick_sim import toolchain
 from slipstick_sim.compiled import (
     EVENT_NAMES,
@@ -17,6 +18,7 @@ from slipstick_sim.compiled import (
     CompiledTransport,
     SimulationError,
     build_library,
+    spi_library,
 )
 
 START = 0xFF
@@ -158,6 +160,11 @@ def test_a_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(toolchain.ToolError, match="(?s)exit code 1.*no room left"):
         build_library(Inverter(), name="inverter", directory=tmp_path)
     assert not [path for path in tmp_path.rglob("inverter-*") if path.is_dir()]
+
+
+def test_a_period_of_sck_must_be_long_enough() -> None:
+    with pytest.raises(ValueError, match="divisor must be at least 4, not 3"):
+        spi_library(Configuration(), 3)
 
 
 def test_memories_of_zeros_are_left_out_of_the_verilog() -> None:
