@@ -1,13 +1,14 @@
 """How the link bears faults: ``python -m slipstick.fault_benchmark``; ``--help`` tells the options.
 
-The digits network is loaded once; then hosts run it and use the memories over a line that fails in
-every way. Ends with 1 if a result was wrong, or a device did not recover.
+Hosts load a small network, run it and use the memories, over a line that fails in every way, and
+together with other hosts. Ends with 1 if a result was wrong, or a device did not recover.
 """
 
 import faulthandler
-import importlib.resources
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from typing import Annotated, Any
 
@@ -15,44 +16,25 @@ import numpy as np
 import typer
 
 from . import console, reports
-from .devices import open_device
 from .devices.faults import Fault
-from .execution import Execution, Values
 from .failures import exit_status
-from .fault_boards import BOARDS, open_board
+from .fault_boards import BOARDS, Board, open_board
+from .fault_hosts import interrupt, share
+from .fault_network import HARDWARE, Work, small_work
 from .fault_suite import FaultSuite, Tally
-from .loading import compile_file
-from .program import Program
 
-TARGET = "1x4x4"
 COMMAND = "python -m slipstick.fault_benchmark"
-FAULTS = {"model": 10_000, "sim": 300}
+FAULTS = 10_000
 """Of every kind, unless the command says otherwise."""
 HANG_SECONDS = 120.0
-SAMPLES = 4
+_BYTES_STEP = 10_000
+"""From so many faults on, sessions are interrupted at every byte; from a tenth, at every 10th."""
+
+Figures = dict[str, Any]
 
 
-def digits(target: str = TARGET) -> tuple[Program, list[Values], list[Values]]:
-    """The digits network for a target, some inputs, and what the golden model makes of them."""
-    model = importlib.resources.files("slipstick") / "assets" / "digits.tflite"
-    with importlib.resources.as_file(model) as path:
-        program = compile_file(path, target)
-    draw = np.random.default_rng(3)
-    feeds = [
-        {
-            name: draw.integers(-128, 128, program.tensors[name].shape).astype(np.int8)
-            for name in program.inputs
-        }
-        for _ in range(SAMPLES)
-    ]
-    with closing(open_device("model", program.hardware)) as device:
-        execution = Execution(program, device)
-        expected = [execution.infer(feed) for feed in feeds]
-    return program, feeds, expected
-
-
-def torment(board_name: str, faults: int, seed: int) -> dict[str, Any]:
-    """Runs the suite on a board; a process that does not go on for ``HANG_SECONDS`` is ended.
+def torment(board_name: str, faults: int, seed: int) -> Figures:
+    """All suites on one board; a process that stands still for ``HANG_SECONDS`` is ended.
 
     Parameters
     ----------
@@ -67,22 +49,25 @@ def torment(board_name: str, faults: int, seed: int) -> dict[str, Any]:
     dict
         Figures for people and reports.
     """
-    program, feeds, expected = digits()
+    work = small_work()
+
+    def tick(_: int) -> None:
+        # the watchdog: prints where the host is, and ends the process with 1
+        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
+
     start = time.monotonic()
-    with closing(open_board(board_name, program.hardware)) as board:
-        suite = FaultSuite(board, program, feeds, expected, seed)
-
-        def tick(rarest: int) -> None:
-            # the watchdog: prints where the host is, and ends the process with 1
-            faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
-
+    with closing(open_board(board_name, HARDWARE)) as board:
         try:
+            suite = FaultSuite(board, work, seed)
             tally = suite.run(faults, tick)
+            result = figures(suite, tally)
+            result["shared"] = _shared(board, work, faults, seed, tick)
+            result["interrupted"] = _interrupted(board, work, faults, tick)
         finally:
             faulthandler.cancel_dump_traceback_later()
-        return figures(suite, tally) | {
+        return result | {
             "board": board_name,
-            "target": TARGET,
+            "hardware": HARDWARE.to_dict(),
             "seed": seed,
             "hang_limit_seconds": HANG_SECONDS,
             "seconds": time.monotonic() - start,
@@ -90,12 +75,10 @@ def torment(board_name: str, faults: int, seed: int) -> dict[str, Any]:
         }
 
 
-def figures(suite: FaultSuite, tally: Tally) -> dict[str, Any]:
+def figures(suite: FaultSuite, tally: Tally) -> Figures:
     """What a report says of a suite that ran."""
-    cycles = tally.recovery_cycles
-    return {
+    result: Figures = {
         "faults": {fault.value: suite.line.counts[fault] for fault in Fault},
-        "runs_stopped_by_a_second_host": suite.second_host.resets,
         "operations": dict(tally.operations),
         "right": dict(tally.right),
         "failed_by_code": dict(tally.failed),
@@ -105,46 +88,101 @@ def figures(suite: FaultSuite, tally: Tally) -> dict[str, Any]:
         "without_recovery_because": tally.unrecovered[:20],
         "longest_operation_seconds": tally.longest_seconds,
         "stalled_seconds_imagined": suite.line.stalled_seconds,
-        "recoveries": len(tally.recovery_seconds),
-        "recovery_seconds_median": float(np.median(tally.recovery_seconds or [0])),
-        "recovery_seconds_longest": max(tally.recovery_seconds, default=0.0),
-        "recovery_cycles_median": int(np.median(cycles)) if cycles else None,
-        "recovery_cycles_longest": max(cycles, default=None),
+        "recoveries": len(tally.result_seconds),
+    }
+    for name in ("answer_seconds", "answer_cycles", "result_seconds", "result_cycles"):
+        values = getattr(tally, name)
+        result[f"{name}_median"] = float(np.median(values)) if values else None
+        result[f"{name}_worst"] = max(values, default=None)
+    return result
+
+
+def _shared(
+    board: Board, work: Work, sessions: int, seed: int, tick: Callable[[int], object]
+) -> Figures:
+    """Hosts that take the board from each other, until so many sessions were opened."""
+    opened, rounds, wrong = 0, 0, 0
+    right: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    while opened < sessions:
+        tick(opened)
+        hosts = 2 + rounds % 3 // 2
+        tally = share(board, work, seed + rounds, hosts=hosts, bus=rounds % 2 == 1)
+        opened, rounds, wrong = opened + tally.sessions, rounds + 1, wrong + len(tally.wrong)
+        right += tally.right
+        failed += tally.failed
+    return {
+        "sessions": opened,
+        "right": dict(right),
+        "failed_by_code": dict(failed),
+        "wrong": wrong,
     }
 
 
-def passed(result: dict[str, Any]) -> bool:
+def _interrupted(
+    board: Board, work: Work, faults: int, tick: Callable[[int], object]
+) -> dict[str, Figures]:
+    """Sessions whose host dies, or whose board is reset, after each number of bytes."""
+    step = max(1, _BYTES_STEP // faults)
+    result: dict[str, Figures] = {}
+    for name, host_dies in (("host died", True), ("board reset", False)):
+        told: Counter[str] = Counter()
+        after = 0
+        while (said := interrupt(board, work, after, host_dies=host_dies)) != "finished":
+            tick(after)
+            told[said] += 1
+            after += step
+        result[name] = {"sent_bytes": after, "step_bytes": step, "told": dict(told)}
+    return result
+
+
+def passed(result: Figures) -> bool:
     """Whether nothing was wrong, every failure had a code, and the device always recovered."""
     bad = result["wrong"] or result["without_recovery"]
-    return not bad and "without a code" not in result["failed_by_code"]
+    bad = bad or any(code.startswith("without") for code in result["failed_by_code"])
+    bad = bad or result.get("shared", {}).get("wrong")
+    parts = result.get("interrupted", {}).values()
+    return not bad and not any("wrong" in part["told"] for part in parts)
 
 
-def show(result: dict[str, Any]) -> None:
+def show(result: Figures) -> None:
     """Prints a board's figures."""
-    rows: list[list[object]] = [[f"fault: {name}", n] for name, n in result["faults"].items()]
-    rows.append(["runs reset by a second host", result["runs_stopped_by_a_second_host"]])
+    rows: list[list[object]] = [
+        [f"fault: {name}", f"{count:,}"] for name, count in result["faults"].items()
+    ]
     for name, count in result["operations"].items():
-        right = result["right"].get(name, 0)
-        rows.append([f"{name}: right of all", f"{right:,} of {count:,}"])
-    rows += [[f"failed: {code}", count] for code, count in result["failed_by_code"].items()]
+        rows.append([f"{name}: right of all", f"{result['right'].get(name, 0):,} of {count:,}"])
+    for code, count in result["failed_by_code"].items():
+        rows.append([f"failed: {code}", f"{count:,}"])
+    shared = result["shared"]
+    rows.append(["sessions of hosts on one port", f"{shared['sessions']:,}"])
+    rows.append(["their results: right", f"{sum(shared['right'].values()):,}"])
+    for code, count in shared["failed_by_code"].items():
+        rows.append([f"failed: {code}", f"{count:,}"])
+    for name, part in result["interrupted"].items():
+        told = ", ".join(f"{code} {count:,}" for code, count in part["told"].items())
+        rows.append([f"{name} at each of {part['sent_bytes']:,} bytes", told])
     rows += [
-        ["wrong", result["wrong"]],
+        ["wrong results", result["wrong"] + shared["wrong"]],
         ["no step hung for, s", result["hang_limit_seconds"]],
         ["not recovered", f"{result['without_recovery']} of {result['recoveries']:,}"],
         ["longest operation, s", f"{result['longest_operation_seconds']:.2f}"],
-        ["recovery, median, ms", f"{1e3 * result['recovery_seconds_median']:.2f}"],
-        ["recovery, longest, ms", f"{1e3 * result['recovery_seconds_longest']:.2f}"],
-        ["recovery, median, device cycles", result["recovery_cycles_median"]],
-        ["recovery, longest, device cycles", result["recovery_cycles_longest"]],
     ]
+    for name, what in (("answer", "recovery, to an answer"), ("result", "to a right result")):
+        rows.append([f"{what}: median / worst, ms", _pair(result, f"{name}_seconds", 1e3)])
+        if result[f"{name}_cycles_median"] is not None:
+            rows.append([f"{what}: median / worst, cycles", _pair(result, f"{name}_cycles", 1)])
     title = f"faults on the line of the {result['board']}, {result['seconds']:.0f} s"
     console.print_table(title, {"figure": "left", "value": "right"}, rows)
 
 
+def _pair(result: Figures, name: str, scale: float) -> str:
+    values = [scale * (result[f"{name}_{which}"] or 0.0) for which in ("median", "worst")]
+    return " / ".join(f"{value:,.0f}" if scale == 1 else f"{value:,.2f}" for value in values)
+
+
 def fault_benchmark(
-    faults: Annotated[
-        int | None, typer.Option(min=1, help="Of every kind; by default as in FAULTS.")
-    ] = None,
+    faults: Annotated[int, typer.Option(min=1, help="Of every kind.")] = FAULTS,
     device: Annotated[str | None, typer.Option(help="model or sim; by default both.")] = None,
     seed: Annotated[int, typer.Option(help="Of faults and operations.")] = 1,
 ) -> int:
@@ -152,9 +190,9 @@ def fault_benchmark(
     results = []
     for name in [device] if device else BOARDS:
         with console.waiting(f"faults on the {name}"):
-            results.append(torment(name, faults or FAULTS.get(name, 1), seed))
+            results.append(torment(name, faults, seed))
         show(results[-1])
-    path = reports.write("faults", COMMAND, {"boards": results})
+    path = reports.write("faults", COMMAND, {"faults_wanted": faults, "boards": results})
     console.print_line(f"written to {path}")
     return 0 if all(map(passed, results)) else 1
 

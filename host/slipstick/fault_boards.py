@@ -3,18 +3,26 @@
 Unlike those of ``open_device`` they stay as they are while hosts come and go on their line.
 """
 
-from typing import Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.protocol import DeviceStatus
 
 from .devices.exchange import Patience
 from .devices.transport import LoopbackTransport, Transport
 from .errors import DeviceError
 
+if TYPE_CHECKING:
+    from slipstick_sim.golden.core import GoldenCore
+
 BOARDS = ("model", "sim")
 
-_POLL_CYCLES = 3_000
-_CYCLES_PER_SECOND = 100_000
+TIMEOUT_CYCLES = 1024
+"""Of the simulated link: short, so that half a frame is forgotten soon."""
+
+_PAUSE_CYCLES = 50
+_CYCLES_PER_SECOND = 20_000
 """Of the device's time a second of the host's patience is worth: enough for every answer."""
 
 
@@ -43,9 +51,38 @@ class Board(Protocol):
         """A host's pause between two looks at a run: short, so that it looks often."""
         ...
 
+    def power_cycle(self) -> None:
+        """Loses all memories, what was being received, and what was to be sent."""
+        ...
+
     def close(self) -> None:
         """Ends the device."""
         ...
+
+
+class _Core:
+    """The golden core, which would refuse the programs of an intruder, as hardware bears them: it
+    runs until it is reset."""
+
+    def __init__(self, core: "GoldenCore") -> None:
+        self._core = core
+        self._stuck = False
+        self.write, self.read = core.write, core.read
+
+    def run(self, matrix_pc: int, post_pc: int, clear: bool) -> None:
+        from slipstick_sim.golden.core import DeadlockError
+
+        try:
+            self._core.run(matrix_pc, post_pc, clear)
+        except (DeadlockError, ValueError):
+            self._stuck = True
+
+    def status(self) -> DeviceStatus:
+        return replace(self._core.status(), running=self._stuck)
+
+    def reset(self) -> None:
+        self._stuck = False
+        self._core.reset()
 
 
 class ModelBoard:
@@ -61,15 +98,29 @@ class ModelBoard:
 
     def __init__(self, configuration: Configuration) -> None:
         from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
+
+        self.configuration = configuration
+        self._timeout_seconds = DEFAULT_TIMEOUT_CYCLES / configuration.clock_hz
+        self.patience = Patience(timeout_seconds=1.0, silence_seconds=0.001)
+        self.transport: Transport = self
+        self.power_cycle()
+
+    def power_cycle(self) -> None:
+        """A new core, and a new end of the link."""
         from slipstick_sim.golden.core import GoldenCore
         from slipstick_sim.golden.link import Endpoint
 
-        self.configuration = configuration
-        self.core = GoldenCore(configuration)
-        self._endpoint = Endpoint(configuration, self.core)
-        self._timeout_seconds = DEFAULT_TIMEOUT_CYCLES / configuration.clock_hz
-        self.transport: Transport = LoopbackTransport(self._endpoint)
-        self.patience = Patience(timeout_seconds=1.0, silence_seconds=0.001)
+        self.core = GoldenCore(self.configuration)
+        self._endpoint = Endpoint(self.configuration, _Core(self.core))
+        self._line = LoopbackTransport(self._endpoint)
+
+    def send(self, data: bytes) -> None:
+        """To the end of the link that there is now."""
+        self._line.send(data)
+
+    def receive(self, count: int, timeout_seconds: float) -> bytes:
+        """What it answered."""
+        return self._line.receive(count, timeout_seconds)
 
     def idle(self, seconds: float) -> None:
         """Half a frame is forgotten if that is long enough."""
@@ -100,25 +151,24 @@ class SimulatedBoard:
         If the simulation cannot be built.
     """
 
-    stall_seconds = 1.0
+    stall_seconds = 0.2
 
     def __init__(self, configuration: Configuration) -> None:
         try:
-            from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
             from slipstick_sim.compiled.device import CompiledCore, CompiledTransport
             from slipstick_sim.toolchain import ToolError
         except ImportError as error:
             raise DeviceError(f"board sim needs slipstick[sim]: {error}") from error
         try:
-            self._core = CompiledCore.of(configuration)
+            self._core = CompiledCore.of(configuration, timeout_cycles=TIMEOUT_CYCLES)
         except (ToolError, OSError) as error:
             raise DeviceError(f"the simulation of {configuration.shape}: {error}") from error
         self.configuration = configuration
         self.transport: Transport = CompiledTransport(
             self._core, cycles_per_second=_CYCLES_PER_SECOND
         )
-        self.patience = Patience(timeout_seconds=0.3, silence_seconds=0.02)
-        self._forget_cycles = DEFAULT_TIMEOUT_CYCLES + 1000
+        # the silence is longer than the link's timeout
+        self.patience = Patience(timeout_seconds=0.1, silence_seconds=0.06)
 
     @property
     def cycles(self) -> int:
@@ -131,11 +181,15 @@ class SimulatedBoard:
 
     def forget(self) -> None:
         """Runs for longer than the link's timeout."""
-        self._core.run_cycles(self._forget_cycles)
+        self._core.run_cycles(TIMEOUT_CYCLES + 20)
 
     def pause(self, seconds: float) -> None:
-        """Runs for some thousand cycles, or until the run ends."""
-        self._core.wait_idle(_POLL_CYCLES)
+        """Runs for some cycles, or until the run ends."""
+        self._core.wait_idle(_PAUSE_CYCLES)
+
+    def power_cycle(self) -> None:
+        """A core as after configuration."""
+        self._core.reset()
 
     def close(self) -> None:
         """Frees the core."""

@@ -1,26 +1,63 @@
 """Hosts on lines that fail: what they are told is right, or an error with a code."""
 
+import random
+
 import pytest
-from slipstick.devices.exchange import LinkError, Patience
-from slipstick.devices.faults import SPOILING, Fault, FaultyTransport
+from hypothesis import Phase, find, given, settings
+from hypothesis import strategies as st
+from slipstick.devices.exchange import Exchanger, LinkError, Patience
+from slipstick.devices.faults import (
+    SPOILING,
+    Fault,
+    FaultyTransport,
+    HostDied,
+    Injection,
+    RandomPlan,
+    ScheduledPlan,
+)
 from slipstick.devices.link import LinkDevice
+from slipstick.devices.link_errors import CODES
 from slipstick.devices.transport import LoopbackTransport
 from slipstick.errors import DeviceError
 from slipstick.execution import Execution
-from slipstick.fault_benchmark import digits, figures, passed
-from slipstick.fault_boards import ModelBoard, SimulatedBoard, open_board
+from slipstick.fault_benchmark import figures, passed
+from slipstick.fault_boards import Board, ModelBoard, SimulatedBoard, open_board
+from slipstick.fault_hosts import interrupt, share
+from slipstick.fault_network import HARDWARE, small_work
 from slipstick.fault_suite import FaultSuite
-from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, encode
+from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, Status, encode, session_of
+
+WORK = small_work()
+OPERATIONS = ("infer", "write", "read", "write_program", "identify")
 
 
-@pytest.fixture(scope="module")
-def network():
-    return digits()
+def schedules_of(*faults: Fault) -> st.SearchStrategy[dict[int, list[Injection]]]:
+    """Faults at some of the portions that hosts send and receive."""
+    injections = st.builds(
+        Injection,
+        fault=st.sampled_from(faults),
+        place=st.integers(0, (1 << 16) - 1),
+        length=st.integers(1, 100),
+        seed=st.integers(0, (1 << 30) - 1),
+    )
+    listed = st.lists(injections, min_size=1, max_size=3)
+    return st.dictionaries(st.integers(0, 60), listed, max_size=8)
+
+
+schedules = schedules_of(*Fault)
+operations = st.lists(st.sampled_from(OPERATIONS), min_size=1, max_size=6)
 
 
 @pytest.fixture
-def board(network):
-    return ModelBoard(network[0].hardware)
+def board() -> ModelBoard:
+    return ModelBoard(HARDWARE)
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    board = SimulatedBoard(HARDWARE)
+    yield board
+    board.close()
 
 
 class Echo:
@@ -30,23 +67,149 @@ class Echo:
         return data
 
 
-@pytest.mark.parametrize(("name", "faults"), [("model", 60), ("sim", 8)])
-def test_faults_of_every_kind(network, name: str, faults: int) -> None:
-    program, feeds, expected = network
-    board = open_board(name, program.hardware)
-    suite = FaultSuite(board, program, feeds, expected, seed=5)
+def echo(*scheduled: Injection, **options) -> FaultyTransport:
+    """A line to an echo, with faults in its first portion."""
+    return FaultyTransport(
+        LoopbackTransport(Echo()), ScheduledPlan({0: scheduled}), stall_seconds=5.0, **options
+    )
+
+
+@pytest.mark.parametrize(("name", "faults"), [("model", 100), ("sim", 20)])
+def test_faults_of_every_kind(name: str, faults: int, simulated: SimulatedBoard) -> None:
+    board = simulated if name == "sim" else open_board(name, HARDWARE)
+    suite = FaultSuite(board, WORK, seed=5)
     tally = suite.run(faults)
-    board.close()
     assert passed(figures(suite, tally)), (tally.wrong, tally.unrecovered, tally.failed)
-    assert tally.right.total() > 0 and len(tally.recovery_seconds) > 0
+    assert tally.right.total() > 0 and len(tally.result_seconds) > 0
+    assert set(tally.failed) <= {*CODES, "HOST_DIED"}
     assert tally.longest_seconds < 30
     assert suite.line.counts.total() >= len(Fault) * faults
+
+
+def misbehaves(board: Board, schedule: dict, names: list[str]) -> list[str]:
+    """What goes wrong if these faults come while a host does this."""
+    board.power_cycle()
+    suite = FaultSuite(board, WORK, seed=1, plan=ScheduledPlan(schedule))
+    for name in names:
+        suite.attempt(name, getattr(suite, name))
+    suite.line.calm()
+    suite.recover()
+    tally = suite.tally
+    strange = [code for code in tally.failed if code not in (*CODES, "HOST_DIED")]
+    return tally.wrong + tally.unrecovered + strange
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(schedules, operations)
+def test_any_faults_on_the_model(schedule: dict, names: list[str]) -> None:
+    assert not misbehaves(ModelBoard(HARDWARE), schedule, names)
+
+
+def test_any_faults_on_the_gateware(simulated: SimulatedBoard) -> None:
+    @settings(max_examples=50, deadline=None, derandomize=True)
+    @given(schedules, operations)
+    def holds(schedule: dict, names: list[str]) -> None:
+        assert not misbehaves(simulated, schedule, names)
+
+    holds()
+
+
+def test_the_suite_finds_what_sessions_prevent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without sessions a reset board tells lies; what shows it shrinks to that one fault."""
+    monkeypatch.setattr(Exchanger, "begin", Exchanger._settle)
+    # half a program may run for ever
+    monkeypatch.setattr(LinkDevice.wait, "__defaults__", (0.02,))
+    schedule, names = find(
+        st.tuples(schedules_of(Fault.FLIP, Fault.DROP, Fault.BOARD_RESET), operations),
+        lambda drawn: bool(misbehaves(ModelBoard(HARDWARE), *drawn)),
+        settings=settings(
+            max_examples=2000,
+            deadline=None,
+            derandomize=True,
+            phases=[Phase.generate, Phase.shrink],
+            database=None,
+        ),
+    )
+    found = [injection.fault for listed in schedule.values() for injection in listed]
+    assert found == [Fault.BOARD_RESET], (schedule, names)
+
+
+@pytest.mark.parametrize("bus", [False, True])
+@pytest.mark.parametrize("name", ["model", "sim"])
+def test_hosts_that_share_a_port(name: str, bus: bool, simulated: SimulatedBoard) -> None:
+    board = simulated if name == "sim" else open_board(name, HARDWARE)
+    tally = share(board, WORK, 11, hosts=3, operations=12, bus=bus)
+    assert not tally.wrong
+    assert set(tally.failed) <= set(CODES) and tally.failed["SESSION_LOST"]
+    assert tally.right["inference"] and tally.sessions > 3
+
+
+@pytest.mark.parametrize("host_dies", [True, False])
+@pytest.mark.parametrize(("name", "step"), [("model", 7), ("sim", 101)])
+def test_interrupted_at_every_place(
+    name: str, step: int, host_dies: bool, simulated: SimulatedBoard
+) -> None:
+    board = simulated if name == "sim" else open_board(name, HARDWARE)
+    told, after = [], 0
+    while (said := interrupt(board, WORK, after, host_dies=host_dies)) != "finished":
+        told.append(said)
+        after += step
+    assert after > 1400
+    assert set(told) <= ({"died"} if host_dies else {"SESSION_LOST", "RUN_STOPPED", "right"})
+
+
+def test_a_frame_within_a_payload(simulated: SimulatedBoard) -> None:
+    """A payload may hold whole frames; the loss of one byte makes a board see the inner one."""
+    place = bytes([Space.ACTIVATIONS, 0, 0, 0])
+    inner = encode(REQUEST_START, Command.WRITE, 9, place + b"lies")
+    outer = place[:1] + bytes([64, 0, 0]) + inner
+    for board in (ModelBoard(HARDWARE), simulated):
+        board.power_cycle()
+        line = board.transport
+        # without a session the attack succeeds
+        line.send(encode(REQUEST_START, Command.WRITE, 8, outer)[1:])
+        read = encode(REQUEST_START, Command.READ, 1, place + b"\4\0")
+        line.receive(99, 0.1)
+        board.forget()
+        line.send(read)
+        assert line.receive(99, 0.1)[5:9] == b"lies"
+        # in a session it does not
+        faulty = FaultyTransport(line, plan := RandomPlan(1))
+        device = LinkDevice(faulty, configuration=HARDWARE, patience=board.patience)
+        device.write(Space.ACTIVATIONS, 0, b"true")
+        plan.draw = lambda: [Injection(Fault.DROP)]  # the first byte of each portion
+        with pytest.raises(LinkError):
+            device.write(Space.ACTIVATIONS, 64, inner)
+        faulty.calm()
+        assert device.read(0, 4) == b"true"
+
+
+def test_an_answer_within_an_answer(board: ModelBoard) -> None:
+    """What memory holds may look like the answer that a host waits for."""
+    device = LinkDevice(board.transport, configuration=HARDWARE, patience=board.patience)
+    device.write(Space.ACTIVATIONS, 0, bytes(range(16)))
+    for sequence in range(256):
+        lie = encode(0x5A, Status.OK, sequence, b"lies")
+        board.core.write(Space.ACTIVATIONS, 100 + 13 * sequence, lie)
+    plan = ScheduledPlan({1: [Injection(Fault.DROP)]})
+    device = LinkDevice(
+        FaultyTransport(board.transport, plan), configuration=HARDWARE, patience=board.patience
+    )
+    data = device.read(100, 13 * 256)
+    assert data == board.core.read(100, 13 * 256)
+    assert device.read(0, 4) == bytes(range(4))
+
+
+def test_sessions_have_one_seal_each() -> None:
+    seals = [0, 1, 0xFFFFFFFF, *random.Random(1).sample(range(1 << 32), 500)]
+    assert session_of(0) == 0
+    assert len({session_of(seal) for seal in seals}) == len(seals)
 
 
 @pytest.mark.parametrize("fault", SPOILING)
 def test_each_fault_changes_bytes(fault: Fault) -> None:
     sent = bytes(range(256))
-    line = FaultyTransport(LoopbackTransport(Echo()), seed=2, rates={fault: 0.5})
+    line = FaultyTransport(LoopbackTransport(Echo()), RandomPlan(2, {fault: 0.5}))
     changed = 0
     for _ in range(50):
         line.send(sent)
@@ -60,38 +223,47 @@ def test_each_fault_changes_bytes(fault: Fault) -> None:
 
 def test_a_stall_holds_everything_back_and_loses_nothing() -> None:
     passed_seconds: list[float] = []
-    line = FaultyTransport(
-        LoopbackTransport(Echo()),
-        seed=1,
-        rates={Fault.STALL: 1.0},
-        stall_seconds=5.0,
-        idle=passed_seconds.append,
-    )
+    line = echo(Injection(Fault.STALL, place=1 << 14), idle=passed_seconds.append)
     line.send(b"abc")
     assert line.receive(3, 1e-3) == b""
-    line.rates = {}
     assert line.receive(3, 10.0) == b"abc"
-    assert 0 < line.stalled_seconds < 5
+    assert line.stalled_seconds == pytest.approx(1.25)
     assert sum(passed_seconds) == pytest.approx(line.stalled_seconds)
     assert line.counts == {Fault.STALL: 1}
 
 
 def test_a_disconnection_lasts_until_the_reconnection() -> None:
-    line = FaultyTransport(LoopbackTransport(Echo()), seed=1, rates={Fault.DISCONNECT: 1.0})
+    line = echo(Injection(Fault.DISCONNECT, place=2))
     for action in (lambda: line.send(b"abc"), lambda: line.send(b""), lambda: line.receive(1, 0.1)):
         with pytest.raises(LinkError, match="DISCONNECTED: the faulty line"):
             action()
     assert not line.connected
     line.calm()
     line.reconnect()
-    line.receive(99, 0.1)
+    assert line.receive(99, 0.1) == b"ab"
     line.send(b"abc")
     assert line.receive(3, 0.1) == b"abc"
 
 
+def test_what_happens_between_two_bytes() -> None:
+    events: list[str] = []
+    line = echo(
+        Injection(Fault.BOARD_RESET, place=1),
+        Injection(Fault.INTRUSION, place=0, seed=5),
+        Injection(Fault.DEATH, place=1),
+        reset_board=lambda: events.append("reset"),
+        intruder=lambda seed: b"x" * seed,
+    )
+    with pytest.raises(HostDied):
+        line.send(b"abc")
+    line.calm()
+    assert line.receive(99, 0.1) == b"axxxxxb"
+    assert events == ["reset"]
+
+
 def test_rates_are_checked() -> None:
     with pytest.raises(ValueError, match=r"the rate of FLIP must be within 0\.\.1, not 1\.5"):
-        FaultyTransport(LoopbackTransport(Echo()), seed=1, rates={Fault.FLIP: 1.5})
+        RandomPlan(1, {Fault.FLIP: 1.5})
 
 
 def test_answers_to_a_host_before_are_no_answers(board: ModelBoard) -> None:
@@ -102,18 +274,16 @@ def test_answers_to_a_host_before_are_no_answers(board: ModelBoard) -> None:
     for sequence in range(256):
         board.transport.send(encode(REQUEST_START, Command.READ, sequence, read))
     # too many answers for one silence: a line that is slow to begin
-    late = FaultyTransport(
-        board.transport, seed=1, rates={Fault.STALL: 1.0}, stall_seconds=0.5, idle=board.idle
-    )
+    stall = ScheduledPlan({0: [Injection(Fault.STALL, place=1 << 15)]})
+    late = FaultyTransport(board.transport, stall, idle=board.idle)
     late.send(b"\0")
-    late.rates = {}
     patience = Patience(timeout_seconds=1.0, silence_seconds=0.0)
     device = LinkDevice(late, configuration=board.configuration, patience=patience)
     assert device.read(100, 8) == b"new data"
 
 
 class ResettingLine:
-    """Another host stops the run as soon as it begins, some times."""
+    """Another host, of this very session, stops the run as soon as it begins, some times."""
 
     def __init__(self, board: ModelBoard, resets: int) -> None:
         self._board = board
@@ -132,15 +302,14 @@ class ResettingLine:
         self._board.transport.close()
 
 
-def test_a_run_that_was_reset_is_no_result(network, board: ModelBoard) -> None:
-    program, feeds, expected = network
+def test_a_run_that_was_reset_is_no_result(board: ModelBoard) -> None:
     line = ResettingLine(board, resets=1)
-    execution = Execution(program, LinkDevice(line, configuration=board.configuration))
+    execution = Execution(WORK.program, LinkDevice(line, configuration=board.configuration))
     with pytest.raises(LinkError, match="RUN_STOPPED: .* completed 0 of [1-9]") as caught:
-        execution.infer(feeds[0])
+        execution.infer(WORK.feeds[0])
     assert caught.value.code == "RUN_STOPPED"
-    values = execution.infer(feeds[0])
-    assert all((values[name] == expected[0][name]).all() for name in program.outputs)
+    values = execution.infer(WORK.feeds[0])
+    assert (values["classes"] == WORK.expected[0]["classes"]).all()
 
 
 class DeafOnce:
@@ -166,16 +335,14 @@ class DeafOnce:
         self._inner.close()
 
 
-def test_a_run_without_an_answer_starts_from_its_inputs_again(network, board: ModelBoard) -> None:
-    program, feeds, expected = network
+def test_a_run_without_an_answer_starts_from_its_inputs_again(board: ModelBoard) -> None:
     line = DeafOnce(board)
-    execution = Execution(program, LinkDevice(line, configuration=board.configuration))
-    values = execution.infer(feeds[1])
-    assert all((values[name] == expected[1][name]).all() for name in program.outputs)
+    execution = Execution(WORK.program, LinkDevice(line, configuration=board.configuration))
+    values = execution.infer(WORK.feeds[1])
+    assert (values["classes"] == WORK.expected[1]["classes"]).all()
     assert line.runs == 2
 
 
-def test_unknown_boards_are_refused(network) -> None:
+def test_unknown_boards_are_refused() -> None:
     with pytest.raises(DeviceError, match="the board must be one of model, sim, not 'x'"):
-        open_board("x", network[0].hardware)
-    assert SimulatedBoard.stall_seconds > 0
+        open_board("x", HARDWARE)

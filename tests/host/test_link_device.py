@@ -1,16 +1,20 @@
 """The host's end of the link, over lines that are sound, broken, silent and hostile."""
 
 import random
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import slipstick
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slipstick.devices.base import Device
 from slipstick.devices.exchange import LinkError, Patience
 from slipstick.devices.link import LinkDevice
+from slipstick.devices.link_errors import CODES
 from slipstick.devices.transport import LoopbackTransport
 from slipstick.errors import DeviceError
 from slipstick_rtl.config import Configuration
@@ -283,3 +287,19 @@ def test_no_line_holds_the_host_for_ever(value: int | None) -> None:
 def test_patience_is_checked(fields: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Patience(**fields)
+
+
+def test_every_code_is_documented() -> None:
+    table = (Path(__file__).parents[2] / "docs" / "link.md").read_text()
+    for code, advice in CODES.items():
+        assert f"| `{code}` | {advice} |" in table
+    sources = Path(slipstick.__file__).parent.rglob("*.py")
+    raised = {
+        code
+        for source in sources
+        for code in re.findall(r'LinkError\(\s*"(\w+)"', source.read_text())
+    }
+    refusals = {status.name for status in Status} - {"OK", "BAD_CRC"}
+    assert raised | refusals == set(CODES)
+    with pytest.raises(ValueError, match="the code of a link error must be one of .* not 'ODD'"):
+        LinkError("ODD", "an error")

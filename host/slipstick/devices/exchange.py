@@ -21,48 +21,20 @@ from slipstick_rtl.link.protocol import (
     session_of,
 )
 
-from ..errors import DeviceError
+from .link_errors import LinkError
 from .response_reader import Response, ResponseReader
 from .transport import Transport
 
+__all__ = ["Exchanger", "LinkError", "Patience", "Request"]
+
 SEQUENCE_NUMBERS = 256
 _PROBE_RETRIES = 2
+_LONG_ATTEMPT = 5
+"""The failure in a row after which silence and a usual frame's zeros are taken not to be enough."""
 _IDENTITY_BYTES = len(Identity.of(Configuration()).pack())
 _STATUS_BYTES = len(DeviceStatus(False, False, 0, 0, 0, 0, 0).pack())
 LONGEST_FRAME = HEADER_BYTES + 0xFFFF + CRC_BYTES
 """What a device may take for one frame, at most, if the length is corrupted."""
-
-
-CODES = (
-    *(status.name for status in Status if status not in (Status.OK, Status.BAD_CRC)),
-    "NO_ANSWER",
-    "SESSION_LOST",
-    "DISCONNECTED",
-    "WRONG_HARDWARE",
-    "BAD_INSTRUCTION",
-    "RUN_TIMEOUT",
-    "RUN_STOPPED",
-)
-"""Of errors on the link; ``docs/link.md`` says what each means, and what to do."""
-
-
-class LinkError(DeviceError):
-    """A request that a device refused or did not answer.
-
-    Members
-    -------
-    code : str
-        One of ``CODES``.
-    detail : str
-        The message without the code.
-    """
-
-    def __init__(self, code: str, message: str) -> None:
-        if code not in CODES:
-            raise ValueError(f"the code of a link error must be one of {CODES}, not {code!r}")
-        super().__init__(f"{code}: {message}")
-        self.code = code
-        self.detail = message
 
 
 @dataclass(frozen=True)
@@ -262,7 +234,7 @@ class Exchanger:
         """Ends whatever frame the device thinks that it is in: by silence, and by zeros."""
         self._reader.drain(self._patience.silence_seconds)
         usual = HEADER_BYTES + self._payload_bytes + CRC_BYTES
-        self._transport.send(bytes(usual if failures <= 2 else LONGEST_FRAME))
+        self._transport.send(bytes(LONGEST_FRAME if failures == _LONG_ATTEMPT else usual))
 
 
 class _Flight:
