@@ -143,7 +143,7 @@ def build(
     with show("gateware to RTLIL"):
         _generate(target, part, link, toolchain, folder)
     with show("synthesis"):
-        netlist = _synthesise(programs[tools.YOSYS.name], toolchain, folder)
+        netlist = _synthesise(programs[tools.YOSYS.name], toolchain, part, folder)
         check_netlist(netlist, target, part, toolchain)
     with show(f"place and route for {part.device}{_seeds_told(seeds)}"):
         placer = programs[toolchain.place_and_route.name]
@@ -230,14 +230,16 @@ def _bare_pins(part: Part) -> str:
     return clock + 'IOBUF PORT "clk" IO_TYPE=LVCMOS33;\n'
 
 
-def _synthesise(yosys: str, toolchain: Toolchain, folder: Path) -> dict[str, Any]:
+def _synthesise(yosys: str, toolchain: Toolchain, part: Part, folder: Path) -> dict[str, Any]:
     from slipstick_rtl.boards import design
 
     script = toolchain.synthesis_script(rtlil=design.RTLIL, verilog=design.VERILOG, top=design.TOP)
     (folder / "synthesis.ys").write_text(script, "utf-8")
     log = folder / "synthesis.log"
-    tools.run("synthesis", [yosys, "-s", "synthesis.ys"], folder=folder, log=log)
+    # what YoWASP's Yosys says on its standard output ends where it calls ABC
+    command = [yosys, "-l", "yosys.log", "-s", "synthesis.ys"]
+    tools.run("synthesis", command, folder=folder, log=log)
     path = folder / NETLIST
-    netlist = toolchain.finish(json.loads(path.read_text("utf-8")))
+    netlist = toolchain.finish(json.loads(path.read_text("utf-8")), part)
     path.write_text(json.dumps(netlist), "utf-8")
     return netlist

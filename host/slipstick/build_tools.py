@@ -55,6 +55,10 @@ class Tool:
 YOSYS = Tool("yosys", "YOSYS")
 NEXTPNR_ECP5 = Tool("nextpnr-ecp5", "NEXTPNR_ECP5")
 ECPPACK = Tool("ecppack", "ECPPACK")
+NEXTPNR_ICE40 = Tool("nextpnr-ice40", "NEXTPNR_ICE40")
+ICEPACK = Tool("icepack", "ICEPACK")
+NEXTPNR_GOWIN = Tool("nextpnr-himbaechel-gowin", "NEXTPNR_GOWIN")
+GOWIN_PACK = Tool("gowin_pack", "GOWIN_PACK")
 
 
 def version_of(program: str) -> str:

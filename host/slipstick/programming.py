@@ -22,6 +22,7 @@ _ABSENT = re.compile(
     r"device not found|no (dfu|usb) .*found|cannot find (a )?(device|cable)|not found .*cable", re.I
 )
 _FORBIDDEN = re.compile(r"usb_open failed|LIBUSB_ERROR_ACCESS|permission denied|\b-4 \(", re.I)
+_UNSUPPORTED = re.compile(r"support for (\w+) was not enabled")
 _LIBRARY = re.compile(r"loading shared libraries: ([\w.+-]+)")
 
 
@@ -186,6 +187,13 @@ def _failure(
         return TargetError(
             f"openFPGALoader needs the library {library[1]} of the system: on Debian,"
             f" apt install libusb-1.0-0 libftdi1-2 {where}"
+        )
+    unsupported = _UNSUPPORTED.search(said)
+    if unsupported is not None:
+        return TargetError(
+            f"openFPGALoader must support the cable {unsupported[1]} of the board for"
+            f" {target.name}, and this one was built without: install another one, and name it in"
+            f" {LOADER.variable} {where}"
         )
     if _FORBIDDEN.search(said):
         return DeviceError(

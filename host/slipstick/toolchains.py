@@ -4,7 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from .build_tools import ECPPACK, NEXTPNR_ECP5, YOSYS, Tool
+from .build_tools import (
+    ECPPACK,
+    GOWIN_PACK,
+    ICEPACK,
+    NEXTPNR_ECP5,
+    NEXTPNR_GOWIN,
+    NEXTPNR_ICE40,
+    YOSYS,
+    Tool,
+)
 from .errors import TargetError
 from .targets import Part
 
@@ -44,7 +53,7 @@ class Toolchain(ABC):
     def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
         """Yosys commands that write the Verilog and ``NETLIST``."""
 
-    def finish(self, netlist: dict[str, Any]) -> dict[str, Any]:
+    def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:
         """The netlist as place and route gets it."""
         return netlist
 
@@ -55,6 +64,19 @@ class Toolchain(ABC):
     @abstractmethod
     def packing(self, part: Part, folder: str) -> list[str]:
         """Arguments of the packer; it reads from ``folder`` and writes ``bitstream``."""
+
+
+def _common(asked_mhz: float, seed: int, folder: str) -> list[str]:
+    """The arguments that all of nextpnr's families know."""
+    return [
+        "--report",
+        f"{folder}/{TIMING}",
+        "--freq",
+        f"{asked_mhz:g}",
+        "--seed",
+        str(seed),
+        "--timing-allow-fail",
+    ]
 
 
 class Ecp5(Toolchain):
@@ -89,10 +111,12 @@ class Ecp5(Toolchain):
 
         return ecp5.synthesis_script(rtlil=rtlil, verilog=verilog, netlist=NETLIST, top=top)
 
-    def finish(self, netlist: dict[str, Any]) -> dict[str, Any]:
-        from slipstick_rtl.boards import ecp5
+    def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:
+        from slipstick_rtl.boards import ecp5, floorplan
 
         ecp5.release_carries(netlist)
+        _, _, size = part.device.partition("-")
+        floorplan.place_multipliers(netlist, f"LFE5U-{size}")
         return netlist
 
     def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
@@ -111,22 +135,118 @@ class Ecp5(Toolchain):
             "--lpf-allow-unconstrained",
             "--textcfg",
             f"{folder}/{self.placed}",
-            "--report",
-            f"{folder}/{TIMING}",
-            "--freq",
-            f"{asked_mhz:g}",
-            "--seed",
-            str(seed),
             "--router",
             self.router,
-            "--timing-allow-fail",
+            *_common(asked_mhz, seed, folder),
         ]
 
     def packing(self, part: Part, folder: str) -> list[str]:
         return ["--compress", f"{folder}/{self.placed}", self.bitstream]
 
 
-TOOLCHAINS: Mapping[str, Toolchain] = {"LFE5U": Ecp5()}
+class Ice40(Toolchain):
+    """Lattice iCE40 through Project IceStorm."""
+
+    family = "iCE40"
+    place_and_route = NEXTPNR_ICE40
+    packer = ICEPACK
+    pins = "pins.pcf"
+    placed = "slipstick.asc"
+    bitstream = "slipstick.bin"
+    resources = {
+        "lut": ("ICESTORM_LC",),
+        "ff": (),
+        "dsp": ("ICESTORM_DSP",),
+        "bram": ("ICESTORM_RAM",),
+        "spram": ("ICESTORM_SPRAM",),
+    }
+    cells = {
+        "lut": {"SB_LUT4": 1},
+        "ff": {},
+        "dsp": {"SB_MAC16": 1},
+        "bram": {"SB_RAM40_4K": 1},
+        "spram": {"SB_SPRAM256KA": 1},
+    }
+    block_bytes = 512
+    products = 2
+
+    def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
+        from slipstick_rtl.boards import ice40
+
+        return ice40.synthesis_script(rtlil=rtlil, verilog=verilog, netlist=NETLIST, top=top)
+
+    def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
+        return [
+            f"--{part.device.removeprefix('iCE40').lower()}",
+            "--package",
+            part.package.lower(),
+            "--json",
+            NETLIST,
+            "--pcf",
+            self.pins,
+            "--asc",
+            f"{folder}/{self.placed}",
+            *_common(asked_mhz, seed, folder),
+        ]
+
+    def packing(self, part: Part, folder: str) -> list[str]:
+        return [f"{folder}/{self.placed}", self.bitstream]
+
+
+class Gowin(Toolchain):
+    """Gowin LittleBee and Arora through Project Apicula."""
+
+    family = "Gowin"
+    place_and_route = NEXTPNR_GOWIN
+    packer = GOWIN_PACK
+    pins = "pins.cst"
+    placed = "placed.json"
+    bitstream = "slipstick.fs"
+    resources = {
+        "lut": ("LUT4", "ALU"),
+        "ff": ("DFF",),
+        "dsp": ("MULT9X9", "MULT18X18", "MULT36X36", "MULTALU18X18"),
+        "bram": ("BSRAM",),
+    }
+    cells = {
+        "lut": {"LUT4": 1, "ALU": 1},
+        "ff": {},
+        "dsp": {"MULT18X18": 1},
+        "bram": {"DPX9B": 1, "SDPX9B": 1, "SPX9": 1, "DPB": 1, "SDPB": 1, "SP": 1, "pROM": 1},
+    }
+    block_bytes = 2304
+    products = 2
+
+    def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
+        from slipstick_rtl.boards import gowin
+
+        return gowin.synthesis_script(rtlil=rtlil, verilog=verilog, netlist=NETLIST, top=top)
+
+    def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
+        return [
+            "--device",
+            part.package,
+            "--vopt",
+            f"family={_chip(part)}",
+            "--vopt",
+            f"cst={self.pins}",
+            "--json",
+            NETLIST,
+            "--write",
+            f"{folder}/{self.placed}",
+            *_common(asked_mhz, seed, folder),
+        ]
+
+    def packing(self, part: Part, folder: str) -> list[str]:
+        return ["-d", _chip(part), "-o", self.bitstream, f"{folder}/{self.placed}"]
+
+
+def _chip(part: Part) -> str:
+    """The chip without what lies beside it in its package, as the open tools name it."""
+    return part.device.replace("GW1NR", "GW1N").replace("GW2AR", "GW2A")
+
+
+TOOLCHAINS: Mapping[str, Toolchain] = {"LFE5U": Ecp5(), "iCE40": Ice40(), "GW": Gowin()}
 """By how the names of the parts begin."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Cat, ClockDomain, ClockSignal, Const, Module, ResetSignal
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, Const, Module
 from amaranth.lib import io, stream, wiring
 from amaranth.lib.wiring import connect
 
@@ -99,18 +99,24 @@ class BoardTop(wiring.Component):
         self._board = board
         self._pll = pll
         self._link = link
-        self._asked_hz = asked_mhz * 1e6
+        self._asked_hz = round(asked_mhz * 1e6)
         super().__init__({})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        self._clock(m, platform)
+        clock = self._clock(m, platform)
         m.submodules.core = core = self.accelerator
         m.submodules.line = line = self._link
         # the block RAM of a layer's queue is too slow for what the link does with a byte at once
         m.submodules.received = received = StreamQueue(shape=8, depth=QUEUE_DEPTH)
         m.submodules.sent = sent = StreamQueue(shape=8, depth=QUEUE_DEPTH)
-        connect(m, line.o, received.i)
+        # what the host says before the clock is steady would be garbled: drop it
+        m.d.comb += [
+            received.i.payload.eq(line.o.payload),
+            received.i.valid.eq(line.o.valid & clock.ready),
+            line.o.ready.eq(received.i.ready),
+            line.oscillator.eq(clock.oscillator),
+        ]
         connect(m, received.o, core.i)
         connect(m, core.o, sent.i)
         connect(m, sent.o, line.i)
@@ -138,20 +144,20 @@ class BoardTop(wiring.Component):
             lit = [getattr(states, state) for state in light.states]
             _drive(m, name, port, Cat(lit).any())
 
-    def _clock(self, m: Module, platform: Any) -> None:
+    def _clock(self, m: Module, platform: Any) -> Any:
         board = self._board
         m.submodules.clocking = clock = board.clock(
             port=platform.request(platform.default_clk, 0, dir="-"), pll=self._pll
         )
-        m.domains.sync = ClockDomain("sync", reset_less=clock.reset_less)
+        # initial values, or a network of the chip's own, take the place of a reset
+        m.domains.sync = ClockDomain("sync", reset_less=True)
         m.d.comb += ClockSignal().eq(clock.clock)
-        if not clock.reset_less:
-            m.d.comb += ResetSignal().eq(clock.reset)
         platform.add_clock_constraint(clock.clock, self._asked_hz)
         if board.button is not None:
             port = platform.request(board.button, 0, dir="-")
             m.submodules.button = button = io.Buffer(io.Direction.Input, port)
             m.d.comb += clock.restart.eq(button.i)
+        return clock
 
 
 def board_top(
@@ -179,8 +185,9 @@ def board_top(
     if link not in board.links:
         raise ValueError(f"link must be one of {', '.join(board.links)} here, not {link}")
     # all checks come before the first component: Amaranth complains of those that are not used
-    pll = board.find_pll(round(platform.default_clk_frequency), configuration.clock_hz)
-    layer = board.links[link](configuration)
+    oscillator_hz = round(platform.default_clk_frequency)
+    pll = board.find_pll(oscillator_hz, configuration.clock_hz)
+    layer = board.links[link](configuration, oscillator_hz)
     accelerator = Accelerator(configuration=configuration)
     return BoardTop(board=board, accelerator=accelerator, pll=pll, link=layer, asked_mhz=asked_mhz)
 

@@ -77,26 +77,27 @@ class Ecp5Clock(wiring.Component):
     restart : In
         High: begin anew; asynchronous.
     clock : Out
-    reset : Out
-        Always low: the domain of the clock needs no reset.
+    ready : Out
+        Always high: whoever could see it low is in reset.
+    oscillator : Out
+        The pin.
     """
 
     restart: Signal
     clock: Signal
-    reset: Signal
-
-    reset_less = True
-    """Whether the domain of the clock does without a reset of its own."""
+    ready: Signal
+    oscillator: Signal
 
     def __init__(self, *, port: Any, pll: Ecp5Pll) -> None:
         self._port = port
         self._pll = pll
-        super().__init__({"restart": In(1), "clock": Out(1), "reset": Out(1)})
+        super().__init__({"restart": In(1), "clock": Out(1), "ready": Out(1), "oscillator": Out(1)})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.buffer = buffer = io.Buffer(io.Direction.Input, self._port)
         locked = Signal()
+        m.d.comb += [self.oscillator.eq(buffer.i), self.ready.eq(1)]
         m.submodules.pll = Instance(
             "EHXPLLL",
             a_ICP_CURRENT="12",
@@ -118,13 +119,13 @@ class Ecp5Clock(wiring.Component):
             o_CLKOP=self.clock,
             o_LOCK=locked,
         )
-        ready = locked & ~self.restart
+        steady = locked & ~self.restart
         for stage in range(2):
-            synchronised = Signal(name=f"ready_{stage}")
+            synchronised = Signal(name=f"steady_{stage}")
             # these two must not be reset by what they make
-            m.submodules[f"ready_{stage}"] = Instance(
-                "FD1S3AX", p_GSR="DISABLED", i_CK=self.clock, i_D=ready, o_Q=synchronised
+            m.submodules[f"steady_{stage}"] = Instance(
+                "FD1S3AX", p_GSR="DISABLED", i_CK=self.clock, i_D=steady, o_Q=synchronised
             )
-            ready = synchronised
-        m.submodules.reset = Instance("SGSR", i_CLK=self.clock, i_GSR=ready)
+            steady = synchronised
+        m.submodules.reset = Instance("SGSR", i_CLK=self.clock, i_GSR=steady)
         return m

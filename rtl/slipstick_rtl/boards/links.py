@@ -24,21 +24,30 @@ class BoardLink(Protocol):
         Received.
     fault : Out
         Strobe: a byte was lost on the line.
+    oscillator : In
+        The board's, for layers that need a clock of their own.
     """
 
     i: stream.Interface
     o: stream.Interface
     fault: Signal
+    oscillator: Signal
 
     def elaborate(self, platform: Any) -> Module:
         """The layer with its pins."""
         ...
 
 
-LinkMaker = Callable[[Configuration], BoardLink]
-"""What a board holds for each layer it has pins for; ValueError if the clock does not suit it."""
+LinkMaker = Callable[[Configuration, int], BoardLink]
+"""What a board holds for each layer it has pins for: from the configuration and the oscillator in
+Hz; ValueError if a clock does not suit the layer."""
 
-SIGNATURE = {"i": In(stream.Signature(8)), "o": Out(stream.Signature(8)), "fault": Out(1)}
+SIGNATURE = {
+    "i": In(stream.Signature(8)),
+    "o": Out(stream.Signature(8)),
+    "fault": Out(1),
+    "oscillator": In(1),
+}
 """The members of a ``BoardLink``."""
 
 
@@ -54,13 +63,14 @@ class UartLink(wiring.Component):
 
     Members
     -------
-    i, o, fault
+    i, o, fault, oscillator
         As of ``BoardLink``.
     """
 
     i: stream.Interface
     o: stream.Interface
     fault: Signal
+    oscillator: Signal
 
     def __init__(self, *, divisor: int, resource: str) -> None:
         self._uart = Uart(divisor=divisor, depth=RECEIVE_DEPTH)
@@ -86,7 +96,7 @@ class UartLink(wiring.Component):
 def uart(resource: str = "uart") -> LinkMaker:
     """A board's UART, at ``DEFAULT_BAUD``."""
 
-    def make(configuration: Configuration) -> BoardLink:
+    def make(configuration: Configuration, oscillator_hz: int) -> BoardLink:
         divisor = uart_divisor(configuration.clock_hz, DEFAULT_BAUD)
         return UartLink(divisor=divisor, resource=resource)
 

@@ -9,6 +9,13 @@ BOARDS = {
     "ulx3s-25f": ("ulx3s", "ULX3S_25F"),
     "ulx3s-45f": ("ulx3s", "ULX3S_45F"),
     "ulx3s-85f": ("ulx3s", "ULX3S_85F"),
+    "orangecrab-85f": ("orangecrab", "ORANGECRAB_85F"),
+    "ecpix5-45f": ("ecpix5", "ECPIX5_45F"),
+    "ecpix5-85f": ("ecpix5", "ECPIX5_85F"),
+    "icesugar-pro": ("icesugar_pro", "ICESUGAR_PRO"),
+    "icebreaker": ("icebreaker", "ICEBREAKER"),
+    "tang-nano-9k": ("tang_nano_9k", "TANG_NANO_9K"),
+    "tang-nano-20k": ("tang_nano_20k", "TANG_NANO_20K"),
 }
 """File and name of each description."""
 

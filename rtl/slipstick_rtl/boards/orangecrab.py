@@ -1,0 +1,34 @@
+"""OrangeCrab r0.2 with the LFE5U-85F: one light of three colours, no USB serial chip."""
+
+from amaranth.build import Attrs
+from amaranth_boards.orangecrab_r0_2 import OrangeCrabR0_2_85FPlatform
+from amaranth_boards.resources import UARTResource
+
+from .board import Board, Light
+from .clock_ecp5 import Ecp5Clock, find_pll
+from .links import uart
+
+
+class _Platform(OrangeCrabR0_2_85FPlatform):
+    """With a UART on the pins that the board labels RX (0) and TX (1)."""
+
+    resources = [
+        *OrangeCrabR0_2_85FPlatform.resources,
+        UARTResource(
+            0, rx="0", tx="1", conn=("io", 0), attrs=Attrs(IO_TYPE="LVCMOS33", PULLMODE="UP")
+        ),
+    ]
+
+
+ORANGECRAB_85F = Board(
+    platform=_Platform,
+    find_pll=find_pll,
+    clock=Ecp5Clock,
+    lights=(
+        Light(resource="rgb_led", signal="g", states=("running", "alive")),
+        Light(resource="rgb_led", signal="b", states=("receiving", "sending")),
+        Light(resource="rgb_led", signal="r", states=("line_error",)),
+    ),
+    links={"uart": uart()},
+    button="button",
+)

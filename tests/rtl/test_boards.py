@@ -1,0 +1,220 @@
+"""Boards: their clocks, their lights, and what they put around the core."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.sim import Simulator
+from slipstick_rtl.boards import clock_ecp5, clock_ice40
+from slipstick_rtl.boards.board import Light
+from slipstick_rtl.boards.clock_ecp5 import Ecp5Pll
+from slipstick_rtl.boards.clock_gowin import GW1NR_9, GW2AR_18, OUTPUT_DIVIDERS, pll_finder
+from slipstick_rtl.boards.clock_ice40 import Ice40Pll
+from slipstick_rtl.boards.design import write_board_design
+from slipstick_rtl.boards.lights import Glow, StateLights
+from slipstick_rtl.boards.registry import BOARDS, find_board
+from slipstick_rtl.config import Configuration
+
+MHZ = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("input_mhz", "output_mhz", "expected"),
+    [
+        (25, 100, Ecp5Pll(1, 4, 6)),
+        (48, 96, Ecp5Pll(1, 2, 6)),
+        (48, 108, Ecp5Pll(4, 9, 6)),
+        (100, 100, Ecp5Pll(1, 1, 6)),
+        (12, 48, Ecp5Pll(1, 4, 12)),
+    ],
+)
+def test_the_pll_of_an_ecp5(input_mhz: int, output_mhz: int, expected: Ecp5Pll) -> None:
+    pll = clock_ecp5.find_pll(input_mhz * MHZ, output_mhz * MHZ)
+    assert pll == expected
+    detector = input_mhz / pll.input_divider
+    assert detector >= 10
+    assert detector * pll.feedback_divider == output_mhz
+    assert 400 <= output_mhz * pll.output_divider <= 800
+
+
+@pytest.mark.parametrize(
+    ("input_mhz", "output_mhz", "expected"),
+    [
+        # as the vendor's tool has them
+        (12, 30, Ice40Pll(0, 79, 5, 1, 30_000_000)),
+        (12, 48, Ice40Pll(0, 63, 4, 1, 48_000_000)),
+        (100, 25, Ice40Pll(0, 7, 5, 5, 25_000_000)),
+    ],
+)
+def test_the_pll_of_an_ice40(input_mhz: int, output_mhz: int, expected: Ice40Pll) -> None:
+    pll = clock_ice40.find_pll(input_mhz * MHZ, output_mhz * MHZ)
+    assert pll == expected
+    assert input_mhz / (pll.divr + 1) * (pll.divf + 1) / 2**pll.divq == output_mhz
+
+
+@pytest.mark.parametrize("limits", [GW1NR_9, GW2AR_18], ids=lambda limits: limits.device)
+@pytest.mark.parametrize("output_mhz", [27, 40.5, 54, 60, 81, 99, 108])
+def test_the_pll_of_a_gowin(limits: Any, output_mhz: float) -> None:
+    output_hz = round(output_mhz * MHZ)
+    pll = pll_finder(limits)(27 * MHZ, output_hz)
+    detector = 27 * MHZ / pll.input_divider
+    assert detector * pll.feedback_divider == output_hz
+    assert limits.detector_hz[0] <= detector <= limits.detector_hz[1]
+    assert pll.output_divider in OUTPUT_DIVIDERS
+    low, high = limits.oscillator_hz
+    assert low <= output_hz * pll.output_divider <= high
+    assert pll.device == limits.device and pll.input_hz == 27 * MHZ
+
+
+@pytest.mark.parametrize(
+    ("find_pll", "input_mhz", "output_mhz", "message"),
+    [
+        (
+            clock_ecp5.find_pll,
+            25,
+            101,
+            "makes of 25 MHz, not 101 MHz: the nearest are 100 and 112.5 MHz",
+        ),
+        (clock_ecp5.find_pll, 25, 500, "clock from an ECP5's PLL must be within 3.125..400 MHz"),
+        (clock_ecp5.find_pll, 5, 100, "oscillator of an ECP5's PLL must be within 8..400 MHz"),
+        (clock_ice40.find_pll, 12, 12, "clock from an iCE40's PLL must be within 16..275 MHz"),
+        (clock_ice40.find_pll, 200, 50, "oscillator of an iCE40's PLL .* not 200 MHz"),
+        (clock_ice40.find_pll, 12, 20, "not 20 MHz: the nearest are 19.875 and 20.25 MHz"),
+        (pll_finder(GW1NR_9), 27, 700, "a GW1NR-9C's PLL must be within 3.125..600 MHz"),
+        (pll_finder(GW2AR_18), 2, 50, "oscillator of a GW2AR-18C's PLL .* not 2 MHz"),
+        (pll_finder(GW2AR_18), 27, 55.5, "PLL of GW2AR-18C makes of 27 MHz, not 55.5 MHz"),
+    ],
+)
+def test_clocks_that_a_pll_cannot_make_are_refused(
+    find_pll: Callable[[int, int], Any], input_mhz: int, output_mhz: float, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        find_pll(input_mhz * MHZ, round(output_mhz * MHZ))
+
+
+def test_a_glow_outlasts_its_strobe() -> None:
+    dut = Glow(cycles=3)
+    seen = []
+
+    async def bench(ctx: Any) -> None:
+        for strobe in (0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0):
+            ctx.set(dut.i, strobe)
+            seen.append(ctx.get(dut.o))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == [0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0]
+    with pytest.raises(ValueError, match="cycles must be at least 1, not 0"):
+        Glow(cycles=0)
+
+
+def test_lights_show_each_state_alone() -> None:
+    dut = StateLights(clock_hz=64)
+    inputs = {
+        "busy": dut.running,
+        "received": dut.receiving,
+        "sent": dut.sending,
+        "fault": dut.line_error,
+    }
+    alive = []
+
+    async def bench(ctx: Any) -> None:
+        for name, output in inputs.items():
+            ctx.set(getattr(dut, name), 1)
+            await ctx.tick()
+            ctx.set(getattr(dut, name), 0)
+            await ctx.delay(1e-9)
+            assert [ctx.get(other) for other in inputs.values()] == [
+                other is output for other in inputs.values()
+            ]
+            await ctx.tick().repeat(4)
+        for _ in range(256):
+            alive.append(ctx.get(dut.alive))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    changes = sum(before != after for before, after in zip(alive, alive[1:], strict=False))
+    assert changes == 4  # two seconds or so each
+    with pytest.raises(ValueError, match="clock_hz must be at least 2, not 1"):
+        StateLights(clock_hz=1)
+
+
+def test_a_light_shows_known_states() -> None:
+    with pytest.raises(ValueError, match=r"states must be some of running, .* not \('happy',\)"):
+        Light(states=("happy",))
+    with pytest.raises(ValueError, match=r"not \(\)"):
+        Light(states=())
+
+
+# names and sites of pins that the schematics of the boards give
+PINS = {
+    "ulx3s-12f": ("clk25_0__io", "G2", "uart_0__tx__io", "L4"),
+    "ulx3s-25f": ("clk25_0__io", "G2", "uart_0__rx__io", "M1"),
+    "ulx3s-45f": ("clk25_0__io", "G2", "led_7__io", "H3"),
+    "ulx3s-85f": ("clk25_0__io", "G2", "button_pwr_0__io", "D6"),
+    "orangecrab-85f": ("clk_0__io", "A9", "uart_0__rx__io", "N17"),
+    "ecpix5-45f": ("clk100_0__io", "K23", "uart_0__rx__io", "R26"),
+    "ecpix5-85f": ("clk100_0__io", "K23", "rst_0__io", "AB1"),
+    "icesugar-pro": ("clk25_0__io", "P6", "uart_0__tx__io", "B9"),
+    "icebreaker": ("clk12_0__io", "35", "uart_0__tx__io", "9"),
+    "tang-nano-9k": ("clk27_0__io", "52", "uart_0__tx__io", "17"),
+    "tang-nano-20k": ("clk27_0__io", "4", "uart_0__tx__io", "69"),
+}
+CLOCKS = {"orangecrab-85f": 96, "icebreaker": 24, "tang-nano-9k": 54, "tang-nano-20k": 54}
+
+
+class Echo(wiring.Component):
+    """Stands in for the core, whose elaboration takes seconds."""
+
+    i: stream.Interface
+    o: stream.Interface
+    running: Signal
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self.configuration = configuration
+        super().__init__(
+            {
+                "i": In(stream.Signature(8)),
+                "o": Out(stream.Signature(8)),
+                "running": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        connect(m, flipped(self.i), flipped(self.o))
+        m.d.sync += self.running.eq(self.i.valid)
+        return m
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_every_board_has_its_pins(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slipstick_rtl.boards.board.Accelerator", Echo)
+    monkeypatch.setattr("slipstick_rtl.boards.design.describe", lambda accelerator: {})
+    configuration = Configuration(clock_hz=CLOCKS.get(name, 100) * MHZ)
+    text = write_board_design(name, configuration, "uart", CLOCKS.get(name, 100) * 1.05, tmp_path)
+    lines = text.splitlines()
+    clock, clock_site, pin, site = PINS[name]
+    for port, place in ((clock, clock_site), (pin, site)):
+        assert any(port in line and place in re.split(r'[\s";]+', line) for line in lines), port
+    design = (tmp_path / "design.il").read_text()
+    assert sum(f"cell \\{pll} " in design for pll in ("EHXPLLL", "SB_PLL40_PAD", "rPLL")) == 1
+    assert "module \\slipstick.core" in design
+
+
+def test_an_unknown_board_is_refused() -> None:
+    with pytest.raises(ValueError, match="board must be one of ulx3s-12f, .* not 'arty'"):
+        find_board("arty")
