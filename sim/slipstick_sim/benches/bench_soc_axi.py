@@ -78,7 +78,7 @@ class AxiStreamPort:
     async def send(self, frame: bytes, keep: list[int] | None = None) -> None:
         await self._source.send(AxiStreamFrame(frame, tkeep=keep))
 
-    async def receive(self, count: int) -> bytes:
+    async def receive(self) -> bytes:
         packet = await self._sink.recv()
         return bytes(packet.tdata)
 
@@ -166,7 +166,7 @@ async def takes_what_a_packet_keeps(dut: Any) -> None:
         keep.append(1)
     await setup.stream.send(bytes(data), keep)
     for number in range(20):
-        answer = await setup.stream.receive(21)
+        answer = await setup.stream.receive()
         assert len(answer) == 21 and (answer[1], answer[2]) == (Status.OK, number)
 
 
@@ -179,12 +179,12 @@ async def answers_a_cut_packet_at_once(dut: Any) -> None:
     for length in range(6, len(frame)):
         begun = get_sim_time("ns")
         await setup.stream.send(frame[:length])
-        answer = await setup.stream.receive(9)
+        answer = await setup.stream.receive()
         cycles = (get_sim_time("ns") - begun) / CLOCK_PERIOD_NS
         assert answer == encode(RESPONSE_START, Status.BAD_CRC, 9) and cycles < 150
     await setup.stream.send(b"\0" * 30)
     await setup.stream.send(frame)
-    assert await setup.stream.receive(9) == encode(RESPONSE_START, Status.OK, 9)
+    assert await setup.stream.receive() == encode(RESPONSE_START, Status.OK, 9)
     await ClockCycles(dut.aclk, 50)
     assert setup.stream.silent
 

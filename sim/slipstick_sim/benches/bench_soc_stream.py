@@ -23,11 +23,8 @@ class StreamPort:
     async def send(self, frame: bytes) -> None:
         await self._source.send(frame)
 
-    async def receive(self, count: int) -> bytes:
-        data = bytearray()
-        while len(data) < count:
-            data += bytes(await self._sink.read(count - len(data)))
-        return bytes(data)
+    async def receive(self) -> bytes:
+        return bytes(await self._sink.read(1))
 
 
 @cocotb.test()

@@ -74,8 +74,8 @@ class Port(Protocol):
         """Sends a request, or leaves it to something that will."""
         ...
 
-    async def receive(self, count: int) -> bytes:
-        """The next response, of ``count`` bytes."""
+    async def receive(self) -> bytes:
+        """What comes next of the responses: some bytes, or exactly one of them."""
         ...
 
 
@@ -105,7 +105,9 @@ class Host:
         frame = encode(REQUEST_START, command, self._sequence, payload)
         expected = self._endpoint.feed(frame)
         sending = cocotb.start_soon(self.port.send(frame))
-        answer = await self.port.receive(len(expected))
+        answer = b""
+        while len(answer) < len(expected):
+            answer += await self.port.receive()
         await sending
         self.frames += 1
         if command is not Command.STATUS:

@@ -1,18 +1,23 @@
 """A driver that does everything through the registers, and the checks that both buses share."""
 
+from collections import deque
 from typing import Any, Protocol
 
-import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
-from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, Status, encode
+from slipstick_rtl.link.protocol import (
+    CRC_BYTES,
+    HEADER_BYTES,
+    REQUEST_START,
+    Command,
+    Space,
+    Status,
+    encode,
+)
 from slipstick_rtl.soc.register_map import register_map
-from slipstick_rtl.soc.registers import Access, Register
+from slipstick_rtl.soc.registers import Access
 
-from .soc_host import Host, configuration_of
 from .registry import parameters
-
-FRAME_OVERHEAD = 9
+from .soc_host import Host, configuration_of
 
 
 class BusError(Exception):
@@ -57,28 +62,31 @@ class RegisterPort:
         await self.bus.write(self.registers[register].offset, value, strobes)
 
     async def send(self, frame: bytes) -> None:
-        """A request, in words, the last one filled with zeros."""
-        words = [
-            int.from_bytes(frame[first : first + 4], "little") for first in range(0, len(frame), 4)
-        ]
-        while await self.read("queues", "request_room") < len(words):
-            pass
-        for word in words:
-            await self.write("request_data", word)
+        """A request, or several, in words, the last one filled with zeros."""
+        words = deque(int.from_bytes(word, "little") for word in batched(frame))
+        while words:
+            for _ in range(min(len(words), await self.read("queues", "request_room"))):
+                await self.write("request_data", words.popleft())
 
-    async def receive(self, count: int) -> bytes:
+    async def receive(self) -> bytes:
         """A response, when an interrupt tells that it is there."""
         await self.write("interrupt_enable", 0b10)
-        for _ in range(20_000):
-            if self._irq.value == 1:
-                break
+        while self._irq.value == 0:
             await RisingEdge(self._clock)
         assert await self.read("interrupt_pending", "response_waiting") == 1
-        data = b""
-        while len(data) < count:
-            data += (await self.read("response_data")).to_bytes(4, "little")
-        assert not any(data[count:]), "what fills the last word must be 0"
-        return data[:count]
+        data = await self._word() + await self._word()
+        size = HEADER_BYTES + int.from_bytes(data[3:5], "little") + CRC_BYTES
+        while len(data) < size:
+            data += await self._word()
+        assert not any(data[size:]), "what fills the last word must be 0"
+        return data[:size]
+
+    async def wait(self, cycles: int) -> None:
+        """Lets time pass."""
+        await ClockCycles(self._clock, cycles)
+
+    async def _word(self) -> bytes:
+        return (await self.read("response_data")).to_bytes(4, "little")
 
 
 async def check_registers(port: RegisterPort) -> None:
@@ -119,7 +127,7 @@ async def check_strobes(port: RegisterPort) -> None:
     for index, byte in enumerate(frame):
         await port.write("request_data", byte << 8 * (index % 4), 1 << index % 4)
         await port.write("request_data", 0xA5A5A5A5, 0)
-    answer = await port.receive(21)
+    answer = await port.receive()
     assert (answer[1], answer[2]) == (Status.OK, 77)
     assert await port.read("state", "response_status") == Status.OK
     assert await port.read("state", "response_sequence") == 77
@@ -150,33 +158,39 @@ async def check_run_interrupt(host: Host, port: RegisterPort, irq: Any, clock: A
 
 
 async def check_full_queues(port: RegisterPort) -> None:
-    """Requests that no one answers, for responses that no one reads, fill all queues in the end;
-    then request_data refuses, and nothing of what went before is lost."""
-    frame = encode(REQUEST_START, Command.READ, 1, bytes([Space.ACTIVATIONS, 0, 0, 0, 128, 0]))
-    words = [int.from_bytes(frame[at : at + 4].ljust(4, b"\0"), "little") for at in range(0, 15, 4)]
-    sent = 0
-    error = "no error"
-    while error == "no error" and sent < 4000:
-        error = await error_of(port.write("request_data", words[sent % 4]))
-        if error != "no error" and await port.read("queues", "request_room"):
-            error = "no error"  # there was none a moment ago
-            continue
-        sent += error == "no error"
-        if error == "refused":
-            # the device has stopped only if there is no room later, either
-            await ClockCycles(port._clock, 1200)
-            error = "no error" if await port.read("queues", "request_room") else error
-    assert error == "refused" and await port.read("queues", "request_room") == 0
-    depth = (await port.bus.read(port.registers["capacity"].offset)) >> 16
+    """Requests whose responses no one reads fill all queues in the end; then ``request_data``
+    refuses, and nothing of what went before is lost."""
+    arguments = bytes([Space.ACTIVATIONS, 0, 0, 0, 128, 0])
+    words = [
+        int.from_bytes(word, "little")
+        for word in batched(encode(REQUEST_START, Command.READ, 1, arguments) + b"\0")
+    ]
+    depth = await port.read("capacity", "queue_words")
+    assert await port.read("queues", "request_room") == depth
+    sent, still = 0, 0
+    while still < 2:  # looks that find no room, with time for the device between them
+        room = await port.read("queues", "request_room")
+        still = 0 if room else still + 1
+        for _ in range(room):
+            await port.write("request_data", words[sent % len(words)])
+            sent += 1
+        await port.wait(2000)
     assert await port.read("queues", "response_words") == depth
-    first = None
-    for _ in range(sent // 4):
-        answer = await port.receive(137)
-        first = first or answer
-        assert answer == first and answer[1] == Status.OK
-    for index in range(sent % 4, 4 if sent % 4 else 0):
-        await port.write("request_data", words[index])
-    if sent % 4:
-        assert await port.receive(137) == first
+    for _ in range(3):
+        assert await error_of(port.write("request_data", words[sent % len(words)])) == "refused"
+    first = await port.receive()
+    assert len(first) == 137 and first[1] == Status.OK
+    for _ in range(sent // len(words) - 1):
+        assert await port.receive() == first
+    rest = -sent % len(words)
+    for word in words[len(words) - rest :]:
+        await port.write("request_data", word)
+    assert rest == 0 or await port.receive() == first
     assert await port.read("queues", "response_words") == 0
+    assert await port.read("queues", "request_room") == depth
     assert await error_of(port.read("response_data")) == "refused"
+
+
+def batched(data: bytes) -> list[bytes]:
+    """Words of four bytes."""
+    return [data[first : first + 4] for first in range(0, len(data), 4)]

@@ -1,0 +1,102 @@
+"""Cocotb tests: a host's whole session with the exported core behind a bus, in simulation.
+
+Not collected by pytest: test_soc_network.py runs it inside the simulator.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.task import bridge, resume
+from cocotb.triggers import ClockCycles
+from slipstick.devices.link import LinkDevice, Patience
+from slipstick.examples.digits import MODEL, load_digits
+from slipstick.session import InferenceSession
+from slipstick_rtl.config import Configuration
+from slipstick_sim.benches import bench_soc_axi, bench_soc_stream, bench_soc_wishbone
+from slipstick_sim.benches.registry import parameters
+from slipstick_sim.benches.soc_host import Port, begin, configuration_of
+
+IMAGES = 3
+PATIENCE = Patience(timeout_seconds=60.0, silence_seconds=0.0)
+"""In seconds of this machine, of which a simulation takes many."""
+LONGEST_SILENCE = 3000
+"""Cycles without a byte after which no more will come."""
+
+
+class PortTransport:
+    """A port as a transport, for a host that runs in a thread of its own."""
+
+    def __init__(self, port: Port, clock: Any) -> None:
+        self._port, self._clock = port, clock
+        self._received = bytearray()
+        self.send: Callable[[bytes], None] = resume(port.send)
+        self._wait: Callable[[int], bytes] = resume(self._take)
+        self._pumping = cocotb.start_soon(self._pump())
+
+    def receive(self, count: int, timeout_seconds: float) -> bytes:
+        return self._wait(count)
+
+    def close(self) -> None:
+        """Nothing: ``stop`` belongs to the simulator's thread."""
+
+    def stop(self) -> None:
+        """Takes no responses any more."""
+        self._pumping.cancel()
+
+    async def _pump(self) -> None:
+        while True:
+            self._received += await self._port.receive()
+
+    async def _take(self, count: int) -> bytes:
+        waited, seen = 0, len(self._received)
+        while len(self._received) < count and waited < LONGEST_SILENCE:
+            await ClockCycles(self._clock, 10)
+            waited = waited + 10 if len(self._received) == seen else 0
+            seen = len(self._received)
+        taken = bytes(self._received[:count])
+        del self._received[:count]
+        return taken
+
+
+async def ports_of(dut: Any) -> AsyncIterator[tuple[str, Port, Any]]:
+    """Every way to the device, one after the other, with its name and its clock."""
+    if hasattr(dut, "wb_cyc_i"):
+        yield "registers", await bench_soc_wishbone.start(dut, 0.2), dut.clk
+    elif hasattr(dut, "s_axil_awaddr"):
+        setup = await bench_soc_axi.Setup(dut, 0.2).start()
+        yield "registers", setup.registers, dut.aclk
+        await setup.registers.write("control", 1)
+        yield "streams", setup.stream, dut.aclk
+    else:
+        port = bench_soc_stream.StreamPort(dut, 0.2)
+        await begin(dut.clk, dut.rst)
+        yield "bytes", port, dut.clk
+
+
+@cocotb.test()
+async def classifies_digits(dut: Any) -> None:
+    """Probabilities of real images, as the golden model has them, through each port."""
+    configuration = configuration_of(parameters())
+    images = load_digits()[2][:IMAGES]
+    with InferenceSession(MODEL, device="model", target=configuration) as session:
+        (expected,) = session.run(None, {session.get_inputs()[0].name: images})
+    async for name, port, clock in ports_of(dut):
+        transport = PortTransport(port, clock)
+        outputs, cycles = await bridge(_classify)(transport, configuration, images)
+        transport.stop()
+        np.testing.assert_array_equal(outputs, expected)
+        cocotb.log.info(f"{name}: {IMAGES} images, {cycles} cycles each")
+
+
+def _classify(
+    transport: PortTransport, configuration: Configuration, images: np.ndarray
+) -> tuple[np.ndarray, int | None]:
+    """What a host does, in a thread of its own; time goes on while it waits for bytes."""
+    device = LinkDevice(
+        transport, configuration=configuration, patience=PATIENCE, pause=lambda seconds: None
+    )
+    with InferenceSession(MODEL, device=device, target=configuration) as session:
+        (outputs,) = session.run(None, {session.get_inputs()[0].name: images})
+        return outputs, session.last_cycles
