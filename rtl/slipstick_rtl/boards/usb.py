@@ -11,26 +11,17 @@ from ..link.usb.serial_port import UsbSerialPort
 from ..link.usb.transceiver import PIN
 from .lights import GLOW_SECONDS, Glow
 
-PIN_CLOCK_HZ, PACKET_CLOCK_HZ = 48_000_000, 12_000_000
-"""Clocks of the domains ``usb_io`` and ``usb``."""
-
 
 class UsbAccelerator(wiring.Component):
     """The core, its link as a USB serial port on two pins.
 
-    What a board has to give, beside what it gives to ``SerialAccelerator``:
+    What it needs, beside what ``SerialAccelerator`` needs (``UsbLink`` has it all for an ECP5):
 
-    * three clock domains: ``sync`` of ``configuration.clock_hz``; ``usb_io`` of 48 MHz and ``usb``
-      of 12 MHz, outputs of one PLL (their phase does not matter), within 0.25 % as USB demands.
-      ``sync`` may have any ratio to them, so it may come of the same PLL if its VCO divides to all
-      three (ECP5: 480 MHz / 10, / 40 and / 5 give 48, 12 and 96 MHz; 528 MHz / 11, / 44 and / 5
-      give 105.6 MHz), or of a second one. Timing analysis needs no path between ``sync`` and the
-      two: queues with Gray-coded pointers cross over, and two synchronised states.
-    * a reset of ``usb`` and ``usb_io`` until the PLL has locked: the pull-up stays off until then
-      only if the pin's buffer is held, which no host minds.
-    * ``amaranth.lib.io.Buffer("io", pin)`` for either of ``platform.request("usb", dir="-")``'s
-      ``d_p`` and ``d_n``, connected by ``connect(m, accelerator.d_p, buffer)``; an output buffer
-      for ``pullup``. ``DirectUSBResource`` of amaranth-boards names these three.
+    * two more clock domains, ``usb_io`` of 48 MHz and ``usb`` of 12 MHz from one PLL, within the
+      0.25 % of USB, both in reset until it has locked. Their phase does not matter, nor does the
+      ratio of ``sync`` to them: between ``sync`` and ``usb`` there are two queues with Gray-coded
+      pointers and two synchronised states, paths that timing analysis may leave out.
+    * ``amaranth.lib.io.Buffer`` for ``d_p`` and ``d_n``, both ways, and for ``pullup``.
 
     Parameters
     ----------
