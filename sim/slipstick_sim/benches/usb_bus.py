@@ -138,6 +138,8 @@ class Wires:
         A ``UsbBus``.
     rate : float
         Length of the host's bits beside the device's; USB allows 0.9975 to 1.0025.
+    skew : int
+        Picoseconds by which D- follows D+: for so long both are low, or high, at an edge.
 
     Attributes
     ----------
@@ -145,8 +147,9 @@ class Wires:
         Of every packet of the device: bits from the end of the host's to its beginning.
     """
 
-    def __init__(self, dut: Any, *, rate: float = 1.0) -> None:
+    def __init__(self, dut: Any, *, rate: float = 1.0, skew: int = 0) -> None:
         self._dut = dut
+        self._skew = skew
         self._bit = BIT_PICOSECONDS * rate
         self._heard: Queue[Packet | LineError] = Queue()
         self._sent_until = 0.0
@@ -161,9 +164,13 @@ class Wires:
 
     async def drive(self, levels: Sequence[int]) -> None:
         """Drives levels, each for a bit, and releases the wires."""
-        begin, place = get_sim_time("ps"), 0
+        begin, place, before = get_sim_time("ps"), 0, J
         for level, run in groupby(levels):
+            if self._skew:
+                self._dut.host.value = DRIVES | before & 2 | level & 1
+                await Timer(self._skew, unit="ps")
             self._dut.host.value = DRIVES | level
+            before = level
             place += len(list(run))
             await Timer(round(begin + place * self._bit - get_sim_time("ps")), unit="ps")
         self._dut.host.value = J

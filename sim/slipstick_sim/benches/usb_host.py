@@ -72,7 +72,7 @@ class UsbHost:
     ----------
     dut : cocotb handle
         A ``UsbBus``, whose clocks run.
-    rate : float
+    rate, skew
         As of ``Wires``.
 
     Attributes
@@ -85,8 +85,8 @@ class UsbHost:
         Number of the present frame.
     """
 
-    def __init__(self, dut: Any, *, rate: float = 1.0) -> None:
-        self.wires = Wires(dut, rate=rate)
+    def __init__(self, dut: Any, *, rate: float = 1.0, skew: int = 0) -> None:
+        self.wires = Wires(dut, rate=rate, skew=skew)
         self.faults = Faults()
         self.address = 0
         self.frame = 0

@@ -19,20 +19,20 @@ class PortBench:
     dut : cocotb handle
     stall : float
         Of the streams.
-    rate : float
-        Of the host.
+    **line
+        Of the host's wires.
     """
 
-    def __init__(self, dut: Any, *, stall: float = 0.0, rate: float = 1.0) -> None:
+    def __init__(self, dut: Any, *, stall: float = 0.0, **line: Any) -> None:
         self.dut = dut
         self.producer = Producer(dut, "i", seed=1, stall=stall)
         self.consumer = Consumer(dut, "o", seed=2, stall=stall)
-        self._rate = rate
+        self._line = line
 
     async def start(self, **clocks: int) -> None:
         """The clocks run, and the device is reset."""
         await start(self.dut, **clocks)
-        self.host = UsbHost(self.dut, rate=self._rate)
+        self.host = UsbHost(self.dut, **self._line)
         self.driver = SerialDriver(self.host)
 
     async def connect(self, **clocks: int) -> None:

@@ -17,7 +17,10 @@ NOTIFICATION_ENDPOINT = 1
 NOTIFICATION_BYTES = 8
 NOTIFICATION_MILLISECONDS = 100
 
-CDC, CDC_DATA, ACM, AT_COMMANDS = 0x02, 0x0A, 0x02, 0x01
+CDC, CDC_DATA, ACM = 0x02, 0x0A, 0x02
+NO_PROTOCOL = 0x00
+"""Not a modem's AT commands: a port that promises these is probed for a modem."""
+
 MISCELLANEOUS, COMMON, INTERFACE_ASSOCIATION = 0xEF, 0x02, 0x01
 LINE_REQUESTS = 0x02
 """Capability: SET and GET_LINE_CODING, SET_CONTROL_LINE_STATE."""
@@ -86,7 +89,7 @@ def serial_port_descriptors(identity: UsbIdentity) -> Any:
             association.bInterfaceCount = 2
             association.bFunctionClass = CDC
             association.bFunctionSubClass = ACM
-            association.bFunctionProtocol = AT_COMMANDS
+            association.bFunctionProtocol = NO_PROTOCOL
         _add_control_interface(configuration)
         _add_data_interface(configuration)
     return descriptors
@@ -97,7 +100,7 @@ def _add_control_interface(configuration: Any) -> None:
         interface.bInterfaceNumber = 0
         interface.bInterfaceClass = CDC
         interface.bInterfaceSubclass = ACM
-        interface.bInterfaceProtocol = AT_COMMANDS
+        interface.bInterfaceProtocol = NO_PROTOCOL
         interface.add_subordinate_descriptor(part("HeaderDescriptorEmitter")())
         calls = part("CallManagementFunctionalDescriptorEmitter")()
         calls.bDataInterface = 1
@@ -121,7 +124,7 @@ def _add_data_interface(configuration: Any) -> None:
         interface.bInterfaceNumber = 1
         interface.bInterfaceClass = CDC_DATA
         interface.bInterfaceSubclass = 0
-        interface.bInterfaceProtocol = 0
+        interface.bInterfaceProtocol = NO_PROTOCOL
         for direction in (0x80, 0x00):
             with interface.EndpointDescriptor() as endpoint:
                 endpoint.bEndpointAddress = direction | DATA_ENDPOINT
