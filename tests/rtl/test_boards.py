@@ -198,21 +198,58 @@ class Echo(wiring.Component):
         return m
 
 
-@pytest.mark.parametrize("name", BOARDS)
-def test_every_board_has_its_pins(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slipstick_rtl.boards.board.Accelerator", Echo)
     monkeypatch.setattr("slipstick_rtl.boards.design.describe", lambda accelerator: {})
-    configuration = Configuration(clock_hz=CLOCKS.get(name, 100) * MHZ)
-    text = write_board_design(name, configuration, "uart", CLOCKS.get(name, 100) * 1.05, tmp_path)
-    lines = text.splitlines()
+
+
+def sites(constraints: str) -> dict[str, str]:
+    """The sites of ports, from any of the three formats."""
+    form = r'(?:LOCATE COMP|IO_LOC|set_io) "?(\w+)"? (?:SITE )?"?(\w+)"?'
+    return dict(re.findall(form, constraints))
+
+
+@pytest.mark.usefixtures("no_core")
+@pytest.mark.parametrize("name", BOARDS)
+def test_every_board_has_its_pins(name: str, tmp_path: Path) -> None:
+    clock_mhz = CLOCKS.get(name, 100)
+    configuration = Configuration(clock_hz=clock_mhz * MHZ)
+    text = write_board_design(name, configuration, "uart", clock_mhz * 1.05, tmp_path)
     clock, clock_site, pin, site = PINS[name]
-    for port, place in ((clock, clock_site), (pin, site)):
-        assert any(port in line and place in re.split(r'[\s";]+', line) for line in lines), port
+    assert sites(text)[clock] == clock_site
+    assert sites(text)[pin] == site
     design = (tmp_path / "design.il").read_text()
     assert sum(f"cell \\{pll} " in design for pll in ("EHXPLLL", "SB_PLL40_PAD", "rPLL")) == 1
     assert "module \\slipstick.core" in design
+
+
+@pytest.mark.usefixtures("no_core")
+@pytest.mark.parametrize(
+    ("name", "link", "pins"),
+    [
+        ("ulx3s-85f", "spi", {"spi_link_0__sck__io": "B11", "spi_link_0__miso__io": "A11"}),
+        ("ulx3s-25f", "usb", {"usb_0__d_p__io": "D15", "usb_0__pullup__io": "B12"}),
+        ("orangecrab-85f", "spi", {"spi_link_0__sck__io": "R17", "spi_link_0__mosi__io": "N16"}),
+        ("orangecrab-85f", "usb", {"usb_0__d_n__io": "M2"}),
+        ("ecpix5-85f", "spi", {"spi_link_0__chip_select_n__io": "T25"}),
+        ("icebreaker", "spi", {"spi_link_0__sck__io": "45"}),
+    ],
+)
+def test_boards_have_other_layers(
+    name: str, link: str, pins: dict[str, str], tmp_path: Path
+) -> None:
+    clock_mhz = CLOCKS.get(name, 100)
+    configuration = Configuration(clock_hz=clock_mhz * MHZ)
+    text = write_board_design(name, configuration, link, clock_mhz * 1.05, tmp_path)
+    assert pins.items() <= sites(text).items()
+    assert not any("uart" in port for port in sites(text))
+
+
+@pytest.mark.usefixtures("no_core")
+def test_a_layer_without_pins_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="link must be one of uart here, not usb"):
+        write_board_design("tang-nano-9k", Configuration(), "usb", 100.0, tmp_path)
 
 
 def test_an_unknown_board_is_refused() -> None:

@@ -1,10 +1,14 @@
-"""ECPIX-5 with the LFE5UM5G-85F: FTDI's USB serial port, four lights of three colours."""
+"""ECPIX-5 with two sizes of LFE5UM5G: FTDI's USB serial port, four lights; SPI on PMOD 0."""
 
+from typing import Any
+
+from amaranth.build import Attrs
 from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
 
 from .board import Board, Light
 from .clock_ecp5 import Ecp5Clock, find_pll
 from .links import uart
+from .spi_link import pmod_resource, spi
 
 _LIGHTS = (
     Light(resource="rgb_led", number=0, signal="g", states=("alive",)),
@@ -14,19 +18,22 @@ _LIGHTS = (
     Light(resource="rgb_led", number=0, signal="r", states=("line_error",)),
 )
 
-ECPIX5_45F = Board(
-    platform=ECPIX545Platform,
-    find_pll=find_pll,
-    clock=Ecp5Clock,
-    lights=_LIGHTS,
-    links={"uart": uart()},
-    button="rst",
-)
-ECPIX5_85F = Board(
-    platform=ECPIX585Platform,
-    find_pll=find_pll,
-    clock=Ecp5Clock,
-    lights=_LIGHTS,
-    links={"uart": uart()},
-    button="rst",
-)
+
+def _board(platform: type[Any]) -> Board:
+    def make() -> Any:
+        made = platform()
+        made.add_resources([pmod_resource(0, Attrs(IO_TYPE="LVCMOS33", PULLMODE="UP"))])
+        return made
+
+    return Board(
+        platform=make,
+        find_pll=find_pll,
+        clock=Ecp5Clock,
+        lights=_LIGHTS,
+        links={"uart": uart(), "spi": spi()},
+        button="rst",
+    )
+
+
+ECPIX5_45F = _board(ECPIX545Platform)
+ECPIX5_85F = _board(ECPIX585Platform)

@@ -1,4 +1,4 @@
-"""OrangeCrab r0.2 with the LFE5U-85F: one light of three colours, no USB serial chip."""
+"""OrangeCrab r0.2 with the LFE5U-85F: a light of three colours, USB pins of its own."""
 
 from amaranth.build import Attrs
 from amaranth_boards.orangecrab_r0_2 import OrangeCrabR0_2_85FPlatform
@@ -7,15 +7,25 @@ from amaranth_boards.resources import UARTResource
 from .board import Board, Light
 from .clock_ecp5 import Ecp5Clock, find_pll
 from .links import uart
+from .spi_link import spi, spi_resource
+from .usb_link import usb
 
 
 class _Platform(OrangeCrabR0_2_85FPlatform):
-    """With a UART on the pins that the board labels RX (0) and TX (1)."""
+    """With UART and SPI on the pins of the header that carry these names."""
 
     resources = [
         *OrangeCrabR0_2_85FPlatform.resources,
         UARTResource(
             0, rx="0", tx="1", conn=("io", 0), attrs=Attrs(IO_TYPE="LVCMOS33", PULLMODE="UP")
+        ),
+        spi_resource(
+            sck="sck",
+            chip_select_n="10",
+            mosi="copi",
+            miso="cipo",
+            connector=("io", 0),
+            attrs=Attrs(IO_TYPE="LVCMOS33", PULLMODE="UP"),
         ),
     ]
 
@@ -29,6 +39,6 @@ ORANGECRAB_85F = Board(
         Light(resource="rgb_led", signal="b", states=("receiving", "sending")),
         Light(resource="rgb_led", signal="r", states=("line_error",)),
     ),
-    links={"uart": uart()},
+    links={"uart": uart(), "spi": spi(), "usb": usb()},
     button="button",
 )

@@ -1,8 +1,8 @@
-"""ULX3S: LFE5U of four sizes, FTDI's USB serial chip, eight lights."""
+"""ULX3S: LFE5U of four sizes, FTDI's USB serial chip, SPI on J1, USB on US2."""
 
-from collections.abc import Callable
 from typing import Any
 
+from amaranth.build import Attrs
 from amaranth_boards.ulx3s import (
     ULX3S_12F_Platform,
     ULX3S_25F_Platform,
@@ -13,11 +13,27 @@ from amaranth_boards.ulx3s import (
 from .board import Board, Light
 from .clock_ecp5 import Ecp5Clock, find_pll
 from .links import uart
+from .spi_link import spi, spi_resource
+from .usb_link import usb
+
+_SPI = spi_resource(
+    sck="0+",
+    chip_select_n="0-",
+    mosi="1+",
+    miso="1-",
+    connector=("gpio", 0),
+    attrs=Attrs(IO_TYPE="LVCMOS33", PULLMODE="UP"),
+)
 
 
-def _board(platform: Callable[[], Any]) -> Board:
+def _board(platform: type[Any]) -> Board:
+    def make() -> Any:
+        made = platform()
+        made.add_resources([_SPI])
+        return made
+
     return Board(
-        platform=platform,
+        platform=make,
         find_pll=find_pll,
         clock=Ecp5Clock,
         lights=(
@@ -27,7 +43,7 @@ def _board(platform: Callable[[], Any]) -> Board:
             Light(number=3, states=("sending",)),
             Light(number=7, states=("line_error",)),
         ),
-        links={"uart": uart()},
+        links={"uart": uart(), "spi": spi(), "usb": usb()},
         button="button_pwr",
     )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from amaranth.hdl import ClockDomain, ClockSignal, Instance, Module, Signal
+from amaranth.hdl import ClockSignal, Instance, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.cdc import ResetSynchronizer
 from amaranth.lib.wiring import In
@@ -76,7 +76,9 @@ def find_usb_pll(input_hz: int) -> UsbPll:
 
 
 class Ecp5UsbClocks(wiring.Component):
-    """Makes the domains ``usb_io`` and ``usb``, in reset until the PLL has locked.
+    """Drives the domains ``usb_io`` and ``usb``, in reset until the PLL has locked.
+
+    Who holds it defines the domains: Amaranth 0.6 takes none from below.
 
     Parameters
     ----------
@@ -125,7 +127,6 @@ class Ecp5UsbClocks(wiring.Component):
             o_LOCK=locked,
         )
         for name, clock, hertz in (("usb_io", pins, PIN_HZ), ("usb", packets, PACKET_HZ)):
-            m.domains += ClockDomain(name)
             m.d.comb += ClockSignal(name).eq(clock)
             m.submodules[f"{name}_reset"] = ResetSynchronizer(~locked, domain=name)
             platform.add_clock_constraint(clock, hertz)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import ClockDomain, Module, Signal
 from amaranth.lib import io, stream, wiring
 from amaranth.lib.wiring import connect, flipped
 
@@ -48,6 +48,7 @@ class UsbLink(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
+        m.domains += [ClockDomain("usb_io"), ClockDomain("usb")]
         m.submodules.clocks = clocks = Ecp5UsbClocks(pll=self._pll)
         m.submodules.port = port = self._port
         m.d.comb += clocks.oscillator.eq(self.oscillator)
