@@ -11,7 +11,7 @@ from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint
 from slipstick_sim.golden.spi import SpiPeripheral
 
-REPLAY_BITS = 11
+REPLAY_BITS = 12
 
 
 class GoldenBoard:

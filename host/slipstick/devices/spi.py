@@ -100,7 +100,7 @@ class SpiTransport:
         if not self._synchronised:
             self._ask()
             return False
-        slots = max(len(self._outgoing), self._waiting, min(wanted, self._depth))
+        slots = max(len(self._outgoing), self._waiting, min(wanted, self._depth // 2))
         slots = min(slots, self._longest)
         data = bytes(self._outgoing[:slots])
         header = HostHeader(self._position, self._received, len(data), slots).pack()
@@ -117,10 +117,11 @@ class SpiTransport:
             return False
         self._drop_sent(taken)
         self._incoming += answer[FIRST_SLOT : FIRST_SLOT + given]
-        # a board that was full goes on as soon as it hears what has arrived
+        # a board that was full may have more, but how many: it is read by halves, so that one of
+        # them waits, and is filled by then, unless the end is near
         full = (trailer.written - self._received) % POSITIONS == self._depth
         waiting = (trailer.written - trailer.sent) % POSITIONS
-        self._waiting = self._depth if full else waiting
+        self._waiting = max(waiting, self._depth // 2) if full else waiting
         self._received = trailer.sent
         return taken + given > 0
 

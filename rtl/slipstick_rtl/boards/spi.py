@@ -13,8 +13,9 @@ RECEIVE_DEPTH = 256
 """Bytes. Requests wait here while an answer is sent; the host sends up to 8 READs of 15 bytes ahead
 of their answers, and if there were no room it would only send them again."""
 
-REPLAY_BITS = 11
-"""2 KiB, a block RAM of an ECP5: with so many bytes to read in a transfer, 99 % of it are data."""
+REPLAY_BITS = 12
+"""4 KiB, two block RAMs of an ECP5. A transfer reads half of it while the other half is filled: so
+the host knows how many bytes it can read in the next one, and 99 % of that are data."""
 
 
 class SpiAccelerator(wiring.Component):
