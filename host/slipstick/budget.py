@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import TargetError
+from .parts import Part
 from .place_and_route import Layout
-from .targets import Part, Target
+from .targets import Target
 from .toolchains import Toolchain
 
 _WORD_BYTES = 4

@@ -13,9 +13,10 @@ from . import build_tools as tools
 from . import reports
 from .budget import check_capacity, check_netlist
 from .errors import TargetError
+from .parts import Part
 from .place_and_route import Layout
 from .seeds import Attempt, best_of, place_all
-from .targets import TARGETS, Part, Target
+from .targets import TARGETS, Target
 from .toolchains import NETLIST, Toolchain, find_toolchain
 
 DEFAULT_SEED = 2

@@ -10,8 +10,9 @@ from typing import Any
 from . import build_tools as tools
 from .budget import check_usage
 from .errors import TargetError
+from .parts import Part
 from .place_and_route import Layout, does_not_fit, read_report
-from .targets import Part, Target
+from .targets import Target
 from .toolchains import TIMING, Toolchain
 
 

@@ -1,45 +1,26 @@
 """The targets: what can be simulated and what can be built, by name."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slipstick_rtl.config import Configuration
 
 from .errors import TargetError
+from .parts import (
+    ECPIX5_45F,
+    ECPIX5_85F,
+    ICESUGAR_PRO,
+    ORANGECRAB_85F,
+    ULX3S_12F,
+    ULX3S_25F,
+    ULX3S_45F,
+    ULX3S_85F,
+    Part,
+)
 
 DEFAULT_TARGET = "sim-medium"
 
 _SHAPE = re.compile(r"(\d{1,4})x(\d{1,4})x(\d{1,4})")
-
-
-@dataclass(frozen=True)
-class Part:
-    """An FPGA as place and route knows it.
-
-    Parameters
-    ----------
-    device : str
-        The vendor's name without package and speed.
-    package : str
-    speed : int
-        Speed grade; on ECP5 6 is the slowest.
-    luts : int
-        Look-up tables of 4 inputs, as many as the vendor sells.
-    block_rams : int
-        On ECP5, EBRs of 18 kbit: 2 KiB in bytes of 8 bits.
-    multipliers : int
-        On ECP5, 18 x 18-bit multipliers.
-    large_ram_bytes : int
-        RAM of larger blocks besides: on iCE40UP, 4 SPRAMs of 32 KiB.
-    """
-
-    device: str
-    package: str
-    speed: int
-    luts: int
-    block_rams: int
-    multipliers: int
-    large_ram_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,44 +61,76 @@ def _simulated(name: str, description: str, pixels: int, rows: int, columns: int
     return Target(name, description, configuration)
 
 
-_ULX3S_25F = Target(
-    "ulx3s-25f",
-    "ULX3S with the LFE5U-25F: 64 multipliers, memories of 16 KiB",
+_SMALL_ECP5 = Configuration(
     # the post-processor takes 4 DSP blocks a lane: 16 of 28, so one column of 8 can have some
-    Configuration(
-        rows=8,
-        columns=8,
-        lanes=4,
-        multiplier="lut",
-        dsp_columns=1,
-        activation_bytes=1 << 14,
-        weight_bytes=1 << 14,
-        accumulator_depth=256,
-        parameter_words=256,
-        instruction_words=1 << 10,
-        payload_bytes=512,
-    ),
-    "ulx3s-25f",
-    Part("LFE5U-25F", "CABGA381", 6, 24_288, 56, 28),
+    rows=8,
+    columns=8,
+    lanes=4,
+    multiplier="lut",
+    dsp_columns=1,
+    activation_bytes=1 << 14,
+    weight_bytes=1 << 14,
+    accumulator_depth=256,
+    parameter_words=256,
+    instruction_words=1 << 10,
+    payload_bytes=512,
+)
+_TINY_ECP5 = replace(
+    _SMALL_ECP5,
+    rows=4,
+    columns=4,
+    dsp_columns=2,
+    activation_bytes=1 << 13,
+    weight_bytes=1 << 12,
+)
+_MEDIUM_ECP5 = Configuration(
+    # 32 of 72 DSP blocks in the post-processor, 32 in the array
+    rows=16,
+    columns=8,
+    lanes=8,
+    multiplier="lut",
+    dsp_columns=2,
+    activation_bytes=1 << 15,
+    weight_bytes=1 << 16,
+    parameter_words=512,
+    instruction_words=1 << 12,
+)
+_LARGE_ECP5 = Configuration(
+    # 32 of 156 DSP blocks in the post-processor, 112 in the array
+    rows=16,
+    columns=16,
+    lanes=8,
+    multiplier="lut",
+    dsp_columns=7,
+    activation_bytes=1 << 16,
+    weight_bytes=1 << 17,
+    parameter_words=512,
+    instruction_words=1 << 13,
 )
 
-_ULX3S_85F = Target(
-    "ulx3s-85f",
-    "ULX3S with the LFE5U-85F: 256 multipliers, 128 KiB of weights",
-    # 32 of 156 DSP blocks in the post-processor, 112 in the array
-    Configuration(
-        rows=16,
-        columns=16,
-        lanes=8,
-        multiplier="lut",
-        dsp_columns=7,
-        activation_bytes=1 << 16,
-        weight_bytes=1 << 17,
-        parameter_words=512,
-        instruction_words=1 << 13,
+
+def _board(
+    name: str, description: str, configuration: Configuration, part: Part, clock_hz: int
+) -> Target:
+    return Target(name, description, replace(configuration, clock_hz=clock_hz), name, part)
+
+
+_BOARDS = (
+    _board("ulx3s-12f", "ULX3S with the LFE5U-12F", _TINY_ECP5, ULX3S_12F, 100_000_000),
+    _board("ulx3s-25f", "ULX3S with the LFE5U-25F", _SMALL_ECP5, ULX3S_25F, 100_000_000),
+    _board("ulx3s-45f", "ULX3S with the LFE5U-45F", _MEDIUM_ECP5, ULX3S_45F, 100_000_000),
+    _board(
+        "ulx3s-85f",
+        "ULX3S with the LFE5U-85F: ResNet-8 on the chip",
+        _LARGE_ECP5,
+        ULX3S_85F,
+        100_000_000,
     ),
-    "ulx3s-85f",
-    Part("LFE5U-85F", "CABGA381", 6, 83_640, 208, 156),
+    # 100 MHz is nothing that the PLL makes of 48 MHz
+    _board("orangecrab-85f", "OrangeCrab with the 85F", _LARGE_ECP5, ORANGECRAB_85F, 96_000_000),
+    _board("ecpix5-45f", "ECPIX-5 with the 45F", _MEDIUM_ECP5, ECPIX5_45F, 100_000_000),
+    _board("ecpix5-85f", "ECPIX-5 with the 85F", _LARGE_ECP5, ECPIX5_85F, 100_000_000),
+    _board("icesugar-pro", "iCESugar-Pro with the 25F", _SMALL_ECP5, ICESUGAR_PRO, 100_000_000),
 )
 
 TARGETS: dict[str, Target] = {
@@ -125,8 +138,7 @@ TARGETS: dict[str, Target] = {
     for target in (
         _simulated("sim-small", "simulated, 64 multipliers", 1, 8, 8),
         _simulated("sim-medium", "simulated, 256 multipliers; the default", 1, 16, 16),
-        _ULX3S_25F,
-        _ULX3S_85F,
+        *_BOARDS,
     )
 }
 """Every named target; ``find_target`` also takes shapes."""

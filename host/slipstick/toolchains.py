@@ -15,7 +15,7 @@ from .build_tools import (
     Tool,
 )
 from .errors import TargetError
-from .targets import Part
+from .parts import Part
 
 NETLIST = "netlist.json"
 TIMING = "timing.json"

@@ -13,8 +13,9 @@ from slipstick import build as flow
 from slipstick import targets
 from slipstick.cli import app
 from slipstick.errors import TargetError
+from slipstick.parts import Part
 from slipstick.place_and_route import Usage, does_not_fit, read_report
-from slipstick.targets import Part, Target, find_target
+from slipstick.targets import Target, find_target
 from slipstick.toolchains import TOOLCHAINS
 from slipstick_rtl.config import PROTOCOL_VERSION, Configuration
 from slipstick_rtl.isa import ISA_VERSION

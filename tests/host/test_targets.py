@@ -2,7 +2,8 @@
 
 import pytest
 from slipstick.errors import TargetError
-from slipstick.targets import DEFAULT_TARGET, TARGETS, Part, Target, find_target
+from slipstick.parts import Part
+from slipstick.targets import DEFAULT_TARGET, TARGETS, Target, find_target
 from slipstick_rtl.config import Configuration
 
 BLOCK_RAM_BYTES = 2048
@@ -28,13 +29,13 @@ def block_rams(configuration: Configuration) -> int:
     c = configuration
     bank = -(-c.activation_bytes // c.rows // BLOCK_RAM_BYTES)
     deep = -(-c.accumulator_depth // 512)
-    # a third port, for the post-processor and the link, doubles the activation memory at worst
-    activations, accumulators = 2 * c.rows * bank, 2 * c.columns * deep
+    activations, accumulators = c.rows * bank, 2 * c.columns * deep
     weights = -(-c.weight_bytes // BLOCK_RAM_BYTES)
     instructions = -(-c.instruction_words // 512)
     words = -(-c.parameter_words // 512)
     parameters = words * (2 * c.lanes + -(-c.lanes // 4))
-    tables, link = c.lanes, -(-c.payload_bytes // BLOCK_RAM_BYTES)
+    # the link's payload, and the queue of the physical layer
+    tables, link = c.lanes, -(-c.payload_bytes // BLOCK_RAM_BYTES) + 1
     return activations + accumulators + weights + instructions + parameters + tables + link
 
 
@@ -59,7 +60,7 @@ def test_a_shape_is_a_target(name: str, lanes: int) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ulx4m", r"one of sim-small, .*ulx3s-85f or a shape PxRxC such as 1x16x16, not 'ulx4m'"),
+        ("ulx4m", r"one of sim-small, .*ulx3s-85f, .* or a shape PxRxC such as 1x16x16, not 'ulx4m'"),
         ("", "target must be one of .* not ''"),
         ("1x16", "not '1x16'"),
         ("1x12x16", "target '1x12x16': rows must be a power of two, not 12"),
