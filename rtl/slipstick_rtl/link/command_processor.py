@@ -1,6 +1,6 @@
 """Executes judged requests and answers them."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -17,7 +17,7 @@ from .layouts import (
 )
 from .memory_transfers import MemoryReader, MemoryWriter
 from .protocol import RUN_CLEARS_COUNTERS, Command, Status
-from .response_sender import IDENTITY_BYTES, RECORD_BYTES, STATUS_BYTES, ResponseSender
+from .response_sender import IDENTITY_BYTES, STATUS_BYTES, ResponseSender
 from .spaces import WRITE_ARGUMENTS
 
 SETTLE_CYCLES = 4
@@ -38,17 +38,17 @@ ACCELERATOR_MEMBERS = {
 """The link's face towards the accelerator; :class:`slipstick_rtl.link.link.Link` describes it."""
 
 
-_FLAGS = ("write", "read", "run", "reset", "open", "sealed")
+_FLAGS = ("identify", "write", "read", "run", "reset", "open", "sealed")
 
 _MEANING = data.StructLayout({**dict.fromkeys(_FLAGS, 1), "length": 16})
 """What a request asks for, and the length of its answer."""
 
 
 class _Decoder(wiring.Component):
-    """What a judged request asks for: write, read, run, reset or nothing; and its answer."""
+    """What a judged request asks for, and the length of its answer."""
 
     request: data.View
-    status: data.View
+    identify: Signal
     write: Signal
     read: Signal
     run: Signal
@@ -56,26 +56,14 @@ class _Decoder(wiring.Component):
     open: Signal
     length: Signal
     sealed: Signal
-    record: Signal
 
-    def __init__(self, *, configuration: Configuration) -> None:
-        self._configuration = configuration
-        super().__init__(
-            {
-                "request": In(JudgedRequest),
-                "status": In(RunStatus),
-                **{name: Out(field.shape) for name, field in _MEANING},
-                "record": Out(8 * RECORD_BYTES),
-            }
-        )
+    def __init__(self) -> None:
+        fields = {name: Out(field.shape) for name, field in _MEANING}
+        super().__init__({"request": In(JudgedRequest), **fields})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        identity = int.from_bytes(Identity.of(self._configuration).pack(), "little")
-        status = self.status.as_value()
         target = data.View(SpaceArguments, self.request.arguments.as_value()[: SpaceArguments.size])
-        # the two flags fill a byte of their own
-        m.d.comb += self.record.eq(Cat(status[:2], Const(0, 6), status[2:]))
         m.d.comb += self.sealed.eq(
             (self.request.verdict != Status.BAD_CRC)
             & (self.request.header.command != Command.IDENTIFY)
@@ -83,7 +71,7 @@ class _Decoder(wiring.Component):
         with m.If(self.request.verdict == Status.OK):
             with m.Switch(self.request.header.command):
                 with m.Case(Command.IDENTIFY):
-                    m.d.comb += [self.length.eq(IDENTITY_BYTES), self.record.eq(identity)]
+                    m.d.comb += [self.length.eq(IDENTITY_BYTES), self.identify.eq(1)]
                 with m.Case(Command.WRITE):
                     m.d.comb += self.write.eq(1)
                 with m.Case(Command.READ):
@@ -193,7 +181,7 @@ class CommandProcessor(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.decoder = decoder = _Decoder(configuration=self._configuration)
+        m.submodules.decoder = decoder = _Decoder()
         m.submodules.steps = steps = _Steps()
         m.submodules.writer = writer = MemoryWriter(configuration=self._configuration)
         m.submodules.reader = reader = MemoryReader()
@@ -209,6 +197,10 @@ class CommandProcessor(wiring.Component):
         arguments = request.arguments.as_value()
         target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
         run = data.View(RunArguments, arguments[: RunArguments.size])
+        identity = int.from_bytes(Identity.of(self._configuration).pack(), "little")
+        status = self.status.as_value()
+        # the two flags fill a byte of their own
+        record = Cat(status[:2], Const(0, 6), status[2:])
         # a cycle for the decoder: what it says of the request is held beside it
         decoded, meaning = Signal(), Signal(_MEANING)
         m.d.sync += decoded.eq(self.judged.valid & ~self.judged.ready)
@@ -220,7 +212,6 @@ class CommandProcessor(wiring.Component):
             steps.writing.eq(writer.busy),
             steps.answered.eq(sender.done),
             decoder.request.eq(request),
-            decoder.status.eq(self.status),
             writer.start.eq(steps.begin & meaning.write),
             writer.space.eq(target.space),
             writer.address.eq(target.address),
@@ -238,7 +229,7 @@ class CommandProcessor(wiring.Component):
             sender.header.sequence.eq(request.header.sequence),
             sender.header.length.eq(meaning.length),
             sender.header.sealed.eq(meaning.sealed),
-            sender.record.eq(decoder.record),
+            sender.record.eq(Mux(meaning.identify, identity, record)),
             sender.from_memory.eq(meaning.read),
             self.judged.ready.eq(sender.done),
         ]

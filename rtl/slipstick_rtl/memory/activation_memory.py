@@ -6,9 +6,14 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from ..primitives.delay import delay
 from ..config import Configuration
+from ..primitives.delay import delay
 from .port_arbiter import PortArbiter, byte_write_layout, write_layout
+from .stream_queue import StreamQueue
+
+QUEUE_DEPTH = 4
+"""Of the link's requests. A write that it holds is done before any read, and before a program can
+be started: that takes a frame."""
 
 WINDOW_READ_LATENCY = 2
 """Cycles from a bank's row address to its byte: block RAM and its output register."""
@@ -74,8 +79,16 @@ class ActivationMemory(wiring.Component):
         m = Module()
         c = self._configuration
         m.submodules.arbiter = arbiter = PortArbiter(configuration=c)
-        connect(m, arbiter.link_writes, flipped(self.link_writes))
-        connect(m, arbiter.link_reads, flipped(self.link_reads))
+        # queues: the link does not hang on what the post-processor does in the same cycle
+        link_ports = (
+            ("writes", self.link_writes, arbiter.link_writes),
+            ("reads", self.link_reads, arbiter.link_reads),
+        )
+        for name, given, taken in link_ports:
+            queue = StreamQueue(shape=given.payload.shape(), depth=QUEUE_DEPTH)
+            m.submodules[f"link_{name}"] = queue
+            connect(m, flipped(given), queue.i)
+            connect(m, queue.o, taken)
         m.d.comb += [arbiter.write.eq(self.write), arbiter.read.eq(self.read)]
 
         row_bytes = Signal(8 * c.rows)

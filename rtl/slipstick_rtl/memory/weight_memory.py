@@ -6,9 +6,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from ..primitives.delay import delay
 from ..config import Configuration
 from ..link.layouts import ByteWrite
+from ..primitives.delay import delay
 from .latencies import WEIGHT_READ_LATENCY
 
 

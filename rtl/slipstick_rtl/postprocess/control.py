@@ -78,21 +78,27 @@ class PostControl(wiring.Component):
     write: data.View
     written: Signal
 
-    combine_distance = ACTIVATION_READ_LATENCY + PostLane.combine_delay
+    read_distance = 1
+    """Cycles from a step to the read of its tap: the addresses follow the loops' ends."""
+
+    combine_distance = read_distance + ACTIVATION_READ_LATENCY + PostLane.combine_delay
     """Cycles from a step to the combination of its tap."""
 
     accumulator_distance = (
-        ACTIVATION_READ_LATENCY
+        read_distance
+        + ACTIVATION_READ_LATENCY
         + PostLane.accumulator_delay
         - PostLanes.accumulator_latency
         - ACCUMULATOR_READ_LATENCY
     )
     """Cycles from a step to the read of its accumulators: they are combined when a tap would be."""
 
-    parameter_distance = ACTIVATION_READ_LATENCY + PostLane.value_delay - ParameterMemory.latency
+    parameter_distance = (
+        read_distance + ACTIVATION_READ_LATENCY + PostLane.value_delay - ParameterMemory.latency
+    )
     """Cycles from a result's last step to the read of its parameters."""
 
-    latency = ACTIVATION_READ_LATENCY + PostLane.latency
+    latency = read_distance + ACTIVATION_READ_LATENCY + PostLane.latency
     """Cycles from a result's last step to its write."""
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -132,15 +138,16 @@ class PostControl(wiring.Component):
             steps.append(delay(m, steps[-1], 1, f"step_{len(steps)}"))
         for _ in range(self.latency):
             results.append(delay(m, results[-1], 1, f"result_{len(results)}"))
-        # with the write, and as early as a register is
-        m.d.sync += loops.stall.eq(~self.draining & results[self.latency - 1].valid)
+        # a register that is 1 when the step's read would meet a write
+        stall_distance = self.latency - self.read_distance
+        m.d.sync += loops.stall.eq(~self.draining & results[stall_distance - 1].valid)
 
-        self._follow_source(m, step)
+        self._follow_source(m, steps[self.read_distance])
         self._follow_accumulators(m, results[self.accumulator_distance])
         self._follow_parameters(m, results[self.parameter_distance])
         self._follow_destination(m, results[self.latency])
         m.d.comb += [
-            self.odd.eq(steps[ACTIVATION_READ_LATENCY].odd),
+            self.odd.eq(steps[self.read_distance + ACTIVATION_READ_LATENCY].odd),
             self.tap.valid.eq(steps[self.combine_distance].valid),
             self.tap.first.eq(steps[self.combine_distance].first),
         ]

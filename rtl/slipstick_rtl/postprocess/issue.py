@@ -78,8 +78,8 @@ class InstructionIssue(wiring.Component):
         offered = self.instructions
         ahead = Signal(16)
         permitted = Signal()
-        opcode = self.instruction.opcode
-        uses_loops = self.draining | (opcode == Opcode.MAP)
+        opcode = offered.payload.opcode
+        uses_loops = Signal()
         landed = delay(m, self.written, ACTIVATION_WRITE_LATENCY, "written")
         m.d.comb += ahead.eq(self.matrix_done - offered.payload.wait)
         # of the instruction offered in the last cycle: not if that one has just been taken
@@ -90,16 +90,16 @@ class InstructionIssue(wiring.Component):
                 m.d.comb += [offered.ready.eq(1), self.started.eq(1)]
                 m.d.sync += [
                     self.instruction.eq(offered.payload),
-                    self.draining.eq(offered.payload.opcode == Opcode.DRAIN),
+                    self.draining.eq(opcode == Opcode.DRAIN),
+                    uses_loops.eq((opcode == Opcode.DRAIN) | (opcode == Opcode.MAP)),
+                    self.start_loops.eq((opcode == Opcode.DRAIN) | (opcode == Opcode.MAP)),
+                    self.start_table.eq(opcode == Opcode.TABLE),
                 ]
-                with m.If(offered.payload.opcode == Opcode.DRAIN):
+                with m.If(opcode == Opcode.DRAIN):
                     m.d.sync += [self.instruction.taps_y.eq(1), self.instruction.taps_x.eq(1)]
                 m.next = "starting"
             with m.State("starting"):
-                m.d.comb += [
-                    self.start_loops.eq(uses_loops),
-                    self.start_table.eq(opcode == Opcode.TABLE),
-                ]
+                m.d.sync += [self.start_loops.eq(0), self.start_table.eq(0)]
                 m.next = "executing"
             with m.State("executing"):
                 m.d.comb += self.completed.eq(landed | (~uses_loops & self.table_done))
