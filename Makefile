@@ -1,6 +1,7 @@
 # Needs Python >= 3.11, a C++ compiler, make and perl; everything else comes with `make setup`.
 PYTHON ?= python3
 BOARD ?= ulx3s-25f
+SEEDS ?=
 BENCH ?=
 WAVES ?=
 
@@ -35,8 +36,9 @@ sim: setup
 formal: setup
 	$(BIN)/python -m pytest tests/formal --verbose --durations=0 --durations-min=1
 
+# The bitstream of a board; SEEDS=n places and routes with n seeds and keeps the fastest.
 bitstream: setup
-	$(BIN)/python -m slipstick build --target $(BOARD)
+	$(BIN)/python -m slipstick build --target $(BOARD) $(if $(SEEDS),--seeds $(SEEDS))
 
 bench: setup
 	$(BIN)/python -m slipstick.benchmarks

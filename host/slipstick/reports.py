@@ -43,6 +43,18 @@ def last_build(fingerprint: str) -> dict[str, Any] | None:
     return max(found, key=lambda entry: entry[:2])[2] if found else None
 
 
+def target_build(target: str, fingerprint: str) -> dict[str, Any] | None:
+    """The report of a target's last build, None if there is none or it is of other hardware."""
+    for folder in folders():
+        try:
+            report = json.loads((folder / f"build-{target}.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(report, dict) and report.get("fingerprint") == fingerprint:
+            return report
+    return None
+
+
 def write(name: str, command: str, figures: dict[str, Any]) -> Path:
     """Writes a report with its command, date, machine and versions; returns its file."""
     versions = {"python": platform.python_version()}

@@ -1,201 +1,186 @@
-"""The program file: what is written comes back, and anything else is a ProgramError."""
+"""Programming boards with an openFPGALoader that only pretends: what it is told, what it lacks."""
 
-import dataclasses
 import json
-import struct
-import zlib
+import re
+import stat
+import sys
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from slipstick import program_file
-from slipstick.errors import ProgramError
-from slipstick.graph import Quantization, Tensor
-from slipstick.program import (
-    DownloadStep,
-    HostStep,
-    Image,
-    LayerRecord,
-    Placement,
-    Program,
-    RunStep,
-    TensorDescription,
-    UploadStep,
-)
-from slipstick_rtl.config import Configuration
+from slipstick import programming
+from slipstick.build import default_output
+from slipstick.cli import app
+from slipstick.errors import DeviceError, SlipstickError, TargetError
+from slipstick.programming import PROGRAMMERS, find_bitstream, program
+from slipstick.targets import TARGETS, find_target
+from slipstick.toolchains import find_toolchain
+
+TARGET = find_target("ulx3s-25f")
 
 
-def small_program() -> Program:
-    """A program with one of everything."""
-    configuration = Configuration()
-    quantization = Quantization(np.array([0.5, 0.25]), np.array([0, 0]), 0)
-    weights = np.arange(6, dtype=np.int8).reshape(2, 3)
-    return Program(
-        name="small",
-        semantics="tflm",
-        configuration=configuration.to_dict(),
-        fingerprint=configuration.fingerprint,
-        tensors={
-            "x": TensorDescription((1, 2, 2, 3), "int8", 0.5, -128, Placement(0, 8, 3, 2, 2, 3)),
-            "y": TensorDescription((1, 2), "float32"),
-        },
-        inputs=("x",),
-        outputs=("y",),
-        images=(Image(0, 4, bytes(8)), Image(1, 0, bytes(32)), Image(2, 1, bytes(72))),
-        steps=(
-            UploadStep("x"),
-            RunStep(0, 96),
-            DownloadStep("x"),
-            HostStep("end", "fully_connected", ("x", "w", ""), ("y",), {"padding": ((0, 1), 2.5)}),
-        ),
-        constants={"w": Tensor("w", (2, 3), "int8", quantization, weights)},
-        layers=(LayerRecord("end", "fully_connected", "host", "", 6, 0, (0, 0), (0, 1), "y", 3),),
-    )
+def loader(folder: Path, monkeypatch: pytest.MonkeyPatch, says: str = "", status: int = 0) -> None:
+    """An openFPGALoader that says something and ends."""
+    path = folder / "openFPGALoader"
+    path.write_text(f"#!{sys.executable}\nimport sys\nprint({says!r})\nsys.exit({status})\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("OPENFPGALOADER", str(path))
 
 
-def rewrite(header_change) -> bytes:
-    """The small program's file with a changed header and a CRC that is right."""
-    data = program_file.encode(small_program())
-    _, version, _, header_bytes, blob_bytes = struct.unpack_from("<4sHHII", data)
-    header = json.loads(data[16 : 16 + header_bytes])
-    header_change(header)
-    text = json.dumps(header).encode()
-    body = struct.pack("<4sHHII", b"SLIP", version, 0, len(text), blob_bytes) + text
-    body += data[16 + header_bytes : -4]
-    return body + struct.pack("<I", zlib.crc32(body))
+def built(name: str, **changes: str) -> Path:
+    """A bitstream as the build leaves it, in the current folder."""
+    target = find_target(name)
+    assert target.part is not None
+    folder = default_output(target)
+    folder.mkdir(parents=True)
+    described = {"fingerprint": target.configuration.fingerprint, "board": target.board}
+    (folder / "design.json").write_text(json.dumps({**described, **changes}))
+    path = folder / find_toolchain(target.part).bitstream
+    path.write_bytes(b"bits")
+    return path
 
 
-def test_comes_back(tmp_path):
-    program = small_program()
-    program.save(tmp_path / "small.slip")
-    loaded = Program.load(tmp_path / "small.slip")
-    for field in dataclasses.fields(Program):
-        if field.name != "constants":
-            assert getattr(loaded, field.name) == getattr(program, field.name)
-    stored, original = loaded.constants["w"], program.constants["w"]
-    assert stored.data is not None and original.data is not None
-    assert np.array_equal(stored.data, original.data)
-    assert stored.quantization is not None and stored.quantization.axis == 0
-    assert program_file.encode(loaded) == program_file.encode(program)
-    assert (loaded.macs, loaded.predicted_cycles) == (6, 0)
-
-
-def test_other_hardware_is_refused():
-    program, other = small_program(), Configuration(rows=32)
-    program.check(Configuration(clock_hz=1))
-    with pytest.raises(ProgramError, match=f"{program.fingerprint}.*{other.fingerprint}"):
-        program.check(other)
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("name", "settings", "arguments"),
     [
-        (lambda h: h.pop("steps"), "exactly the fields of Program"),
-        (lambda h: h.update(extra=1), "exactly the fields of Program"),
-        (lambda h: h.update(name=3), "program.name must be str"),
-        (lambda h: h.update(fingerprint="0" * 16), "not that of its configuration"),
-        (lambda h: h["configuration"].update(rows=12), "power of two, not 12"),
-        (lambda h: h["configuration"].update(rows="a"), "rows must be int"),
-        (lambda h: h["steps"][0].update(tensor="q"), "'q' has no placement"),
-        (lambda h: h["steps"][0].update(kind="Jump"), "must be one of"),
-        (lambda h: h["steps"][1].update(matrix_pc=1 << 20), "starts at word 1048576"),
-        (lambda h: h["steps"][1].update(matrix_pc=True), "matrix_pc must be int"),
-        (lambda h: h["steps"][3].update(inputs=["z"]), "'z' is not described"),
-        (lambda h: h["images"][1].update(data=[0, 1 << 40]), "must lie within"),
-        (lambda h: h["images"][1].update(address=1 << 24), "must be whole units of 16"),
-        (lambda h: h["images"][0].update(space=7), "space must be one of"),
-        (lambda h: h["tensors"]["x"].update(scale=-1.0), "scale must be positive"),
-        (lambda h: h["tensors"]["x"].update(dtype="int4"), "dtype must be one of"),
-        (lambda h: h["tensors"]["x"].update(shape=[1, 2]), "must hold the shape"),
-        (lambda h: h["tensors"]["x"]["placement"].update(address=1 << 20), "tensor 'x' ends at"),
-        (lambda h: h["tensors"]["x"]["placement"].update(row_pitch=5), "pitches must hold"),
-        (lambda h: h["constants"]["w"]["data"].update(shape=[1 << 60, 3]), "must have the bytes"),
-        (lambda h: h["constants"]["w"].update(data=None), "'w' must have data"),
-        (lambda h: h["layers"][0].update(where="moon"), "device or host"),
-        (lambda h: h.update(semantics="guess"), "tflm or onnx"),
+        ("ulx3s-25f", {}, "--board ulx3s --write-sram"),
+        ("ulx3s-25f", {"flash": True}, "--board ulx3s --write-flash"),
+        ("ulx3s-25f", {"cable": "ft2232"}, "--cable ft2232 --write-sram"),
+        ("ulx3s-25f", {"device": "1:7"}, "--board ulx3s --busdev-num 1:7 --write-sram"),
+        ("orangecrab-85f", {"flash": True}, "--board orangeCrab --write-flash"),
+        ("ecpix5-85f", {}, "--board ecpix5 --write-sram"),
     ],
 )
-def test_header_errors(change, message):
-    with pytest.raises(ProgramError, match=message):
-        program_file.decode(rewrite(change))
+def test_the_loader_is_told_board_memory_and_file(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    settings: dict[str, Any],
+    arguments: str,
+) -> None:
+    path = built(name)
+    loader(here, monkeypatch, "done")
+    log = program(find_target(name), **settings)
+    assert log == path.resolve().parent / "program.log"
+    assert f"openFPGALoader {arguments} {path.resolve()}\n" in log.read_text()
 
 
-def test_file_errors(tmp_path):
-    data = program_file.encode(small_program())
-    for broken, message in (
-        (b"", "must start with"),
-        (b"ELF?" + data[4:], "must start with"),
-        (data[:4] + b"\x09" + data[5:], "version 1, not 9"),
-        (data[:-9], "truncated"),
-        (data + b"\0", "something follows it"),
-        (data[:90] + b"?" + data[91:], "CRC-32"),
-    ):
-        with pytest.raises(ProgramError, match=message):
-            program_file.decode(broken)
-    with pytest.raises(ProgramError, match="cannot be read"):
-        Program.load(tmp_path / "absent.slip")
-    with pytest.raises(ProgramError, match="cannot be read"):
-        Program.load(tmp_path)
-    with pytest.raises(ProgramError, match="cannot be read: .*null"):
-        Program.load("a\0b")
-    for place in (tmp_path, tmp_path / "absent" / "x.slip", "a\0b"):
-        with pytest.raises(ProgramError, match="cannot be written"):
-            small_program().save(place)
+@pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if target.board])
+def test_every_board_can_be_programmed(name: str) -> None:
+    assert TARGETS[name].board in PROGRAMMERS
 
 
-def test_a_number_is_no_path(tmp_path):
-    """Not even that of an open file, which reading it would close."""
-    name: Any
-    with open(tmp_path / "open", "w+b") as file:
-        name = file.fileno()
-        for use in (Program.load, small_program().save):
-            with pytest.raises(ProgramError, match="must be a path, not int"):
-                use(name)
-        assert file.write(b"still open") == 10
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=2)
-    ),
-    max_leaves=6,
+@pytest.mark.parametrize(
+    ("says", "kind", "message"),
+    [
+        # as openFPGALoader 1.1 says it
+        (
+            "unable to open ftdi device: -3 (device not found)",
+            DeviceError,
+            r"no board for ulx3s-25f was found: connect its port US1 .*program\.log\)",
+        ),
+        ("DFU init failed with: No DFU compatible device found", DeviceError, "no board for"),
+        (
+            "unable to open ftdi device: -4 (usb_open failed)",
+            DeviceError,
+            r"this user must not open it: add openFPGALoader's udev rules .*program\.log\)",
+        ),
+        (
+            "openFPGALoader: error while loading shared libraries: libusb-1.0.so.0: cannot open",
+            TargetError,
+            r"needs the library libusb-1\.0\.so\.0 of the system: .* apt install libusb",
+        ),
+        (
+            "Jtag: support for cmsisdap was not enabled at compile time",
+            TargetError,
+            "must support the cable cmsisdap .* name it in OPENFPGALOADER",
+        ),
+        (
+            "Error: bitstream idcode mismatch",
+            DeviceError,
+            r"programming failed: exit status 1, 'Error: bitstream idcode .*program\.log\)",
+        ),
+    ],
 )
+def test_what_is_missing_is_said_in_one_sentence(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    says: str,
+    kind: type[SlipstickError],
+    message: str,
+) -> None:
+    built("ulx3s-25f")
+    loader(here, monkeypatch, says, status=1)
+    with pytest.raises(kind, match=message):
+        program(TARGET)
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.data())
-def test_fuzzed_headers_never_escape(data):
-    """Any value anywhere in the header loads as a program or is a ProgramError."""
-
-    def change(header):
-        node = header
-        while True:
-            keys = list(node) if isinstance(node, dict) else list(range(len(node)))
-            key = data.draw(st.sampled_from(keys))
-            if isinstance(node[key], dict | list) and node[key] and data.draw(st.booleans()):
-                node = node[key]
-                continue
-            node[key] = data.draw(JSON_VALUES)
-            return
-
-    fuzzed = rewrite(change)
-    try:
-        program_file.encode(program_file.decode(fuzzed))
-    except ProgramError:
-        pass
+def test_a_bitstream_that_is_not_there_names_the_build() -> None:
+    with pytest.raises(TargetError, match="no bitstream .*slipstick build --target ulx3s-25f"):
+        find_bitstream(TARGET, None)
+    with pytest.raises(TargetError, match="sim-small has no board to program"):
+        find_bitstream(find_target("sim-small"), None)
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.binary(max_size=64), st.integers(0, 2000), st.booleans())
-def test_fuzzed_bytes_never_escape(noise, position, mend):
-    data = bytearray(program_file.encode(small_program()))
-    data[position : position + len(noise)] = noise
-    if mend:
-        data[-4:] = struct.pack("<I", zlib.crc32(bytes(data[:-4])))
-    try:
-        program_file.decode(bytes(data))
-    except ProgramError:
-        pass
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fingerprint": "f" * 16}, "has fingerprint f{16}, and target ulx3s-25f has [0-9a-f]{16}"),
+        ({"board": "ulx3s-85f"}, "must be one for board ulx3s-25f, not for ulx3s-85f"),
+    ],
+)
+def test_other_hardware_is_not_programmed(changes: dict[str, str], message: str) -> None:
+    path = built("ulx3s-25f", **changes)
+    with pytest.raises(TargetError, match=message):
+        find_bitstream(TARGET, path)
+
+
+def test_a_bitstream_without_description_is_not_programmed() -> None:
+    path = built("ulx3s-25f")
+    (path.parent / "design.json").write_text("{")
+    with pytest.raises(TargetError, match=r"design\.json must tell what slipstick\.bit is"):
+        find_bitstream(TARGET, path)
+
+
+def test_boards_with_nothing_but_flash_say_so() -> None:
+    built("orangecrab-85f")
+    with pytest.raises(TargetError, match="only into its flash, where they stay: add --flash"):
+        program(find_target("orangecrab-85f"))
+
+
+def test_the_loader_of_the_package_is_found(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENFPGALOADER", raising=False)
+    monkeypatch.setenv("PATH", str(here))
+    monkeypatch.setattr(sys, "executable", str(here / "python"))
+    package = here / "openfpgaloader"
+    (package / "bin").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    monkeypatch.setattr(sys, "path", [str(here)])
+    monkeypatch.delitem(sys.modules, "openfpgaloader", raising=False)
+    with pytest.raises(TargetError, match="openFPGALoader, which is not on PATH"):
+        programming.find_loader()
+    (package / "bin" / "openFPGALoader").touch()
+    assert programming.find_loader() == str(package / "bin" / "openFPGALoader")
+
+
+@pytest.mark.parametrize(("status", "says"), [(0, "runs on ulx3s-25f"), (1, "no board for")])
+def test_the_command_ends_with_its_status(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    says: str,
+) -> None:
+    built("ulx3s-25f")
+    loader(here, monkeypatch, "device not found" if status else "", status)
+    with pytest.raises(SystemExit) as ended:
+        app(["program", "--target", "ulx3s-25f"])
+    captured = capsys.readouterr()
+    assert ended.value.code == 2 * status
+    assert re.search(says, captured.err if status else captured.out)

@@ -35,11 +35,27 @@ def test_the_last_build_of_the_same_hardware_counts(folder: Path) -> None:
     assert found is not None and found["fmax_mhz"] == 110.5
 
 
-def test_targets_show_the_last_build(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fingerprint = TARGETS["ulx3s-25f"].configuration.fingerprint
-    (folder / "b.json").write_text(json.dumps({"fingerprint": fingerprint, "fmax_mhz": 87.125}))
+def test_targets_show_the_last_build_of_each_board(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = {"fmax_mhz": 87.125, "meets_clock": False, "lut": 14117, "ff": 14226, "dsp": 24}
+    for name, fields in {
+        "ulx3s-25f": {"fingerprint": TARGETS["ulx3s-25f"].configuration.fingerprint, **built},
+        "ulx3s-85f": {"fingerprint": FINGERPRINT, "fmax_mhz": 123.4},
+    }.items():
+        (folder / f"build-{name}.json").write_text(json.dumps(fields))
     targets_command()
-    assert "87.1 MHz" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = [line for line in lines if "ulx3s-25f" in line and " of " in line]
+    assert "87.1 MISSED" in row and "14,117 of 24,288" in row and "24 of 28" in row
+    # the same hardware on another board, and other hardware on the same board, were not built
+    assert sum("87.1" in line for line in lines) == 1
+    assert not any("123.4" in line for line in lines)
+
+    targets_command(json=True)
+    entries = json.loads(capsys.readouterr().out)["targets"]
+    (entry,) = [entry for entry in entries if entry["target"] == "ulx3s-25f"]
+    assert entry["last_build"]["lut"] == 14117 and entry["chip"]["lut"] == 24288
 
 
 def test_reports_name_command_date_and_versions(folder: Path) -> None:

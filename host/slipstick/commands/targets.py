@@ -1,10 +1,12 @@
-"""``slipstick targets``: what can be simulated and built."""
+"""``slipstick targets``: what can be simulated and built, and what the last builds took."""
 
 from typing import Any
 
 from .. import console, reports
 from ..targets import DEFAULT_TARGET, TARGETS, Target
 from .options import Json
+
+_RESOURCES = ("lut", "ff", "dsp", "bram")
 
 
 def targets_command(json: Json = False) -> None:
@@ -19,8 +21,6 @@ def targets_command(json: Json = False) -> None:
         "activations": "right",
         "weights": "right",
         "fingerprint": "left",
-        "board": "left",
-        "last build": "left",
         "": "text",
     }
     rows = [
@@ -30,24 +30,59 @@ def targets_command(json: Json = False) -> None:
             entry["activation_bytes"],
             entry["weight_bytes"],
             entry["fingerprint"],
-            entry["board"],
-            _last_build(entry),
             entry["description"],
         ]
         for entry in entries
     ]
     footer = "Any shape PxRxC is a target for simulation as well, such as 1x32x32."
     console.print_table("Targets (memories in bytes)", columns, rows, footer)
+    _show_builds([entry for entry in entries if entry["part"] is not None])
+
+
+def _show_builds(entries: list[dict[str, Any]]) -> None:
+    columns = {"target": "left", "part": "left", "needed": "right", "MHz": "right"}
+    columns |= dict.fromkeys(_RESOURCES, "right")
+    rows = [
+        [
+            entry["target"],
+            entry["part"],
+            f"{entry['clock_hz'] / 1e6:g}",
+            _clock(entry["last_build"]),
+            *(_share(entry["last_build"], entry["chip"], name) for name in _RESOURCES),
+        ]
+        for entry in entries
+    ]
+    footer = "A dash: not built yet, or built as other hardware; slipstick build --target TARGET"
+    console.print_table("Last builds (used of what the chip has)", columns, rows, footer)
+
+
+def _clock(build: dict[str, Any] | None) -> str | None:
+    if build is None:
+        return None
+    missed = "" if build.get("meets_clock", True) else " MISSED"
+    return f"{build['fmax_mhz']:.1f}{missed}"
+
+
+def _share(build: dict[str, Any] | None, chip: dict[str, int], name: str) -> str | None:
+    used = None if build is None else build.get(name)
+    if build is None or used is None:
+        return None
+    available = chip.get(name) or build.get("available", {}).get(name)
+    return f"{used:,} of {available:,}" if available else f"{used:,}"
 
 
 def _entry(target: Target) -> dict[str, Any]:
     configuration = target.configuration
+    part = target.part
     return {
         "target": target.name,
         "description": target.description,
         "default": target.name == DEFAULT_TARGET,
         "board": target.board,
-        "part": None if target.part is None else target.part.device,
+        "part": None if part is None else part.device,
+        "chip": {}
+        if part is None
+        else {"lut": part.luts, "dsp": part.multipliers, "bram": part.block_rams},
         "shape": configuration.shape,
         "macs_per_cycle": configuration.macs_per_cycle,
         "activation_bytes": configuration.activation_bytes,
@@ -55,9 +90,12 @@ def _entry(target: Target) -> dict[str, Any]:
         "clock_hz": configuration.clock_hz,
         "fingerprint": configuration.fingerprint,
         "last_report": reports.last_build(configuration.fingerprint),
+        "last_build": _last_build(target),
     }
 
 
-def _last_build(entry: dict[str, Any]) -> str | None:
-    report = entry["last_report"]
-    return None if report is None else f"{report['fmax_mhz']:.1f} MHz"
+def _last_build(target: Target) -> dict[str, Any] | None:
+    """Of this very board; the same hardware may be on others too."""
+    report = reports.target_build(target.name, target.configuration.fingerprint)
+    usable = report is not None and isinstance(report.get("fmax_mhz"), int | float)
+    return report if usable else None
