@@ -55,6 +55,11 @@ def test_identities_that_are_refused(field: dict[str, Any], message: str) -> Non
         UsbIdentity(**field)
 
 
+def test_a_device_must_leave_before_it_comes() -> None:
+    with pytest.raises(ValueError, match="absent_cycles must be at least 1, not 0"):
+        UsbSerialPort(identity=UsbIdentity(), absent_cycles=0)
+
+
 def test_a_missing_luna_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     luna.part.cache_clear()
     for name in [name for name in sys.modules if name.split(".")[0] == "luna"]:

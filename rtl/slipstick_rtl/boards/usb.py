@@ -7,7 +7,7 @@ from amaranth.lib.wiring import Out, connect, flipped
 from ..accelerator import EVENTS, Accelerator
 from ..config import Configuration
 from ..link.usb.descriptors import UsbIdentity
-from ..link.usb.serial_port import UsbSerialPort
+from ..link.usb.serial_port import ABSENT_CYCLES, UsbSerialPort
 from ..link.usb.transceiver import PIN
 from .lights import GLOW_SECONDS, Glow
 
@@ -30,6 +30,8 @@ class UsbAccelerator(wiring.Component):
     identity : UsbIdentity, optional
         By default pid.codes' test number, with the fingerprint for a serial number: the port is
         ``/dev/serial/by-id/usb-Slipstick_CNN_accelerator_<fingerprint>-if00``.
+    absent_cycles : int
+        As of ``UsbSerialPort``.
 
     Members
     -------
@@ -48,8 +50,8 @@ class UsbAccelerator(wiring.Component):
 
     Raises
     ------
-    ImportError
-        If the package luna-usb is not installed.
+    ImportError, ValueError
+        As for ``UsbSerialPort``.
     """
 
     d_p: wiring.PureInterface
@@ -63,11 +65,15 @@ class UsbAccelerator(wiring.Component):
     events: data.View
 
     def __init__(
-        self, *, configuration: Configuration, identity: UsbIdentity | None = None
+        self,
+        *,
+        configuration: Configuration,
+        identity: UsbIdentity | None = None,
+        absent_cycles: int = ABSENT_CYCLES,
     ) -> None:
         self.accelerator = Accelerator(configuration=configuration)
         self.identity = identity or UsbIdentity(serial_number=configuration.fingerprint)
-        self._port = UsbSerialPort(identity=self.identity)
+        self._port = UsbSerialPort(identity=self.identity, absent_cycles=absent_cycles)
         self._glow_cycles = max(1, round(configuration.clock_hz * GLOW_SECONDS))
         super().__init__(
             {

@@ -97,7 +97,10 @@ class Ecp5UsbClocks(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        locked, feedback, pins, packets = Signal(), Signal(), Signal(), Signal()
+        locked = Signal()
+        feedback = Signal()
+        pins = Signal(name="pins_48_mhz")
+        packets = Signal(name="packets_12_mhz")
         pll = self._pll
         dividers = {
             "P": pll.output_divider,
@@ -129,5 +132,5 @@ class Ecp5UsbClocks(wiring.Component):
         for name, clock, hertz in (("usb_io", pins, PIN_HZ), ("usb", packets, PACKET_HZ)):
             m.d.comb += ClockSignal(name).eq(clock)
             m.submodules[f"{name}_reset"] = ResetSynchronizer(~locked, domain=name)
-            platform.add_clock_constraint(clock, hertz)
+            platform.add_clock_constraint(clock, round(hertz * (1 + TOLERANCE)))
         return m

@@ -26,7 +26,7 @@ from ..golden.link import Endpoint
 from .random_convolve import random_convolve
 from .random_post import random_parameters, random_post
 from .registry import Bench
-from .usb_bus import UsbBus, start
+from .usb_bus import ABSENT_CYCLES, UsbBus, start
 from .usb_driver import SerialDriver
 from .usb_host import UsbHost
 
@@ -47,7 +47,8 @@ USED_BYTES = 2048
 
 def component() -> UsbBus:
     """A small core at the device's end of a cable."""
-    return UsbBus(UsbAccelerator(configuration=CONFIGURATION))
+    device = UsbAccelerator(configuration=CONFIGURATION, absent_cycles=ABSENT_CYCLES)
+    return UsbBus(device)
 
 
 BENCH = Bench(name="bench_usb_core", component=component, test_module=__name__, timeout_seconds=600)

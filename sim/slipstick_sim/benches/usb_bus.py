@@ -21,6 +21,9 @@ from ..golden.usb_line import BIT_PICOSECONDS, J, LineError, Packet, bytes_of, l
 PIN_PICOSECONDS = 20_836
 """A cycle of the 48 MHz clock: a quarter of a bit, in steps of the simulator, and even."""
 
+ABSENT_CYCLES = 30
+"""Of the devices here, after a reset: fewer than a host needs to see them leave."""
+
 DRIVES = 0b100
 EDGE_TOLERANCE = 0.05
 """How far, in bits, the device's edges may lie from where they belong."""
@@ -107,7 +110,7 @@ class UsbBus(wiring.Component):
 
 
 async def start(dut: Any, *, skew: int = 500, core: int = 40_000) -> None:
-    """Starts all clocks, and resets everything.
+    """Starts all clocks, resets everything, and waits until the device connects.
 
     Parameters
     ----------
@@ -124,9 +127,13 @@ async def start(dut: Any, *, skew: int = 500, core: int = 40_000) -> None:
     await Timer(skew, unit="ps")
     Clock(dut.packet_clk, 4 * PIN_PICOSECONDS, unit="ps").start()
     await ClockCycles(dut.packet_clk, 4)
+    assert dut.pullup.value == 0
     dut.usb_rst.value = 0
     dut.rst.value = 0
+    await ClockCycles(dut.packet_clk, ABSENT_CYCLES)
+    assert dut.pullup.value == 0
     await ClockCycles(dut.packet_clk, 4)
+    assert dut.pullup.value == 1
 
 
 class Wires:

@@ -43,7 +43,7 @@ class PortBench:
 
     def consume(self, count: int) -> Task[list[int]]:
         """Takes bytes from ``o``, however long they need."""
-        return self.consumer.start(count, timeout_cycles=1_000_000)
+        return self.consumer.start(count, timeout_cycles=300_000)
 
     async def send(self, data: bytes) -> None:
         """From the host to ``o``."""

@@ -18,6 +18,9 @@ from .transceiver import PIN, Transceiver
 CROSSING_BYTES = 16
 """Room in each crossing of domains; the packets wait in the endpoints."""
 
+ABSENT_CYCLES = 120_000
+"""10 ms of the 12 MHz clock: no host takes that for noise (USB 2.0, 7.1.7.3)."""
+
 
 class UsbSerialPort(wiring.Component):
     """Bytes from and to a host, over a full-speed device of class CDC-ACM.
@@ -33,6 +36,9 @@ class UsbSerialPort(wiring.Component):
     Parameters
     ----------
     identity : UsbIdentity
+    absent_cycles : int
+        Cycles of ``usb`` after its reset in which the pull-up is off, at least 1: a host that knew
+        the device sees it leave, and asks anew what is there.
 
     Members
     -------
@@ -51,6 +57,8 @@ class UsbSerialPort(wiring.Component):
     ------
     ImportError
         If the package luna-usb is not installed.
+    ValueError
+        If ``absent_cycles`` is below 1.
     """
 
     i: stream.Interface
@@ -61,7 +69,10 @@ class UsbSerialPort(wiring.Component):
     configured: Signal
     suspended: Signal
 
-    def __init__(self, *, identity: UsbIdentity) -> None:
+    def __init__(self, *, identity: UsbIdentity, absent_cycles: int = ABSENT_CYCLES) -> None:
+        if absent_cycles < 1:
+            raise ValueError(f"absent_cycles must be at least 1, not {absent_cycles}")
+        self._absent_cycles = absent_cycles
         self._descriptors = serial_port_descriptors(identity)
         super().__init__(
             {
@@ -94,8 +105,11 @@ class UsbSerialPort(wiring.Component):
             device.add_endpoint(endpoint)
         m.submodules.device = device
 
+        absent = Signal(range(self._absent_cycles + 1), init=self._absent_cycles)
+        with m.If(absent != 0):
+            m.d.usb += absent.eq(absent - 1)
         m.d.comb += [
-            device.connect.eq(1),
+            device.connect.eq(absent == 0),
             transceiver.new_token.eq(control.interface.tokenizer.new_token),
             notifications.restart.eq(control.interface.config_changed | device.reset_detected),
         ]
