@@ -137,7 +137,7 @@ def test_names_give_configurations() -> None:
     [
         ("gpu", DeviceError, r"device must be one of model, .*serial:PORT\[@BAUD\], not 'gpu'"),
         ("", DeviceError, "device must be one of .* not ''"),
-        ("serial:", DeviceError, "device must be one of .* not 'serial:'"),
+        ("serial:", DeviceError, "device .serial:. must name a place: this machine has"),
         ("serial:/dev/no-port", DeviceError, "there is no port /dev/no-port: plug the board in"),
         ("model:", TargetError, "target must be one of .* not ''"),
         ("sim:ulx4m", TargetError, "target must be one of .* not 'ulx4m'"),
