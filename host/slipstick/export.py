@@ -70,9 +70,10 @@ def export(target: Target, interface: str, folder: Path) -> Export:
         If the folder cannot be written.
     """
     check_interface(interface)
-    # before the work of half a minute
+    # what cannot be written is found before the work of half a minute
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / DESCRIPTION).touch()
+    with open(folder / DESCRIPTION, "a", encoding="utf-8"):
+        pass
     top = _top(target, interface)
     from slipstick_rtl.soc import export_files
     from slipstick_rtl.soc.c_header import c_header
@@ -98,9 +99,7 @@ def _top(target: Target, interface: str) -> "InterfaceTop":
             f"exporting needs the Python package {error.name}: pip install 'slipstick[sim]'"
         ) from None
     try:
-        return InterfaceTop(
-            interface=INTERFACES[interface], configuration=target.configuration
-        )
+        return InterfaceTop(interface=INTERFACES[interface], configuration=target.configuration)
     except ValueError as error:
         raise TargetError(f"target {target.name} cannot be exported: {error}") from None
 

@@ -68,9 +68,7 @@ class AxiLiteSubordinate(wiring.Component):
 
     def __init__(self, *, address_bits: int) -> None:
         self._address_bits = address_bits
-        super().__init__(
-            {"axi": In(AxiLite(address_bits)), "bus": Out(RegisterBus(address_bits))}
-        )
+        super().__init__({"axi": In(AxiLite(address_bits)), "bus": Out(RegisterBus(address_bits))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

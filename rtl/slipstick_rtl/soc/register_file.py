@@ -98,9 +98,7 @@ class RegisterFile(wiring.Component):
         with m.Switch(bus.address):
             for register in self._registers:
                 with m.Case(register.offset // WORD_BYTES):
-                    permitted = Mux(
-                        bus.write, self._may_write(register), self._may_read(register)
-                    )
+                    permitted = Mux(bus.write, self._may_write(register), self._may_read(register))
                     m.d.comb += [
                         word.eq(self._word(register)),
                         outcome.eq(Mux(permitted, Outcome.OKAY, Outcome.REFUSED)),

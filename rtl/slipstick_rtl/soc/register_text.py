@@ -28,7 +28,9 @@ def picture(register: Register) -> str:
     cells = list(reversed(list(_cells(register))))
     widths = [max(len(bits), len(name)) + 2 for bits, name in cells]
     rule = "+" + "+".join("-" * width for width in widths) + "+"
-    head = " " + " ".join(bits.center(width) for (bits, _), width in zip(cells, widths, strict=True))
+    head = " " + " ".join(
+        bits.center(width) for (bits, _), width in zip(cells, widths, strict=True)
+    )
     body = "|".join(name.center(width) for (_, name), width in zip(cells, widths, strict=True))
     title = f"0x{register.offset:02x} {register.name}"
     return "\n".join((title, head.rstrip(), rule, f"|{body}|", rule)) + "\n"

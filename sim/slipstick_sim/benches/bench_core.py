@@ -49,6 +49,8 @@ BENCH = Bench(
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
         {"pixels": 2, "rows": 4, "columns": 4, "lanes": 4},
+        {"rows": 2, "columns": 8, "lanes": 1, "engine": "compact"},
+        {"rows": 4, "columns": 8, "lanes": 1, "engine": "compact"},
     ),
 )
 

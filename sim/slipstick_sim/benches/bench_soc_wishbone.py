@@ -124,8 +124,14 @@ async def answers_block_cycles(dut: Any) -> None:
         WBOp(enable),
     ]
     answers = await port.bus.block(operations)
-    assert [answer for answer, _ in answers] == [_ACK] * 3 + [_ERR] + [_ACK] * 2 + [_ERR] + [_ACK] * 2
-    words = [word for operation, (_, word) in zip(operations, answers, strict=True) if operation.dat is None]
+    assert [answer for answer, _ in answers] == [_ACK] * 3 + [_ERR] + [_ACK] * 2 + [_ERR] + [
+        _ACK
+    ] * 2
+    words = [
+        word
+        for operation, (_, word) in zip(operations, answers, strict=True)
+        if operation.dat is None
+    ]
     assert words == [int.from_bytes(b"SLIP", "little"), 3, 3, 0, 1]
 
 

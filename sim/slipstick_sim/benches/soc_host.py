@@ -48,9 +48,7 @@ def bench_of(interface: str, name: str) -> Bench:
     """The bench of an interface: it simulates the very Verilog that ``slipstick export`` writes."""
 
     def component(**shape: Any) -> InterfaceTop:
-        return InterfaceTop(
-            interface=INTERFACES[interface], configuration=configuration_of(shape)
-        )
+        return InterfaceTop(interface=INTERFACES[interface], configuration=configuration_of(shape))
 
     return Bench(
         name=name.rpartition(".")[2],

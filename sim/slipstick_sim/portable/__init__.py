@@ -4,10 +4,10 @@ import tempfile
 from pathlib import Path
 
 from .. import toolchain
-from .netlist import NetlistError, read_json, write_rtlil
+from .netlist import Netlist, NetlistError, read_json, write_rtlil
 from .tidy import tidy
 
-__all__ = ["NetlistError", "portable_verilog"]
+__all__ = ["Netlist", "NetlistError", "flat_netlist", "netlist_verilog", "portable_verilog"]
 
 _FLATTEN = """
 read_rtlil design.il
@@ -52,12 +52,24 @@ def portable_verilog(rtlil: str, top: str) -> str:
     ToolError
         If Yosys is missing or fails.
     """
+    return netlist_verilog(flat_netlist(rtlil, top), top)
+
+
+def flat_netlist(rtlil: str, top: str) -> Netlist:
+    """The design flattened and tidied; errors as of ``portable_verilog``."""
     with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
         folder = Path(name)
         (folder / "design.il").write_text(toolchain.without_zeros(rtlil), "utf-8")
         toolchain.run_yosys(_FLATTEN, cwd=folder)
         netlist = read_json((folder / "design.json").read_text("utf-8"), top)
-        tidy(netlist)
+    tidy(netlist)
+    return netlist
+
+
+def netlist_verilog(netlist: Netlist, top: str) -> str:
+    """A tidied netlist as Verilog; ToolError if Yosys is missing or fails."""
+    with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
+        folder = Path(name)
         (folder / "tidy.il").write_text(write_rtlil(netlist, top), "utf-8")
         toolchain.run_yosys(_WRITE, cwd=folder)
         text = (folder / "design.v").read_text("utf-8")

@@ -109,9 +109,7 @@ def read_json(text: str, top: str) -> Netlist:
                 cell["type"],
                 {name: str(value) for name, value in cell["parameters"].items()},
                 {name: [_plain(bit) for bit in bits] for name, bits in cell["connections"].items()},
-                frozenset(
-                    name for name, way in cell["port_directions"].items() if way == "output"
-                ),
+                frozenset(name for name, way in cell["port_directions"].items() if way == "output"),
             )
         )
     return Netlist(ports, names, cells)

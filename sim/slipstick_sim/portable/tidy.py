@@ -9,9 +9,9 @@ _LOGIC = {"$logic_not", "$logic_and", "$logic_or"}
 _REDUCTIONS = {"$reduce_or", "$reduce_and", "$reduce_xor", "$reduce_xnor", "$reduce_bool"}
 _SHIFTS = {"$shl", "$shr", "$sshl", "$sshr", "$shift", "$shiftx"}
 _FLIP_FLOPS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
-_KNOWN = (
-    _ARITHMETIC | _BITWISE | _COMPARISONS | _LOGIC | _REDUCTIONS | _SHIFTS | _FLIP_FLOPS
-) | {"$mem_v2"}
+_KNOWN = (_ARITHMETIC | _BITWISE | _COMPARISONS | _LOGIC | _REDUCTIONS | _SHIFTS | _FLIP_FLOPS) | {
+    "$mem_v2"
+}
 
 
 def tidy(netlist: Netlist) -> None:
