@@ -51,6 +51,11 @@ class SimulatedBoard(Protocol):
         ...
 
     @property
+    def busy_cycles(self) -> int:
+        """Those of them in which the host had the wire: all of a UART, a selected chip's on SPI."""
+        ...
+
+    @property
     def byte_cycles(self) -> int:
         """Clock cycles of a byte on the wire."""
         ...
@@ -73,6 +78,10 @@ class _Simulated:
     @property
     def cycles(self) -> int:
         return self._measured.cycles
+
+    @property
+    def busy_cycles(self) -> int:
+        return self._measured.busy_cycles
 
     @property
     def byte_cycles(self) -> int:

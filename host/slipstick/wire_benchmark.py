@@ -43,7 +43,8 @@ def wire_benchmark(
     -------
     dict
         ``write_share`` and ``read_share``: bytes of data over the bytes that the wire could have
-        carried in the same time. ``bytes_per_second``: the pace of the simulated wire in this
+        carried in the same time; with ``_busy``: without the time between SPI's transfers, in which
+        this machine did other things. ``bytes_per_second``: the pace of the simulated wire in this
         machine's time, at which the host was measured.
 
     Raises
@@ -59,24 +60,27 @@ def wire_benchmark(
         thread.start()
         try:
             with closing(open_device(board.device, configuration)) as device:
-                start, cycles = time.perf_counter(), [board.cycles]
+                start, cycles = time.perf_counter(), [(board.cycles, board.busy_cycles)]
                 device.write(Space.ACTIVATIONS, 0, data)
-                cycles.append(board.cycles)
+                cycles.append((board.cycles, board.busy_cycles))
                 same = device.read(0, count) == data
-                cycles.append(board.cycles)
+                cycles.append((board.cycles, board.busy_cycles))
                 seconds = time.perf_counter() - start
         finally:
             stop.set()
             thread.join()
-        write_cycles, read_cycles = np.diff(cycles).tolist()
+        shares = count * board.byte_cycles / np.diff(cycles, axis=0)
+        total = cycles[-1][0] - cycles[0][0]
         return {
             "physical": str(physical),
             "target": target,
             "bytes": count,
             "cycles_per_byte": board.byte_cycles,
-            "write_share": count * board.byte_cycles / write_cycles,
-            "read_share": count * board.byte_cycles / read_cycles,
-            "bytes_per_second": round((cycles[-1] - cycles[0]) / board.byte_cycles / seconds),
+            "write_share": shares[0, 0].item(),
+            "read_share": shares[1, 0].item(),
+            "write_share_busy": shares[0, 1].item(),
+            "read_share_busy": shares[1, 1].item(),
+            "bytes_per_second": round(total / board.byte_cycles / seconds),
             "read_equals_written": same,
         }
 
@@ -92,11 +96,14 @@ def main() -> int:
 def _measure(physical: Physical) -> int:
     with console.waiting(f"transfers to {TARGET} through its {physical.upper()}"):
         figures = wire_benchmark(physical)
+    percent = console.percent
     rows = [
         ["bytes each way", figures["bytes"]],
         ["clock cycles of a byte on the wire", figures["cycles_per_byte"]],
-        ["share of the raw rate, writes", console.percent(figures["write_share"])],
-        ["share of the raw rate, reads", console.percent(figures["read_share"])],
+        ["share of the raw rate, writes", percent(figures["write_share"])],
+        ["share of the raw rate, reads", percent(figures["read_share"])],
+        ["the same between the pauses of SPI's host, writes", percent(figures["write_share_busy"])],
+        ["the same between the pauses of SPI's host, reads", percent(figures["read_share_busy"])],
         ["pace of the wire here, bytes a second", figures["bytes_per_second"]],
         ["what was read is what was written", str(figures["read_equals_written"])],
     ]

@@ -50,6 +50,11 @@ class SerialEndpoint:
         return self._byte_cycles
 
     @property
+    def busy_cycles(self) -> int:
+        """Those of them in which the line could carry something: all."""
+        return self._core.cycles
+
+    @property
     def idle(self) -> bool:
         """No program runs, and the line has been at rest for so long that half a frame is
         forgotten: nothing can happen until the next byte."""
@@ -93,6 +98,7 @@ class SpiEndpoint:
         self._core = CompiledCore(library)
         self._byte_cycles = 8 * divisor
         self._last_transfer = 0
+        self._selected_cycles = 0
 
     @property
     def cycles(self) -> int:
@@ -105,6 +111,11 @@ class SpiEndpoint:
         return self._byte_cycles
 
     @property
+    def busy_cycles(self) -> int:
+        """Those of them in which the chip was selected."""
+        return self._selected_cycles
+
+    @property
     def idle(self) -> bool:
         """No program runs, and the last transfer is so long ago that half a frame is forgotten:
         nothing can happen until the next."""
@@ -114,6 +125,7 @@ class SpiEndpoint:
     def transfer(self, data: bytes) -> bytes:
         """Sends bytes under one chip select; returns those that come back at the same time."""
         core = self._core
+        begin = core.cycles
         core.select(True)
         core.run_cycles(_SELECT_CYCLES)
         answer = core.transact(data, len(data), (len(data) + 1) * self._byte_cycles)
@@ -122,6 +134,7 @@ class SpiEndpoint:
         core.select(False)
         core.run_cycles(_SELECT_CYCLES)
         self._last_transfer = core.cycles
+        self._selected_cycles += core.cycles - begin
         return answer
 
     def rest(self) -> None:
