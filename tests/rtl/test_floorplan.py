@@ -33,7 +33,7 @@ def _names(configuration: Configuration) -> list[str]:
 
 @pytest.mark.parametrize(
     ("device", "count"),
-    [("LFE5U-12F", 28), ("LFE5U-25F", 28), ("LFE5U-45F", 72), ("LFE5U-85F", 156)],
+    [("LFE5U-12F", 28), ("LFE5U-25F", 28), ("LFE5U-45F", 72), ("LFE5UM5G-85F", 156)],
 )
 def test_every_place_of_a_device_is_there_once(device: str, count: int) -> None:
     places = [place for row in multiplier_places(device) for place in row]
@@ -41,7 +41,7 @@ def test_every_place_of_a_device_is_there_once(device: str, count: int) -> None:
 
 
 def test_an_unknown_device_is_refused() -> None:
-    with pytest.raises(ValueError, match="device must be one of LFE5U-12F, .*, not 'LFE5U-95F'"):
+    with pytest.raises(ValueError, match="device must be an ECP5 of 12F, .*, not 'LFE5U-95F'"):
         multiplier_places("LFE5U-95F")
 
 
@@ -96,3 +96,27 @@ def test_only_the_core_s_multipliers_are_placed() -> None:
         None,
         None,
     ]
+
+
+def test_a_block_gets_each_control_once() -> None:
+    names = _names(Configuration(rows=8, columns=8, lanes=4, multiplier="lut", dsp_columns=1))
+    controls = {"CE0": ["1"], "RST0": ["0"]}
+    cells = {
+        name: {"type": floorplan.MULTIPLIER, "connections": {"CLK0": [2], **controls}}
+        for name in names
+    }
+    place_multipliers({"modules": {"top": {"cells": cells}}}, "LFE5U-25F")
+    wired: dict[str, set[tuple[int, int]]] = {"CE0": set(), "RST0": set()}
+    blocks = set()
+    for cell in cells.values():
+        x, _, kind = cell["attributes"]["BEL"].split("/")
+        tile = int(kind[-1])
+        block = int(x[1:]) - tile
+        blocks.add((block, tile // 4))
+        for port, halves in wired.items():
+            if port in cell["connections"]:
+                group = (block, tile // 4) if port == "CE0" else (block, 0)
+                assert group not in halves
+                halves.add(group)
+    assert wired["CE0"] == blocks
+    assert {block for block, _ in wired["RST0"]} == {block for block, _ in blocks}

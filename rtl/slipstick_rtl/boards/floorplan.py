@@ -56,10 +56,10 @@ class Blocks:
 
 
 _BLOCKS = {
-    "LFE5U-12F": Blocks((13,), 3, 4),
-    "LFE5U-25F": Blocks((13,), 3, 4),
-    "LFE5U-45F": Blocks((22, 46), 4, 5),
-    "LFE5U-85F": Blocks((10, 34, 58), 7, 6),
+    "12F": Blocks((13,), 3, 4),
+    "25F": Blocks((13,), 3, 4),
+    "45F": Blocks((22, 46), 4, 5),
+    "85F": Blocks((10, 34, 58), 7, 6),
 }
 
 
@@ -71,9 +71,10 @@ def multiplier_places(device: str) -> list[list[str]]:
     ValueError
         If the device is not known.
     """
-    if device not in _BLOCKS:
-        raise ValueError(f"device must be one of {', '.join(_BLOCKS)}, not {device!r}")
-    blocks = _BLOCKS[device]
+    family, _, size = device.partition("-")
+    if not family.startswith("LFE5U") or size not in _BLOCKS:
+        raise ValueError(f"device must be an ECP5 of {', '.join(_BLOCKS)}, not {device!r}")
+    blocks = _BLOCKS[size]
     return [blocks.places(y) for y in blocks.rows]
 
 
@@ -172,7 +173,27 @@ def place_multipliers(netlist: dict[str, Any], device: str) -> int:
     for module in netlist["modules"].values():
         cells = module.get("cells", {})
         multipliers = [name for name, cell in cells.items() if cell["type"] == MULTIPLIER]
-        for name, place in plan(multipliers, device).items():
+        places = plan(multipliers, device)
+        for name, place in places.items():
             cells[name].setdefault("attributes", {})["BEL"] = place
-            placed += 1
+        _share_controls({place: cells[name] for name, place in places.items()})
+        placed += len(places)
     return placed
+
+
+def _share_controls(placed: dict[str, Any]) -> None:
+    """Leaves to one multiplier what is the same wire for its neighbours.
+
+    A block has one wire for reset 0, and one for clock enable 0 of each half, which place and route
+    takes for one a multiplier: brought to all of them by different ways it never comes to an end.
+    They are the same constants for all.
+    """
+    wired: set[tuple[str, int, str]] = set()
+    for place, cell in placed.items():
+        x, y, kind = place.split("/")
+        tile = int(kind.rpartition("_")[2])
+        block = int(x[1:]) - tile
+        for port, shared in (("RST0", (y, block, "RST0")), ("CE0", (y, block, f"CE0 {tile // 4}"))):
+            if shared in wired:
+                cell["connections"].pop(port, None)
+            wired.add(shared)
