@@ -1,3 +1,0 @@
-"""Moved: use :mod:`slipstick_rtl.primitives.delay`."""
-
-from ..primitives.delay import delay as delay
