@@ -27,7 +27,7 @@ _LONGEST_PAUSE_SECONDS = 1e-3
 _TRANSFER_SECONDS = 1e-3
 """What a transfer may cost besides its bits."""
 
-_LONGEST_SECONDS = 0.1
+_LONGEST_SECONDS = 1.0
 """Of a transfer: at low rates it is shorter than it could be, so that waits end in time."""
 
 _LEAST_SLOTS = 64
