@@ -102,8 +102,8 @@ def _measure(physical: Physical) -> int:
         ["clock cycles of a byte on the wire", figures["cycles_per_byte"]],
         ["share of the raw rate, writes", percent(figures["write_share"])],
         ["share of the raw rate, reads", percent(figures["read_share"])],
-        ["the same between the pauses of SPI's host, writes", percent(figures["write_share_busy"])],
-        ["the same between the pauses of SPI's host, reads", percent(figures["read_share_busy"])],
+        ["the same while the chip is selected, writes", percent(figures["write_share_busy"])],
+        ["the same while the chip is selected, reads", percent(figures["read_share_busy"])],
         ["pace of the wire here, bytes a second", figures["bytes_per_second"]],
         ["what was read is what was written", str(figures["read_equals_written"])],
     ]
