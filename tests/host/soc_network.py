@@ -31,9 +31,12 @@ class PortTransport:
     def __init__(self, port: Port, clock: Any) -> None:
         self._port, self._clock = port, clock
         self._received = bytearray()
-        self.send: Callable[[bytes], None] = resume(port.send)
+        self._give: Callable[[bytes], None] = resume(port.send)
         self._wait: Callable[[int], bytes] = resume(self._take)
         self._pumping = cocotb.start_soon(self._pump())
+
+    def send(self, data: bytes) -> None:
+        self._give(data)
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
         return self._wait(count)

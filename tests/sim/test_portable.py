@@ -40,6 +40,13 @@ REGISTERS = ("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "$mem_v2")
 class Zoo(wiring.Component):
     """Every kind of operator, with operands of different widths and signs, and unread results."""
 
+    a: Signal
+    b: Signal
+    c: Signal
+    words: Signal
+    bits: Signal
+    state: Signal
+
     def __init__(self) -> None:
         super().__init__(
             {

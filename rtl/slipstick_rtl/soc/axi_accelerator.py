@@ -1,5 +1,7 @@
 """The core on AXI: registers on AXI4-Lite, the link's frames on AXI4-Stream as well."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -32,9 +34,9 @@ class AxiAccelerator(wiring.Component):
         High while there is a reason.
     """
 
-    s_axil: wiring.PureInterface
-    s_axis: wiring.PureInterface
-    m_axis: wiring.PureInterface
+    s_axil: Any
+    s_axis: Any
+    m_axis: Any
     irq: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:

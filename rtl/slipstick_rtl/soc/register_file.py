@@ -1,6 +1,7 @@
 """The gateware of a register map."""
 
 from enum import IntEnum
+from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -76,7 +77,7 @@ class RegisterFile(wiring.Component):
         taken now.
     """
 
-    bus: wiring.PureInterface
+    bus: Any
 
     def __init__(self, *, registers: RegisterMap) -> None:
         self._registers = registers
@@ -175,9 +176,9 @@ def _members(name: str, field: Field) -> dict[str, wiring.Member]:
         case Access.STATE:
             return {name: In(field.width)}
         case Access.SETTING:
-            return {f"{name}_value": Out(field.width, init=field.reset)}
+            return {f"{name}_value": wiring.Member(Out, field.width, init=field.reset)}
         case Access.EVENT:
-            return {name: In(1), f"{name}_value": Out(1, init=field.reset)}
+            return {name: In(1), f"{name}_value": wiring.Member(Out, 1, init=field.reset)}
         case Access.GIVE:
             return {name: In(1), f"{name}_strobe": Out(1)}
         case Access.TAKE:

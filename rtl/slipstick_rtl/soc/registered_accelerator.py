@@ -1,5 +1,7 @@
 """The core behind its registers: what AXI and Wishbone have in common."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -33,7 +35,7 @@ class RegisteredAccelerator(wiring.Component):
         An enabled bit of ``interrupt_pending`` is set; a cycle late.
     """
 
-    bus: wiring.PureInterface
+    bus: Any
     requests: stream.Interface
     responses: stream.Interface
     irq: Signal

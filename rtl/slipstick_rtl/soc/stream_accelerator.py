@@ -1,5 +1,7 @@
 """The core on byte streams with the names of AXI4-Stream."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -24,8 +26,8 @@ class StreamAccelerator(wiring.Component):
         A program runs; a cycle late.
     """
 
-    s_axis: wiring.PureInterface
-    m_axis: wiring.PureInterface
+    s_axis: Any
+    m_axis: Any
     running: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:

@@ -1,5 +1,7 @@
 """The core on Wishbone: registers, through which the link's frames go too."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -27,7 +29,7 @@ class WishboneAccelerator(wiring.Component):
         High while there is a reason.
     """
 
-    wb: wiring.PureInterface
+    wb: Any
     irq: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:

@@ -37,22 +37,22 @@ class AxiLitePort:
 
     def __init__(self, dut: Any, stall: float) -> None:
         bus = AxiLiteBus.from_prefix(dut, "s_axil")
-        self._master = AxiLiteMaster(bus, dut.aclk, dut.aresetn, reset_active_level=False)
-        write, read = self._master.write_if, self._master.read_if
+        self.master: Any = AxiLiteMaster(bus, dut.aclk, dut.aresetn, reset_active_level=False)
+        write, read = self.master.write_if, self.master.read_if
         channels = write.aw_channel, write.w_channel, write.b_channel
         for seed, channel in enumerate((*channels, read.ar_channel, read.r_channel)):
             if stall:
                 channel.set_pause_generator(pauses(seed, stall))
 
     async def read(self, offset: int) -> int:
-        answer = await self._master.read(offset, 4)
+        answer = await self.master.read(offset, 4)
         if answer.resp != AxiResp.OKAY:
             assert not any(answer.data)
             raise BusError(_ERRORS[answer.resp])
         return int.from_bytes(answer.data, "little")
 
     async def write(self, offset: int, value: int, strobes: int = 15) -> None:
-        write = self._master.write_if
+        write = self.master.write_if
         # as this model makes strobes from addresses and lengths only, the channels are used here
         address = write.aw_channel._transaction_obj()
         address.awaddr = offset
@@ -207,7 +207,7 @@ async def refuses_words_while_the_queue_is_full(dut: Any) -> None:
 async def takes_addresses_and_data_in_either_order(dut: Any) -> None:
     """Each channel is held back for longer than the other takes, one after the other."""
     setup = await Setup(dut, 0.0).start()
-    write = setup.bus._master.write_if
+    write = setup.bus.master.write_if
     for late in (write.aw_channel, write.w_channel) * 2:
         late.pause = True
         writing = cocotb.start_soon(setup.registers.write("interrupt_enable", 2))

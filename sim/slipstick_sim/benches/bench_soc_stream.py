@@ -32,7 +32,7 @@ class StreamPort:
 async def runs_programs(dut: Any, stall: float) -> None:
     port = StreamPort(dut, stall)
     await begin(dut.clk, dut.rst)
-    counts = dict.fromkeys(("transfers", "stalls"), 0)
+    counts = {"transfers": 0, "stalls": 0}
     channel = dut.m_axis_tvalid, dut.m_axis_tready, [dut.m_axis_tdata]
     cocotb.start_soon(watch_channel(dut.clk, *channel, counts))
     host = Host(port)

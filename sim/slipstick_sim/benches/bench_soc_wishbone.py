@@ -60,12 +60,20 @@ class WishbonePort:
         return self._random.randint(1, 4) if self._random.random() < self._stall else 0
 
 
-async def start(dut: Any, stall: float) -> RegisterPort:
+class WishboneRegisters(RegisterPort):
+    """Frames through the data registers of a Wishbone."""
+
+    def __init__(self, wishbone: WishbonePort, dut: Any) -> None:
+        super().__init__(wishbone, dut.irq, dut.clk)
+        self.wishbone = wishbone
+
+
+async def start(dut: Any, stall: float) -> WishboneRegisters:
     """The device out of reset, and a watch over its answers."""
     bus = WishbonePort(dut, stall)
     await begin(dut.clk, dut.rst)
     cocotb.start_soon(_watch_answers(dut))
-    return RegisterPort(bus, dut.irq, dut.clk)
+    return WishboneRegisters(bus, dut)
 
 
 async def _watch_answers(dut: Any) -> None:
@@ -93,7 +101,7 @@ async def runs_programs(dut: Any, stall: float) -> None:
     port = await start(dut, stall)
     host = Host(port)
     await run_random_program(host, seed=2)
-    cocotb.log.info(f"{host.frames} frames, {port.bus.transfers} transfers")
+    cocotb.log.info(f"{host.frames} frames, {port.wishbone.transfers} transfers")
 
 
 @cocotb.test()
@@ -123,7 +131,7 @@ async def answers_block_cycles(dut: Any) -> None:
         WBOp(enable, 1),
         WBOp(enable),
     ]
-    answers = await port.bus.block(operations)
+    answers = await port.wishbone.block(operations)
     assert [answer for answer, _ in answers] == [_ACK] * 3 + [_ERR] + [_ACK] * 2 + [_ERR] + [
         _ACK
     ] * 2
