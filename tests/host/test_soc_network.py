@@ -11,7 +11,7 @@ from slipstick_sim.benches.runner import run_bench
 @pytest.mark.parametrize("name", ["bench_soc_axi", "bench_soc_wishbone", "bench_soc_stream"])
 def test_digits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parent)
-    bench = dataclasses.replace(load(name), test_module="soc_network")
+    bench = dataclasses.replace(load(name), test_module="soc_network", timeout_seconds=900)
     (parameters,) = bench.parameters
     result = run_bench(bench, parameters)
     assert result.passed, result.explain()

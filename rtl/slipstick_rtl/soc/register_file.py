@@ -155,7 +155,8 @@ class RegisterFile(wiring.Component):
         if field.access not in (Access.SETTING, Access.EVENT):
             return
         bus = self.bus
-        value = self.port(register.name, field.name, "value")
+        value = Signal(field.width, init=field.reset, name=f"{register.name}_{field.name}_stored")
+        m.d.comb += self.port(register.name, field.name, "value").eq(value)
         mask = Cat(strobe.replicate(8) for strobe in bus.write_strobes)
         bits = slice(field.low, field.low + field.width)
         with m.If(bus.write & (bus.address == register.offset // WORD_BYTES)):
@@ -176,9 +177,9 @@ def _members(name: str, field: Field) -> dict[str, wiring.Member]:
         case Access.STATE:
             return {name: In(field.width)}
         case Access.SETTING:
-            return {f"{name}_value": wiring.Member(Out, field.width, init=field.reset)}
+            return {f"{name}_value": Out(field.width)}
         case Access.EVENT:
-            return {name: In(1), f"{name}_value": wiring.Member(Out, 1, init=field.reset)}
+            return {name: In(1), f"{name}_value": Out(1)}
         case Access.GIVE:
             return {name: In(1), f"{name}_strobe": Out(1)}
         case Access.TAKE:

@@ -1,5 +1,6 @@
 """The exported AXI interface, driven by cocotbext-axi, against the golden core."""
 
+import logging
 import random
 from typing import Any
 
@@ -72,6 +73,8 @@ class AxiStreamPort:
         ends = dut.aclk, dut.aresetn, False
         self._source = AxiStreamSource(AxiStreamBus.from_prefix(dut, "s_axis"), *ends)
         self._sink = AxiStreamSink(AxiStreamBus.from_prefix(dut, "m_axis"), *ends)
+        for end in (self._source, self._sink):
+            end.log.setLevel(logging.WARNING)  # they tell of every frame
         self._source.set_pause_generator(pauses(11, stall))
         self._sink.set_pause_generator(pauses(12, stall))
 

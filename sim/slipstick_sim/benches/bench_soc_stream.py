@@ -1,5 +1,6 @@
 """The exported byte streams, driven by cocotbext-axi, against the golden core."""
 
+import logging
 from typing import Any
 
 import cocotb
@@ -17,6 +18,8 @@ class StreamPort:
         ends = dut.clk, dut.rst
         self._source = AxiStreamSource(AxiStreamBus.from_prefix(dut, "s_axis"), *ends)
         self._sink = AxiStreamSink(AxiStreamBus.from_prefix(dut, "m_axis"), *ends)
+        for end in (self._source, self._sink):
+            end.log.setLevel(logging.WARNING)  # they tell of every frame
         self._source.set_pause_generator(pauses(1, stall))
         self._sink.set_pause_generator(pauses(2, stall))
 

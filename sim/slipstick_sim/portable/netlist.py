@@ -136,7 +136,7 @@ class _Writer:
         self._widths: dict[str, int] = {}
         self._declarations: list[str] = []
         self._taken: set[str] = set()
-        self._unused = 0
+        self._unused = self._cells = 0
 
     def lines(self, top: str) -> Iterator[str]:
         used = self._netlist.used_bits()
@@ -225,7 +225,7 @@ class _Writer:
                     self._unused += 1
                     self._declare(f"unused_{self._unused}", bits[bit : bit + count])
             ports[port] = self._signal(bits)
-        self._cells = getattr(self, "_cells", 0) + 1
+        self._cells += 1
         yield f"  cell {cell.kind} $c{self._cells}\n"
         for name, value in cell.parameters.items():
             yield f"    parameter \\{name} {self._constant(cell, name, value)}\n"
