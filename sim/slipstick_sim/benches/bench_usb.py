@@ -169,9 +169,9 @@ async def neither_loses_nor_repeats_a_byte(dut: Any, faults: dict[str, float]) -
     bench = PortBench(dut)
     await bench.connect()
     bench.host.faults = Faults(rates=faults, generator=random.Random(str(faults)))
-    data = random_bytes(6, 1000)
+    data = random_bytes(6, 700)
     await bench.both(data)
-    if "handshake" in faults:
+    if faults.get("handshake", 0.0) > 0.2:
         assert bench.driver.repeats > 0
     assert bench.host.faults.happened >= 3
     bench.host.faults = Faults()
