@@ -10,6 +10,7 @@ from .array.matrix_engine import MatrixEngine
 from .compact.engine import CompactEngine
 from .config import Configuration
 from .layouts import EVENTS
+from .link.compact_link import CompactLink
 from .link.link import DEFAULT_TIMEOUT_CYCLES, Link
 from .link.protocol import Space
 from .memory.activation_memory import ActivationMemory
@@ -17,10 +18,6 @@ from .memory.read_queue import ReadQueue
 from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine
 from .sequencer.sequencer import Sequencer
-
-COMPACT_READ_DEPTH = 4
-"""Bytes read ahead of a slow link."""
-
 
 class Accelerator(wiring.Component):
     """Link, sequencer, matrix engine, post engine and memories; or link and compact engine.
@@ -50,7 +47,8 @@ class Accelerator(wiring.Component):
         self, *, configuration: Configuration, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
     ) -> None:
         self._configuration = c = configuration
-        self.link = Link(configuration=c, timeout_cycles=timeout_cycles)
+        link = CompactLink if c.is_compact else Link
+        self.link = link(configuration=c, timeout_cycles=timeout_cycles)
         self._compact = CompactEngine(configuration=c) if c.is_compact else None
         if not c.is_compact:
             self.sequencer = Sequencer(configuration=c)
@@ -104,14 +102,10 @@ class Accelerator(wiring.Component):
         reset = Signal()
         m.d.sync += reset.eq(link.reset_run)
         m.submodules.compact = ResetInserter(reset)(engine)
-        m.submodules.queue = queue = ReadQueue(address_bits=24, depth=COMPACT_READ_DEPTH)
         connect(m, link.writes, engine.writes)
-        connect(m, link.reads, queue.requests)
-        connect(m, queue.memory_requests, engine.reads)
-        connect(m, queue.o, link.read_data)
+        connect(m, link.reads, engine.reads)
+        connect(m, engine.read_data, link.read_data)
         m.d.comb += [
-            queue.memory_data.eq(engine.read_data),
-            queue.memory_valid.eq(engine.read_valid),
             engine.run.eq(link.run),
             engine.clear.eq(link.clear),
             engine.matrix_pc.eq(link.matrix_pc),

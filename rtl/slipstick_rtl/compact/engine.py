@@ -39,8 +39,8 @@ class CompactEngine(wiring.Component):
     -------
     writes : In(stream of ByteWrite)
     reads : In(stream of byte addresses)
-    read_data, read_valid : Out
-        The byte of each transfer of ``reads``, in order.
+    read_data : Out(stream of bytes)
+        The byte of each transfer of ``reads``; the next is read when it has been taken.
     run, matrix_pc, post_pc, clear : In
     status : Out(RunStatus)
     events : Out(EVENTS)
@@ -48,8 +48,7 @@ class CompactEngine(wiring.Component):
 
     writes: stream.Interface
     reads: stream.Interface
-    read_data: Signal
-    read_valid: Signal
+    read_data: stream.Interface
     run: Signal
     matrix_pc: Signal
     post_pc: Signal
@@ -91,8 +90,7 @@ class CompactEngine(wiring.Component):
             {
                 "writes": In(stream.Signature(ByteWrite)),
                 "reads": In(stream.Signature(24)),
-                "read_data": Out(8),
-                "read_valid": Out(1),
+                "read_data": Out(stream.Signature(8)),
                 "run": In(1),
                 "matrix_pc": In(16),
                 "post_pc": In(16),
@@ -179,7 +177,7 @@ class CompactEngine(wiring.Component):
         convolution, results = self._convolution, self._results
         byte = self.writes.payload
         connect(m, flipped(self.writes), port.link_writes)
-        connect(m, flipped(self.reads), port.link_reads)
+        self._connect_reads(m)
         m.d.comb += [
             port.fetch.eq(fetcher.request),
             port.instruction_word.eq(fetcher.address),
@@ -199,8 +197,6 @@ class CompactEngine(wiring.Component):
             store.byte.eq(port.store_byte),
             convolution.stall.eq(port.wanted),
             results.hold.eq(port.wanted),
-            self.read_data.eq(port.byte_read),
-            self.read_valid.eq(delay(m, port.link_reading, 1, "link_reading")),
             self._parameters.write.enable.eq(
                 self.writes.valid & (byte.space == Space.PARAMETERS)
             ),
@@ -208,6 +204,20 @@ class CompactEngine(wiring.Component):
             self._parameters.write.offset.eq(byte.offset),
             self._parameters.write.data.eq(byte.data),
         ]
+
+    def _connect_reads(self, m: Module) -> None:
+        port = self._port
+        arriving = delay(m, port.link_reading, 1, "arriving")
+        room = ~arriving & ~self.read_data.valid
+        m.d.comb += [
+            port.link_reads.valid.eq(self.reads.valid & room),
+            port.link_reads.payload.eq(self.reads.payload),
+            self.reads.ready.eq(port.link_reads.ready & room),
+        ]
+        with m.If(arriving):
+            m.d.sync += [self.read_data.valid.eq(1), self.read_data.payload.eq(port.byte_read)]
+        with m.Elif(self.read_data.ready):
+            m.d.sync += self.read_data.valid.eq(0)
 
     def _connect_array(self, m: Module) -> None:
         """Windows and weights a cycle after they were asked for; sums SUM_LATENCY later."""

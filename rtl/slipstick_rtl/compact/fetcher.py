@@ -134,9 +134,14 @@ class TurnFetcher(wiring.Component):
                     m.next = "execute"
             with m.State("execute"):
                 with m.If(self.finished):
-                    m.d.sync += [Array(done)[turn].eq(Array(done)[turn] + 1), turn.eq(~turn)]
-                    m.d.sync += Array(counters)[turn].eq(self.address)
+                    m.d.sync += turn.eq(~turn)
                     m.next = "choose"
+                    for stream in range(2):
+                        with m.If(turn == stream):
+                            m.d.sync += [
+                                done[stream].eq(done[stream] + 1),
+                                counters[stream].eq(self.address),
+                            ]
         with m.If(self.run):
             m.d.sync += [counters[0].eq(self.matrix_pc), counters[1].eq(self.post_pc)]
             m.d.sync += [turn.eq(0), self.bad.eq(0), *(stream.eq(1) for stream in alive)]

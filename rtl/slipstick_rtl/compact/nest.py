@@ -26,8 +26,9 @@ class Turns(wiring.Component):
     scaled : In
     restart, advance : In
         To the first turn; to the next, or from the last to the first.
-    index : Out
-        Turns before this one.
+    turn : Out
+        From 1 up. No zero based index: the sum that makes the next one would then be wanted twice,
+        beside its register and before it, which costs a cell a bit.
     last : Out
     """
 
@@ -35,27 +36,25 @@ class Turns(wiring.Component):
     scaled: Signal
     restart: Signal
     advance: Signal
-    index: Signal
+    turn: Signal
     last: Signal
 
     def __init__(self, *, width: int, unit_bits: int = 0) -> None:
         self._unit_bits = unit_bits
         strobes = dict.fromkeys(("scaled", "restart", "advance"), In(1))
-        super().__init__({"count": In(width), **strobes, "index": Out(width), "last": Out(1)})
+        super().__init__({"count": In(width), **strobes, "turn": Out(width), "last": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        following = Signal(len(self.count) + 1)
-        m.d.comb += following.eq(self.index + 1)
         if self._unit_bits:
-            reached = Mux(self.scaled, following << self._unit_bits, following)
+            reached = Mux(self.scaled, self.turn << self._unit_bits, self.turn)
             m.d.comb += self.last.eq(reached >= self.count)
         else:
-            m.d.comb += self.last.eq(following[:-1] == self.count)
+            m.d.comb += self.last.eq(self.turn == self.count)
         with m.If(self.restart | (self.advance & self.last)):
-            m.d.sync += self.index.eq(0)
+            m.d.sync += self.turn.eq(1)
         with m.Elif(self.advance):
-            m.d.sync += self.index.eq(following)
+            m.d.sync += self.turn.eq(self.turn + 1)
         return m
 
 
@@ -85,7 +84,7 @@ class CompactNest(wiring.Component):
     place : Out
         Of the pixel, in the accumulators.
     channel : Out
-        The turn of the outermost loop.
+        Of a DRAIN, from 0 up.
     tap_row_end, tap_end : Out
         The step is the last of taps_x; and of taps_y.
     row_end, rows_end : Out
@@ -125,7 +124,7 @@ class CompactNest(wiring.Component):
                 **inputs,
                 "address": Out(self._address_bits),
                 "place": Out(exact_log2(configuration.accumulator_depth)),
-                "channel": Out(len(Signal(matrix_layout(configuration)).reduction_tiles)),
+                "channel": Out(exact_log2(configuration.columns)),
                 **dict.fromkeys((*ends, "end"), Out(1)),
             }
         )
@@ -138,7 +137,7 @@ class CompactNest(wiring.Component):
             width=self._address_bits, unit_bits=exact_log2(self._configuration.rows)
         )
         m.submodules.taps = taps = Turns(width=8)
-        m.submodules.outer = outer = Turns(width=len(self.channel))
+        m.submodules.outer = outer = Turns(width=len(self.matrix.reduction_tiles))
         convolving, step = self.convolving, self.step
         pixel_end = convolving | self.tap_end
         m.d.comb += [
@@ -160,7 +159,7 @@ class CompactNest(wiring.Component):
             outer.advance.eq(step & self.rows_end),
             inner.advance.eq(step & (~convolving | self.rows_end)),
             taps.advance.eq(step & Mux(convolving, self.kernel_end, self.tap_row_end)),
-            self.channel.eq(outer.index),
+            self.channel.eq(outer.turn - 1),
             *(turns.restart.eq(self.load) for turns in (columns, rows, inner, taps, outer)),
         ]
         with m.If(self.load | (step & self.rows_end)):

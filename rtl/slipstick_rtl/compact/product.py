@@ -1,6 +1,6 @@
 """A 32 x 31-bit product out of the sums of digit products: the requantiser's multiplication."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,10 +9,6 @@ from ..postprocess.multiplier import PRODUCT_BITS, VALUE_BITS
 from ..primitives.delay import delay
 from .multipliers import DIGIT_BITS, SUM_LATENCY
 from .parameters import DIGIT_OFFSET
-
-_TOP = sum(DIGIT_OFFSET << (DIGIT_BITS * k) for k in range(4)) - (1 << (VALUE_BITS - 1))
-"""Values below it, offset, have a fifth digit: less 0x80 a byte they would be below -2^31."""
-
 
 def passes(configuration: Configuration) -> int:
     """Cycles in which a value's digits go through the multipliers: R at a time, and the fifth."""
@@ -70,7 +66,7 @@ class DigitProduct(wiring.Component):
         turns = [self.valid]
         for k in range(1, self._passes):
             turns.append(delay(m, turns[-1], 1, f"turn_{k}"))
-        fifth = self.value < _TOP
+        fifth = _is_below_offset(self.value)
         for r in range(self._rows):
             low = self.value.word_select(r, DIGIT_BITS) ^ DIGIT_OFFSET
             digit: Value = Mux(turns[0], low, fifth if r == 0 else 0)
@@ -101,3 +97,15 @@ class DigitProduct(wiring.Component):
             bytes_below.append(total[:DIGIT_BITS])
             total = (total >> DIGIT_BITS) + self.sums[column]
         return Cat(*bytes_below, total).as_signed()
+
+
+def _is_below_offset(value: Value) -> Value:
+    """Whether an offset value has a fifth digit: less 0x80 a byte it would be below -2^31.
+
+    That is below 0x808080. Said digit by digit, as a subtraction would take a cell a bit.
+    """
+    below: Value = Const(0)
+    for place in range(VALUE_BITS // DIGIT_BITS - 1):
+        digit = value.word_select(place, DIGIT_BITS)
+        below = ~digit[-1] | ~digit[:-1].any() & below
+    return ~value[-DIGIT_BITS:].any() & below

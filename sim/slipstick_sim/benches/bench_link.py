@@ -8,6 +8,7 @@ import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotb.utils import get_sim_time
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.compact_link import CompactLink
 from slipstick_rtl.link.layouts import ByteWrite, RunStatus
 from slipstick_rtl.link.link import Link
 from slipstick_rtl.link.protocol import (
@@ -28,6 +29,9 @@ from .streams import CLOCK_PERIOD_NS, Consumer, Producer, pack, start, unpack
 
 TIMEOUT_CYCLES = 300
 
+COMPACT_BYTE_CYCLES = 11
+"""More than one that a byte of a frame takes on a compact link: its CRC, and its way to memory."""
+
 
 def _configuration(shape: dict[str, Any]) -> Configuration:
     return Configuration(
@@ -39,9 +43,11 @@ def _configuration(shape: dict[str, Any]) -> Configuration:
     )
 
 
-def make(**shape: Any) -> Link:
+def make(**shape: Any) -> Link | CompactLink:
     """The link of a configuration with small memories."""
-    return Link(configuration=_configuration(shape), timeout_cycles=TIMEOUT_CYCLES)
+    configuration = _configuration(shape)
+    link = CompactLink if configuration.is_compact else Link
+    return link(configuration=configuration, timeout_cycles=TIMEOUT_CYCLES)
 
 
 BENCH = Bench(
@@ -51,6 +57,7 @@ BENCH = Bench(
     parameters=(
         {"rows": 4, "columns": 8, "lanes": 4, "payload_bytes": 64},
         {"rows": 16, "columns": 16, "lanes": 8, "payload_bytes": 256},
+        {"rows": 2, "columns": 8, "lanes": 1, "payload_bytes": 64, "engine": "compact"},
     ),
 )
 
@@ -229,6 +236,8 @@ async def takes_a_byte_a_cycle(dut: Any, space: Space) -> None:
     count = 12
     cycles = await bench.exchange(count * frame)
     overhead = 4 + (units if space is Space.PARAMETERS else 0)
+    if bench.configuration.is_compact:
+        overhead += COMPACT_BYTE_CYCLES * (len(frame) + HEADER_BYTES + CRC_BYTES)
     # one frame more: the last is executed when all have come
     assert cycles <= (count + 1) * (len(frame) + overhead) + 40
     await bench.settle()
@@ -242,6 +251,10 @@ async def gives_a_byte_a_cycle(dut: Any) -> None:
     size = bench.configuration.payload_bytes
     payload = bytes([Space.ACTIVATIONS, 1, 0, 0]) + size.to_bytes(2, "little")
     count = 12
-    cycles = await bench.exchange(count * encode(REQUEST_START, Command.READ, 0, payload))
-    assert cycles <= count * (size + HEADER_BYTES + CRC_BYTES + 14) + 40
+    request = encode(REQUEST_START, Command.READ, 0, payload)
+    cycles = await bench.exchange(count * request)
+    answer = size + HEADER_BYTES + CRC_BYTES
+    if bench.configuration.is_compact:
+        answer += COMPACT_BYTE_CYCLES * (answer + len(request))
+    assert cycles <= count * (answer + 14) + 40
     await bench.settle()
