@@ -26,6 +26,8 @@ IDENTITY = UsbIdentity(serial_number="0123456789abcdef")
 FASTEST, SLOWEST = 0.9975, 1.0025
 """Lengths of the host's bits that USB allows."""
 
+WIRE_SKEW = 4_000  # picoseconds
+
 FRAMES = 2
 """How many are filled to measure the throughput."""
 
@@ -39,20 +41,10 @@ BENCH = Bench(name="bench_usb", component=component, test_module=__name__, timeo
 
 
 @cocotb.test()
-@cocotb.parametrize(
-    (
-        ("rate", "clock_skew", "wire_skew"),
-        [
-            (FASTEST, 500, 0),
-            (FASTEST, PIN_PICOSECONDS - 500, 4_000),
-            (SLOWEST, PIN_PICOSECONDS - 500, 0),
-            (SLOWEST, 500, 4_000),
-        ],
-    )
-)
-async def is_found_by_a_host(dut: Any, rate: float, clock_skew: int, wire_skew: int) -> None:
+@cocotb.parametrize(rate=[FASTEST, SLOWEST], clock_skew=[500, PIN_PICOSECONDS - 500])
+async def is_found_by_a_host(dut: Any, rate: float, clock_skew: int) -> None:
     """Whatever the phase of the clocks, at the limits of the host's, and with uneven wires."""
-    bench = PortBench(dut, rate=rate, skew=wire_skew)
+    bench = PortBench(dut, rate=rate, skew=WIRE_SKEW if clock_skew == 500 else 0)
     await bench.start(skew=clock_skew)
     assert dut.configured.value == 0
     await bench.driver.enumerate()
