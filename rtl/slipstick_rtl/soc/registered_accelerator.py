@@ -25,6 +25,8 @@ class RegisteredAccelerator(wiring.Component):
     Parameters
     ----------
     configuration : Configuration
+    streams : bool
+        Whether responses may go to ``responses``; else the register cannot have it so.
 
     Members
     -------
@@ -40,7 +42,8 @@ class RegisteredAccelerator(wiring.Component):
     responses: stream.Interface
     irq: Signal
 
-    def __init__(self, *, configuration: Configuration) -> None:
+    def __init__(self, *, configuration: Configuration, streams: bool = True) -> None:
+        self._streams = streams
         self.accelerator = Accelerator(configuration=configuration)
         self.registers = register_map(configuration)
         depth = queue_words(configuration)
@@ -95,7 +98,7 @@ class RegisteredAccelerator(wiring.Component):
 
     def _connect_responses(self, m: Module) -> None:
         queue, file = self._responses, self._file
-        streamed = file.port("control", "stream_responses", "value")
+        streamed = file.port("control", "stream_responses", "value") & self._streams
         m.d.comb += [
             self.responses.payload.eq(queue.o.payload),
             self.responses.valid.eq(queue.o.valid & streamed),

@@ -33,7 +33,7 @@ class WishboneAccelerator(wiring.Component):
     irq: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
-        self._inner = RegisteredAccelerator(configuration=configuration)
+        self._inner = RegisteredAccelerator(configuration=configuration, streams=False)
         super().__init__({"wb": In(Wishbone((MAP_BYTES - 1).bit_length())), "irq": Out(1)})
 
     @property
@@ -54,7 +54,7 @@ class WishboneAccelerator(wiring.Component):
         connect(m, target.bus, inner.bus)
         m.d.comb += [
             inner.requests.valid.eq(0),
-            inner.responses.ready.eq(1),
+            inner.responses.ready.eq(0),
             self.irq.eq(inner.irq),
         ]
         return m

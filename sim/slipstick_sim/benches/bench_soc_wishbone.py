@@ -92,6 +92,7 @@ async def _watch_answers(dut: Any) -> None:
 async def has_the_registers_of_the_map(dut: Any, stall: float) -> None:
     port = await start(dut, stall)
     await check_registers(port)
+    await port.write("control", 1)  # there is no stream that responses could go to
     await check_strobes(port)
 
 
