@@ -9,6 +9,7 @@ from .errors import TargetError
 from .parts import (
     ECPIX5_45F,
     ECPIX5_85F,
+    ICEBREAKER,
     ICESUGAR_PRO,
     ORANGECRAB_85F,
     ULX3S_12F,
@@ -107,6 +108,20 @@ _LARGE_ECP5 = Configuration(
     parameter_words=512,
     instruction_words=1 << 13,
 )
+_UP5K = Configuration(
+    # 16 products in 8 DSP blocks; the three memories fill the 128 KiB of SPRAM: room for all of
+    # ResNet-8, whose 77 KiB of weights and three tables of 2 KiB are resident
+    engine="compact",
+    rows=2,
+    columns=8,
+    lanes=1,
+    activation_bytes=36 << 10,
+    weight_bytes=84 << 10,
+    accumulator_depth=256,
+    parameter_words=512,
+    instruction_words=1 << 11,
+    payload_bytes=64,
+)
 
 
 def _board(
@@ -130,6 +145,7 @@ _BOARDS = (
     _board("orangecrab-85f", "OrangeCrab with the 85F", _LARGE_ECP5, ORANGECRAB_85F, 96_000_000),
     _board("ecpix5-45f", "ECPIX-5 with the 45F", _MEDIUM_ECP5, ECPIX5_45F, 100_000_000),
     _board("ecpix5-85f", "ECPIX-5 with the 85F", _LARGE_ECP5, ECPIX5_85F, 100_000_000),
+    _board("icebreaker", "iCEBreaker: ResNet-8 in SPRAM", _UP5K, ICEBREAKER, 24_000_000),
     _board("icesugar-pro", "iCESugar-Pro with the 25F", _SMALL_ECP5, ICESUGAR_PRO, 100_000_000),
 )
 

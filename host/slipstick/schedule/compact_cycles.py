@@ -55,9 +55,7 @@ class CompactCycleModel:
         else:
             rest = TAP_CYCLES * fields["taps_y"] * fields["taps_x"]
             period = 1 + rest
-        return FETCH_CYCLES + fields["slices"] * (
-            CHANNEL_CYCLES + (results - 1) * period + rest
-        )
+        return FETCH_CYCLES + fields["slices"] * (CHANNEL_CYCLES + (results - 1) * period + rest)
 
 
 class CompactClock:
