@@ -169,6 +169,6 @@ def test_a_period_of_sck_must_be_long_enough() -> None:
 
 def test_memories_of_zeros_are_left_out_of_the_verilog() -> None:
     cell = "  cell $meminit_v2 $1\n    connect \\DATA 4'{}\n  end\n"
-    without_zeros = toolchain._without_zeros
+    without_zeros = toolchain.without_zeros
     assert without_zeros(cell.format("0000")) == ""
     assert without_zeros(cell.format("0010")) == cell.format("0010")
