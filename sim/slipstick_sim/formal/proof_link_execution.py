@@ -1,4 +1,4 @@
-"""What executes requests: nothing is done for a frame that is refused, and it never stands still."""
+"""What executes requests does nothing for one that is refused, and never stands still."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
 """The link never locks up: whatever came before, it goes on, and is ready for the next frame.
 
-What is shown here holds after any history of bytes. The proofs look at all windows of some cycles that
-begin in any state at all that the assertions allow, reachable or not; a shift register of what was seen
-holds the window, so that nothing from before it counts.
+What is shown here holds after any history of bytes. The proofs look at all windows of some cycles
+that begin in any state at all that the assertions allow, reachable or not; a shift register of what
+was seen holds the window, so that nothing from before it counts.
 """
 
 from amaranth.hdl import Assert, Cat, Module, Signal, Value
