@@ -63,16 +63,27 @@ def check_usage(layout: Layout, target: Target, part: Part, toolchain: Toolchain
 
 def needs(netlist: Mapping[str, Any], toolchain: Toolchain) -> dict[str, int]:
     """The least that a netlist takes, by the names of the toolchain's resources."""
-    cells = Counter(
-        cell["type"]
-        for module in netlist["modules"].values()
-        if not int(str(module.get("attributes", {}).get("blackbox", "0")), 2)
-        for cell in module.get("cells", {}).values()
-    )
+    cells = _cells(netlist)
     return {
         name: sum(cells[kind] * count for kind, count in kinds.items())
         for name, kinds in toolchain.cells.items()
     }
+
+
+def count_registers(netlist: Mapping[str, Any], toolchain: Toolchain) -> int:
+    """The flip-flops of a netlist, which nextpnr does not tell of every family."""
+    found = _cells(netlist)
+    return sum(count for kind, count in found.items() if kind.startswith(toolchain.registers))
+
+
+def _cells(netlist: Mapping[str, Any]) -> Counter[str]:
+    """How many cells there are of each type; models of the family's cells are no part of it."""
+    return Counter(
+        cell["type"]
+        for module in netlist["modules"].values()
+        if not {"blackbox", "whitebox"} & set(module.get("attributes", {}))
+        for cell in module.get("cells", {}).values()
+    )
 
 
 def _compare(needed: Mapping[str, int], target: Target, part: Part) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import build_tools as tools
 from . import reports
-from .budget import check_capacity, check_netlist
+from .budget import check_capacity, check_netlist, count_registers
 from .errors import TargetError
 from .parts import Part
 from .place_and_route import Layout
@@ -49,6 +49,8 @@ class Build:
         The physical layer, or ``BARE``.
     versions : dict
         What each tool says of its version, by the tool's name.
+    registers : int
+        Flip-flops after synthesis.
     """
 
     target: Target
@@ -58,6 +60,7 @@ class Build:
     seconds: float
     link: str
     versions: dict[str, str]
+    registers: int
 
     @property
     def layout(self) -> Layout:
@@ -83,6 +86,7 @@ class Build:
             "asked_mhz": asked_mhz(self.target),
             "meets_clock": self.meets_clock,
             "missed_clocks": list(self.layout.missed),
+            "ff": self.registers,
             **{name: entry.used for name, entry in usage.items()},
             "available": {name: entry.available for name, entry in usage.items()},
             "bitstream": _as_seen_from_here(self.bitstream),
@@ -157,7 +161,8 @@ def build(
     seconds = time.monotonic() - started
     versions = {name: tools.version_of(program) for name, program in programs.items()}
     bitstream = folder / toolchain.bitstream
-    return Build(target, tuple(attempts), best, bitstream, seconds, link, versions)
+    registers = count_registers(netlist, toolchain)
+    return Build(target, tuple(attempts), best, bitstream, seconds, link, versions, registers)
 
 
 def write_report(done: Build, command: str) -> Path:

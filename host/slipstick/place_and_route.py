@@ -51,7 +51,7 @@ def read_report(path: Path, resources: Mapping[str, Sequence[str]]) -> Layout:
     ----------
     path : Path
     resources : mapping
-        nextpnr's names of each resource; those that a chip does not have count as none.
+        nextpnr's names of each resource; those that a chip does not have are left out.
 
     Raises
     ------
@@ -79,13 +79,11 @@ def read_report(path: Path, resources: Mapping[str, Sequence[str]]) -> Layout:
 
 
 def _usage(utilization: Mapping[str, Any], kinds: Sequence[str]) -> Usage:
+    """All kinds together; they share the places of the first."""
     present = [utilization[kind] for kind in kinds if kind in utilization]
     if not present:
         raise KeyError(", ".join(kinds))
-    used, available = (
-        sum(int(entry[count]) for entry in present) for count in ("used", "available")
-    )
-    return Usage(used, available)
+    return Usage(sum(int(entry["used"]) for entry in present), int(present[0]["available"]))
 
 
 def _slowest_path(report: Mapping[str, Any], clock: str) -> tuple[str, ...]:

@@ -39,6 +39,8 @@ class Toolchain(ABC):
     """nextpnr's names of what reports call ``lut``, ``ff``, ``dsp`` and ``bram``."""
     cells: Mapping[str, Mapping[str, int]]
     """Cells of a netlist that surely take so many of a resource."""
+    registers: str
+    """How the names of a netlist's registers begin."""
     block_bytes: int
     """Of a block RAM, parity included."""
     products: int
@@ -88,6 +90,7 @@ class Ecp5(Toolchain):
     pins = "pins.lpf"
     placed = "slipstick.config"
     bitstream = "slipstick.bit"
+    registers = "TRELLIS_FF"
     resources = {
         "lut": ("TRELLIS_COMB",),
         "ff": ("TRELLIS_FF",),
@@ -96,7 +99,6 @@ class Ecp5(Toolchain):
     }
     cells = {
         "lut": {"LUT4": 1, "CCU2C": 2},
-        "ff": {"TRELLIS_FF": 1},
         "dsp": {"MULT18X18D": 1},
         "bram": {"DP16KD": 1},
     }
@@ -153,16 +155,15 @@ class Ice40(Toolchain):
     pins = "pins.pcf"
     placed = "slipstick.asc"
     bitstream = "slipstick.bin"
+    registers = "SB_DFF"
     resources = {
         "lut": ("ICESTORM_LC",),
-        "ff": (),
         "dsp": ("ICESTORM_DSP",),
         "bram": ("ICESTORM_RAM",),
         "spram": ("ICESTORM_SPRAM",),
     }
     cells = {
         "lut": {"SB_LUT4": 1},
-        "ff": {},
         "dsp": {"SB_MAC16": 1},
         "bram": {"SB_RAM40_4K": 1},
         "spram": {"SB_SPRAM256KA": 1},
@@ -202,15 +203,15 @@ class Gowin(Toolchain):
     pins = "pins.cst"
     placed = "placed.json"
     bitstream = "slipstick.fs"
+    registers = "DFF"
     resources = {
         "lut": ("LUT4", "ALU"),
         "ff": ("DFF",),
-        "dsp": ("MULT9X9", "MULT18X18", "MULT36X36", "MULTALU18X18"),
+        "dsp": ("MULT18X18", "MULT9X9", "MULT36X36", "MULTALU18X18"),
         "bram": ("BSRAM",),
     }
     cells = {
         "lut": {"LUT4": 1, "ALU": 1},
-        "ff": {},
         "dsp": {"MULT18X18": 1},
         "bram": {"DPX9B": 1, "SDPX9B": 1, "SPX9": 1, "DPB": 1, "SDPB": 1, "SP": 1, "pROM": 1},
     }

@@ -1,0 +1,65 @@
+"""The real tools of each family, on a board whose core only echoes: from gateware to bitstream."""
+
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from slipstick import build as flow
+from slipstick.parts import ULX3S_25F, Part
+from slipstick.targets import Target
+from slipstick_rtl.config import Configuration
+
+UP5K = Part("iCE40UP5K", "SG48", 0, 5280, 30, 8, 1 << 17)
+GW1NR_9 = Part("GW1NR-9C", "GW1NR-LV9QN88PC6/I5", 6, 8640, 26, 20)
+
+
+class Echo(wiring.Component):
+    """Stands in for the core, which takes minutes to place."""
+
+    i: stream.Interface
+    o: stream.Interface
+    running: Signal
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self.configuration = configuration
+        super().__init__(
+            {"i": In(stream.Signature(8)), "o": Out(stream.Signature(8)), "running": Out(1)}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        connect(m, flipped(self.i), flipped(self.o))
+        m.d.sync += self.running.eq(self.i.valid)
+        return m
+
+
+@pytest.mark.parametrize(
+    ("board", "part", "clock_mhz", "magic"),
+    [
+        ("ulx3s-25f", ULX3S_25F, 50, b"\xff\x00Part: LFE5U-25F-6CABGA381"),
+        ("icebreaker", UP5K, 24, b"\xff\x00\x00\xff\x7e\xaa\x99\x7e"),
+        ("tang-nano-9k", GW1NR_9, 27, b"//"),
+    ],
+)
+def test_the_tools_make_a_bitstream(
+    board: str,
+    part: Part,
+    clock_mhz: int,
+    magic: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("slipstick_rtl.boards.board.Accelerator", Echo)
+    monkeypatch.setattr("slipstick_rtl.boards.design.describe", lambda accelerator: {})
+    small = {"activation_bytes": 1 << 12, "weight_bytes": 1 << 12, "instruction_words": 64}
+    configuration = Configuration(
+        rows=4, columns=4, lanes=4, clock_hz=clock_mhz * 1_000_000, **small
+    )
+    target = Target("echo", "an echo", configuration, board, part)
+    done = flow.build(target, output=tmp_path)
+    assert done.bitstream.read_bytes().startswith(magic)
+    assert done.meets_clock
+    assert 0 < done.layout.usage["lut"].used < 1000
+    assert (tmp_path / "design.v").stat().st_size > 0
