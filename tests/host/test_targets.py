@@ -39,7 +39,22 @@ def block_rams(configuration: Configuration) -> int:
     return activations + accumulators + weights + instructions + parameters + tables + link
 
 
-@pytest.mark.parametrize("target", [t for t in TARGETS.values() if t.part], ids=lambda t: t.name)
+ON_ECP5 = [t for t in TARGETS.values() if t.part and t.part.device.startswith("LFE5")]
+
+
+def test_memories_fit_the_up5k() -> None:
+    target = find_target("icebreaker")
+    c, part = target.configuration, target.part
+    assert part is not None and c.pixels == 1 and c.macs_per_cycle == 16
+    instructions = 4 * c.instruction_words
+    assert c.activation_bytes + c.weight_bytes + instructions <= part.large_ram_bytes
+    # of 256 x 16 bits for the accumulators, 512 x 8 for the rest; payload, and the UART's queue
+    accumulators = 2 * c.columns * -(-c.accumulator_depth // 256)
+    parameters = c.parameter_bytes * -(-c.parameter_words // 512)
+    assert accumulators + parameters + 2 <= part.block_rams
+
+
+@pytest.mark.parametrize("target", ON_ECP5, ids=lambda t: t.name)
 def test_memories_fit_the_part(target: Target) -> None:
     assert isinstance(target.part, Part)
     assert target.configuration.pixels == 1
