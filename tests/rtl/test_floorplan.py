@@ -80,7 +80,8 @@ def test_only_the_core_s_multipliers_are_placed() -> None:
             "top": {
                 "cells": {
                     "core.matrix.array.element_0_0.multiplier.product_0.block": {
-                        "type": floorplan.MULTIPLIER
+                        "type": floorplan.MULTIPLIER,
+                        "connections": {},
                     },
                     "filter.block": {"type": floorplan.MULTIPLIER},
                     "core.matrix.array.element_0_0.multiplier.product_0.other": {"type": "LUT4"},
@@ -108,7 +109,8 @@ def test_a_block_gets_each_control_once() -> None:
     place_multipliers({"modules": {"top": {"cells": cells}}}, "LFE5U-25F")
     wired: dict[str, set[tuple[int, int]]] = {"CE0": set(), "RST0": set()}
     blocks = set()
-    for cell in cells.values():
+    for name in names:
+        cell = cells[name]
         x, _, kind = cell["attributes"]["BEL"].split("/")
         tile = int(kind[-1])
         block = int(x[1:]) - tile
@@ -118,5 +120,10 @@ def test_a_block_gets_each_control_once() -> None:
                 group = (block, tile // 4) if port == "CE0" else (block, 0)
                 assert group not in halves
                 halves.add(group)
+                # by a table of the block's own
+                (net,) = cell["connections"][port]
+                driver = cells[f"constant_{controls[port][0]}_X{block}_Y13"]
+                assert driver["connections"]["Z"] == [net]
+                assert driver["parameters"]["INIT"] == controls[port][0] * 16
     assert wired["CE0"] == blocks
     assert {block for block, _ in wired["RST0"]} == {block for block, _ in blocks}

@@ -6,8 +6,9 @@ each column of the array gets its places in the order in which its sums move thr
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 MULTIPLIER = "MULT18X18D"
@@ -18,6 +19,9 @@ _BLOCK_TILES = 9
 _FIRST_TILE = 4
 _SPINE_TILES = 2
 """Further tiles between the blocks on the left and those on the right of the clock's spine."""
+
+_CONTROLS = ("CE0", "RST0", "SIGNEDA", "SIGNEDB", "SOURCEA", "SOURCEB")
+"""A multiplier's ports that are constant."""
 
 _PLACES_IN_BLOCK = (0, 1, 4, 5)
 """Tile of each of a block's multipliers; also its number in the place's name."""
@@ -176,24 +180,69 @@ def place_multipliers(netlist: dict[str, Any], device: str) -> int:
         places = plan(multipliers, device)
         for name, place in places.items():
             cells[name].setdefault("attributes", {})["BEL"] = place
-        _share_controls({place: cells[name] for name, place in places.items()})
+        named = module.setdefault("netnames", {}).values()
+        used = (bit for net in named for bit in net["bits"] if isinstance(bit, int))
+        nets = count(1 + max(used, default=1))
+        blocks = _by_block({place: cells[name] for name, place in places.items()})
+        for block, members in blocks.items():
+            _share_controls(members)
+            _drive_constants(module, block, members.values(), nets)
         placed += len(places)
     return placed
 
 
-def _share_controls(placed: dict[str, Any]) -> None:
-    """Leaves to one multiplier what is the same wire for its neighbours.
-
-    A block has one wire for reset 0, and one for clock enable 0 of each half, which place and route
-    takes for one a multiplier: brought to all of them by different ways it never comes to an end.
-    They are the same constants for all.
-    """
-    wired: set[tuple[str, int, str]] = set()
+def _by_block(placed: Mapping[str, Any]) -> dict[tuple[int, str], dict[int, Any]]:
+    """Cells by block, its first tile and its row, and by their tile within the block."""
+    blocks: dict[tuple[int, str], dict[int, Any]] = {}
     for place, cell in placed.items():
         x, y, kind = place.split("/")
         tile = int(kind.rpartition("_")[2])
-        block = int(x[1:]) - tile
-        for port, shared in (("RST0", (y, block, "RST0")), ("CE0", (y, block, f"CE0 {tile // 4}"))):
+        blocks.setdefault((int(x[1:]) - tile, y), {})[tile] = cell
+    return blocks
+
+
+def _share_controls(members: Mapping[int, Any]) -> None:
+    """Leaves to one multiplier of a block what is the same wire for its neighbours.
+
+    A block has one wire for reset 0, and one for clock enable 0 of each half. Place and route takes
+    them for one a multiplier, and cannot bring the same constant to one wire by several ways.
+    """
+    wired: set[str] = set()
+    for tile, cell in sorted(members.items()):
+        for port, shared in (("RST0", "RST0"), ("CE0", f"CE0 {tile // 4}")):
             if shared in wired:
                 cell["connections"].pop(port, None)
             wired.add(shared)
+
+
+def _drive_constants(
+    module: dict[str, Any], block: tuple[int, str], members: Iterable[Any], nets: Iterator[int]
+) -> None:
+    """A look-up table beside the block for each constant at its control ports.
+
+    Place and route brings constants from one place of the chip to all others, by wires that the
+    ports of these blocks have few of.
+    """
+    names = module["netnames"]
+    for value in "01":
+        ends = [
+            (cell["connections"], port)
+            for cell in members
+            for port in _CONTROLS
+            if cell["connections"].get(port) == [value]
+        ]
+        if not ends:
+            continue
+        net = next(nets)
+        name = f"constant_{value}_X{block[0]}_{block[1]}"
+        names[name] = {"hide_name": 0, "bits": [net], "attributes": {}}
+        module["cells"][name] = {
+            "hide_name": 0,
+            "type": "LUT4",
+            "parameters": {"INIT": value * 16},
+            "attributes": {},
+            "port_directions": {**dict.fromkeys("ABCD", "input"), "Z": "output"},
+            "connections": {**{port: ["0"] for port in "ABCD"}, "Z": [net]},
+        }
+        for connections, port in ends:
+            connections[port] = [net]
