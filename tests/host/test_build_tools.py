@@ -52,9 +52,14 @@ def test_the_tools_make_a_bitstream(
 ) -> None:
     monkeypatch.setattr("slipstick_rtl.boards.board.Accelerator", Echo)
     monkeypatch.setattr("slipstick_rtl.boards.design.describe", lambda accelerator: {})
-    small = {"activation_bytes": 1 << 12, "weight_bytes": 1 << 12, "instruction_words": 64}
     configuration = Configuration(
-        rows=4, columns=4, lanes=4, clock_hz=clock_mhz * 1_000_000, **small
+        rows=4,
+        columns=4,
+        lanes=4,
+        activation_bytes=1 << 12,
+        weight_bytes=1 << 12,
+        instruction_words=64,
+        clock_hz=clock_mhz * 1_000_000,
     )
     target = Target("echo", "an echo", configuration, board, part)
     done = flow.build(target, output=tmp_path)
