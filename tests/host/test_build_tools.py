@@ -39,7 +39,7 @@ class Echo(wiring.Component):
     [
         ("ulx3s-25f", ULX3S_25F, 50, b"\xff\x00Part: LFE5U-25F-6CABGA381"),
         ("icebreaker", ICEBREAKER, 24, b"\xff\x00\x00\xff\x7e\xaa\x99\x7e"),
-        ("tang-nano-9k", GW1NR_9, 27, b"//"),
+        ("tang-nano-9k", GW1NR_9, 27, b"1" * 16),
     ],
 )
 def test_the_tools_make_a_bitstream(
