@@ -195,8 +195,8 @@ class CompactEngine(wiring.Component):
             store.address.eq(port.address),
             store.enables.eq(port.enables),
             store.byte.eq(port.store_byte),
-            convolution.stall.eq(port.wanted),
-            results.hold.eq(port.wanted),
+            convolution.stall.eq(port.waiting),
+            results.hold.eq(port.waiting),
             self._parameters.write.enable.eq(
                 self.writes.valid & (byte.space == Space.PARAMETERS)
             ),

@@ -10,7 +10,9 @@ INSTRUCTION_BYTES = 4
 
 @dataclass(frozen=True)
 class MemoryMap:
-    """Activations, then weights, then instructions, in words of C bytes.
+    """Weights, then activations, then instructions, in words of C bytes.
+
+    The weights begin at word 0, so that tables in them are found by a single addition.
 
     Parameters
     ----------
@@ -20,14 +22,15 @@ class MemoryMap:
     configuration: Configuration
 
     @property
-    def weights(self) -> int:
-        """The first word of the weights."""
-        return self.configuration.activation_bytes // self.configuration.columns
+    def activations(self) -> int:
+        """The first word of the activations."""
+        return self.configuration.weight_words
 
     @property
     def instructions(self) -> int:
         """The first word of the instructions."""
-        return self.weights + self.configuration.weight_words
+        size = self.configuration.activation_bytes
+        return self.activations + size // self.configuration.columns
 
     @property
     def words(self) -> int:

@@ -1,6 +1,6 @@
 """The compact engine's loops: one nest of counters and addresses for CONVOLVE, DRAIN and MAP."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
@@ -26,35 +26,35 @@ class Turns(wiring.Component):
     scaled : In
     restart, advance : In
         To the first turn; to the next, or from the last to the first.
-    turn : Out
-        From 1 up. No zero based index: the sum that makes the next one would then be wanted twice,
-        beside its register and before it, which costs a cell a bit.
     last : Out
+        From a register: much hangs on it.
     """
 
     count: Signal
     scaled: Signal
     restart: Signal
     advance: Signal
-    turn: Signal
     last: Signal
 
     def __init__(self, *, width: int, unit_bits: int = 0) -> None:
         self._unit_bits = unit_bits
         strobes = dict.fromkeys(("scaled", "restart", "advance"), In(1))
-        super().__init__({"count": In(width), **strobes, "turn": Out(width), "last": Out(1)})
+        super().__init__({"count": In(width), **strobes, "last": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        # the number of the turn after this one, from 2 up
+        ahead = Signal(len(self.count) + 1, init=2)
+        once: Value = self.count == 1
+        reached: Value = ahead == self.count
         if self._unit_bits:
-            reached = Mux(self.scaled, self.turn << self._unit_bits, self.turn)
-            m.d.comb += self.last.eq(reached >= self.count)
-        else:
-            m.d.comb += self.last.eq(self.turn == self.count)
+            unit = 1 << self._unit_bits
+            once = Mux(self.scaled, self.count <= unit, once)
+            reached = Mux(self.scaled, ahead << self._unit_bits, ahead) >= self.count
         with m.If(self.restart | (self.advance & self.last)):
-            m.d.sync += self.turn.eq(1)
+            m.d.sync += [ahead.eq(2), self.last.eq(once)]
         with m.Elif(self.advance):
-            m.d.sync += self.turn.eq(self.turn + 1)
+            m.d.sync += [ahead.eq(ahead + 1), self.last.eq(reached)]
         return m
 
 
@@ -159,9 +159,12 @@ class CompactNest(wiring.Component):
             outer.advance.eq(step & self.rows_end),
             inner.advance.eq(step & (~convolving | self.rows_end)),
             taps.advance.eq(step & Mux(convolving, self.kernel_end, self.tap_row_end)),
-            self.channel.eq(outer.turn - 1),
             *(turns.restart.eq(self.load) for turns in (columns, rows, inner, taps, outer)),
         ]
+        with m.If(self.load):
+            m.d.sync += self.channel.eq(0)
+        with m.Elif(step & self.rows_end):
+            m.d.sync += self.channel.eq(self.channel + 1)
         with m.If(self.load | (step & self.rows_end)):
             m.d.sync += self.place.eq(0)
         with m.Elif(step & pixel_end):

@@ -31,11 +31,12 @@ class MemoryPort(wiring.Component):
     write, write_address, byte : In
         A byte of the activations is written.
     window : In
-        As ``read``, in a cycle in which ``wanted`` is low.
+        As ``read``, in a cycle in which ``waiting`` is low.
     link_writes, link_reads : In(stream)
         Bytes of any space but PARAMETERS, which are taken and go elsewhere; of the activations.
-    wanted : Out
-        The link has an access to make.
+    waiting : Out
+        The link's access may be in this cycle, if none of the engine's is. It comes a cycle before
+        the access, from a register: all of the engine's loops hang on it.
     link_reading : Out
         A byte of ``link_reads`` is read.
     address, enables, store_byte, data : Out, Out, Out, In
@@ -59,7 +60,7 @@ class MemoryPort(wiring.Component):
     window: Signal
     link_writes: stream.Interface
     link_reads: stream.Interface
-    wanted: Signal
+    waiting: Signal
     link_reading: Signal
     address: Signal
     enables: Signal
@@ -87,7 +88,7 @@ class MemoryPort(wiring.Component):
                 "byte": In(8),
                 "link_writes": In(stream.Signature(ByteWrite)),
                 "link_reads": In(stream.Signature(24)),
-                "wanted": Out(1),
+                "waiting": Out(1),
                 "link_reading": Out(1),
                 "address": Out(ceil_log2(self._map.words)),
                 "enables": Out(c.columns),
@@ -113,7 +114,11 @@ class MemoryPort(wiring.Component):
         lane = Signal(lane_bits)
 
         def at(byte_address: Value) -> list:
-            return [word.eq(byte_address[lane_bits:]), lane.eq(byte_address[:lane_bits])]
+            return [
+                word.eq(byte_address[lane_bits:]),
+                base.eq(self._map.activations),
+                lane.eq(byte_address[:lane_bits]),
+            ]
 
         def part(index: Value) -> list:
             low = Cat(Const(0, exact_log2(INSTRUCTION_BYTES)), index[:part_bits])
@@ -122,9 +127,9 @@ class MemoryPort(wiring.Component):
         with m.If(self.fetch):
             m.d.comb += [*part(self.instruction_word), base.eq(self._map.instructions)]
         with m.Elif(self.look_up):
-            m.d.comb += [*part(self.entry), base.eq(self.table + self._map.weights)]
+            m.d.comb += [*part(self.entry), base.eq(self.table)]
         with m.Elif(self.load):
-            m.d.comb += [word.eq(self.weight_word), base.eq(self._map.weights)]
+            m.d.comb += word.eq(self.weight_word)
         with m.Elif(self.write):
             m.d.comb += at(self.write_address)
         with m.Elif(self.read | self.window):
@@ -132,21 +137,22 @@ class MemoryPort(wiring.Component):
         with m.Elif(~writing):
             m.d.comb += at(self.link_reads.payload)
         with m.Elif(written.space == Space.WEIGHTS):
-            m.d.comb += [word.eq(written.address), base.eq(self._map.weights)]
-            m.d.comb += lane.eq(written.offset)
+            m.d.comb += [word.eq(written.address), lane.eq(written.offset)]
         with m.Elif(written.space == Space.INSTRUCTIONS):
             m.d.comb += [*part(written.address), base.eq(self._map.instructions)]
             m.d.comb += lane[:2].eq(written.offset)
         with m.Else():
             m.d.comb += at(written.address)
-        granted = writing & ~busy
+        wanted = writing | self.link_reads.valid
+        free = self.waiting & ~busy
+        granted = writing & free
+        m.d.sync += self.waiting.eq(wanted & ~free)
         m.d.comb += [
             self.address.eq(word + base),
             self.enables.eq(Mux(self.write | granted, 1 << lane, 0)),
             self.store_byte.eq(Mux(self.write, self.byte, written.data)),
-            self.wanted.eq(writing | self.link_reads.valid),
-            self.link_writes.ready.eq(elsewhere | ~busy),
-            self.link_reads.ready.eq(~busy & ~writing),
+            self.link_writes.ready.eq(elsewhere | free),
+            self.link_reads.ready.eq(free & ~writing),
             self.link_reading.eq(self.link_reads.valid & self.link_reads.ready),
         ]
         self._select(m, lane)

@@ -10,6 +10,10 @@ from ..primitives.delay import delay
 from .multipliers import DIGIT_BITS, SUM_LATENCY
 from .parameters import DIGIT_OFFSET
 
+_PART_BITS = 48
+"""Enough for the sums of half the columns."""
+
+
 def passes(configuration: Configuration) -> int:
     """Cycles in which a value's digits go through the multipliers: R at a time, and the fifth."""
     return VALUE_BITS // (DIGIT_BITS * configuration.rows) + 1
@@ -75,25 +79,29 @@ class DigitProduct(wiring.Component):
                 digit = Mux(turns[k], later, digit)
             m.d.comb += self.operands[r].eq(digit)
 
-        part = Signal(signed(VALUE_BITS + DIGIT_BITS * self._rows + 1), reset_less=True)
-        m.d.sync += part.eq(self._combine())
+        low_part, high_part = (Signal(signed(_PART_BITS), name=f"part_{k}") for k in range(2))
+        half = (self._rows + DIGITS - 1) // 2
+        m.d.sync += [
+            low_part.eq(self._combine(0, half)),
+            high_part.eq(self._combine(half, self._rows + DIGITS - 1)),
+        ]
         first = delay(m, self.valid, SUM_LATENCY + 1, "first")
         step = DIGIT_BITS * self._rows
-        high = Signal(part.shape(), reset_less=True)
+        high = Signal(signed(VALUE_BITS + step + 1), reset_less=True)
         low = Signal(VALUE_BITS, reset_less=True)
         rest = high[step:].as_signed()
         m.d.sync += [
-            high.eq(part + Mux(first, 0, rest)),
+            high.eq(Mux(first, 0, rest) + low_part + (high_part << (DIGIT_BITS * half))),
             low.eq(Cat(low[step:], high[:step]) if step < VALUE_BITS else high[:step]),
         ]
         m.d.comb += self.product.eq(Cat(low, high))
         return m
 
-    def _combine(self) -> Value:
-        """The sums, each a digit place above the one before."""
-        total: Value = self.sums[0]
+    def _combine(self, first: int, end: int) -> Value:
+        """Sums of some columns, each a digit place above the one before."""
+        total: Value = self.sums[first]
         bytes_below = []
-        for column in range(1, self._rows + DIGITS - 1):
+        for column in range(first + 1, end):
             bytes_below.append(total[:DIGIT_BITS])
             total = (total >> DIGIT_BITS) + self.sums[column]
         return Cat(*bytes_below, total).as_signed()

@@ -156,7 +156,7 @@ class CompactLink(wiring.Component):
         m.submodules.payload = memory = Memory(shape=8, depth=c.payload_bytes, init=[])
         writer, reader = memory.write_port(), memory.read_port()
         target = data.View(SpaceArguments, self._arguments.as_value()[: SpaceArguments.size])
-        place, fetched = Signal.like(steps.index), Signal()
+        place, fetched, beyond = Signal.like(steps.index), Signal(), Signal()
         offset, last_offset = Signal(4), Signal(4)
         m.d.comb += [
             writer.addr.eq(steps.index),
@@ -167,7 +167,8 @@ class CompactLink(wiring.Component):
             writes.payload.space.eq(target.space),
             writes.payload.offset.eq(offset),
             writes.payload.data.eq(reader.data),
-            writes.valid.eq(steps.writing & fetched & ~steps.written),
+            writes.valid.eq(steps.writing & fetched & ~beyond),
+            steps.written.eq(fetched & beyond),
         ]
         with m.Switch(target.space[:2]):
             for space in Space:
@@ -176,8 +177,9 @@ class CompactLink(wiring.Component):
         address = Signal.like(writes.p.address)
         m.d.comb += [
             writes.payload.address.eq(address),
-            steps.written.eq(place == steps.header.length + 1),
         ]
+        # like the byte, of the place in the cycle before
+        m.d.sync += beyond.eq(place == steps.header.length + 1)
         m.d.sync += fetched.eq(steps.writing & ~(writes.valid & writes.ready))
         with m.If(steps.execute):
             m.d.sync += [place.eq(WRITE_ARGUMENTS + 1), address.eq(target.address), offset.eq(0)]
