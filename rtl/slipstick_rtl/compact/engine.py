@@ -117,6 +117,8 @@ class CompactEngine(wiring.Component):
         start, ended = fetcher.start, self._convolution.finished | self._results.finished
         # until then the accumulators' addresses are a CONVOLVE's
         ended = delay(m, ended | start & is_table, SUM_LATENCY, "ended")
+        # settled long before the instruction starts; all ends of loops hang on it
+        m.d.sync += self._draining.eq(fetcher.is_post & (fetcher.opcode == Opcode.DRAIN))
         m.d.comb += [
             fetcher.run.eq(self.run),
             fetcher.clear.eq(self.clear),
@@ -128,7 +130,6 @@ class CompactEngine(wiring.Component):
             fields.index.eq(fetcher.index),
             fields.write.eq(fetcher.write),
             fields.is_post.eq(fetcher.is_post),
-            self._draining.eq(fetcher.is_post & (fetcher.opcode == Opcode.DRAIN)),
             self._convolution.start.eq(start & ~fetcher.is_post),
             self._results.start.eq(start & fetcher.is_post & ~is_table),
             self.events.matrix_start.eq(start & ~fetcher.is_post),

@@ -62,6 +62,7 @@ class DualMultiplier(wiring.Component):
         )
         m.submodules.block = Instance(
             "SB_MAC16",
+            p_MODE_8x8=Const(1, 1),  # without it the lower bytes are unsigned
             p_A_REG=Const(1, 1),
             p_B_REG=Const(1, 1),
             p_TOPOUTPUT_SELECT=Const(2, 2),  # the 8 x 8-bit product
