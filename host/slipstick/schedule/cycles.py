@@ -12,10 +12,10 @@ WEIGHT_OVERHEAD = 1
 LOADER_HANDOVER = 1
 """From a CONVOLVE's last tile's start until the weight loader can take the next one."""
 
-FETCH_CYCLES = WORDS_PER_INSTRUCTION + 4
+FETCH_CYCLES = WORDS_PER_INSTRUCTION + 5
 """From one instruction's being taken until the next one of its stream can be."""
 
-START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 4
+START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 5
 """From RUN until the first instructions are decoded: both streams fetch in turns."""
 
 END_CYCLES = 1
@@ -36,10 +36,10 @@ POST_LATENCY = 25
 POST_PIPELINE = 23
 """Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
 
-TABLE_LATENCY = 8
+TABLE_LATENCY = 10
 """Of a TABLE beyond its entries."""
 
-TABLE_WORD_CYCLES = 3
+TABLE_WORD_CYCLES = 4
 """At least, a word of a table: one read at a time is under way."""
 
 TABLE_ENTRY_BYTES = 4

@@ -9,5 +9,8 @@ ACTIVATION_READ_LATENCY = 3
 ACTIVATION_WRITE_LATENCY = 2
 """At most: cycles from a write at port B to the first read, at either port, that sees it."""
 
-WEIGHT_READ_LATENCY = 2
-"""Block RAM and its output register."""
+INSTRUCTION_READ_LATENCY = 3
+"""Block RAM, its output register, and one on the way: a large memory is all over the chip."""
+
+WEIGHT_READ_LATENCY = 3
+"""As of instructions."""

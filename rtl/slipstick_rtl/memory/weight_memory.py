@@ -1,6 +1,6 @@
 """The weight memory: words of C bytes, read by the weight loader first, then by table loads."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -61,10 +61,13 @@ class WeightMemory(wiring.Component):
         m.submodules.memory = memory = Memory(shape=8 * c.columns, depth=c.weight_words, init=[])
         writer, reader = memory.write_port(granularity=8), memory.read_port()
         bits = ceil_log2(c.weight_words)
+        # a byte is there two cycles later: long before a program can be started
+        enables = Signal(c.columns)
+        m.d.comb += enables.eq(Mux(self.write_enable, 1 << self.write.offset, 0))
         m.d.comb += [
-            writer.addr.eq(self.write.address[:bits]),
-            writer.data.eq(Value.cast(self.write.data).replicate(c.columns)),
-            writer.en.eq(Mux(self.write_enable, 1 << self.write.offset, 0)),
+            writer.addr.eq(delay(m, self.write.address[:bits], 1, "write_address")),
+            writer.data.eq(delay(m, self.write.data, 1, "write_data").replicate(c.columns)),
+            writer.en.eq(delay(m, enables, 1, "write_enables")),
             self.table_reads.ready.eq(~self.loader_enable),
             reader.en.eq(1),
             reader.addr.eq(
@@ -72,6 +75,7 @@ class WeightMemory(wiring.Component):
             ),
         ]
         accepted = self.table_reads.valid & self.table_reads.ready
-        m.d.sync += self.data.eq(reader.data)
+        word = delay(m, reader.data, WEIGHT_READ_LATENCY - 1, "word", reset_less=True)
+        m.d.comb += self.data.eq(word)
         m.d.comb += self.table_valid.eq(delay(m, accepted, WEIGHT_READ_LATENCY, "accepted"))
         return m

@@ -120,15 +120,16 @@ class TableLoader(wiring.Component):
         words_left = Signal.like(self.words)
         under_way = Signal()
         word = Signal(self._word_bits)
-        entries_left = Signal(range(entries + 1))
+        # with entries left, as a register: the whole word hangs on it
+        entries_left, writing = Signal(range(entries + 1)), Signal()
         address = Signal(range(TABLE_ENTRIES))
         m.d.comb += [
             request.valid.eq(words_left.any() & ~under_way & (entries_left <= WEIGHT_READ_LATENCY)),
-            self.write.enable.eq(entries_left.any()),
+            self.write.enable.eq(writing),
             self.write.address.eq(address),
             self.write.data.eq(word[:ENTRY_BITS]),
-            self.done.eq(~(words_left.any() | under_way | entries_left.any())),
         ]
+        m.d.sync += self.done.eq(~(self.load | words_left.any() | under_way | writing))
         with m.If(self.load):
             m.d.sync += [request.payload.eq(self.first), words_left.eq(self.words), address.eq(0)]
         with m.If(request.valid & request.ready):
@@ -141,8 +142,10 @@ class TableLoader(wiring.Component):
             m.d.sync += [
                 word.eq(word[ENTRY_BITS:]),
                 entries_left.eq(entries_left - 1),
+                writing.eq(entries_left != 1),
                 address.eq(address + 1),
             ]
         with m.If(self.weight_valid):
             m.d.sync += [word.eq(self.weight_data), entries_left.eq(entries), under_way.eq(0)]
+            m.d.sync += writing.eq(1)
         return m

@@ -29,7 +29,7 @@ class Fetcher(wiring.Component):
     start, pc : In
         Begin at this word of the instruction memory.
     request, address, grant : Out, Out, In
-        A read of the instruction memory; the word comes ``grant`` + 2 cycles later.
+        A read of the instruction memory; the word comes ``INSTRUCTION_READ_LATENCY`` cycles later.
     word, word_valid : In
     instructions : Out(stream)
     active : Out

@@ -6,9 +6,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from ..primitives.delay import delay
 from ..config import Configuration
 from ..link.layouts import ByteWrite
+from ..memory.latencies import INSTRUCTION_READ_LATENCY
+from ..primitives.delay import delay
 
 
 class InstructionMemory(wiring.Component):
@@ -23,7 +24,7 @@ class InstructionMemory(wiring.Component):
     write, write_enable : In
         A byte from the link.
     request_0, address_0, grant_0, valid_0 : In, In, Out, Out
-        Reader 0; its word is valid two cycles after the grant.
+        Reader 0; its word is valid ``INSTRUCTION_READ_LATENCY`` cycles after the grant.
     request_1, address_1, grant_1, valid_1 : In, In, Out, Out
     word : Out
     """
@@ -59,6 +60,7 @@ class InstructionMemory(wiring.Component):
         bits = ceil_log2(self._depth)
         turn = Signal()
         m.d.sync += turn.eq(~turn)
+        word = delay(m, reader.data, INSTRUCTION_READ_LATENCY - 1, "word", reset_less=True)
         m.d.comb += [
             writer.addr.eq(self.write.address[:bits]),
             writer.data.eq(self.write.data.replicate(4)),
@@ -67,8 +69,8 @@ class InstructionMemory(wiring.Component):
             self.grant_1.eq(self.request_1 & (~self.request_0 | ~turn)),
             reader.addr.eq(Mux(self.grant_0, self.address_0, self.address_1)[:bits]),
             reader.en.eq(1),
-            self.valid_0.eq(delay(m, self.grant_0, 2, "granted_0")),
-            self.valid_1.eq(delay(m, self.grant_1, 2, "granted_1")),
+            self.valid_0.eq(delay(m, self.grant_0, INSTRUCTION_READ_LATENCY, "granted_0")),
+            self.valid_1.eq(delay(m, self.grant_1, INSTRUCTION_READ_LATENCY, "granted_1")),
+            self.word.eq(word),
         ]
-        m.d.sync += self.word.eq(reader.data)
         return m
