@@ -82,7 +82,7 @@ class CompactRules(wiring.Component):
             m.d.sync += [left.eq(left - unit), units.eq(units + 1)]
         with m.Else():
             m.d.sync += counting.eq(0)
-        m.d.comb += self.done.eq(~counting)
+        m.d.sync += self.done.eq(~counting & ~self.start)
         beyond = self._beyond(m, target, Mux(is_write, units, target.count))
         self._judge(m, whole=left == 0, beyond=beyond)
         return m
@@ -128,4 +128,4 @@ class CompactRules(wiring.Component):
         verdict: Value = Const(Status.OK, 3)
         for broken, status in reversed(rules):
             verdict = Mux(broken, Const(status, 3), verdict)
-        m.d.comb += self.verdict.eq(verdict)
+        m.d.sync += self.verdict.eq(verdict)
