@@ -21,7 +21,6 @@ from .schedule.search import schedule_runs
 from .schedule.select import select
 from .schedule.streams import Timeline
 
-
 _MOST_TRAILING = 16
 """Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""
 

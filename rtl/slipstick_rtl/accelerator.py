@@ -19,6 +19,7 @@ from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine
 from .sequencer.sequencer import Sequencer
 
+
 class Accelerator(wiring.Component):
     """Link, sequencer, matrix engine, post engine and memories; or link and compact engine.
 

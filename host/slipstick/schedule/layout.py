@@ -114,8 +114,9 @@ def assign_pitches(
     """Chooses the pitches of every buffer.
 
     The post-processor moves whole slices of L bytes, so what it touches has pitches that are
-    multiples of L; where windows are aligned all pitches are multiples of R. The row pitch is the smallest that costs the convolutions which read the buffer
-    the fewest cycles: with the right one, tiles of lanes may span kernel rows.
+    multiples of L; where windows are aligned all pitches are multiples of R. The row pitch is the
+    smallest that costs the convolutions which read the buffer the fewest cycles: with the right
+    one, tiles of lanes may span kernel rows.
     """
     # an aligned window needs pixels and rows that begin at multiples of R
     least = configuration.rows if configuration.aligned else 1

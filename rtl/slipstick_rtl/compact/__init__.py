@@ -1,1 +1,1 @@
-"""The compact engine: the instruction set on one single-ported memory, one instruction at a time."""
+"""The compact engine: the instruction set on one single-ported memory, step by step."""

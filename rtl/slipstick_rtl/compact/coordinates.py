@@ -55,8 +55,7 @@ class Coordinate(wiring.Component):
         following = Signal(COORDINATE_BITS)
         m.d.comb += [
             following.eq(
-                Mux(self.next_tap, tap, position)
-                + Mux(self.next_tap, self.dilation, self.stride)
+                Mux(self.next_tap, tap, position) + Mux(self.next_tap, self.dilation, self.stride)
             ),
             self.inside.eq(position < self.size),
         ]

@@ -198,9 +198,7 @@ class CompactEngine(wiring.Component):
             store.byte.eq(port.store_byte),
             convolution.stall.eq(port.waiting),
             results.hold.eq(port.waiting),
-            self._parameters.write.enable.eq(
-                self.writes.valid & (byte.space == Space.PARAMETERS)
-            ),
+            self._parameters.write.enable.eq(self.writes.valid & (byte.space == Space.PARAMETERS)),
             self._parameters.write.address.eq(byte.address),
             self._parameters.write.offset.eq(byte.offset),
             self._parameters.write.data.eq(byte.data),

@@ -165,5 +165,3 @@ class InstructionRegister(wiring.Component):
                 matrix_bit = self.word[(matrix_place if matrix_place >= 0 else post_place) % 32]
                 post_bit = self.word[(post_place if post_place >= 0 else matrix_place) % 32]
                 m.d.sync += bit.eq(Mux(self.is_post, post_bit, matrix_bit))
-
-

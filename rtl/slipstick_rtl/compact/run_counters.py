@@ -4,7 +4,6 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-
 COUNTER_BITS = 24
 """0.7 s at 24 MHz, more than a program that fits such a memory can take; they wrap."""
 
@@ -40,7 +39,11 @@ class RunCounters(wiring.Component):
         inputs = ("run", "active", "streaming", "post_start", "post_done")
         outputs = ("cycles", "matrix_cycles", "post_cycles")
         super().__init__(
-            {**dict.fromkeys(inputs, In(1)), "running": Out(1), **dict.fromkeys(outputs, Out(COUNTER_BITS))}
+            {
+                **dict.fromkeys(inputs, In(1)),
+                "running": Out(1),
+                **dict.fromkeys(outputs, Out(COUNTER_BITS)),
+            }
         )
 
     def elaborate(self, platform: object) -> Module:

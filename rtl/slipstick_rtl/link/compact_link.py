@@ -11,8 +11,16 @@ from .compact_answer import CompactAnswer
 from .compact_frames import CompactSteps
 from .compact_rules import CompactRules
 from .layouts import Arguments, OpenArguments, RunArguments, SpaceArguments
-from .protocol import CRC_BYTES, RESIDUE, RESPONSE_START, RUN_CLEARS_COUNTERS, UNSEALED
-from .protocol import Command, Space, Status
+from .protocol import (
+    CRC_BYTES,
+    RESIDUE,
+    RESPONSE_START,
+    RUN_CLEARS_COUNTERS,
+    UNSEALED,
+    Command,
+    Space,
+    Status,
+)
 from .response_sender import IDENTITY_BYTES, STATUS_BYTES
 from .serial_crc import SerialCrc
 from .spaces import WRITE_ARGUMENTS, unit_bytes, units_per_frame

@@ -20,7 +20,10 @@ def random_post(generator: np.random.Generator, configuration: Configuration) ->
     fields = dict.fromkeys(POST_FIELDS, 0)
     fields |= _output(generator, configuration, kind == "drain")
     if kind == "drain":
-        fields |= {"opcode": int(Opcode.DRAIN), "bank": int(generator.integers(0, configuration.accumulator_banks))}
+        fields |= {
+            "opcode": int(Opcode.DRAIN),
+            "bank": int(generator.integers(0, configuration.accumulator_banks)),
+        }
     else:
         fields |= {"opcode": int(Opcode.MAP)} | _input(generator, configuration, kind, fields)
     return fields
