@@ -55,8 +55,16 @@ class Benchmark:
         return self.clock_mhz * 1e6 / self.cycles if self.cycles else None
 
 
-def measure(program: Program, seed: int = 0) -> Benchmark:
+def measure(program: Program, seed: int = 0, target: str | None = None) -> Benchmark:
     """Simulates one inference on a seeded random input; the cycles do not depend on it.
+
+    Parameters
+    ----------
+    program : Program
+    seed : int
+        Of the input.
+    target : str, optional
+        Whose last build tells the clock; by default any build of the same hardware does.
 
     Raises
     ------
@@ -73,6 +81,6 @@ def measure(program: Program, seed: int = 0) -> Benchmark:
         recorder = Recorder(Execution(program, device))
         recorder.infer(feeds)
         layers = recorder.layers()
-    build = reports.last_build(program.fingerprint)
+    build = reports.last_build(program.fingerprint, target)
     fmax = None if build is None else float(build["fmax_mhz"])
     return Benchmark(program, recorder.cycles, tuple(layers), fmax)

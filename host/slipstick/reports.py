@@ -32,27 +32,23 @@ def _all() -> Iterator[tuple[float, dict[str, Any]]]:
                 yield changed, report
 
 
-def last_build(fingerprint: str) -> dict[str, Any] | None:
-    """The newest report with an ``fmax_mhz`` for this hardware, None if there is none."""
+def last_build(fingerprint: str, target: str | None = None) -> dict[str, Any] | None:
+    """The newest report with an ``fmax_mhz`` for this hardware, None if there is none.
+
+    Parameters
+    ----------
+    fingerprint : str
+    target : str, optional
+        The same hardware may be on several boards: only reports of this target count.
+    """
     found = [
         (str(report.get("date", "")), changed, report)
         for changed, report in _all()
         if report.get("fingerprint") == fingerprint
         and isinstance(report.get("fmax_mhz"), int | float)
+        and (target is None or report.get("target") == target)
     ]
     return max(found, key=lambda entry: entry[:2])[2] if found else None
-
-
-def target_build(target: str, fingerprint: str) -> dict[str, Any] | None:
-    """The report of a target's last build, None if there is none or it is of other hardware."""
-    for folder in folders():
-        try:
-            report = json.loads((folder / f"build-{target}.json").read_text("utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(report, dict) and report.get("fingerprint") == fingerprint:
-            return report
-    return None
 
 
 def write(name: str, command: str, figures: dict[str, Any]) -> Path:

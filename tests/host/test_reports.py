@@ -33,6 +33,7 @@ def test_the_last_build_of_the_same_hardware_counts(folder: Path) -> None:
     (folder / "damaged.json").write_text("{")
     found = reports.last_build(FINGERPRINT)
     assert found is not None and found["fmax_mhz"] == 110.5
+    assert reports.last_build(FINGERPRINT, "ulx3s-85f") is None
 
 
 def test_targets_show_the_last_build_of_each_board(
@@ -43,7 +44,7 @@ def test_targets_show_the_last_build_of_each_board(
         "ulx3s-25f": {"fingerprint": TARGETS["ulx3s-25f"].configuration.fingerprint, **built},
         "ulx3s-85f": {"fingerprint": FINGERPRINT, "fmax_mhz": 123.4},
     }.items():
-        (folder / f"build-{name}.json").write_text(json.dumps(fields))
+        (folder / f"build-{name}.json").write_text(json.dumps({"target": name, **fields}))
     targets_command()
     lines = capsys.readouterr().out.splitlines()
     (row,) = [line for line in lines if "ulx3s-25f" in line and " of " in line]

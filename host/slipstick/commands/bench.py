@@ -14,7 +14,7 @@ def bench_command(model: Model, target: TargetName = None, json: Json = False) -
     program = load_program(model, configuration_of(target) if target else None)
     name = target or ("its own" if is_program(model) else DEFAULT_TARGET)
     with console.waiting(f"simulating {program.name} on {name} (a new simulation is built first)"):
-        benchmark = measure(program)
+        benchmark = measure(program, target=target)
     result = {"model": str(model), "target": name, **benchmark_entry(benchmark)}
     if json:
         console.print_json(result)

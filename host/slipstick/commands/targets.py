@@ -89,13 +89,5 @@ def _entry(target: Target) -> dict[str, Any]:
         "weight_bytes": configuration.weight_bytes,
         "clock_hz": configuration.clock_hz,
         "fingerprint": configuration.fingerprint,
-        "last_report": reports.last_build(configuration.fingerprint),
-        "last_build": _last_build(target),
+        "last_build": reports.last_build(configuration.fingerprint, target.name),
     }
-
-
-def _last_build(target: Target) -> dict[str, Any] | None:
-    """Of this very board; the same hardware may be on others too."""
-    report = reports.target_build(target.name, target.configuration.fingerprint)
-    usable = report is not None and isinstance(report.get("fmax_mhz"), int | float)
-    return report if usable else None
