@@ -60,7 +60,8 @@ class CompactAccumulators(wiring.Component):
         add = delay(m, self.add, 1, "add")
         first = delay(m, self.first, 1, "first", reset_less=True)
         words = Signal(data.ArrayLayout(ACCUMULATOR_BITS, len(self.sums)))
-        for j, total in enumerate(self.sums):
+        for j in range(len(self.sums)):
+            total = self.sums[j]
             memory = Memory(shape=signed(ACCUMULATOR_BITS), depth=self._depth, init=[])
             m.submodules[f"column_{j}"] = memory
             m.submodules[f"adder_{j}"] = adder = LoadAdder(width=ACCUMULATOR_BITS)

@@ -1,5 +1,7 @@
 """The compact engine: everything behind the link, around one memory with one port."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -72,7 +74,7 @@ class CompactEngine(wiring.Component):
         self._taps = TapSum()
         self._requantizer = CompactRequantizer(configuration=c, sums=sums)
         self._draining = Signal()
-        self._parts: dict[str, wiring.Component] = {
+        self._parts: dict[str, Any] = {
             "store": self._store,
             "port": self._port,
             "fetcher": self._fetcher,
@@ -192,7 +194,7 @@ class CompactEngine(wiring.Component):
             port.entry.eq(Cat(port.byte_read[:-1], ~port.byte_read[-1], results.odd)),
             port.write.eq(results.write),
             port.write_address.eq(results.address),
-            port.data.eq(store.data),
+            port.word_read.eq(store.data),
             store.address.eq(port.address),
             store.enables.eq(port.enables),
             store.byte.eq(port.store_byte),
@@ -226,7 +228,8 @@ class CompactEngine(wiring.Component):
         fields = self._instruction.matrix
         inside = delay(m, convolution.inside, 1, "inside", reset_less=True)
         load = delay(m, convolution.load, 1, "load")
-        for r, operand in enumerate(array.operands):
+        for r in range(self._configuration.rows):
+            operand = array.operands[r]
             byte = Mux(inside, self._port.operands[r], fields.padding_value)
             m.d.comb += operand.eq(Mux(convolving, byte, self._requantizer.operands[r]))
         m.d.comb += [

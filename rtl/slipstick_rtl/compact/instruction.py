@@ -141,15 +141,10 @@ class InstructionRegister(wiring.Component):
             register = Signal(width, name=matrix or post, reset_less=True)
             m.d.comb += [view.eq(register[: len(view)]) for view in views if view is not None]
             for k in range(width):
-                places = [
-                    start + k if view is not None and k < len(view) else -1
-                    for view, start in (
-                        (views[0], matrix_places.get(matrix, 0)),
-                        (views[1], post_places.get(post, 0)),
-                    )
-                ]
-                words = places[0] // _WORD_BITS, places[1] // _WORD_BITS
-                groups[words].append((register[k], *places))
+                place = _bit(views[0], matrix_places.get(matrix, 0), k)
+                post_place = _bit(views[1], post_places.get(post, 0), k)
+                words = place // _WORD_BITS, post_place // _WORD_BITS
+                groups[words].append((register[k], place, post_place))
         for (matrix_word, post_word), bits in groups.items():
             self._take(m, matrix_word, post_word, bits)
         return m
@@ -165,3 +160,8 @@ class InstructionRegister(wiring.Component):
                 matrix_bit = self.word[(matrix_place if matrix_place >= 0 else post_place) % 32]
                 post_bit = self.word[(post_place if post_place >= 0 else matrix_place) % 32]
                 m.d.sync += bit.eq(Mux(self.is_post, post_bit, matrix_bit))
+
+
+def _bit(view: Value | None, start: int, k: int) -> int:
+    """Where an instruction has a field's bit ``k``; -1 if it has none."""
+    return start + k if view is not None and k < len(view) else -1

@@ -39,7 +39,7 @@ class MemoryPort(wiring.Component):
         the access, from a register: all of the engine's loops hang on it.
     link_reading : Out
         A byte of ``link_reads`` is read.
-    address, enables, store_byte, data : Out, Out, Out, In
+    address, enables, store_byte, word_read : Out, Out, Out, In
         The memory's.
     half_word, operands, byte_read : Out
         Of the word read in the cycle before: the 32 bits, R bytes or byte that were wanted.
@@ -65,7 +65,7 @@ class MemoryPort(wiring.Component):
     address: Signal
     enables: Signal
     store_byte: Signal
-    data: Signal
+    word_read: Signal
     half_word: Signal
     operands: data.View
     byte_read: Signal
@@ -93,7 +93,7 @@ class MemoryPort(wiring.Component):
                 "address": Out(ceil_log2(self._map.words)),
                 "enables": Out(c.columns),
                 "store_byte": Out(8),
-                "data": In(8 * c.columns),
+                "word_read": In(8 * c.columns),
                 "half_word": Out(32),
                 "operands": Out(data.ArrayLayout(8, c.rows)),
                 "byte_read": Out(8),
@@ -162,9 +162,9 @@ class MemoryPort(wiring.Component):
         chosen = Signal.like(lane, name="chosen")
         row_bits = exact_log2(self._configuration.rows)
         m.d.sync += chosen.eq(lane)
-        operands = self.data.word_select(chosen[row_bits:], 8 * self._configuration.rows)
+        operands = self.word_read.word_select(chosen[row_bits:], 8 * self._configuration.rows)
         m.d.comb += [
             self.operands.eq(operands),
             self.byte_read.eq(operands.word_select(chosen[:row_bits], 8)),
-            self.half_word.eq(self.data.word_select(chosen[2:], 32)),
+            self.half_word.eq(self.word_read.word_select(chosen[2:], 32)),
         ]

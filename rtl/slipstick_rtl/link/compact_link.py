@@ -118,7 +118,8 @@ class CompactLink(wiring.Component):
             idle.eq(Mux(waiting & ~expired, idle + 1, 0)),
             steps.forget.eq(expired),
         ]
-        for place, byte in enumerate(self._arguments):
+        for place in range(len(self._arguments)):
+            byte = self._arguments[place]
             with m.If(steps.in_payload & steps.taken & (steps.index == place + 1)):
                 m.d.sync += byte.eq(self.i.payload)
 
