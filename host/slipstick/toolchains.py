@@ -117,6 +117,7 @@ class Ecp5(Toolchain):
         from slipstick_rtl.boards import ecp5, floorplan
 
         ecp5.release_carries(netlist)
+        ecp5.absorb_output_registers(netlist)
         _, _, size = part.device.partition("-")
         floorplan.place_multipliers(netlist, f"LFE5U-{size}")
         return netlist

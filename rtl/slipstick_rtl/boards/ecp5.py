@@ -74,3 +74,84 @@ def release_carries(netlist: dict[str, Any]) -> int:
                 cell["connections"]["COUT"] = ["x"]
                 released += 1
     return released
+
+
+_PLAIN_REGISTER = {"CEMUX": "1", "CLKMUX": "CLK"}
+"""Parameters of a register that takes its input in every cycle."""
+
+_SINGLE_WIDTHS = range(1, 19)
+"""Widths of a block RAM's port that has its outputs for itself; wider ones use both ports'."""
+
+
+def absorb_output_registers(netlist: dict[str, Any]) -> int:
+    """Moves registers behind block RAMs into them, in place; returns how many there were.
+
+    A block RAM's own output register answers 5 ns sooner after the clock than its memory, and
+    Yosys does not use it. A port is changed if it is always enabled and never reset, and every
+    output of it that is used goes to a register of the same clock, without enable and reset, and
+    to nothing else.
+    """
+    absorbed = 0
+    for module in netlist["modules"].values():
+        cells = module.get("cells", {})
+        readers = _readers(module)
+        for cell in list(cells.values()):
+            if cell["type"] == "DP16KD":
+                registers = _registers_behind(cell, cells, readers)
+                for port, name in registers.items():
+                    cell["connections"][port] = cells.pop(name)["connections"]["Q"]
+                if registers:
+                    cell["parameters"]["REGMODE_B"] = "OUTREG"
+                absorbed += len(registers)
+    return absorbed
+
+
+def _readers(module: dict[str, Any]) -> dict[Any, list[tuple[str | None, str]]]:
+    """Cell and port of every reader of each bit; the module's own outputs without a cell."""
+    readers: dict[Any, list[tuple[str | None, str]]] = {}
+    for name, port in module["ports"].items():
+        for bit in port["bits"]:
+            readers.setdefault(bit, []).append((None, name))
+    for name, cell in module.get("cells", {}).items():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] != "output":
+                for bit in bits:
+                    readers.setdefault(bit, []).append((name, port))
+    return readers
+
+
+def _registers_behind(
+    memory: dict[str, Any], cells: dict[str, Any], readers: dict[Any, list[tuple[str | None, str]]]
+) -> dict[str, str]:
+    """The register of each output of port B; empty if the port cannot take all of them."""
+    ports, parameters = memory["connections"], memory["parameters"]
+    width = parameters.get("DATA_WIDTH_B", "0")
+    width = int(width, 2) if isinstance(width, str) else width
+    constants = {"CEB": ["1"], "OCEB": ["1"], "RSTB": ["0"]}
+    if (
+        parameters.get("REGMODE_B", "NOREG") != "NOREG"
+        or width not in _SINGLE_WIDTHS
+        or any(ports.get(port) != value for port, value in constants.items())
+    ):
+        return {}
+    registers: dict[str, str] = {}
+    for port, bits in ports.items():
+        if not port.startswith("DOB") or not bits or bits[0] not in readers:
+            continue
+        (name, end), *others = readers[bits[0]]
+        if name is None or others or not _is_plain_register(cells[name], end, ports["CLKB"]):
+            return {}
+        registers[port] = name
+    return registers
+
+
+def _is_plain_register(cell: dict[str, Any], end: str, clock: list[Any]) -> bool:
+    """Whether a reader is a register of the clock that does nothing but delay its input."""
+    parameters = {name: str(value).strip() for name, value in cell.get("parameters", {}).items()}
+    return (
+        cell["type"] == "TRELLIS_FF"
+        and end == "DI"
+        and cell["connections"]["CLK"] == clock
+        and cell["connections"].get("LSR", ["0"]) == ["0"]
+        and all(parameters.get(name) == value for name, value in _PLAIN_REGISTER.items())
+    )

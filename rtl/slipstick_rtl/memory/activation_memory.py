@@ -108,8 +108,13 @@ class ActivationMemory(wiring.Component):
             ]
             for p in range(c.pixels):
                 window = bank.read_port()
-                m.d.comb += [window.addr.eq(self.window_rows[p][k]), window.en.eq(1)]
-                m.d.sync += self.window_data[p][k].eq(window.data)
+                # no reset: then it is the block RAM's own register
+                byte = delay(m, window.data, 1, f"window_{p}_{k}", reset_less=True)
+                m.d.comb += [
+                    window.addr.eq(self.window_rows[p][k]),
+                    window.en.eq(1),
+                    self.window_data[p][k].eq(byte),
+                ]
 
         byte = delay(m, arbiter.byte, 1, "byte")
         slot = byte[exact_log2(c.lanes) :]

@@ -1,0 +1,79 @@
+"""Registers behind block RAMs go into them, where that changes nothing."""
+
+from typing import Any
+
+import pytest
+from slipstick_rtl.boards.ecp5 import absorb_output_registers
+
+CLOCK = 2
+
+
+def _register(**changes: Any) -> dict[str, Any]:
+    ports = {"CLK": [CLOCK], "LSR": ["0"], "DI": [10], "Q": [20], **changes.pop("connections", {})}
+    directions = dict.fromkeys(ports, "input") | {"Q": "output"}
+    parameters = {"CEMUX": "1 ", "CLKMUX": "CLK", **changes}
+    return {
+        "type": "TRELLIS_FF",
+        "parameters": parameters,
+        "port_directions": directions,
+        "connections": ports,
+    }
+
+
+def _memory(**changes: Any) -> dict[str, Any]:
+    ports = {
+        "CLKB": [CLOCK],
+        "CEB": ["1"],
+        "OCEB": ["1"],
+        "RSTB": ["0"],
+        "DOB0": [10],
+        "DOB1": [11],
+    }
+    ports |= changes.pop("connections", {})
+    directions = {port: "output" if port.startswith("DO") else "input" for port in ports}
+    parameters = {"REGMODE_B": "NOREG", "DATA_WIDTH_B": "00000000000000000000000000000010"}
+    return {
+        "type": "DP16KD",
+        "parameters": parameters | changes,
+        "port_directions": directions,
+        "connections": ports,
+    }
+
+
+def _netlist(memory: dict[str, Any], register: dict[str, Any]) -> dict[str, Any]:
+    ports = {"q": {"direction": "output", "bits": [20]}}
+    return {"modules": {"top": {"ports": ports, "cells": {"memory": memory, "register": register}}}}
+
+
+def test_a_register_is_absorbed() -> None:
+    memory = _memory()
+    netlist = _netlist(memory, _register())
+    assert absorb_output_registers(netlist) == 1
+    assert set(netlist["modules"]["top"]["cells"]) == {"memory"}
+    assert memory["parameters"]["REGMODE_B"] == "OUTREG"
+    assert memory["connections"]["DOB0"] == [20]
+
+
+@pytest.mark.parametrize(
+    ("memory", "register"),
+    [
+        pytest.param({"connections": {"CEB": [5]}}, {}, id="a memory with an enable"),
+        pytest.param({"connections": {"RSTB": [5]}}, {}, id="a memory with a reset"),
+        pytest.param({"DATA_WIDTH_B": f"{36:032b}"}, {}, id="a memory with both ports' outputs"),
+        pytest.param({"REGMODE_B": "OUTREG"}, {}, id="a memory with its register on"),
+        pytest.param({"connections": {"CLKB": [3]}}, {}, id="another clock"),
+        pytest.param({}, {"CEMUX": "CE"}, id="a register with an enable"),
+        pytest.param({}, {"CLKMUX": "INV"}, id="the other edge"),
+        pytest.param({}, {"connections": {"LSR": [5]}}, id="a register with a reset"),
+        pytest.param({}, {"connections": {"M": [10]}}, id="another reader"),
+    ],
+)
+def test_what_would_change_something_is_left(
+    memory: dict[str, Any], register: dict[str, Any]
+) -> None:
+    netlist = _netlist(_memory(**memory), _register(**register))
+    mode = netlist["modules"]["top"]["cells"]["memory"]["parameters"]["REGMODE_B"]
+    assert absorb_output_registers(netlist) == 0
+    cells = netlist["modules"]["top"]["cells"]
+    assert set(cells) == {"memory", "register"}
+    assert cells["memory"]["parameters"]["REGMODE_B"] == mode
