@@ -124,7 +124,7 @@ def _registers_behind(
     memory: dict[str, Any], cells: dict[str, Any], readers: dict[Any, list[tuple[str | None, str]]]
 ) -> dict[str, str]:
     """The register of each output of port B; empty if the port cannot take all of them."""
-    ports, parameters = memory["connections"], memory["parameters"]
+    ports, parameters = memory["connections"], memory.get("parameters", {})
     width = parameters.get("DATA_WIDTH_B", "0")
     width = int(width, 2) if isinstance(width, str) else width
     constants = {"CEB": ["1"], "OCEB": ["1"], "RSTB": ["0"]}
