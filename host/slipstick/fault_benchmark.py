@@ -22,15 +22,22 @@ from .fault_boards import BOARDS, Board, open_board
 from .fault_hosts import interrupt, share
 from .fault_network import HARDWARE, Work, small_work
 from .fault_suite import FaultSuite, Tally
+from .fault_wires import disturb
 
 COMMAND = "python -m slipstick.fault_benchmark"
 FAULTS = 10_000
 """Of every kind, unless the command says otherwise."""
 HANG_SECONDS = 120.0
+WIRES = "wires"
 _BYTES_STEP = 10_000
 """From so many faults on, sessions are interrupted at every byte; from a tenth, at every 10th."""
 
 Figures = dict[str, Any]
+
+
+def _tick(_: int) -> None:
+    """The watchdog: prints where the host is, and ends the process with 1."""
+    faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
 
 
 def torment(board_name: str, faults: int, seed: int) -> Figures:
@@ -50,19 +57,14 @@ def torment(board_name: str, faults: int, seed: int) -> Figures:
         Figures for people and reports.
     """
     work = small_work()
-
-    def tick(_: int) -> None:
-        # the watchdog: prints where the host is, and ends the process with 1
-        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
-
     start = time.monotonic()
     with closing(open_board(board_name, HARDWARE)) as board:
         try:
             suite = FaultSuite(board, work, seed)
-            tally = suite.run(faults, tick)
+            tally = suite.run(faults, _tick)
             result = figures(suite, tally)
-            result["shared"] = _shared(board, work, faults, seed, tick)
-            result["interrupted"] = _interrupted(board, work, faults, tick)
+            result["shared"] = _shared(board, work, faults, seed, _tick)
+            result["interrupted"] = _interrupted(board, work, faults, _tick)
         finally:
             faulthandler.cancel_dump_traceback_later()
         return result | {
@@ -73,6 +75,14 @@ def torment(board_name: str, faults: int, seed: int) -> Figures:
             "seconds": time.monotonic() - start,
             "device_cycles": board.cycles,
         }
+
+
+def torment_wires(disturbances: int, seed: int) -> Figures:
+    """The RTL behind the pins of its UART, whose wires are disturbed; watched like ``torment``."""
+    try:
+        return disturb(HARDWARE, small_work(), disturbances, seed, _tick)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def figures(suite: FaultSuite, tally: Tally) -> Figures:
@@ -176,6 +186,23 @@ def show(result: Figures) -> None:
     console.print_table(title, {"figure": "left", "value": "right"}, rows)
 
 
+def show_wires(result: Figures) -> None:
+    """Prints the figures of disturbed wires."""
+    rows: list[list[object]] = [
+        [f"disturbance: {name}", f"{count:,}"] for name, count in result["disturbances"].items()
+    ]
+    for name, count in result["operations"].items():
+        rows.append([f"{name}: right of all", f"{result['right'].get(name, 0):,} of {count:,}"])
+    for code, count in result["failed_by_code"].items():
+        rows.append([f"failed: {code}", f"{count:,}"])
+    rows += [
+        ["wrong results", result["wrong"]],
+        ["not recovered", f"{result['without_recovery']} of {result['recoveries']:,}"],
+    ]
+    title = f"disturbed wires of the UART, {result['seconds']:.0f} s"
+    console.print_table(title, {"figure": "left", "value": "right"}, rows)
+
+
 def _pair(result: Figures, name: str, scale: float) -> str:
     values = [scale * (result[f"{name}_{which}"] or 0.0) for which in ("median", "worst")]
     return " / ".join(f"{value:,.0f}" if scale == 1 else f"{value:,.2f}" for value in values)
@@ -183,18 +210,25 @@ def _pair(result: Figures, name: str, scale: float) -> str:
 
 def fault_benchmark(
     faults: Annotated[int, typer.Option(min=1, help="Of every kind.")] = FAULTS,
-    device: Annotated[str | None, typer.Option(help="model or sim; by default both.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="model, sim or wires; by default all of them.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of faults and operations.")] = 1,
 ) -> int:
     """Torments boards, prints the figures and writes the report; 1 if anything was wrong."""
-    results = []
-    for name in [device] if device else BOARDS:
+    result: Figures = {"faults_wanted": faults, "boards": []}
+    for name in [device] if device else [*BOARDS, WIRES]:
         with console.waiting(f"faults on the {name}"):
-            results.append(torment(name, faults, seed))
-        show(results[-1])
-    path = reports.write("faults", COMMAND, {"faults_wanted": faults, "boards": results})
+            if name == WIRES:
+                result[WIRES] = torment_wires(faults, seed)
+            else:
+                result["boards"].append(torment(name, faults, seed))
+        show_wires(result[WIRES]) if name == WIRES else show(result["boards"][-1])
+    path = reports.write("faults", COMMAND, result)
     console.print_line(f"written to {path}")
-    return 0 if all(map(passed, results)) else 1
+    wires = result.get(WIRES)
+    sound = wires is None or not (wires["wrong"] or wires["without_recovery"])
+    return 0 if sound and all(map(passed, result["boards"])) else 1
 
 
 def main() -> int:

@@ -55,6 +55,10 @@ class Board(Protocol):
         """Loses all memories, what was being received, and what was to be sent."""
         ...
 
+    def calm(self, calm: bool) -> None:
+        """Ends or begins what disturbs the board's own wires, if it has any."""
+        ...
+
     def close(self) -> None:
         """Ends the device."""
         ...
@@ -134,6 +138,9 @@ class ModelBoard:
     def pause(self, seconds: float) -> None:
         """A run has ended before anyone looks."""
 
+    def calm(self, calm: bool) -> None:
+        """There are no wires."""
+
     def close(self) -> None:
         """There is nothing to end."""
 
@@ -190,6 +197,9 @@ class SimulatedBoard:
     def power_cycle(self) -> None:
         """A core as after configuration."""
         self._core.reset()
+
+    def calm(self, calm: bool) -> None:
+        """There are no wires."""
 
     def close(self) -> None:
         """Frees the core."""

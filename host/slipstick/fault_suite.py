@@ -125,12 +125,16 @@ class FaultSuite:
 
     def episode(self, operations: int = OPERATIONS_PER_EPISODE) -> None:
         """Some operations on a failing line; then calm, in which everything must work."""
-        self.line.calm(False)
+        self._calm(False)
         weights = [weight for weight, _ in self._operations.values()]
         for name in self._random.choices(list(self._operations), weights, k=operations):
             self.attempt(name, self._operations[name][1])
-        self.line.calm()
+        self._calm(True)
         self.recover()
+
+    def _calm(self, calm: bool) -> None:
+        self._board.calm(calm)
+        self.line.calm(calm)
 
     def _choose_rates(self, faults: int) -> None:
         """What is rare so far becomes frequent; what there is enough of, rare."""

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect
 from ..accelerator import EVENTS, Accelerator
 from ..config import Configuration
 from ..link.line import DEFAULT_BAUD, uart_divisor
+from ..link.link import DEFAULT_TIMEOUT_CYCLES
 from ..link.uart import Uart
 from .lights import GLOW_SECONDS, Glow
 
@@ -24,6 +25,8 @@ class SerialAccelerator(wiring.Component):
         Its ``clock_hz`` is the clock of ``sync``.
     baud : int
         Bits a second on both pins.
+    timeout_cycles : int
+        As of ``Accelerator``.
 
     Members
     -------
@@ -53,8 +56,14 @@ class SerialAccelerator(wiring.Component):
     line_error: Signal
     events: data.View
 
-    def __init__(self, *, configuration: Configuration, baud: int = DEFAULT_BAUD) -> None:
-        self.accelerator = Accelerator(configuration=configuration)
+    def __init__(
+        self,
+        *,
+        configuration: Configuration,
+        baud: int = DEFAULT_BAUD,
+        timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+    ) -> None:
+        self.accelerator = Accelerator(configuration=configuration, timeout_cycles=timeout_cycles)
         self.divisor = uart_divisor(configuration.clock_hz, baud)
         self._uart = Uart(divisor=self.divisor, depth=RECEIVE_DEPTH)
         self._glow_cycles = max(1, round(configuration.clock_hz * GLOW_SECONDS))

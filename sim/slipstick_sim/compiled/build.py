@@ -6,6 +6,7 @@ import importlib.resources
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import slipstick_rtl
@@ -21,6 +22,8 @@ from slipstick_rtl.link.spi_protocol import MINIMUM_SCK_CYCLES
 from .. import toolchain
 
 LIBRARY = "core.so"
+_HARNESS = "harness.cpp"
+_LINE = "line.h"
 _JOBS = 2
 _NOMINAL_BAUD = 1_000_000  # only the cycles of a bit count
 
@@ -32,6 +35,27 @@ _VERILATOR_OPTIONS = (
 _FAST_OPTIONS = ("-O2", "-fno-stack-protector")
 _SLOW_OPTIONS = ("-O0",)
 _RUNTIME = ("verilated", "verilated_threads")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What lies between a core and its harness.
+
+    Parameters
+    ----------
+    name : str
+        Of the file in ``lines``.
+    defines : mapping of int by str
+        That the file asks for.
+    """
+
+    name: str = "stream"
+    defines: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def options(self) -> list[str]:
+        """For the compiler."""
+        return [f"-D{name}={value}" for name, value in self.defines.items()]
 
 
 def accelerator_library(
@@ -62,7 +86,7 @@ def accelerator_library(
         core = Accelerator(configuration=configuration, timeout_cycles=timeout_cycles)
         return build_library(core, name="accelerator", directory=directory)
 
-    key = _sources_key(configuration, f"timeout {timeout_cycles}")
+    key = _sources_key(configuration, Line(), f"timeout {timeout_cycles}")
     return _find_or_build(key, directory, build)
 
 
@@ -91,12 +115,13 @@ def serial_library(
 
     def build() -> Path:
         clocked = dataclasses.replace(configuration, clock_hz=divisor * _NOMINAL_BAUD)
-        board = SerialAccelerator(configuration=clocked, baud=_NOMINAL_BAUD)
-        board.accelerator = Accelerator(configuration=clocked, timeout_cycles=timeout_cycles)
-        defines = {"SERIAL_DIVISOR": divisor}
-        return build_library(board, name="serial", directory=directory, defines=defines)
+        board = SerialAccelerator(
+            configuration=clocked, baud=_NOMINAL_BAUD, timeout_cycles=timeout_cycles
+        )
+        return build_library(board, name="serial", directory=directory, line=line)
 
-    key = _sources_key(configuration, f"serial {divisor} timeout {timeout_cycles}")
+    line = Line("serial", {"SERIAL_DIVISOR": divisor})
+    key = _sources_key(configuration, line, f"timeout {timeout_cycles}")
     return _find_or_build(key, directory, build)
 
 
@@ -126,10 +151,10 @@ def spi_library(
 
     def build() -> Path:
         board = SpiAccelerator(configuration=configuration)
-        defines = {"SPI_DIVISOR": divisor}
-        return build_library(board, name="spi", directory=directory, defines=defines)
+        return build_library(board, name="spi", directory=directory, line=line)
 
-    return _find_or_build(_sources_key(configuration, f"spi {divisor}"), directory, build)
+    line = Line("spi", {"SPI_DIVISOR": divisor})
+    return _find_or_build(_sources_key(configuration, line), directory, build)
 
 
 def _find_or_build(key: str, directory: Path | None, build: Callable[[], Path]) -> Path:
@@ -152,7 +177,7 @@ def build_library(
     *,
     name: str = "core",
     directory: Path | None = None,
-    defines: Mapping[str, int] | None = None,
+    line: Line = Line(),
 ) -> Path:
     """A shared library that runs a core by the functions of ``harness.cpp``.
 
@@ -170,8 +195,8 @@ def build_library(
     directory : Path, optional
         Where libraries are kept, under a hash of the RTLIL, the harness, the options and the
         tools; ``toolchain.cache_directory()`` by default.
-    defines : mapping of int by str, optional
-        What says which pins there are, as in ``harness.cpp``.
+    line : Line
+        The one for the component's ports.
 
     Returns
     -------
@@ -184,10 +209,9 @@ def build_library(
         If a tool is missing or fails.
     """
     rtlil = toolchain.convert_to_rtlil(component, name, resettable=False)
-    options = [f"-D{define}={value}" for define, value in (defines or {}).items()]
-    key = toolchain.content_key(rtlil, *options, *_recipe())
+    key = toolchain.content_key(rtlil, *_recipe(line))
     target = _folder(directory) / f"{name}-{key}"
-    toolchain.build_once(target, lambda part: _build(rtlil, name, part, options))
+    toolchain.build_once(target, lambda part: _build(rtlil, name, part, line))
     return target / LIBRARY
 
 
@@ -197,33 +221,40 @@ def _folder(directory: Path | None) -> Path:
     return folder
 
 
-def _harness() -> bytes:
-    return (importlib.resources.files(__package__ or "") / "harness.cpp").read_bytes()
+def _sources(line: Line) -> dict[str, bytes]:
+    """The hand-written C++, by the names under which it is compiled."""
+    folder = importlib.resources.files(__package__ or "")
+    paths = {_HARNESS: folder / _HARNESS, _LINE: folder / "lines" / f"{line.name}.h"}
+    return {name: path.read_bytes() for name, path in paths.items()}
 
 
-def _recipe() -> list[str | bytes]:
+def _recipe(line: Line) -> list[str | bytes]:
     """What a library depends on besides the gateware: all of it is in its name."""
     compiler = toolchain.compiler()
     version = toolchain.run_tool([compiler, "--version"]).partition("\n")[0]
-    return [_harness(), Path(__file__).read_bytes(), compiler, version, platform.machine()]
+    code = [*_sources(line).values(), Path(__file__).read_bytes()]
+    return [*code, *line.options, compiler, version, platform.machine()]
 
 
-def _sources_key(configuration: Configuration, *others: str) -> str:
+def _sources_key(configuration: Configuration, line: Line, *others: str) -> str:
     root = Path(slipstick_rtl.__file__).parent
     sources: list[str | bytes] = []
     for path in sorted(root.rglob("*.py")):
         sources += [str(path.relative_to(root)), path.read_bytes()]
-    return toolchain.content_key(str(configuration.to_dict()), *others, *_recipe(), *sources)
+    return toolchain.content_key(str(configuration.to_dict()), *others, *_recipe(line), *sources)
 
 
-def _build(rtlil: str, name: str, part: Path, defines: Sequence[str]) -> None:
+def _build(rtlil: str, name: str, part: Path, line: Line) -> None:
     (part / f"{name}.v").write_text(toolchain.convert_to_verilog(rtlil))
-    (part / "harness.cpp").write_bytes(_harness())
+    for source, code in _sources(line).items():
+        (part / source).write_bytes(code)
     verilate = ["verilator", "-cc", "-Mdir", ".", "--prefix", "Vtop", "--top-module", name]
     with toolchain.tool_environment():
         toolchain.run_tool([*verilate, *_VERILATOR_OPTIONS, f"{name}.v"], cwd=part)
     runtime = toolchain.verilator_root() / "include"
-    _compile([*part.glob("*.cpp"), *(runtime / f"{unit}.cpp" for unit in _RUNTIME)], part, defines)
+    _compile(
+        [*part.glob("*.cpp"), *(runtime / f"{unit}.cpp" for unit in _RUNTIME)], part, line.options
+    )
     for path in part.iterdir():
         if path.name != LIBRARY:
             path.unlink()

@@ -22,6 +22,9 @@ _SIGNATURES = {
     "core_free": (None, (ctypes.c_void_p,)),
     "core_reset": (None, (ctypes.c_void_p,)),
     "core_select": (None, (ctypes.c_void_p, ctypes.c_int)),
+    "core_disturb": (None, (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)),
+    "core_bit_length": (None, (ctypes.c_void_p, ctypes.c_uint64)),
+    "core_disturbances": (None, (ctypes.c_void_p, ctypes.c_void_p)),
     "core_send": (
         ctypes.c_size_t,
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64),
@@ -36,6 +39,13 @@ _SIGNATURES = {
     "core_available": (ctypes.c_size_t, (ctypes.c_void_p,)),
     "core_events": (ctypes.c_size_t, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)),
 }
+
+
+DISTURBANCES = ("glitch", "bits inverted", "break")
+"""What may happen to a line: it is inverted for less than half a bit; for up to three bits; or it
+is low for 10 to 25 bits."""
+
+_BIT_PARTS = 256
 
 
 class SimulationError(RuntimeError):
@@ -109,6 +119,34 @@ class CompiledCore:
         """Drives the chip select of an SPI core from the next cycle on; others have none."""
         self._library.core_select(self._open(), selected)
 
+    def disturb(self, seed: int, mean_cycles: int) -> None:
+        """From now on, disturbs both lines of a core behind its UART; other cores have none.
+
+        Parameters
+        ----------
+        seed : int
+            Of when and how.
+        mean_cycles : int
+            From one disturbance of a line to its next; 0 ends them.
+        """
+        self._library.core_disturb(self._open(), seed, mean_cycles)
+
+    def set_bit_cycles(self, cycles: float) -> None:
+        """How long the bits are at the other end of a core's UART, where it differs from its own:
+        to 1/256 of a cycle; ValueError if it is not at least 1."""
+        if not cycles >= 1:
+            raise ValueError(f"a bit must last at least 1 cycle, not {cycles}")
+        self._library.core_bit_length(self._open(), round(cycles * _BIT_PARTS))
+
+    @property
+    def disturbances(self) -> dict[str, int]:
+        """How many there were on both lines together, by the names of ``DISTURBANCES``."""
+        counts = (ctypes.c_uint64 * (2 * len(DISTURBANCES)))()
+        self._library.core_disturbances(self._open(), ctypes.addressof(counts))
+        return {
+            name: counts[k] + counts[k + len(DISTURBANCES)] for k, name in enumerate(DISTURBANCES)
+        }
+
     def wait_idle(self, max_cycles: int) -> bool:
         """Runs while ``running`` is high; False if it still is after ``max_cycles``."""
         return bool(self._library.core_wait_idle(self._open(), max_cycles))
@@ -177,13 +215,18 @@ class CompiledTransport:
         Closed together with the transport.
     cycles_per_second : int
         About what the library simulates in a second, so that timeouts keep their meaning.
+    byte_cycles : int
+        The longest that the core takes for a byte.
     """
 
-    def __init__(self, core: CompiledCore, *, cycles_per_second: int = 1_000_000) -> None:
+    def __init__(
+        self, core: CompiledCore, *, cycles_per_second: int = 1_000_000, byte_cycles: int = 16
+    ) -> None:
         if cycles_per_second < 1:
             raise ValueError(f"cycles_per_second must be positive, not {cycles_per_second}")
         self._core = core
         self._cycles_per_second = cycles_per_second
+        self._byte_cycles = byte_cycles
 
     @property
     def core(self) -> CompiledCore:
@@ -192,7 +235,7 @@ class CompiledTransport:
 
     def send(self, data: bytes) -> None:
         """Sends all bytes; SimulationError if the core stops taking them for a second."""
-        self._core.send(data, self._cycles_per_second + 16 * len(data))
+        self._core.send(data, self._cycles_per_second + self._byte_cycles * len(data))
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
         """``count`` bytes, or the fewer that came within the time."""

@@ -38,6 +38,7 @@ class SerialEndpoint:
         self._core = CompiledCore(library)
         self._byte_cycles = BITS_PER_BYTE * divisor
         self._last_byte = 0
+        self._disturbance: tuple[int, int] | None = None
 
     @property
     def cycles(self) -> int:
@@ -61,9 +62,21 @@ class SerialEndpoint:
         quiet = self._core.cycles - self._last_byte
         return quiet > DEFAULT_TIMEOUT_CYCLES + _SPARE_CYCLES and self._core.wait_idle(0)
 
+    def disturb(self, seed: int, mean_cycles: int) -> None:
+        """As ``CompiledCore.disturb``, from the next ``feed`` on; any thread may ask for it."""
+        self._disturbance = seed, mean_cycles
+
+    @property
+    def disturbances(self) -> dict[str, int]:
+        """As ``CompiledCore.disturbances``."""
+        return self._core.disturbances
+
     def feed(self, data: bytes) -> bytes:
         """Lets bytes arrive, without a pause between them, or else a little time pass; returns
         what came meanwhile. SimulationError if the line does not move."""
+        if self._disturbance is not None:
+            self._core.disturb(*self._disturbance)
+            self._disturbance = None
         if data:
             self._core.send(data, (len(data) + 1) * self._byte_cycles + _SPARE_CYCLES)
         else:

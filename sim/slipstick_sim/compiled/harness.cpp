@@ -1,9 +1,7 @@
 // Drives a verilated core from C: bytes in, bytes out, no call per clock cycle from outside.
 //
-// The core has the ports clk, running, events (a pulse per bit), and the byte streams i and o; or,
-// if SERIAL_DIVISOR is defined, the pins rx and tx of a UART with so many cycles a bit; or, if
-// SPI_DIVISOR is defined, the pins of an SPI peripheral with so many cycles a period of SCK. It has
-// no rst: a reset core is a new one.
+// The core has the ports clk, running, events (a pulse per bit), and those that a file of lines/
+// drives, of which the build makes line.h. It has no rst: a reset core is a new one.
 // Every cycle has two evaluations: with the clock low the combinational outputs settle and are
 // looked at; then the clock rises. Whatever the core sends is taken at once and kept until it is
 // asked for, so that a core that answers while it is being written to never stops.
@@ -25,132 +23,21 @@ struct Event {
     uint64_t kind;
 };
 
-#if !defined SERIAL_DIVISOR && !defined SPI_DIVISOR
+// What a line does not have.
+struct PlainLine {
+    static constexpr unsigned kCounts = 6;
 
-// The byte streams: a byte a cycle.
-class Line {
-public:
     void select(Vtop&, bool) {}
-
-    void rest(Vtop& top) {
-        top.i___05Fvalid = 0;
-        top.i___05Fpayload = 0;
-        top.o___05Fready = 1;
-    }
-
-    // Before the evaluation: offers a byte, or none.
-    void drive(Vtop& top, const uint8_t* offered) {
-        top.i___05Fvalid = offered != nullptr;
-        if (offered) top.i___05Fpayload = *offered;
-    }
-
-    // After it: keeps what the core sends; true if it took what is offered.
-    bool observe(const Vtop& top, std::vector<uint8_t>& received) {
-        if (top.o___05Fvalid && top.o___05Fready) received.push_back(top.o___05Fpayload);
-        return top.i___05Fvalid && top.i___05Fready;
-    }
+    void disturb(uint64_t, uint64_t) {}
+    void set_bit_length(uint64_t) {}
+    void disturbances(uint64_t* counts) const { std::memset(counts, 0, kCounts * sizeof *counts); }
 };
 
-#elif defined SERIAL_DIVISOR
+}  // namespace
 
-// The pins: ten bits a byte. A byte counts as taken when its start bit begins.
-class Line {
-public:
-    void select(Vtop&, bool) {}
+#include "line.h"  // class Line: what lies between bytes and the core's ports or pins
 
-    void rest(Vtop& top) {
-        top.rx = 1;
-        *this = Line();
-    }
-
-    void drive(Vtop& top, const uint8_t* offered) {
-        taken_ = left_ == 0 && bits_ == 0 && offered;
-        if (taken_) {
-            shift_ = 0x200u | unsigned(*offered) << 1;
-            bits_ = 10;
-        }
-        if (left_ == 0 && bits_ != 0) {
-            top.rx = shift_ & 1;
-            shift_ >>= 1;
-            --bits_;
-            left_ = SERIAL_DIVISOR;
-        }
-        if (left_ != 0) --left_;
-    }
-
-    // Looks at the middle of each bit; drops a byte whose stop bit is low.
-    bool observe(const Vtop& top, std::vector<uint8_t>& received) {
-        if (!hearing_ && !top.tx && high_) {
-            hearing_ = true;
-            since_ = heard_ = 0;
-        }
-        high_ = top.tx;
-        if (hearing_ && since_ % SERIAL_DIVISOR == SERIAL_DIVISOR / 2) {
-            const unsigned bit = since_ / SERIAL_DIVISOR;
-            heard_ |= unsigned(top.tx) << bit;
-            if (bit == 9) {
-                hearing_ = false;
-                if (heard_ >> 9 && !(heard_ & 1)) received.push_back(heard_ >> 1 & 0xff);
-            }
-        }
-        ++since_;
-        return taken_;
-    }
-
-private:
-    unsigned shift_ = 0, bits_ = 0, left_ = 0;  // what is sent, bits after this one, its cycles
-    bool taken_ = false;
-    unsigned heard_ = 0, since_ = 0;  // what was received, cycles since its start bit began
-    bool hearing_ = false, high_ = true;
-};
-
-#else
-
-// An SPI controller, mode 0, most significant bit first: each byte that is offered brings one back.
-// A byte counts as taken when its first bit begins.
-class Line {
-public:
-    void rest(Vtop& top) {
-        top.chip_select_n = 1;
-        top.sck = top.mosi = 0;
-        *this = Line();
-    }
-
-    void select(Vtop& top, bool selected) { top.chip_select_n = !selected; }
-
-    void drive(Vtop& top, const uint8_t* offered) {
-        taken_ = left_ == 0 && bits_ == 0 && offered;
-        if (taken_) {
-            leaving_ = *offered;
-            bits_ = 8;
-        }
-        if (left_ == 0 && bits_ != 0) {
-            top.mosi = leaving_ >> 7 & 1;
-            leaving_ <<= 1;
-            --bits_;
-            left_ = SPI_DIVISOR;
-        }
-        // the bit's second half is SCK's high one
-        samples_ = left_ == SPI_DIVISOR / 2;
-        top.sck = left_ != 0 && left_ <= SPI_DIVISOR / 2;
-        if (left_ != 0) --left_;
-    }
-
-    bool observe(const Vtop& top, std::vector<uint8_t>& received) {
-        if (samples_) {
-            heard_ = heard_ << 1 | top.miso;
-            if (bits_ == 0) received.push_back(heard_ & 0xff);
-        }
-        return taken_;
-    }
-
-private:
-    unsigned leaving_ = 0, bits_ = 0, left_ = 0;  // what is sent, bits after this one, its cycles
-    bool taken_ = false, samples_ = false;
-    unsigned heard_ = 0;
-};
-
-#endif
+namespace {
 
 class Core {
 public:
@@ -170,6 +57,7 @@ public:
     }
 
     void select(bool selected) { line_.select(*top_, selected); }
+    Line& line() { return line_; }
 
     // Returns how many bytes the core took before max_cycles had passed.
     size_t send(const uint8_t* data, size_t size, uint64_t max_cycles) {
@@ -241,6 +129,17 @@ void core_free(Core* core) { delete core; }
 void core_reset(Core* core) { core->reset(); }
 
 void core_select(Core* core, int selected) { core->select(selected); }
+
+// The next three are for the pins of a UART; other lines are steady.
+void core_disturb(Core* core, uint64_t seed, uint64_t mean_cycles) {
+    core->line().disturb(seed, mean_cycles);
+}
+
+// How long this end's bits are, in 256ths of a cycle.
+void core_bit_length(Core* core, uint64_t parts) { core->line().set_bit_length(parts); }
+
+// Copies how often each kind has disturbed the line to the core, and then the one from it.
+void core_disturbances(Core* core, uint64_t* counts) { core->line().disturbances(counts); }
 
 size_t core_send(Core* core, const uint8_t* data, size_t size, uint64_t max_cycles) {
     return core->send(data, size, max_cycles);
