@@ -10,13 +10,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 from cocotb.triggers import RisingEdge
 from slipstick_rtl import isa
-from slipstick_rtl.primitives.delay import delay
 from slipstick_rtl.array.pixel_counter import PixelCounter
 from slipstick_rtl.array.window_reader import WindowReader
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.layouts import MATRIX_INSTRUCTION
 from slipstick_rtl.memory.activation_memory import ActivationMemory
 from slipstick_rtl.memory.port_arbiter import byte_write_layout
+from slipstick_rtl.primitives.delay import delay
 
 from ..golden.windows import window_vectors
 from .random_convolve import random_convolve

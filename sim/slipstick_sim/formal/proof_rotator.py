@@ -6,8 +6,8 @@ from amaranth.hdl import Assert, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
-from slipstick_rtl.primitives.delay import delay
 from slipstick_rtl.array.rotator import Rotator
+from slipstick_rtl.primitives.delay import delay
 
 from .registry import Proof
 

@@ -6,12 +6,12 @@ from amaranth.lib.wiring import In
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import FRACTION_BITS, encode_shift
 from slipstick_rtl.postprocess.multiplier import FACTOR_BITS, PRODUCT_BITS, VALUE_BITS
-from slipstick_rtl.primitives.delay import delay
 from slipstick_rtl.postprocess.rounding_shifter import (
     QUOTIENT_BITS,
     SHIFT_BITS,
     RoundingShifter,
 )
+from slipstick_rtl.primitives.delay import delay
 
 from .registry import Proof
 
