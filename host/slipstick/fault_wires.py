@@ -14,8 +14,8 @@ from .devices.faults import RandomPlan
 from .devices.transport import Transport
 from .errors import DeviceError
 from .fault_boards import TIMEOUT_CYCLES
-from .fault_suite import FaultSuite, Tally
 from .fault_network import Work
+from .fault_suite import FaultSuite, Tally
 
 DIVISOR = 8
 """Clock cycles of a bit: enough for a glitch to be shorter than half of one."""

@@ -44,15 +44,23 @@ def describe(accelerator: Accelerator) -> dict[str, Any]:
         "isa_version": ISA_VERSION,
         "protocol_version": PROTOCOL_VERSION,
         "fingerprint": configuration.fingerprint,
-        "latencies": {
-            "array": array_latency(configuration),
-            "accumulators": accumulators_latency(configuration),
-            "matrix_engine": accelerator.matrix.latency,
-            "post_engine": PostControl.latency,
-            "activation_read": latencies.ACTIVATION_READ_LATENCY,
-            "accumulator_read": latencies.ACCUMULATOR_READ_LATENCY,
-            "weight_read": latencies.WEIGHT_READ_LATENCY,
-        },
+        "latencies": _latencies(accelerator),
+    }
+
+
+def _latencies(accelerator: Accelerator) -> dict[str, int]:
+    """Of the pipelines; the compact engine has none that work while others do."""
+    configuration = accelerator.configuration
+    if configuration.is_compact:
+        return {}
+    return {
+        "array": array_latency(configuration),
+        "accumulators": accumulators_latency(configuration),
+        "matrix_engine": accelerator.matrix.latency,
+        "post_engine": PostControl.latency,
+        "activation_read": latencies.ACTIVATION_READ_LATENCY,
+        "accumulator_read": latencies.ACCUMULATOR_READ_LATENCY,
+        "weight_read": latencies.WEIGHT_READ_LATENCY,
     }
 
 
