@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.line import BITS_PER_BYTE, RATE_TOLERANCE
@@ -135,7 +136,7 @@ def disturb(
     disturbances: int,
     seed: int,
     tick: Callable[[int], object] = int,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Hosts at work until each kind of disturbance came so often.
 
     Parameters
@@ -164,7 +165,7 @@ def disturb(
         return _figures(board, suite.tally) | {"seconds": time.monotonic() - start}
 
 
-def _figures(board: WiredBoard, tally: Tally) -> dict[str, object]:
+def _figures(board: WiredBoard, tally: Tally) -> dict[str, Any]:
     return {
         "disturbances": board.disturbances,
         "episodes_by_rate_error": {f"{rate:+.0%}": n for rate, n in sorted(board.rates.items())},
