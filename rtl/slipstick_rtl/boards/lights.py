@@ -3,6 +3,7 @@
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 GLOW_SECONDS = 1 / 16
 """How long a state output stays on after what it shows, for people to see it."""
@@ -12,37 +13,32 @@ STATES = ("running", "receiving", "sending", "line_error", "alive")
 
 
 class Glow(wiring.Component):
-    """Holds a strobe for a time.
-
-    Parameters
-    ----------
-    cycles : int
-        From the last cycle of ``i`` on; at least 1.
+    """Holds a strobe until the second tick after it: for one to two times from tick to tick.
 
     Members
     -------
     i : In
+    tick : In
+        Strobes that many of these share.
     o : Out
-        A cycle after ``i``, for ``cycles`` cycles.
+        From the cycle after ``i`` on.
     """
 
     i: Signal
+    tick: Signal
     o: Signal
 
-    def __init__(self, *, cycles: int) -> None:
-        if cycles < 1:
-            raise ValueError(f"cycles must be at least 1, not {cycles}")
-        self._cycles = cycles
-        super().__init__({"i": In(1), "o": Out(1)})
+    def __init__(self) -> None:
+        super().__init__({"i": In(1), "tick": In(1), "o": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        left = Signal(range(self._cycles + 1))
-        m.d.comb += self.o.eq(left != 0)
+        left = Signal(2)
+        m.d.comb += self.o.eq(left.any())
         with m.If(self.i):
-            m.d.sync += left.eq(self._cycles)
-        with m.Elif(self.o):
-            m.d.sync += left.eq(left - 1)
+            m.d.sync += left.eq(0b11)
+        with m.Elif(self.tick):
+            m.d.sync += left.eq(left >> 1)
         return m
 
 
@@ -89,7 +85,12 @@ class StateLights(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cycles = max(1, round(self._clock_hz * GLOW_SECONDS))
+        # its highest bit is a wave of 0.5 to 1 Hz
+        time = Signal(self._clock_hz.bit_length())
+        turned, tick = Signal(), Signal()
+        turning = time[ceil_log2(max(2, round(self._clock_hz * GLOW_SECONDS)))]
+        m.d.sync += [time.eq(time + 1), turned.eq(turning)]
+        m.d.comb += [tick.eq(turning ^ turned), self.alive.eq(time[-1])]
         shown = {
             "running": (self.busy, self.running),
             "receiving": (self.received, self.receiving),
@@ -97,10 +98,6 @@ class StateLights(wiring.Component):
             "line_error": (self.fault, self.line_error),
         }
         for name, (strobe, output) in shown.items():
-            m.submodules[name] = glow = Glow(cycles=cycles)
-            m.d.comb += [glow.i.eq(strobe), output.eq(glow.o)]
-        # its highest bit is a wave of 0.7 to 1.4 Hz
-        time = Signal(self._clock_hz.bit_length())
-        m.d.sync += time.eq(time + 1)
-        m.d.comb += self.alive.eq(time[-1])
+            m.submodules[name] = glow = Glow()
+            m.d.comb += [glow.i.eq(strobe), glow.tick.eq(tick), output.eq(glow.o)]
         return m

@@ -7,7 +7,6 @@ from amaranth.lib.wiring import In, Out, connect
 from ..accelerator import EVENTS, Accelerator
 from ..config import Configuration
 from ..link.spi import Spi
-from .lights import GLOW_SECONDS, Glow
 
 RECEIVE_DEPTH = 256
 """Bytes. Requests wait here while an answer is sent; the host sends up to 8 READs of 15 bytes ahead
@@ -34,10 +33,6 @@ class SpiAccelerator(wiring.Component):
         As of ``Spi``: mode 0, most significant bit first.
     running : Out
         A program runs.
-    receiving, sending : Out
-        Bytes came, or went, within the last ``GLOW_SECONDS``.
-    line_error : Out
-        A transfer with a wrong header came within the last ``GLOW_SECONDS``.
     events : Out
         As of ``Accelerator``.
 
@@ -53,9 +48,6 @@ class SpiAccelerator(wiring.Component):
     miso: Signal
     miso_enable: Signal
     running: Signal
-    receiving: Signal
-    sending: Signal
-    line_error: Signal
     events: data.View
 
     def __init__(
@@ -67,7 +59,6 @@ class SpiAccelerator(wiring.Component):
     ) -> None:
         self.accelerator = Accelerator(configuration=configuration)
         self._spi = Spi(receive_depth=receive_depth, replay_bits=replay_bits)
-        self._glow_cycles = max(1, round(configuration.clock_hz * GLOW_SECONDS))
         super().__init__(
             {
                 "sck": In(1),
@@ -76,9 +67,6 @@ class SpiAccelerator(wiring.Component):
                 "miso": Out(1),
                 "miso_enable": Out(1),
                 "running": Out(1),
-                "receiving": Out(1),
-                "sending": Out(1),
-                "line_error": Out(1),
                 "events": Out(EVENTS),
             }
         )
@@ -98,12 +86,4 @@ class SpiAccelerator(wiring.Component):
             self.running.eq(core.running),
             self.events.eq(core.events),
         ]
-        shown = {
-            "receiving": (spi.o.valid, self.receiving),
-            "sending": (spi.i.valid, self.sending),
-            "line_error": (spi.refused, self.line_error),
-        }
-        for name, (strobe, output) in shown.items():
-            m.submodules[name] = glow = Glow(cycles=self._glow_cycles)
-            m.d.comb += [glow.i.eq(strobe), output.eq(glow.o)]
         return m

@@ -9,7 +9,6 @@ from ..config import Configuration
 from ..link.usb.descriptors import UsbIdentity
 from ..link.usb.serial_port import ABSENT_CYCLES, UsbSerialPort
 from ..link.usb.transceiver import PIN
-from .lights import GLOW_SECONDS, Glow
 
 
 class UsbAccelerator(wiring.Component):
@@ -43,8 +42,6 @@ class UsbAccelerator(wiring.Component):
         A program runs.
     configured, suspended : Out
         As of ``UsbSerialPort``.
-    receiving, sending : Out
-        A byte came or went within the last ``GLOW_SECONDS``.
     events : Out
         As of ``Accelerator``.
 
@@ -60,8 +57,6 @@ class UsbAccelerator(wiring.Component):
     running: Signal
     configured: Signal
     suspended: Signal
-    receiving: Signal
-    sending: Signal
     events: data.View
 
     def __init__(
@@ -74,7 +69,6 @@ class UsbAccelerator(wiring.Component):
         self.accelerator = Accelerator(configuration=configuration)
         self.identity = identity or UsbIdentity(serial_number=configuration.fingerprint)
         self._port = UsbSerialPort(identity=self.identity, absent_cycles=absent_cycles)
-        self._glow_cycles = max(1, round(configuration.clock_hz * GLOW_SECONDS))
         super().__init__(
             {
                 "d_p": Out(PIN),
@@ -83,8 +77,6 @@ class UsbAccelerator(wiring.Component):
                 "running": Out(1),
                 "configured": Out(1),
                 "suspended": Out(1),
-                "receiving": Out(1),
-                "sending": Out(1),
                 "events": Out(EVENTS),
             }
         )
@@ -104,11 +96,4 @@ class UsbAccelerator(wiring.Component):
             self.suspended.eq(port.suspended),
             self.events.eq(core.events),
         ]
-        shown = {
-            "receiving": (port.o.valid, self.receiving),
-            "sending": (port.i.valid, self.sending),
-        }
-        for name, (strobe, output) in shown.items():
-            m.submodules[name] = glow = Glow(cycles=self._glow_cycles)
-            m.d.comb += [glow.i.eq(strobe), output.eq(glow.o)]
         return m
