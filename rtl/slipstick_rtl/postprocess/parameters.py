@@ -1,6 +1,6 @@
 """The parameter memory: bias, multiplier and shift of L channels a word."""
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -25,7 +25,7 @@ class ParameterMemory(wiring.Component):
     Members
     -------
     write : In(PARAMETER_WRITE)
-        Lands two cycles later.
+        Lands three cycles later.
     address : In(range(parameter_words))
     bias : Out(32 x L)
         ``latency`` cycles after its address.
@@ -41,8 +41,8 @@ class ParameterMemory(wiring.Component):
     multiplier: data.View
     shift: data.View
 
-    latency = 2
-    """Cycles: block RAM and its output register."""
+    latency = 3
+    """Cycles: the choice of an address, block RAM and its output register."""
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._lanes, self._words = configuration.lanes, configuration.parameter_words
@@ -58,7 +58,8 @@ class ParameterMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        write = delay(m, self.write, 1, "write")
+        chosen = delay(m, self.write, 1, "write")
+        write = delay(m, chosen, 1, "chosen_write")
         delays = {
             "bias": 0,
             "multiplier": Requantizer.multiplier_delay,
@@ -68,13 +69,17 @@ class ParameterMemory(wiring.Component):
             bits = 8 * len(places)
             memory = Memory(shape=bits * self._lanes, depth=self._words, init=[])
             m.submodules[name] = memory
-            address = delay(m, self.address, delays[name], f"{name}_address", reset_less=True)
+            reading = delay(m, self.address, delays[name], f"{name}_address", reset_less=True)
+            # one address for both, from a register: synthesis makes one port of the two, and its
+            # own choice would stand between registers far away and every block RAM
+            address = Signal.like(self.address, name=f"{name}_port_address", reset_less=True)
+            m.d.sync += address.eq(Mux(chosen.enable, chosen.address, reading))
             writer = memory.write_port(granularity=8)
             reader = memory.read_port()
             layout = data.ArrayLayout(bits, self._lanes)
             output = Signal(layout, name=f"{name}_output", reset_less=True)
             m.d.comb += [
-                writer.addr.eq(write.address),
+                writer.addr.eq(address),
                 writer.data.eq(write.data.replicate(len(writer.en))),
                 writer.en.eq(
                     Cat(
