@@ -51,9 +51,13 @@ class Toolchain(ABC):
         """All that a build calls."""
         return (YOSYS, self.place_and_route, self.packer)
 
-    @abstractmethod
     def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
         """Yosys commands that write the Verilog and ``NETLIST``."""
+        from slipstick_rtl.boards.synthesis import synthesis_script
+
+        return synthesis_script(
+            family=self.family, rtlil=rtlil, verilog=verilog, netlist=NETLIST, top=top
+        )
 
     def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:
         """The netlist as place and route gets it."""
@@ -107,11 +111,6 @@ class Ecp5(Toolchain):
 
     router = "router1"
     """nextpnr's other one, router2, goes round in circles with this core on a half-full chip."""
-
-    def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
-        from slipstick_rtl.boards import ecp5
-
-        return ecp5.synthesis_script(rtlil=rtlil, verilog=verilog, netlist=NETLIST, top=top)
 
     def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:
         from slipstick_rtl.boards import ecp5, floorplan
@@ -172,11 +171,6 @@ class Ice40(Toolchain):
     block_bytes = 512
     products = 2
 
-    def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
-        from slipstick_rtl.boards import ice40
-
-        return ice40.synthesis_script(rtlil=rtlil, verilog=verilog, netlist=NETLIST, top=top)
-
     def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
         return [
             f"--{part.device.removeprefix('iCE40').lower()}",
@@ -218,11 +212,6 @@ class Gowin(Toolchain):
     }
     block_bytes = 2304
     products = 2
-
-    def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
-        from slipstick_rtl.boards import gowin
-
-        return gowin.synthesis_script(rtlil=rtlil, verilog=verilog, netlist=NETLIST, top=top)
 
     def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
         return [

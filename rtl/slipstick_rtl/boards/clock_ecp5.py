@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from amaranth.hdl import Instance, Module, Signal
-from amaranth.lib import io, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import io
 
+from .clock import BoardClock
 from .pll import choose, within
 
 INPUT_HZ = (8_000_000, 400_000_000)
@@ -59,39 +59,15 @@ def find_pll(input_hz: int, output_hz: int) -> Ecp5Pll:
     return choose("ECP5", input_hz, output_hz, _candidates(input_hz))
 
 
-class Ecp5Clock(wiring.Component):
+class Ecp5Clock(BoardClock):
     """From the oscillator's pin to the core's clock; resets every register while it is not ready.
 
     The reset is the chip's global set/reset: it brings each register back to its initial value
     and takes no routing. It is held while the PLL is not locked or ``restart`` is high, and ends
     synchronously to the clock.
 
-    Parameters
-    ----------
-    port : amaranth.lib.io.SingleEndedPort
-        The oscillator's.
-    pll : Ecp5Pll
-
-    Members
-    -------
-    restart : In
-        High: begin anew; asynchronous.
-    clock : Out
-    ready : Out
-        Always high: whoever could see it low is in reset.
-    oscillator : Out
-        The pin.
+    ``ready`` is always high: whoever could see it low is in reset.
     """
-
-    restart: Signal
-    clock: Signal
-    ready: Signal
-    oscillator: Signal
-
-    def __init__(self, *, port: Any, pll: Ecp5Pll) -> None:
-        self._port = port
-        self._pll = pll
-        super().__init__({"restart": In(1), "clock": Out(1), "ready": Out(1), "oscillator": Out(1)})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from amaranth.hdl import Const, Instance, Module, Signal
-from amaranth.lib import io, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import io
 
+from .clock import BoardClock
 from .pll import choose, within
 
 OUTPUT_DIVIDERS = (2, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128)
@@ -97,7 +97,7 @@ def pll_finder(limits: GowinLimits) -> Callable[[int, int], GowinPll]:
     return find_pll
 
 
-class GowinClock(wiring.Component):
+class GowinClock(BoardClock):
     """From the oscillator's pin to the core's clock; resets every register while it is not ready.
 
     The reset is the chip's global set/reset, which brings each register back to its initial value
@@ -105,32 +105,8 @@ class GowinClock(wiring.Component):
     synchronous; the core is at rest then, and no state that matters changes in the cycle of the
     end.
 
-    Parameters
-    ----------
-    port : amaranth.lib.io.SingleEndedPort
-        The oscillator's.
-    pll : GowinPll
-
-    Members
-    -------
-    restart : In
-        High: begin anew; asynchronous.
-    clock : Out
-    ready : Out
-        Always high: whoever could see it low is in reset.
-    oscillator : Out
-        The pin.
+    ``ready`` is always high: whoever could see it low is in reset.
     """
-
-    restart: Signal
-    clock: Signal
-    ready: Signal
-    oscillator: Signal
-
-    def __init__(self, *, port: Any, pll: GowinPll) -> None:
-        self._port = port
-        self._pll = pll
-        super().__init__({"restart": In(1), "clock": Out(1), "ready": Out(1), "oscillator": Out(1)})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

@@ -6,10 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from amaranth.hdl import ClockDomain, ClockSignal, Instance, Module, Signal
-from amaranth.lib import wiring
 from amaranth.lib.cdc import FFSynchronizer
-from amaranth.lib.wiring import In, Out
 
+from .clock import BoardClock
 from .pll import choose, within
 
 INPUT_HZ = (10_000_000, 133_000_000)
@@ -67,7 +66,7 @@ def find_pll(input_hz: int, output_hz: int) -> Ice40Pll:
     return choose("iCE40", input_hz, output_hz, _candidates(input_hz))
 
 
-class Ice40Clock(wiring.Component):
+class Ice40Clock(BoardClock):
     """From the oscillator's pin, one of the PLL's own, to the core's clock.
 
     The chip has no reset network, and a reset of every register would take look-up tables. The
@@ -75,32 +74,9 @@ class Ice40Clock(wiring.Component):
     moves that could leave a state that matters; so it is enough to hold what comes from the host
     until ``ready``. A restart configures the chip anew, from its flash.
 
-    Parameters
-    ----------
-    port : amaranth.lib.io.SingleEndedPort
-        The oscillator's.
-    pll : Ice40Pll
-
-    Members
-    -------
-    restart : In
-        High for ``PRESSED_SECONDS``: begin anew; asynchronous.
-    clock : Out
-    ready : Out
-        The clock is steady and the memories can be read.
-    oscillator : Out
-        Always low: the PLL takes the whole pin.
+    ``restart`` must be high for ``PRESSED_SECONDS``; ``ready`` says that the clock is steady and
+    the memories can be read; ``oscillator`` is always low, for the PLL takes the whole pin.
     """
-
-    restart: Signal
-    clock: Signal
-    ready: Signal
-    oscillator: Signal
-
-    def __init__(self, *, port: Any, pll: Ice40Pll) -> None:
-        self._port = port
-        self._pll = pll
-        super().__init__({"restart": In(1), "clock": Out(1), "ready": Out(1), "oscillator": Out(1)})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

@@ -1,17 +1,7 @@
-"""What synthesis for ECP5 needs beyond Yosys' defaults."""
+"""What ECP5 netlists need between Yosys and nextpnr."""
 
 from dataclasses import dataclass
 from typing import Any
-
-FREE_COLLISIONS = "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 *.unbuffered/t:$memrd_v2 %d"
-"""Yosys command, after the RTLIL is read: no reader minds what a word is while it is written.
-
-Amaranth asks for the old word, which ECP5's block RAM does not give from port to port: Yosys would
-add a bypass to every memory, and could not merge a write port and a read port of one address. No
-block uses such a word: two writers never meet, and readers come later (``tests/rtl`` holds the
-core to its model with new words as well as old ones). Each memory here has one write port. Queues
-between clock domains are left out (``unbuffered`` within Amaranth's): there Yosys allows none.
-"""
 
 
 @dataclass(frozen=True)
@@ -27,30 +17,6 @@ class Chip:
     """
 
     device: str
-
-
-def synthesis_script(*, rtlil: str, verilog: str, netlist: str, top: str) -> str:
-    """The Yosys commands from a design's RTLIL to its Verilog and its netlist for nextpnr.
-
-    Parameters
-    ----------
-    rtlil, verilog, netlist : str
-        File names; the first is read, the others are written.
-    top : str
-    """
-    return "\n".join(
-        (
-            f"read_rtlil {rtlil}",
-            "design -save elaborated",
-            "proc -nomux -norom",
-            "memory_collect",
-            f"write_verilog -norename {verilog}",
-            "design -load elaborated",
-            FREE_COLLISIONS,
-            f"synth_ecp5 -abc9 -top {top} -json {netlist}",
-            "",
-        )
-    )
 
 
 def release_carries(netlist: dict[str, Any]) -> int:

@@ -1,12 +1,13 @@
 """Tang Nano 20K with the GW2AR-18C: USB serial port of its programmer, six lights."""
 
+from dataclasses import replace
+
 from amaranth.build import Attrs, Clock, Pins, Resource
 from amaranth.vendor import GowinPlatform
 from amaranth_boards.resources import ButtonResources, LEDResources, UARTResource
 
-from .board import Board, Light
-from .clock_gowin import GW2AR_18, GowinClock, pll_finder
-from .links import uart
+from .clock_gowin import GW2AR_18, pll_finder
+from .tang_nano_9k import TANG_NANO_9K
 
 
 class TangNano20KPlatform(GowinPlatform):
@@ -24,17 +25,5 @@ class TangNano20KPlatform(GowinPlatform):
     connectors = []
 
 
-TANG_NANO_20K = Board(
-    platform=TangNano20KPlatform,
-    find_pll=pll_finder(GW2AR_18),
-    clock=GowinClock,
-    lights=(
-        Light(number=0, states=("alive",)),
-        Light(number=1, states=("running",)),
-        Light(number=2, states=("receiving",)),
-        Light(number=3, states=("sending",)),
-        Light(number=5, states=("line_error",)),
-    ),
-    links={"uart": uart()},
-    button="button",
-)
+TANG_NANO_20K = replace(TANG_NANO_9K, platform=TangNano20KPlatform, find_pll=pll_finder(GW2AR_18))
+"""It has the same lights, button and serial port as the 9K."""

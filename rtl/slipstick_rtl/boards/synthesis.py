@@ -1,0 +1,54 @@
+"""The Yosys script of a build: what all FPGA families share."""
+
+FREE_COLLISIONS = "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 *.unbuffered/t:$memrd_v2 %d"
+"""Yosys command, after the RTLIL is read: no reader minds what a word is while it is written.
+
+Amaranth asks for the old word, which block RAM does not give from port to port: Yosys would add a
+bypass to every memory, and could not merge a write port and a read port of one address. No
+block uses such a word: two writers never meet, and readers come later (``tests/rtl`` holds the
+core to its model with new words as well as old ones). Each memory here has one write port. Queues
+between clock domains are left out (``unbuffered`` within Amaranth's): there Yosys allows none.
+"""
+
+
+NO_CONTENTS = "delete t:$meminit_v2"
+"""Yosys command, after the RTLIL is read: memories begin as they please.
+
+Amaranth writes down that they begin as zeros, and SPRAM cannot: Yosys would not use it. Nothing
+reads what was not written.
+"""
+
+COMMANDS = {
+    "ECP5": (FREE_COLLISIONS, "synth_ecp5 -abc9"),
+    "iCE40": (FREE_COLLISIONS, NO_CONTENTS, "synth_ice40 -device u -spram -abc9"),
+    # these cells serve the LittleBee as well, whose DSP blocks are the same
+    "Gowin": (FREE_COLLISIONS, "synth_gowin -family gw2a"),
+}
+"""What each family needs beyond Yosys' defaults, and its synthesis; iCE40 is the UltraPlus."""
+
+
+def synthesis_script(*, family: str, rtlil: str, verilog: str, netlist: str, top: str) -> str:
+    """The Yosys commands from a design's RTLIL to its Verilog and its netlist for nextpnr.
+
+    Parameters
+    ----------
+    family : str
+        One of ``COMMANDS``.
+    rtlil, verilog, netlist : str
+        File names; the first is read, the others are written.
+    top : str
+    """
+    *before, synthesis = COMMANDS[family]
+    return "\n".join(
+        (
+            f"read_rtlil {rtlil}",
+            "design -save elaborated",
+            "proc -nomux -norom",
+            "memory_collect",
+            f"write_verilog -norename {verilog}",
+            "design -load elaborated",
+            *before,
+            f"{synthesis} -top {top} -json {netlist}",
+            "",
+        )
+    )
