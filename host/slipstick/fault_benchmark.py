@@ -160,15 +160,11 @@ def show(result: Figures) -> None:
     rows: list[list[object]] = [
         [f"fault: {name}", f"{count:,}"] for name, count in result["faults"].items()
     ]
-    for name, count in result["operations"].items():
-        rows.append([f"{name}: right of all", f"{result['right'].get(name, 0):,} of {count:,}"])
-    for code, count in result["failed_by_code"].items():
-        rows.append([f"failed: {code}", f"{count:,}"])
+    rows += _outcomes(result)
     shared = result["shared"]
     rows.append(["sessions of hosts on one port", f"{shared['sessions']:,}"])
     rows.append(["their results: right", f"{sum(shared['right'].values()):,}"])
-    for code, count in shared["failed_by_code"].items():
-        rows.append([f"failed: {code}", f"{count:,}"])
+    rows += _failures(shared)
     for name, part in result["interrupted"].items():
         told = ", ".join(f"{code} {count:,}" for code, count in part["told"].items())
         rows.append([f"{name} at each of {part['sent_bytes']:,} bytes", told])
@@ -191,16 +187,26 @@ def show_wires(result: Figures) -> None:
     rows: list[list[object]] = [
         [f"disturbance: {name}", f"{count:,}"] for name, count in result["disturbances"].items()
     ]
-    for name, count in result["operations"].items():
-        rows.append([f"{name}: right of all", f"{result['right'].get(name, 0):,} of {count:,}"])
-    for code, count in result["failed_by_code"].items():
-        rows.append([f"failed: {code}", f"{count:,}"])
+    rows += _outcomes(result)
     rows += [
         ["wrong results", result["wrong"]],
         ["not recovered", f"{result['without_recovery']} of {result['recoveries']:,}"],
     ]
     title = f"disturbed wires of the UART, {result['seconds']:.0f} s"
     console.print_table(title, {"figure": "left", "value": "right"}, rows)
+
+
+def _outcomes(result: Figures) -> list[list[object]]:
+    """Rows of what hosts tried and were told."""
+    right: list[list[object]] = [
+        [f"{name}: right of all", f"{result['right'].get(name, 0):,} of {count:,}"]
+        for name, count in result["operations"].items()
+    ]
+    return right + _failures(result)
+
+
+def _failures(result: Figures) -> list[list[object]]:
+    return [[f"failed: {code}", f"{count:,}"] for code, count in result["failed_by_code"].items()]
 
 
 def _pair(result: Figures, name: str, scale: float) -> str:
