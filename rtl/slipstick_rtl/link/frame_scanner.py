@@ -1,6 +1,6 @@
 """The grammar of a request frame: which byte of a stream is what."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -68,8 +68,6 @@ class FrameScanner(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        header = self.header.as_value()
-        length = Cat(header[-8:], self.i.payload)  # as the header's last byte comes
         remaining = Signal(17)  # bytes to the end, once the header is in
         in_payload = Signal()
         blocked = self.forget | in_payload & self.full & ~self.too_long
@@ -91,17 +89,7 @@ class FrameScanner(wiring.Component):
                 with m.If(taken & (self.i.payload == REQUEST_START)):
                     m.next = "take the header"
             with m.State("take the header"):
-                with m.If(taken):
-                    m.d.sync += header.eq(Cat(header[8:], self.i.payload))
-                with m.If(taken & (remaining == 1)):
-                    m.d.sync += [
-                        remaining.eq(length + CRC_BYTES),
-                        in_payload.eq(length != 0),
-                        self.too_long.eq(length > self._payload_bytes),
-                    ]
-                    m.next = "take the rest"
-                with m.If(self.forget):
-                    m.next = "hunt for the start"
+                self._take_header(m, taken, remaining, in_payload)
             with m.State("take the rest"):
                 with m.If(taken & (remaining == CRC_BYTES + 1)):
                     m.d.sync += in_payload.eq(0)
@@ -114,3 +102,19 @@ class FrameScanner(wiring.Component):
                 with m.If(self.release):
                     m.next = "hunt for the start"
         return m
+
+    def _take_header(self, m: Module, taken: Value, remaining: Signal, in_payload: Signal) -> None:
+        """The header's state: its last byte completes the length of what follows."""
+        header = self.header.as_value()
+        length = Cat(header[-8:], self.i.payload)
+        with m.If(taken):
+            m.d.sync += header.eq(Cat(header[8:], self.i.payload))
+        with m.If(taken & (remaining == 1)):
+            m.d.sync += [
+                remaining.eq(length + CRC_BYTES),
+                in_payload.eq(length != 0),
+                self.too_long.eq(length > self._payload_bytes),
+            ]
+            m.next = "take the rest"
+        with m.If(self.forget):
+            m.next = "hunt for the start"
