@@ -83,9 +83,6 @@ class FrameReceiver(wiring.Component):
         sound = Mux(free, unsealed, sealed)
         hand_over = self.requests.valid & self.requests.ready
         good = sound & ~scanner.too_long
-        idle = Signal(range(self._timeout_cycles + 1))
-        expired = idle == self._timeout_cycles
-        waiting = scanner.inside & scanner.i.ready & ~self.i.valid
 
         m.d.comb += [
             crc.start.eq(scanner.hunting),
@@ -107,7 +104,16 @@ class FrameReceiver(wiring.Component):
             settled.eq(scanner.complete & ~hand_over),
             unsealed.eq(crc.match_detected),
             sealed.eq(crc.crc == self.session ^ RESIDUE),
+        ]
+        self._forget_what_stops(m, scanner)
+        return m
+
+    def _forget_what_stops(self, m: Module, scanner: FrameScanner) -> None:
+        """The timeout: cycles in which the next byte of a frame could come, and does not."""
+        idle = Signal(range(self._timeout_cycles + 1))
+        expired = idle == self._timeout_cycles
+        waiting = scanner.inside & scanner.i.ready & ~self.i.valid
+        m.d.sync += [
             idle.eq(Mux(waiting & ~expired, idle + 1, 0)),
             scanner.forget.eq(expired),
         ]
-        return m
