@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -110,22 +110,32 @@ class FrameTransmitter(wiring.Component):
                     with m.If(remaining == 0):
                         m.next = "finish the checksum"
             with m.State("send the payload"):
-                m.d.comb += [byte.valid.eq(self.payload.valid), byte.p.covered.eq(1)]
-                m.d.comb += byte.p.data.eq(self.payload.payload)
-                m.d.comb += self.payload.ready.eq(byte.ready)
-                with m.If(sent):
-                    m.d.sync += remaining.eq(remaining - 1)
-                with m.If(sent & (remaining == 1)):
-                    m.next = "finish the checksum"
+                self._send_payload(m, byte, sent, remaining)
             with m.State("finish the checksum"):
                 m.d.sync += index.eq(0)
                 m.next = "send the checksum"
             with m.State("send the checksum"):
-                m.d.comb += byte.valid.eq(1)
-                m.d.comb += byte.p.data.eq(
-                    output.checksum.word_select(index, 8)
-                    ^ (self.session.word_select(index, 8) & sealed.replicate(8))
-                )
-                with m.If(sent & (index == CRC_BYTES - 1)):
-                    m.next = "wait for a response"
+                self._send_checksum(m, output, sent, index, sealed)
         return m
+
+    def _send_payload(
+        self, m: Module, byte: stream.Interface, sent: Value, remaining: Signal
+    ) -> None:
+        """The payload's state: each byte as it comes."""
+        m.d.comb += [byte.valid.eq(self.payload.valid), byte.p.covered.eq(1)]
+        m.d.comb += byte.p.data.eq(self.payload.payload)
+        m.d.comb += self.payload.ready.eq(byte.ready)
+        with m.If(sent):
+            m.d.sync += remaining.eq(remaining - 1)
+        with m.If(sent & (remaining == 1)):
+            m.next = "finish the checksum"
+
+    def _send_checksum(
+        self, m: Module, output: _Output, sent: Value, index: Signal, sealed: Signal
+    ) -> None:
+        """The checksum's state: byte by byte, sealed with the session if it shall be."""
+        seal = self.session.word_select(index, 8) & sealed.replicate(8)
+        m.d.comb += output.i.valid.eq(1)
+        m.d.comb += output.i.p.data.eq(output.checksum.word_select(index, 8) ^ seal)
+        with m.If(sent & (index == CRC_BYTES - 1)):
+            m.next = "wait for a response"
