@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
+from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
@@ -63,27 +63,25 @@ class PayloadRing(wiring.Component):
         m.submodules.memory = memory = Memory(shape=8, depth=self._depth, init=[])
         write_port = memory.write_port()
         read_port = memory.read_port()
-
         # one bit more than an address, so that a full ring differs from an empty one
-        address_bits = exact_log2(self._depth)
-        written = Signal(address_bits + 1)
-        committed = Signal(address_bits + 1)
-        read = Signal(address_bits + 1)
-        fetched = Signal()
-        held = Signal(address_bits + 1)
-        word, word_valid = Signal(8), Signal()
-        spare, spare_valid = Signal(8), Signal()
-        send = ~self.o.valid | self.o.ready
-        move = ~word_valid | ~spare_valid
-        fetch = ~fetched | move
+        position_bits = exact_log2(self._depth) + 1
+        written = Signal(position_bits)
+        committed = Signal(position_bits)
+        read = Signal(position_bits)
+        self._store(m, write_port, written, committed, read)
+        self._give(m, read_port, committed, read)
+        return m
 
+    def _store(
+        self, m: Module, port: WritePort, written: Signal, committed: Signal, read: Signal
+    ) -> None:
+        """Bytes into the memory, and which of them count."""
+        held = Signal.like(written)
         m.d.comb += [
             held.eq(written - read),
-            write_port.addr.eq(written),
-            write_port.data.eq(self.data),
-            write_port.en.eq(self.write),
-            read_port.addr.eq(read),
-            read_port.en.eq(fetch),
+            port.addr.eq(written),
+            port.data.eq(self.data),
+            port.en.eq(self.write),
         ]
         # a cycle late, which the two places kept free make good
         m.d.sync += self.full.eq(held >= self._depth - 2)
@@ -94,12 +92,23 @@ class PayloadRing(wiring.Component):
         with m.If(self.commit):
             m.d.sync += committed.eq(written)
 
-        # a register right behind the memory, which is slow to answer; and a spare one, so that
-        # o.ready, which may come late in the cycle, need not reach back to the memory
+    def _give(self, m: Module, port: ReadPort, committed: Signal, read: Signal) -> None:
+        """Committed bytes out of the memory, to ``o``.
+
+        A register right behind the memory, which is slow to answer; and a spare one, so that
+        ``o.ready``, which may come late in the cycle, need not reach back to the memory.
+        """
+        fetched = Signal()
+        word, word_valid = Signal(8), Signal()
+        spare, spare_valid = Signal(8), Signal()
+        send = ~self.o.valid | self.o.ready
+        move = ~word_valid | ~spare_valid
+        fetch = ~fetched | move
+        m.d.comb += [port.addr.eq(read), port.en.eq(fetch)]
         with m.If(fetch):
             m.d.sync += [fetched.eq(read != committed), read.eq(read + (read != committed))]
         with m.If(move):
-            m.d.sync += [word_valid.eq(fetched), word.eq(read_port.data)]
+            m.d.sync += [word_valid.eq(fetched), word.eq(port.data)]
         with m.If(send):
             m.d.sync += [
                 self.o.valid.eq(word_valid | spare_valid),
@@ -108,4 +117,3 @@ class PayloadRing(wiring.Component):
             ]
         with m.Elif(~spare_valid):
             m.d.sync += [spare_valid.eq(word_valid), spare.eq(word)]
-        return m
