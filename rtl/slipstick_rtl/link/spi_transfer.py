@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.crc import Algorithm
 from amaranth.lib.wiring import In, Out
@@ -116,7 +116,6 @@ class SpiTransfer(wiring.Component):
         place = Signal(range(TRAILER + TRAILER_BYTES + 1), init=1)  # of the byte that comes next
         in_slots = Signal()
         fields = Signal(FIELDS)
-        ahead, held = Signal(POSITION_BITS), Signal(POSITION_BITS)
         started, sound = Signal(), Signal(init=1)
         m.submodules.host_crc = crc = _crc()
         m.d.comb += self.position.eq(fields.received)
@@ -127,16 +126,7 @@ class SpiTransfer(wiring.Component):
                 self._check_byte(m, place, fields.as_value(), started, sound)
                 with m.If(place == HOST_HEADER_BYTES):
                     m.next = "judge"
-            with m.State("judge"):
-                m.d.sync += [
-                    ahead.eq(fields.received - self.released),
-                    held.eq(self.sent - self.released),
-                ]
-                m.next = "compare"
-            with m.State("compare"):
-                rules = (crc.crc == 0) & (ahead <= held) & (fields.count <= fields.slots)
-                m.d.sync += sound.eq(sound & rules)
-                m.next = "decide"
+            self._judge(m, fields, crc.crc, sound)
             with m.State("decide"):
                 m.d.comb += [self.rewind.eq(started & sound), self.refused.eq(started & ~sound)]
                 m.next = "rest"
@@ -172,6 +162,20 @@ class SpiTransfer(wiring.Component):
                 pass
             with m.Default():
                 m.d.sync += fields.eq(Cat(fields[8:], self.received))
+
+    def _judge(self, m: Module, fields: data.View, checksum: Value, sound: Signal) -> None:
+        """The states that judge a whole header: one works out the distances, one compares them."""
+        ahead, held = Signal(POSITION_BITS), Signal(POSITION_BITS)
+        with m.State("judge"):
+            m.d.sync += [
+                ahead.eq(fields.received - self.released),
+                held.eq(self.sent - self.released),
+            ]
+            m.next = "compare"
+        with m.State("compare"):
+            rules = (checksum == 0) & (ahead <= held) & (fields.count <= fields.slots)
+            m.d.sync += sound.eq(sound & rules)
+            m.next = "decide"
 
     def _move(self, m: Module, fields: data.View, in_slots: Signal) -> None:
         """A byte each way: the one of the slot before, and the one of the next slot."""
