@@ -1,7 +1,7 @@
 """From requests and their payload to judged requests."""
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
@@ -39,7 +39,9 @@ class RequestReader(wiring.Component):
     write_data: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
-        self._configuration = configuration
+        self._checker = RequestChecker(configuration=configuration)
+        self._steps = _Steps()
+        self._last_run = _LastRun()
         super().__init__(
             {
                 "requests": In(stream.Signature(Request)),
@@ -52,9 +54,9 @@ class RequestReader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.checker = checker = RequestChecker(configuration=self._configuration)
-        m.submodules.steps = steps = _Steps()
-        m.submodules.last_run = last_run = _LastRun()
+        m.submodules.checker = checker = self._checker
+        m.submodules.steps = steps = self._steps
+        m.submodules.last_run = self._last_run
         header, arguments = Signal(FrameHeader), Signal(Arguments)
         verdict = Signal(3)
         wanted, gathered = Signal(range(7)), Signal(range(7))
@@ -68,20 +70,57 @@ class RequestReader(wiring.Component):
             steps.good.eq(checker.verdict == Status.OK),
             steps.empty.eq(unread == 0),
             steps.done.eq(self.judged.ready),
+        ]
+        self._judge(m, header, arguments)
+        self._know_again(m, header, verdict)
+        self._offer(m, header, arguments, verdict)
+        self._pass_payload(m, unread)
+        with m.If(steps.waiting):
+            m.d.sync += [header.eq(self.requests.p.header), verdict.eq(self.requests.p.verdict)]
+            self._begin(m, unread, gathered, wanted)
+        with m.Elif(checker.done):
+            m.d.sync += verdict.eq(checker.verdict)
+        with m.If(self.payload.valid & self.payload.ready):
+            m.d.sync += [gathered.eq(gathered + 1), unread.eq(unread - 1)]
+            with m.If(steps.gathering):
+                m.d.sync += arguments[gathered].eq(self.payload.payload)
+        return m
+
+    def _judge(self, m: Module, header: data.View, arguments: data.View) -> None:
+        """The checker sees a request that has all its arguments."""
+        steps, checker = self._steps, self._checker
+        m.d.comb += [
             checker.start.eq(steps.gathering & steps.complete),
             checker.header.eq(header),
             checker.arguments.eq(arguments),
             checker.running.eq(self.running),
-            checker.repeated.eq(last_run.repeated),
-            last_run.command.eq(header.command),
-            last_run.sequence.eq(header.sequence),
-            last_run.accept.eq(self.judged.valid & self.judged.ready & (verdict == Status.OK)),
-            self.requests.ready.eq(steps.waiting),
-            self.judged.valid.eq(steps.offering),
+            checker.repeated.eq(self._last_run.repeated),
+        ]
+
+    def _know_again(self, m: Module, header: data.View, verdict: Signal) -> None:
+        """What is needed to tell a RUN sent again from a new one."""
+        done = self.judged.valid & self.judged.ready
+        m.d.comb += [
+            self._last_run.command.eq(header.command),
+            self._last_run.sequence.eq(header.sequence),
+            self._last_run.accept.eq(done & (verdict == Status.OK)),
+        ]
+
+    def _offer(self, m: Module, header: data.View, arguments: data.View, verdict: Signal) -> None:
+        """Requests come in one at a time, and go out judged."""
+        m.d.comb += [
+            self.requests.ready.eq(self._steps.waiting),
+            self.judged.valid.eq(self._steps.offering),
             self.judged.p.header.eq(header),
             self.judged.p.arguments.eq(arguments),
             self.judged.p.verdict.eq(verdict),
-            self.judged.p.repeated.eq(last_run.repeated),
+            self.judged.p.repeated.eq(self._last_run.repeated),
+        ]
+
+    def _pass_payload(self, m: Module, unread: Signal) -> None:
+        """The payload's bytes are gathered as arguments, dropped, or passed on as WRITE's data."""
+        steps = self._steps
+        m.d.comb += [
             self.write_data.payload.eq(self.payload.payload),
             self.write_data.valid.eq(self.payload.valid & steps.offering),
             self.payload.ready.eq(
@@ -90,24 +129,14 @@ class RequestReader(wiring.Component):
                 | steps.offering & self.write_data.ready
             ),
         ]
-        with m.If(steps.waiting):
-            m.d.sync += [
-                header.eq(self.requests.p.header),
-                verdict.eq(self.requests.p.verdict),
-                unread.eq(self.requests.p.header.length),
-                gathered.eq(0),
-                wanted.eq(0),
-            ]
-            for command, argument_bytes in ARGUMENT_BYTES.items():
-                with m.If(self.requests.p.header.command == command):
-                    m.d.sync += wanted.eq(argument_bytes)
-        with m.Elif(checker.done):
-            m.d.sync += verdict.eq(checker.verdict)
-        with m.If(self.payload.valid & self.payload.ready):
-            m.d.sync += [gathered.eq(gathered + 1), unread.eq(unread - 1)]
-            with m.If(steps.gathering):
-                m.d.sync += arguments[gathered].eq(self.payload.payload)
-        return m
+
+    def _begin(self, m: Module, unread: Signal, gathered: Signal, wanted: Signal) -> None:
+        """All of the payload is to come, the command's arguments first."""
+        request = self.requests.p.header
+        m.d.sync += [unread.eq(request.length), gathered.eq(0), wanted.eq(0)]
+        for command, argument_bytes in ARGUMENT_BYTES.items():
+            with m.If(request.command == command):
+                m.d.sync += wanted.eq(argument_bytes)
 
 
 class _Steps(wiring.Component):
