@@ -168,6 +168,11 @@ class CommandProcessor(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = configuration
+        self._decoder = _Decoder()
+        self._steps = _Steps()
+        self._writer = MemoryWriter(configuration=configuration)
+        self._reader = MemoryReader()
+        self._sender = ResponseSender()
         super().__init__(
             {
                 "judged": In(stream.Signature(JudgedRequest)),
@@ -181,26 +186,12 @@ class CommandProcessor(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.decoder = decoder = _Decoder()
-        m.submodules.steps = steps = _Steps()
-        m.submodules.writer = writer = MemoryWriter(configuration=self._configuration)
-        m.submodules.reader = reader = MemoryReader()
-        m.submodules.sender = sender = ResponseSender()
-        connect(m, writer.writes, flipped(self.writes))
-        connect(m, flipped(self.write_data), writer.data)
-        connect(m, reader.reads, flipped(self.reads))
-        connect(m, flipped(self.read_data), sender.read_data)
-        connect(m, sender.responses, flipped(self.responses))
-        connect(m, sender.response_data, flipped(self.response_data))
-
-        request = self.judged.p
-        arguments = request.arguments.as_value()
-        target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
-        run = data.View(RunArguments, arguments[: RunArguments.size])
-        identity = int.from_bytes(Identity.of(self._configuration).pack(), "little")
-        status = self.status.as_value()
-        # the two flags fill a byte of their own
-        record = Cat(status[:2], Const(0, 6), status[2:])
+        m.submodules.decoder = decoder = self._decoder
+        m.submodules.steps = steps = self._steps
+        m.submodules.writer = self._writer
+        m.submodules.reader = self._reader
+        m.submodules.sender = self._sender
+        self._connect_streams(m)
         # a cycle for the decoder: what it says of the request is held beside it
         decoded, meaning = Signal(), Signal(_MEANING)
         m.d.sync += decoded.eq(self.judged.valid & ~self.judged.ready)
@@ -209,22 +200,64 @@ class CommandProcessor(wiring.Component):
             steps.valid.eq(self.judged.valid & decoded),
             steps.write.eq(meaning.write),
             steps.settle.eq(meaning.run | meaning.reset),
-            steps.writing.eq(writer.busy),
-            steps.answered.eq(sender.done),
-            decoder.request.eq(request),
-            writer.start.eq(steps.begin & meaning.write),
+            steps.writing.eq(self._writer.busy),
+            steps.answered.eq(self._sender.done),
+            decoder.request.eq(self.judged.p),
+        ]
+        self._transfer(m, meaning)
+        self._control(m, meaning)
+        self._answer(m, meaning)
+        return m
+
+    def _connect_streams(self, m: Module) -> None:
+        """Each stream of the face has one part behind it."""
+        writer, reader, sender = self._writer, self._reader, self._sender
+        connect(m, writer.writes, flipped(self.writes))
+        connect(m, flipped(self.write_data), writer.data)
+        connect(m, reader.reads, flipped(self.reads))
+        connect(m, flipped(self.read_data), sender.read_data)
+        connect(m, sender.responses, flipped(self.responses))
+        connect(m, sender.response_data, flipped(self.response_data))
+
+    def _transfer(self, m: Module, meaning: data.View) -> None:
+        """WRITE and READ."""
+        begin, writer, reader = self._steps.begin, self._writer, self._reader
+        request = self.judged.p
+        target = data.View(SpaceArguments, request.arguments.as_value()[: SpaceArguments.size])
+        m.d.comb += [
+            writer.start.eq(begin & meaning.write),
             writer.space.eq(target.space),
             writer.address.eq(target.address),
             writer.count.eq(request.header.length - WRITE_ARGUMENTS),
-            reader.start.eq(steps.begin & meaning.read),
+            reader.start.eq(begin & meaning.read),
             reader.address.eq(target.address),
             reader.count.eq(target.count),
-            self.run.eq(steps.begin & meaning.run),
+        ]
+
+    def _control(self, m: Module, meaning: data.View) -> None:
+        """RUN, RESET and OPEN."""
+        begin = self._steps.begin
+        arguments = self.judged.p.arguments.as_value()
+        run = data.View(RunArguments, arguments[: RunArguments.size])
+        m.d.comb += [
+            self.run.eq(begin & meaning.run),
             self.clear.eq(run.flags & RUN_CLEARS_COUNTERS),
             self.matrix_pc.eq(run.matrix_pc),
             self.post_pc.eq(run.post_pc),
-            self.reset_run.eq(steps.begin & meaning.reset),
-            sender.start.eq(steps.answer),
+            self.reset_run.eq(begin & meaning.reset),
+        ]
+        with m.If(meaning.open & self.responses.valid & self.responses.ready):
+            m.d.sync += self.session.eq(arguments[: OpenArguments.size])
+
+    def _answer(self, m: Module, meaning: data.View) -> None:
+        """The answer, whose sending ends the request."""
+        sender, request = self._sender, self.judged.p
+        identity = int.from_bytes(Identity.of(self._configuration).pack(), "little")
+        status = self.status.as_value()
+        # the two flags fill a byte of their own
+        record = Cat(status[:2], Const(0, 6), status[2:])
+        m.d.comb += [
+            sender.start.eq(self._steps.answer),
             sender.header.verdict.eq(request.verdict),
             sender.header.sequence.eq(request.header.sequence),
             sender.header.length.eq(meaning.length),
@@ -233,6 +266,3 @@ class CommandProcessor(wiring.Component):
             sender.from_memory.eq(meaning.read),
             self.judged.ready.eq(sender.done),
         ]
-        with m.If(meaning.open & self.responses.valid & self.responses.ready):
-            m.d.sync += self.session.eq(arguments[: OpenArguments.size])
-        return m
