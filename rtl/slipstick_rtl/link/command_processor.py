@@ -5,86 +5,17 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
+from .face import AcceleratorFace
 from .identity import Identity
-from .layouts import (
-    ByteWrite,
-    JudgedRequest,
-    OpenArguments,
-    Response,
-    RunArguments,
-    RunStatus,
-    SpaceArguments,
-)
+from .layouts import JudgedRequest, OpenArguments, Response, RunArguments, SpaceArguments
 from .memory_transfers import MemoryReader, MemoryWriter
-from .protocol import RUN_CLEARS_COUNTERS, Command, Status
-from .response_sender import IDENTITY_BYTES, STATUS_BYTES, ResponseSender
+from .protocol import RUN_CLEARS_COUNTERS
+from .request_decoder import MEANING, RequestDecoder
+from .response_sender import ResponseSender
 from .spaces import WRITE_ARGUMENTS
 
 SETTLE_CYCLES = 4
 """Cycles in which ``status.running`` must follow ``run`` and ``reset_run``."""
-
-
-ACCELERATOR_MEMBERS = {
-    "writes": Out(stream.Signature(ByteWrite)),
-    "reads": Out(stream.Signature(24)),
-    "read_data": In(stream.Signature(8)),
-    "run": Out(1),
-    "matrix_pc": Out(16),
-    "post_pc": Out(16),
-    "clear": Out(1),
-    "reset_run": Out(1),
-    "status": In(RunStatus),
-}
-"""The link's face towards the accelerator; :class:`slipstick_rtl.link.link.Link` describes it."""
-
-
-_FLAGS = ("identify", "write", "read", "run", "reset", "open", "sealed")
-
-_MEANING = data.StructLayout({**dict.fromkeys(_FLAGS, 1), "length": 16})
-"""What a request asks for, and the length of its answer."""
-
-
-class _Decoder(wiring.Component):
-    """What a judged request asks for, and the length of its answer."""
-
-    request: data.View
-    identify: Signal
-    write: Signal
-    read: Signal
-    run: Signal
-    reset: Signal
-    open: Signal
-    length: Signal
-    sealed: Signal
-
-    def __init__(self) -> None:
-        fields = {name: Out(field.shape) for name, field in _MEANING}
-        super().__init__({"request": In(JudgedRequest), **fields})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        target = data.View(SpaceArguments, self.request.arguments.as_value()[: SpaceArguments.size])
-        m.d.comb += self.sealed.eq(
-            (self.request.verdict != Status.BAD_CRC)
-            & (self.request.header.command != Command.IDENTIFY)
-        )
-        with m.If(self.request.verdict == Status.OK):
-            with m.Switch(self.request.header.command):
-                with m.Case(Command.IDENTIFY):
-                    m.d.comb += [self.length.eq(IDENTITY_BYTES), self.identify.eq(1)]
-                with m.Case(Command.WRITE):
-                    m.d.comb += self.write.eq(1)
-                with m.Case(Command.READ):
-                    m.d.comb += [self.read.eq(1), self.length.eq(target.count)]
-                with m.Case(Command.RUN):
-                    m.d.comb += self.run.eq(~self.request.repeated)
-                with m.Case(Command.STATUS):
-                    m.d.comb += self.length.eq(STATUS_BYTES)
-                with m.Case(Command.RESET):
-                    m.d.comb += self.reset.eq(1)
-                with m.Case(Command.OPEN):
-                    m.d.comb += [self.reset.eq(1), self.open.eq(1)]
-        return m
 
 
 class _Steps(wiring.Component):
@@ -131,7 +62,7 @@ class _Steps(wiring.Component):
         return m
 
 
-class CommandProcessor(wiring.Component):
+class CommandProcessor(AcceleratorFace):
     """Executes one request after the other.
 
     A WRITE takes a byte a cycle; its answer leaves when its last byte has been handed over. The
@@ -156,19 +87,10 @@ class CommandProcessor(wiring.Component):
     responses: stream.Interface
     response_data: stream.Interface
     session: Signal
-    writes: stream.Interface
-    reads: stream.Interface
-    read_data: stream.Interface
-    run: Signal
-    matrix_pc: Signal
-    post_pc: Signal
-    clear: Signal
-    reset_run: Signal
-    status: data.View
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = configuration
-        self._decoder = _Decoder()
+        self._decoder = RequestDecoder()
         self._steps = _Steps()
         self._writer = MemoryWriter(configuration=configuration)
         self._reader = MemoryReader()
@@ -180,7 +102,6 @@ class CommandProcessor(wiring.Component):
                 "responses": Out(stream.Signature(Response)),
                 "response_data": Out(stream.Signature(8)),
                 "session": Out(OpenArguments.size),
-                **ACCELERATOR_MEMBERS,
             }
         )
 
@@ -193,9 +114,9 @@ class CommandProcessor(wiring.Component):
         m.submodules.sender = self._sender
         self._connect_streams(m)
         # a cycle for the decoder: what it says of the request is held beside it
-        decoded, meaning = Signal(), Signal(_MEANING)
+        decoded, meaning = Signal(), Signal(MEANING)
         m.d.sync += decoded.eq(self.judged.valid & ~self.judged.ready)
-        m.d.sync += [meaning[name].eq(getattr(decoder, name)) for name, _ in _MEANING]
+        m.d.sync += [meaning[name].eq(getattr(decoder, name)) for name, _ in MEANING]
         m.d.comb += [
             steps.valid.eq(self.judged.valid & decoded),
             steps.write.eq(meaning.write),

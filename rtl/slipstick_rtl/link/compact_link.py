@@ -1,15 +1,15 @@
 """The link for small chips: one request at a time, its CRC bit by bit."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import connect, flipped
 
 from ..config import Configuration
-from .command_processor import ACCELERATOR_MEMBERS
 from .compact_answer import CompactAnswer
 from .compact_frames import CompactSteps
 from .compact_rules import CompactRules
+from .face import LinkFace
 from .layouts import Arguments, OpenArguments, RunArguments, SpaceArguments
 from .protocol import (
     CRC_BYTES,
@@ -26,7 +26,7 @@ from .serial_crc import SerialCrc
 from .spaces import WRITE_ARGUMENTS, unit_bytes, units_per_frame
 
 
-class CompactLink(wiring.Component):
+class CompactLink(LinkFace):
     """What :class:`slipstick_rtl.link.link.Link` does, with the same face, by fewer registers.
 
     A byte of a frame takes nine cycles, and the next request waits in the byte stream until this
@@ -48,18 +48,6 @@ class CompactLink(wiring.Component):
         If ``payload_bytes`` cannot hold one unit of each space, or ``timeout_cycles`` is below 1.
     """
 
-    i: stream.Interface
-    o: stream.Interface
-    writes: stream.Interface
-    reads: stream.Interface
-    read_data: stream.Interface
-    run: Signal
-    matrix_pc: Signal
-    post_pc: Signal
-    clear: Signal
-    reset_run: Signal
-    status: data.View
-
     def __init__(self, *, configuration: Configuration, timeout_cycles: int) -> None:
         if timeout_cycles < 1:
             raise ValueError(f"timeout_cycles must be at least 1, not {timeout_cycles}")
@@ -74,13 +62,7 @@ class CompactLink(wiring.Component):
         self._arguments = Signal(Arguments)
         self._verdict = Signal(3)
         self._session = Signal(8 * CRC_BYTES)
-        super().__init__(
-            {
-                "i": In(stream.Signature(8)),
-                "o": Out(stream.Signature(8)),
-                **ACCELERATOR_MEMBERS,
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,12 +1,12 @@
 """The device's end of the framed link: bytes in, bytes out, the accelerator behind."""
 
-from amaranth.hdl import Module, Signal
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.hdl import Module
+from amaranth.lib.wiring import connect, flipped
 
 from ..config import Configuration
 from ..memory.stream_queue import StreamQueue
-from .command_processor import ACCELERATOR_MEMBERS, CommandProcessor
+from .command_processor import CommandProcessor
+from .face import LinkFace
 from .frame_receiver import FrameReceiver
 from .frame_transmitter import FrameTransmitter
 from .protocol import Space
@@ -17,7 +17,7 @@ DEFAULT_TIMEOUT_CYCLES = 1 << 20
 """10 ms at 100 MHz: longer than any gap within a frame, short beside a host's patience."""
 
 
-class Link(wiring.Component):
+class Link(LinkFace):
     """Executes the requests of :mod:`slipstick_rtl.link.protocol`, one after the other.
 
     A frame is received while the one before is executed. Back to back, maximal WRITEs pass at a
@@ -58,18 +58,6 @@ class Link(wiring.Component):
         If ``payload_bytes`` cannot hold one unit of each space, or ``timeout_cycles`` is below 1.
     """
 
-    i: stream.Interface
-    o: stream.Interface
-    writes: stream.Interface
-    reads: stream.Interface
-    read_data: stream.Interface
-    run: Signal
-    matrix_pc: Signal
-    post_pc: Signal
-    clear: Signal
-    reset_run: Signal
-    status: data.View
-
     def __init__(
         self, *, configuration: Configuration, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
     ) -> None:
@@ -79,13 +67,7 @@ class Link(wiring.Component):
         self._receiver = FrameReceiver(
             payload_bytes=configuration.payload_bytes, timeout_cycles=timeout_cycles
         )
-        super().__init__(
-            {
-                "i": In(stream.Signature(8)),
-                "o": Out(stream.Signature(8)),
-                **ACCELERATOR_MEMBERS,
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
