@@ -20,7 +20,7 @@ from .devices.faults import Fault
 from .failures import exit_status
 from .fault_boards import BOARDS, Board, open_board
 from .fault_hosts import interrupt, share
-from .fault_network import HARDWARE, Work, small_work
+from .fault_network import COMPACT, HARDWARE, Work, small_work
 from .fault_suite import FaultSuite, Tally
 from .fault_wires import disturb
 
@@ -56,9 +56,10 @@ def torment(board_name: str, faults: int, seed: int) -> Figures:
     dict
         Figures for people and reports.
     """
-    work = small_work()
+    hardware = COMPACT if board_name == "compact" else HARDWARE
+    work = small_work(hardware=hardware)
     start = time.monotonic()
-    with closing(open_board(board_name, HARDWARE)) as board:
+    with closing(open_board(board_name, hardware)) as board:
         try:
             suite = FaultSuite(board, work, seed)
             tally = suite.run(faults, _tick)
@@ -69,7 +70,7 @@ def torment(board_name: str, faults: int, seed: int) -> Figures:
             faulthandler.cancel_dump_traceback_later()
         return result | {
             "board": board_name,
-            "hardware": HARDWARE.to_dict(),
+            "hardware": hardware.to_dict(),
             "seed": seed,
             "hang_limit_seconds": HANG_SECONDS,
             "seconds": time.monotonic() - start,
@@ -217,7 +218,7 @@ def _pair(result: Figures, name: str, scale: float) -> str:
 def fault_benchmark(
     faults: Annotated[int, typer.Option(min=1, help="Of every kind.")] = FAULTS,
     device: Annotated[
-        str | None, typer.Option(help="model, sim or wires; by default all of them.")
+        str | None, typer.Option(help="model, sim, compact or wires; by default all of them.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of faults and operations.")] = 1,
 ) -> int:

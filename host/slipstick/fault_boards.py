@@ -16,7 +16,8 @@ from .errors import DeviceError
 if TYPE_CHECKING:
     from slipstick_sim.golden.core import GoldenCore
 
-BOARDS = ("model", "sim")
+BOARDS = ("model", "sim", "compact")
+"""The golden model, the compiled RTL, and that of the compact engine."""
 
 TIMEOUT_CYCLES = 1024
 """Of the simulated link: short, so that half a frame is forgotten soon."""
@@ -210,6 +211,6 @@ def open_board(name: str, configuration: Configuration) -> Board:
     """The board of one of the names in ``BOARDS``; DeviceError for others."""
     if name == "model":
         return ModelBoard(configuration)
-    if name == "sim":
+    if name in BOARDS:
         return SimulatedBoard(configuration)
     raise DeviceError(f"the board must be one of {', '.join(BOARDS)}, not {name!r}")

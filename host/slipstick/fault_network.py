@@ -25,6 +25,20 @@ HARDWARE = Configuration(
 )
 """With short frames: more of them, and more places for a fault between two of them."""
 
+COMPACT = Configuration(
+    engine="compact",
+    rows=2,
+    columns=8,
+    lanes=1,
+    activation_bytes=1 << 13,
+    weight_bytes=1 << 10,
+    accumulator_depth=16,
+    parameter_words=16,
+    instruction_words=128,
+    payload_bytes=64,
+)
+"""The same for the other engine, whose end of the link is another as well."""
+
 _SIDE, _CHANNELS, _CLASSES = 5, 4, 6
 SAMPLES = 8
 
@@ -68,9 +82,9 @@ _RELU = {"activation": "relu"}
 _PLAIN = {"activation": "none", "keep_dimensions": False}
 
 
-def small_work(seed: int = 3) -> Work:
-    """The network compiled for ``HARDWARE``, with random inputs."""
-    program = compile_graph(small_network(), HARDWARE)
+def small_work(seed: int = 3, hardware: Configuration = HARDWARE) -> Work:
+    """The network compiled for ``hardware``, with random inputs."""
+    program = compile_graph(small_network(), hardware)
     draw = np.random.default_rng(seed)
     shape = program.tensors["image"].shape
     feeds: list[Values] = [

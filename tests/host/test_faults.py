@@ -1,29 +1,27 @@
 """Hosts on lines that fail: what they are told is right, or an error with a code."""
 
 import random
+from contextlib import closing
 
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from slipstick.devices.exchange import Exchanger, LinkError, Patience
 from slipstick.devices.faults import (
-    SPOILING,
     Fault,
     FaultyTransport,
-    HostDied,
     Injection,
     RandomPlan,
     ScheduledPlan,
 )
 from slipstick.devices.link import LinkDevice
 from slipstick.devices.link_errors import CODES
-from slipstick.devices.transport import LoopbackTransport
 from slipstick.errors import DeviceError
 from slipstick.execution import Execution
 from slipstick.fault_benchmark import figures, passed
 from slipstick.fault_boards import Board, ModelBoard, SimulatedBoard, open_board
 from slipstick.fault_hosts import interrupt, share
-from slipstick.fault_network import HARDWARE, small_work
+from slipstick.fault_network import COMPACT, HARDWARE, small_work
 from slipstick.fault_suite import FaultSuite
 from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, Status, encode, session_of
 
@@ -60,24 +58,19 @@ def simulated():
     board.close()
 
 
-class Echo:
-    """An endpoint that gives back what it gets."""
-
-    def feed(self, data: bytes) -> bytes:
-        return data
-
-
-def echo(*scheduled: Injection, **options) -> FaultyTransport:
-    """A line to an echo, with faults in its first portion."""
-    return FaultyTransport(
-        LoopbackTransport(Echo()), ScheduledPlan({0: scheduled}), stall_seconds=5.0, **options
-    )
-
-
 @pytest.mark.parametrize(("name", "faults"), [("model", 100), ("sim", 20)])
 def test_faults_of_every_kind(name: str, faults: int, simulated: SimulatedBoard) -> None:
     board = simulated if name == "sim" else open_board(name, HARDWARE)
-    suite = FaultSuite(board, WORK, seed=5)
+    torment(FaultSuite(board, WORK, seed=5), faults)
+
+
+def test_faults_of_every_kind_on_the_compact_engine() -> None:
+    with closing(open_board("compact", COMPACT)) as board:
+        torment(FaultSuite(board, small_work(hardware=COMPACT), seed=6), 10)
+
+
+def torment(suite: FaultSuite, faults: int) -> None:
+    """So many faults of every kind; all that hosts were told is right."""
     tally = suite.run(faults)
     assert passed(figures(suite, tally)), (tally.wrong, tally.unrecovered, tally.failed)
     assert tally.right.total() > 0 and len(tally.result_seconds) > 0
@@ -206,66 +199,6 @@ def test_sessions_have_one_seal_each() -> None:
     assert len({session_of(seal) for seal in seals}) == len(seals)
 
 
-@pytest.mark.parametrize("fault", SPOILING)
-def test_each_fault_changes_bytes(fault: Fault) -> None:
-    sent = bytes(range(256))
-    line = FaultyTransport(LoopbackTransport(Echo()), RandomPlan(2, {fault: 0.5}))
-    changed = 0
-    for _ in range(50):
-        line.send(sent)
-        got = b""
-        while data := line.receive(1 << 10, 0.1):
-            got += data
-        changed += got != sent
-    assert changed >= 25
-    assert set(line.counts) == {fault} and line.counts[fault] >= changed
-
-
-def test_a_stall_holds_everything_back_and_loses_nothing() -> None:
-    passed_seconds: list[float] = []
-    line = echo(Injection(Fault.STALL, place=1 << 14), idle=passed_seconds.append)
-    line.send(b"abc")
-    assert line.receive(3, 1e-3) == b""
-    assert line.receive(3, 10.0) == b"abc"
-    assert line.stalled_seconds == pytest.approx(1.25)
-    assert sum(passed_seconds) == pytest.approx(line.stalled_seconds)
-    assert line.counts == {Fault.STALL: 1}
-
-
-def test_a_disconnection_lasts_until_the_reconnection() -> None:
-    line = echo(Injection(Fault.DISCONNECT, place=2))
-    for action in (lambda: line.send(b"abc"), lambda: line.send(b""), lambda: line.receive(1, 0.1)):
-        with pytest.raises(LinkError, match="DISCONNECTED: the faulty line"):
-            action()
-    assert not line.connected
-    line.calm()
-    line.reconnect()
-    assert line.receive(99, 0.1) == b"ab"
-    line.send(b"abc")
-    assert line.receive(3, 0.1) == b"abc"
-
-
-def test_what_happens_between_two_bytes() -> None:
-    events: list[str] = []
-    line = echo(
-        Injection(Fault.BOARD_RESET, place=1),
-        Injection(Fault.INTRUSION, place=0, seed=5),
-        Injection(Fault.DEATH, place=1),
-        reset_board=lambda: events.append("reset"),
-        intruder=lambda seed: b"x" * seed,
-    )
-    with pytest.raises(HostDied):
-        line.send(b"abc")
-    line.calm()
-    assert line.receive(99, 0.1) == b"axxxxxb"
-    assert events == ["reset"]
-
-
-def test_rates_are_checked() -> None:
-    with pytest.raises(ValueError, match=r"the rate of FLIP must be within 0\.\.1, not 1\.5"):
-        RandomPlan(1, {Fault.FLIP: 1.5})
-
-
 def test_answers_to_a_host_before_are_no_answers(board: ModelBoard) -> None:
     """Whatever number the new host's requests begin with."""
     board.core.write(Space.ACTIVATIONS, 0, b"old data")
@@ -344,5 +277,5 @@ def test_a_run_without_an_answer_starts_from_its_inputs_again(board: ModelBoard)
 
 
 def test_unknown_boards_are_refused() -> None:
-    with pytest.raises(DeviceError, match="the board must be one of model, sim, not 'x'"):
+    with pytest.raises(DeviceError, match="the board must be one of model, sim, compact, not 'x'"):
         open_board("x", HARDWARE)
