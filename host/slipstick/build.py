@@ -155,6 +155,7 @@ def build(
         attempts = place_all(toolchain, placer, target, part, asked_mhz(target), seeds, folder)
         best = best_of(attempts)
     with show("packing"):
+        toolchain.repair(folder / best.folder / toolchain.placed)
         packer = programs[toolchain.packer.name]
         command = [packer, *toolchain.packing(part, best.folder)]
         tools.run("packing", command, folder=folder, log=folder / "packing.log")

@@ -13,13 +13,13 @@ class Part:
         The vendor's name without package and speed.
     package : str
     speed : int
-        Speed grade; on ECP5 6 is the slowest.
+        Speed grade; on ECP5 6 is the slowest. Gowin's is in the package's name.
     luts : int
         Look-up tables of 4 inputs, as many as the vendor sells.
     block_rams : int
         On ECP5, EBRs of 18 kbit: 2 KiB in bytes of 8 bits.
     multipliers : int
-        On ECP5, 18 x 18-bit multipliers.
+        On ECP5, 18 x 18-bit multipliers; on Gowin, which has them as two halves each, 9 x 9-bit.
     large_ram_bytes : int
         RAM of larger blocks besides: on iCE40UP, 4 SPRAMs of 32 KiB.
     """
@@ -48,3 +48,5 @@ ECPIX5_45F = Part("LFE5UM5G-45F", "CABGA554", 8, *_45F)
 ECPIX5_85F = Part("LFE5UM5G-85F", "CABGA554", 8, *_85F)
 ICESUGAR_PRO = Part("LFE5U-25F", "CABGA256", 6, *_25F)
 ICEBREAKER = Part("iCE40UP5K", "SG48", 0, 5_280, 30, 8, 4 * 32_768)
+TANG_NANO_9K = Part("GW1NR-9C", "GW1NR-LV9QN88PC6/I5", 6, 8_640, 26, 40)
+TANG_NANO_20K = Part("GW2AR-18C", "GW2AR-LV18QN88C8/I7", 8, 20_736, 46, 96)

@@ -12,6 +12,9 @@ from .errors import TargetError
 CORE_CLOCK = "clocking.clock"
 """What the core's clock is called within the design of a board."""
 
+_CARRY = re.compile(r"(_CIN_ALU_COUT)+")
+"""Yosys names a cell of a carry chain by all those below it."""
+
 _USED = re.compile(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%")
 
 
@@ -92,7 +95,7 @@ def _slowest_path(report: Mapping[str, Any], clock: str) -> tuple[str, ...]:
     for path in report.get("critical_paths", ()):
         if path["from"] == edge and path["to"] == edge:
             cells = [step[end]["cell"] for step in path["path"] for end in ("from", "to")]
-            return tuple(dict.fromkeys(cells))
+            return tuple(dict.fromkeys(_CARRY.sub(r"\1", cell) for cell in cells))
     return ()
 
 

@@ -12,6 +12,8 @@ from .parts import (
     ICEBREAKER,
     ICESUGAR_PRO,
     ORANGECRAB_85F,
+    TANG_NANO_9K,
+    TANG_NANO_20K,
     ULX3S_12F,
     ULX3S_25F,
     ULX3S_45F,
@@ -122,6 +124,33 @@ _UP5K = Configuration(
     instruction_words=1 << 11,
     payload_bytes=64,
 )
+_GW2A = Configuration(
+    # all 46 block RAMs: 32 hold the three memories, 8 the accumulators, 5 the parameters, and one
+    # the UART's queue; room for the key-word network DS-CNN
+    engine="compact",
+    rows=4,
+    columns=8,
+    lanes=1,
+    activation_bytes=16 << 10,
+    weight_bytes=36 << 10,
+    accumulator_depth=256,
+    parameter_words=1024,
+    instruction_words=3 << 10,
+    payload_bytes=64,
+)
+_GW1N = Configuration(
+    # 24 of 26 block RAMs: 12 hold the three memories, 8 the accumulators, 3 the parameters
+    engine="compact",
+    rows=2,
+    columns=8,
+    lanes=1,
+    activation_bytes=4 << 10,
+    weight_bytes=13_824,
+    accumulator_depth=256,
+    parameter_words=256,
+    instruction_words=1664,
+    payload_bytes=64,
+)
 
 
 def _board(
@@ -146,6 +175,8 @@ _BOARDS = (
     _board("ecpix5-45f", "ECPIX-5 with the 45F", _MEDIUM_ECP5, ECPIX5_45F, 100_000_000),
     _board("ecpix5-85f", "ECPIX-5 with the 85F", _LARGE_ECP5, ECPIX5_85F, 100_000_000),
     _board("icebreaker", "iCEBreaker: ResNet-8 in SPRAM", _UP5K, ICEBREAKER, 24_000_000),
+    _board("tang-nano-9k", "Tang Nano 9K", _GW1N, TANG_NANO_9K, 27_000_000),
+    _board("tang-nano-20k", "Tang Nano 20K: DS-CNN on the chip", _GW2A, TANG_NANO_20K, 54_000_000),
     _board("icesugar-pro", "iCESugar-Pro with the 25F", _SMALL_ECP5, ICESUGAR_PRO, 100_000_000),
 )
 

@@ -1,7 +1,9 @@
 """The FPGA families: which tools make their bitstreams, and how they are called."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from .build_tools import (
@@ -62,6 +64,10 @@ class Toolchain(ABC):
     def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:
         """The netlist as place and route gets it."""
         return netlist
+
+    def repair(self, placed: Path) -> int:
+        """Corrects what place and route is known to write wrong; returns how much there was."""
+        return 0
 
     @abstractmethod
     def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
@@ -202,16 +208,24 @@ class Gowin(Toolchain):
     resources = {
         "lut": ("LUT4", "ALU"),
         "ff": ("DFF",),
-        "dsp": ("MULT18X18", "MULT9X9", "MULT36X36", "MULTALU18X18"),
+        "dsp": ("MULT9X9",),
         "bram": ("BSRAM",),
     }
     cells = {
         "lut": {"LUT4": 1, "ALU": 1},
-        "dsp": {"MULT18X18": 1},
+        "dsp": {"MULT9X9": 1, "MULT18X18": 2},
         "bram": {"DPX9B": 1, "SDPX9B": 1, "SPX9": 1, "DPB": 1, "SDPB": 1, "SP": 1, "pROM": 1},
     }
     block_bytes = 2304
-    products = 2
+    products = 1
+
+    def repair(self, placed: Path) -> int:
+        from slipstick_rtl.boards import gowin
+
+        layout = json.loads(placed.read_text("utf-8"))
+        repaired = gowin.repair_carries(layout)
+        placed.write_text(json.dumps(layout), "utf-8")
+        return repaired
 
     def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
         return [

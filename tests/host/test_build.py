@@ -50,7 +50,11 @@ def report_text(fmax: float = 104.26, luts: int = 14359, other: float = 208.52) 
                 {
                     "from": f"posedge {clock}",
                     "to": f"posedge {clock}",
-                    "path": [step("a", "a"), step("a", "b"), step("b", "c")],
+                    "path": [
+                        step("a", "a"),
+                        step("a", "b_CIN_ALU_COUT"),
+                        step("b_CIN_ALU_COUT_CIN_ALU_COUT", "c"),
+                    ],
                 },
             ],
         }
@@ -64,7 +68,7 @@ def test_a_report_gives_clock_resources_and_slowest_path(tmp_path: Path) -> None
     assert layout.fmax_mhz == 104.26
     assert layout.usage["lut"] == Usage(14359, 24288)
     assert [layout.usage[name].used for name in ("ff", "dsp", "bram")] == [14068, 24, 48]
-    assert layout.slowest_path == ("a", "b", "c")
+    assert layout.slowest_path == ("a", "b_CIN_ALU_COUT", "c")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"fmax": {}, "utilization": {}}'])

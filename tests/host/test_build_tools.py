@@ -7,11 +7,9 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from slipstick import build as flow
-from slipstick.parts import ICEBREAKER, ULX3S_25F, Part
+from slipstick.parts import ICEBREAKER, TANG_NANO_9K, ULX3S_25F, Part
 from slipstick.targets import Target
 from slipstick_rtl.config import Configuration
-
-GW1NR_9 = Part("GW1NR-9C", "GW1NR-LV9QN88PC6/I5", 6, 8640, 26, 20)
 
 
 class Echo(wiring.Component):
@@ -39,7 +37,7 @@ class Echo(wiring.Component):
     [
         ("ulx3s-25f", ULX3S_25F, 50, b"\xff\x00Part: LFE5U-25F-6CABGA381"),
         ("icebreaker", ICEBREAKER, 24, b"\xff\x00\x00\xff\x7e\xaa\x99\x7e"),
-        ("tang-nano-9k", GW1NR_9, 27, b"1" * 16),
+        ("tang-nano-9k", TANG_NANO_9K, 27, b"1" * 16),
     ],
 )
 def test_the_tools_make_a_bitstream(

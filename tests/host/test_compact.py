@@ -1,25 +1,43 @@
-"""ResNet-8 in the 128 KiB of a compact engine, on the golden core against the reference."""
+"""Networks in the one memory of a compact engine, on the golden core against the reference."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 from program_runner import run_program
 from shared_data import DATA
 from slipstick.compiler import compile_graph
+from slipstick.examples.digits import MODEL
 from slipstick.frontends import load
 from slipstick.reference import TflmReference
 from slipstick.targets import find_target
 
+RESNET8 = DATA / "models" / "ic01_resnet8_int8.tflite"
+DS_CNN = DATA / "models" / "kws01_dscnn_int8.tflite"
+
 
 @pytest.mark.parametrize("inspect", [False, True])
-def test_every_layer_of_resnet8_is_the_reference(inspect: bool) -> None:
-    path = DATA / "models" / "ic01_resnet8_int8.tflite"
+@pytest.mark.parametrize(
+    ("path", "target", "least_use"),
+    [
+        (RESNET8, "icebreaker", 0.6),
+        # its depthwise layers use a row of four
+        (DS_CNN, "tang-nano-20k", 0.2),
+        (MODEL, "tang-nano-9k", 0.3),
+    ],
+    ids=lambda value: value.stem if isinstance(value, Path) else None,
+)
+def test_every_layer_is_the_reference(
+    path: Path, target: str, least_use: float, inspect: bool
+) -> None:
     if not path.exists():
         pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
     graph = load(path)
     shape = graph.tensors[graph.inputs[0]].shape
     image = np.random.default_rng(2).integers(-128, 128, shape).astype(np.int8)
     expected = TflmReference(path).run_layers(image)
-    program = compile_graph(graph, find_target("icebreaker").configuration, inspect=inspect)
+    configuration = find_target(target).configuration
+    program = compile_graph(graph, configuration, inspect=inspect)
     # whichever stream goes first: what is written over an input is proved by its waits
     for order in ("matrix_first", "post_first"):
         values = run_program(program, {graph.inputs[0]: image}, order=order)
@@ -31,4 +49,5 @@ def test_every_layer_of_resnet8_is_the_reference(inspect: bool) -> None:
             np.testing.assert_array_equal(
                 values[tensor].reshape(-1), expected[tensor].reshape(-1), tensor
             )
-    assert program.macs / program.predicted_cycles / 16 > 0.6
+    use = program.macs / program.predicted_cycles / configuration.macs_per_cycle
+    assert use > least_use

@@ -55,6 +55,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("ulx3s-25f", {"device": "1:7"}, "--board ulx3s --busdev-num 1:7 --write-sram"),
         ("orangecrab-85f", {"flash": True}, "--board orangeCrab --write-flash"),
         ("ecpix5-85f", {}, "--board ecpix5 --write-sram"),
+        ("tang-nano-20k", {}, "--board tangnano20k --write-sram"),
+        ("tang-nano-9k", {"flash": True}, "--board tangnano9k --write-flash"),
     ],
 )
 def test_the_loader_is_told_board_memory_and_file(

@@ -54,6 +54,19 @@ def test_memories_fit_the_up5k() -> None:
     assert accumulators + parameters + 2 <= part.block_rams
 
 
+@pytest.mark.parametrize(("name", "unused"), [("tang-nano-9k", 2), ("tang-nano-20k", 0)])
+def test_memories_fit_a_gowin(name: str, unused: int) -> None:
+    target = find_target(name)
+    c, part = target.configuration, target.part
+    assert part is not None and c.is_compact and c.element_multipliers <= part.multipliers
+    store = c.activation_bytes + c.weight_bytes + 4 * c.instruction_words
+    # of 512 x 32, 1024 x 16 or 2048 x 8 bits; the UART's queue has one to itself
+    assert store % (4 * BLOCK_RAM_BYTES) == 0
+    accumulators = c.columns * -(-c.accumulator_depth // 512)
+    parameters = -(-c.parameter_bytes // (4 if c.parameter_words <= 512 else 2))
+    assert store // BLOCK_RAM_BYTES + accumulators + parameters + 1 == part.block_rams - unused
+
+
 @pytest.mark.parametrize("target", ON_ECP5, ids=lambda t: t.name)
 def test_memories_fit_the_part(target: Target) -> None:
     assert isinstance(target.part, Part)

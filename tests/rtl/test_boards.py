@@ -173,7 +173,7 @@ PINS = {
     "tang-nano-9k": ("clk27_0__io", "52", "uart_0__tx__io", "17"),
     "tang-nano-20k": ("clk27_0__io", "4", "uart_0__tx__io", "69"),
 }
-CLOCKS = {"orangecrab-85f": 96, "icebreaker": 24, "tang-nano-9k": 54, "tang-nano-20k": 54}
+CLOCKS = {"orangecrab-85f": 96, "icebreaker": 24, "tang-nano-9k": 27, "tang-nano-20k": 54}
 
 
 class Echo(wiring.Component):
