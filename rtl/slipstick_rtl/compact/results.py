@@ -142,6 +142,18 @@ class Results(wiring.Component):
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         self._destination = Destination(configuration=c)
+        # results that have begun and are not written, and that one of them is complete
+        self._in_flight = Signal(IN_FLIGHT_BITS)
+        self._pending = Signal()
+        self._begin = Signal()
+        self._wait = Signal(range(max(passes(c), 2)))
+        # the next tap: its result's first, of the table's second half; the one before: the last
+        self._first = Signal()
+        self._odd = Signal()
+        self._last = Signal()
+        # all results of the channel have begun, and it is the instruction's last channel
+        self._issued = Signal()
+        self._final = Signal()
         inputs = ("start", "draining", "tap_row_end", "tap_end", "rows_end", "end", "hold", "done")
         outputs = ("step", "reading_tap", "look_up", "odd", "combine", "combine_first")
         outputs += ("complete", "load_digits", "write", "finished")
@@ -160,37 +172,12 @@ class Results(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.destination = destination = self._destination
-        pending, issued, final = Signal(), Signal(), Signal()
-        in_flight = Signal(IN_FLIGHT_BITS)
-        first, odd = Signal(), Signal()
-        begin = Signal()
-        wait = Signal(range(max(passes(self._configuration), 2)))
-        m.d.comb += [
-            destination.fields.eq(self.fields),
-            destination.load.eq(self.start),
-            destination.advance.eq(self.write),
-            self.address.eq(destination.address),
-        ]
-        with m.If(self.done):
-            m.d.sync += pending.eq(1)
-        with m.Elif(self.write):
-            m.d.sync += pending.eq(0)
-        m.d.sync += in_flight.eq(in_flight + begin - self.write)
-        with m.If(self.step):
-            m.d.sync += [
-                first.eq(self.tap_end),
-                odd.eq(~odd & ~self.tap_row_end),
-                self.odd.eq(odd),
-                issued.eq(self.rows_end),
-                final.eq(self.end),
-            ]
-        last = Signal()
-        with m.If(self.step):
-            m.d.sync += last.eq(self.tap_end)
+        m.submodules.destination = self._destination
+        self._count_results(m)
+        self._follow_nest(m)
         with m.FSM():
             with m.State("rest"), m.If(self.start):
-                m.d.sync += [first.eq(1), odd.eq(0), issued.eq(0)]
+                m.d.sync += [self._first.eq(1), self._odd.eq(0), self._issued.eq(0)]
                 m.d.sync += self.parameter.eq(self.fields.parameter_address)
                 m.next = "parameters"
             with m.State("parameters"):
@@ -199,30 +186,10 @@ class Results(wiring.Component):
                 m.d.comb += self.load_digits.eq(1)
                 m.next = "slot"
             with m.State("slot"):
-                m.d.comb += self.write.eq(pending)
-                m.d.sync += wait.eq(passes(self._configuration) - 2)
-                with m.If(issued):
-                    with m.If(in_flight == 0):
-                        m.d.sync += [
-                            issued.eq(0),
-                            self.parameter.eq(
-                                self.parameter + (self.draining | self.fields.parameter_step)
-                            ),
-                        ]
-                        m.next = "parameters"
-                        with m.If(final):
-                            m.d.comb += self.finished.eq(1)
-                            m.next = "rest"
-                with m.Elif(~self.hold):
-                    m.d.comb += begin.eq(1)
-                    with m.If(self.draining):
-                        m.d.comb += self.step.eq(1)
-                        m.next = "accumulator"
-                    with m.Else():
-                        m.next = "tap"
+                self._use_slot(m)
             with m.State("accumulator"):
-                m.d.sync += wait.eq(wait - 1)
-                with m.If(wait == 0):
+                m.d.sync += self._wait.eq(self._wait - 1)
+                with m.If(self._wait == 0):
                     m.next = "slot"
             with m.State("tap"):
                 m.d.comb += [self.reading_tap.eq(1), self.step.eq(1)]
@@ -230,20 +197,71 @@ class Results(wiring.Component):
             with m.State("look up"):
                 m.d.comb += self.look_up.eq(1)
                 m.next = "tap"
-                with m.If(last):
+                with m.If(self._last):
                     m.next = "slot"
-        self._combine(m, first, last)
+        self._combine(m)
         return m
 
-    def _combine(self, m: Module, first: Signal, last: Signal) -> None:
+    def _count_results(self, m: Module) -> None:
+        """Which results are under way, and where the next one is written."""
+        destination = self._destination
+        m.d.comb += [
+            destination.fields.eq(self.fields),
+            destination.load.eq(self.start),
+            destination.advance.eq(self.write),
+            self.address.eq(destination.address),
+        ]
+        with m.If(self.done):
+            m.d.sync += self._pending.eq(1)
+        with m.Elif(self.write):
+            m.d.sync += self._pending.eq(0)
+        m.d.sync += self._in_flight.eq(self._in_flight + self._begin - self.write)
+
+    def _follow_nest(self, m: Module) -> None:
+        """What the nest says of a step is needed after it."""
+        with m.If(self.step):
+            m.d.sync += [
+                self._first.eq(self.tap_end),
+                self._odd.eq(~self._odd & ~self.tap_row_end),
+                self.odd.eq(self._odd),
+                self._issued.eq(self.rows_end),
+                self._final.eq(self.end),
+                self._last.eq(self.tap_end),
+            ]
+
+    def _use_slot(self, m: Module) -> None:
+        """Write the result that is complete, and begin the next one or end the channel."""
+        m.d.comb += self.write.eq(self._pending)
+        m.d.sync += self._wait.eq(passes(self._configuration) - 2)
+        with m.If(self._issued):
+            with m.If(self._in_flight == 0):
+                self._end_channel(m)
+        with m.Elif(~self.hold):
+            m.d.comb += self._begin.eq(1)
+            with m.If(self.draining):
+                m.d.comb += self.step.eq(1)
+                m.next = "accumulator"
+            with m.Else():
+                m.next = "tap"
+
+    def _end_channel(self, m: Module) -> None:
+        """Go to the next channel's parameters, if there is one."""
+        step = self.draining | self.fields.parameter_step
+        m.d.sync += [self._issued.eq(0), self.parameter.eq(self.parameter + step)]
+        m.next = "parameters"
+        with m.If(self._final):
+            m.d.comb += self.finished.eq(1)
+            m.next = "rest"
+
+    def _combine(self, m: Module) -> None:
         """A tap is combined a cycle after its look-up, an accumulator a cycle after its read."""
         begins = Signal()
         with m.If(self.step):
-            m.d.sync += begins.eq(first)
+            m.d.sync += begins.eq(self._first)
         reading = self.step & self.draining
         m.d.sync += [
             self.combine.eq(reading | self.look_up),
             self.combine_first.eq(Mux(self.draining, 1, begins)),
-            self.complete.eq(reading | self.look_up & last),
+            self.complete.eq(reading | self.look_up & self._last),
             self.column.eq(self.channel),
         ]
