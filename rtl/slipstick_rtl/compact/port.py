@@ -73,6 +73,10 @@ class MemoryPort(wiring.Component):
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         self._map = MemoryMap(c)
+        # an access is a word of C bytes, the base of its space, and a lane within it
+        self._word = Signal(ceil_log2(self._map.words))
+        self._base = Signal.like(self._word, name="_base")
+        self._lane = Signal(exact_log2(c.columns))
         activation = ceil_log2(c.activation_bytes)
         weight = ceil_log2(c.weight_words)
         requests = ("fetch", "load", "look_up", "read", "write", "window")
@@ -102,66 +106,73 @@ class MemoryPort(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        c = self._configuration
-        lane_bits = exact_log2(c.columns)
-        part_bits = exact_log2(c.columns // INSTRUCTION_BYTES)
-        busy = Cat(self.fetch, self.load, self.look_up, self.read, self.write).any()
-        written = self.link_writes.payload
-        elsewhere = written.space == Space.PARAMETERS
+        elsewhere = self.link_writes.payload.space == Space.PARAMETERS
         writing = self.link_writes.valid & ~elsewhere
-        # an access is a word of C bytes, the base of its space, and a lane within it
-        word, base = Signal(len(self.address)), Signal(len(self.address))
-        lane = Signal(lane_bits)
+        self._locate(m, writing)
+        self._grant(m, elsewhere=elsewhere, writing=writing)
+        self._select(m)
+        return m
 
-        def at(byte_address: Value) -> list:
-            return [
-                word.eq(byte_address[lane_bits:]),
-                base.eq(self._map.activations),
-                lane.eq(byte_address[:lane_bits]),
-            ]
-
-        def part(index: Value) -> list:
-            low = Cat(Const(0, exact_log2(INSTRUCTION_BYTES)), index[:part_bits])
-            return [word.eq(index[part_bits:]), lane.eq(low)]
-
+    def _locate(self, m: Module, writing: Value) -> None:
+        """Where the access is: the engine's if there is one, else the link's write or its read."""
+        written = self.link_writes.payload
         with m.If(self.fetch):
-            m.d.comb += [*part(self.instruction_word), base.eq(self._map.instructions)]
+            m.d.comb += self._part(self.instruction_word)
+            m.d.comb += self._base.eq(self._map.instructions)
         with m.Elif(self.look_up):
-            m.d.comb += [*part(self.entry), base.eq(self.table)]
+            m.d.comb += [*self._part(self.entry), self._base.eq(self.table)]
         with m.Elif(self.load):
-            m.d.comb += word.eq(self.weight_word)
+            m.d.comb += self._word.eq(self.weight_word)
         with m.Elif(self.write):
-            m.d.comb += at(self.write_address)
+            m.d.comb += self._byte(self.write_address)
         with m.Elif(self.read | self.window):
-            m.d.comb += at(self.read_address)
+            m.d.comb += self._byte(self.read_address)
         with m.Elif(~writing):
-            m.d.comb += at(self.link_reads.payload)
+            m.d.comb += self._byte(self.link_reads.payload)
         with m.Elif(written.space == Space.WEIGHTS):
-            m.d.comb += [word.eq(written.address), lane.eq(written.offset)]
+            m.d.comb += [self._word.eq(written.address), self._lane.eq(written.offset)]
         with m.Elif(written.space == Space.INSTRUCTIONS):
-            m.d.comb += [*part(written.address), base.eq(self._map.instructions)]
-            m.d.comb += lane[:2].eq(written.offset)
+            m.d.comb += [*self._part(written.address), self._base.eq(self._map.instructions)]
+            m.d.comb += self._lane[:2].eq(written.offset)
         with m.Else():
-            m.d.comb += at(written.address)
+            m.d.comb += self._byte(written.address)
+
+    def _byte(self, address: Value) -> list:
+        """The access is to this byte of the activations."""
+        lane_bits = len(self._lane)
+        return [
+            self._word.eq(address[lane_bits:]),
+            self._base.eq(self._map.activations),
+            self._lane.eq(address[:lane_bits]),
+        ]
+
+    def _part(self, index: Value) -> list:
+        """The access is to 32 bits of a word, counted from its space's base."""
+        part_bits = exact_log2(self._configuration.columns // INSTRUCTION_BYTES)
+        low = Cat(Const(0, exact_log2(INSTRUCTION_BYTES)), index[:part_bits])
+        return [self._word.eq(index[part_bits:]), self._lane.eq(low)]
+
+    def _grant(self, m: Module, *, elsewhere: Value, writing: Value) -> None:
+        """Do the access, and take the link's if it is that."""
+        busy = Cat(self.fetch, self.load, self.look_up, self.read, self.write).any()
         wanted = writing | self.link_reads.valid
         free = self.waiting & ~busy
         granted = writing & free
         m.d.sync += self.waiting.eq(wanted & ~free)
         m.d.comb += [
-            self.address.eq(word + base),
-            self.enables.eq(Mux(self.write | granted, 1 << lane, 0)),
-            self.store_byte.eq(Mux(self.write, self.byte, written.data)),
+            self.address.eq(self._word + self._base),
+            self.enables.eq(Mux(self.write | granted, 1 << self._lane, 0)),
+            self.store_byte.eq(Mux(self.write, self.byte, self.link_writes.payload.data)),
             self.link_writes.ready.eq(elsewhere | free),
             self.link_reads.ready.eq(free & ~writing),
             self.link_reading.eq(self.link_reads.valid & self.link_reads.ready),
         ]
-        self._select(m, lane)
-        return m
 
-    def _select(self, m: Module, lane: Signal) -> None:
-        chosen = Signal.like(lane, name="chosen")
+    def _select(self, m: Module) -> None:
+        """Of the word that comes, what was asked for in the cycle before."""
+        chosen = Signal.like(self._lane, name="chosen")
         row_bits = exact_log2(self._configuration.rows)
-        m.d.sync += chosen.eq(lane)
+        m.d.sync += chosen.eq(self._lane)
         operands = self.word_read.word_select(chosen[row_bits:], 8 * self._configuration.rows)
         m.d.comb += [
             self.operands.eq(operands),
