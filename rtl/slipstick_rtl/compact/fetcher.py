@@ -68,6 +68,13 @@ class TurnFetcher(wiring.Component):
     def __init__(self, *, configuration: Configuration) -> None:
         self._words = configuration.instruction_words
         address = ceil_log2(self._words + WORDS_PER_INSTRUCTION)
+        # of each stream
+        self._counters = [Signal(address, name=f"pc_{k}", reset_less=True) for k in range(2)]
+        self._alive = [Signal(name=f"alive_{k}") for k in range(2)]
+        # of the instruction at hand
+        self._asked = Signal(4)
+        self._wait = Signal(16, reset_less=True)
+        self._fits = Signal()
         outputs = ("request", "write", "is_post", "start", "active", "bad")
         super().__init__(
             {
@@ -88,71 +95,83 @@ class TurnFetcher(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        counters = [Signal.like(self.address, name=f"pc_{k}", reset_less=True) for k in range(2)]
-        alive = [Signal(name=f"alive_{k}") for k in range(2)]
-        turn, asked = self.is_post, Signal(4)
-        wait = Signal(16, reset_less=True)
-        fits, whole = Signal(), Signal()
-        opcode = self.opcode
-        done = (self.matrix_done, self.post_done)
-        ahead = Signal(16)
+        ahead, whole = Signal(16), Signal()
         m.d.comb += [
-            self.active.eq(Cat(alive).any()),
-            ahead.eq(Mux(turn, done[0], done[1]) - wait),
-            whole.eq(asked == WORDS_PER_INSTRUCTION),
+            self.active.eq(Cat(self._alive).any()),
+            ahead.eq(Mux(self.is_post, self.matrix_done, self.post_done) - self._wait),
+            whole.eq(self._asked == WORDS_PER_INSTRUCTION),
         ]
-        m.d.sync += [self.write.eq(self.request), self.index.eq(asked)]
+        m.d.sync += [self.write.eq(self.request), self.index.eq(self._asked)]
         with m.If(self.request):
-            m.d.sync += [asked.eq(asked + 1), self.address.eq(self.address + 1)]
+            m.d.sync += [self._asked.eq(self._asked + 1), self.address.eq(self.address + 1)]
         with m.FSM():
             with m.State("choose"):
-                m.d.sync += [asked.eq(0), self.address.eq(Mux(turn, counters[1], counters[0]))]
-                with m.If(Mux(turn, alive[1], alive[0])):
-                    m.next = "ask for the first word"
-                with m.Elif(self.active):
-                    m.d.sync += turn.eq(~turn)
+                self._choose(m)
             with m.State("ask for the first word"):
                 m.d.comb += self.request.eq(1)
-                m.d.sync += fits.eq(self.address <= self._words - WORDS_PER_INSTRUCTION)
+                m.d.sync += self._fits.eq(self.address <= self._words - WORDS_PER_INSTRUCTION)
                 m.next = "take the first word"
             with m.State("take the first word"):
-                m.d.sync += Cat(opcode, wait).eq(self.word)
+                m.d.sync += Cat(self.opcode, self._wait).eq(self.word)
                 m.next = "decide"
             with m.State("decide"):
-                m.next = "choose"
-                with m.If(self._known(turn) & fits):
-                    with m.If(ahead[-1]):
-                        m.d.sync += turn.eq(~turn)
-                    with m.Else():
-                        m.next = "ask for the rest"
-                with m.Else():
-                    m.d.sync += [Array(alive)[turn].eq(0), turn.eq(~turn)]
-                    m.d.sync += self.bad.eq(self.bad | ~fits | (opcode != Opcode.HALT))
+                self._decide(m, must_wait=ahead[-1])
             with m.State("ask for the rest"):
                 m.d.comb += [self.request.eq(~whole), self.start.eq(whole & ~self.write)]
                 with m.If(self.start):
                     m.next = "execute"
-            with m.State("execute"):
-                with m.If(self.finished):
-                    m.d.sync += turn.eq(~turn)
-                    m.next = "choose"
-                    for stream in range(2):
-                        with m.If(turn == stream):
-                            m.d.sync += [
-                                done[stream].eq(done[stream] + 1),
-                                counters[stream].eq(self.address),
-                            ]
+            with m.State("execute"), m.If(self.finished):
+                self._complete(m)
         with m.If(self.run):
-            m.d.sync += [counters[0].eq(self.matrix_pc), counters[1].eq(self.post_pc)]
-            m.d.sync += [turn.eq(0), self.bad.eq(0), *(stream.eq(1) for stream in alive)]
-            with m.If(self.clear):
-                m.d.sync += [counter.eq(0) for counter in done]
+            self._begin(m)
         return m
 
-    def _known(self, turn: Value) -> Value:
+    def _choose(self, m: Module) -> None:
+        """Take the next instruction of the stream whose turn it is, if it has not ended."""
+        turn = self.is_post
+        m.d.sync += self._asked.eq(0)
+        m.d.sync += self.address.eq(Mux(turn, self._counters[1], self._counters[0]))
+        with m.If(Mux(turn, self._alive[1], self._alive[0])):
+            m.next = "ask for the first word"
+        with m.Elif(self.active):
+            m.d.sync += turn.eq(~turn)
+
+    def _decide(self, m: Module, *, must_wait: Value) -> None:
+        """Read on, leave it for the other stream's, or end the stream."""
+        turn = self.is_post
+        m.next = "choose"
+        with m.If(self._known() & self._fits):
+            with m.If(must_wait):
+                m.d.sync += turn.eq(~turn)
+            with m.Else():
+                m.next = "ask for the rest"
+        with m.Else():
+            m.d.sync += [Array(self._alive)[turn].eq(0), turn.eq(~turn)]
+            m.d.sync += self.bad.eq(self.bad | ~self._fits | (self.opcode != Opcode.HALT))
+
+    def _known(self) -> Value:
         """The stream has the opcode, which is not HALT."""
         known = [
             Cat(self.opcode == code for code in codes if code != Opcode.HALT).any()
             for codes in (MATRIX_OPCODES, POST_OPCODES)
         ]
-        return Mux(turn, known[1], known[0])
+        return Mux(self.is_post, known[1], known[0])
+
+    def _complete(self, m: Module) -> None:
+        """Count the instruction; it is the other stream's turn."""
+        m.d.sync += self.is_post.eq(~self.is_post)
+        m.next = "choose"
+        for stream, done in enumerate((self.matrix_done, self.post_done)):
+            with m.If(self.is_post == stream):
+                m.d.sync += [done.eq(done + 1), self._counters[stream].eq(self.address)]
+
+    def _begin(self, m: Module) -> None:
+        m.d.sync += [
+            self._counters[0].eq(self.matrix_pc),
+            self._counters[1].eq(self.post_pc),
+            self.is_post.eq(0),
+            self.bad.eq(0),
+            *(stream.eq(1) for stream in self._alive),
+        ]
+        with m.If(self.clear):
+            m.d.sync += [self.matrix_done.eq(0), self.post_done.eq(0)]
