@@ -78,6 +78,7 @@ class CompactSteps(wiring.Component):
     sealing: Signal
 
     def __init__(self) -> None:
+        self._settling = Signal(range(SETTLE_CYCLES))
         super().__init__(
             {
                 "byte": In(8),
@@ -91,82 +92,95 @@ class CompactSteps(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        header = self.header.as_value()
-        settling = Signal(range(SETTLE_CYCLES))
         with m.If(self.taken | self.sent):
             m.d.sync += self.index.eq(self.index + 1)
-
-        def begin(state: str) -> None:
-            m.d.sync += self.index.eq(1)
-            m.next = state
-
         with m.FSM():
-            with m.State("hunt for the start"):
-                m.d.comb += self.hunting.eq(1)
-                with m.If(self.taken & (self.byte == REQUEST_START)):
-                    begin("take the header")
-            with m.State("take the header"):
-                m.d.comb += self.inside.eq(1)
-                with m.If(self.taken):
-                    m.d.sync += header.eq(Cat(header[8:], self.byte))
-                    with m.If(self.index[:3] == HEADER_BYTES - 1):
-                        begin("take the payload")
-                        with m.If(Cat(header[-8:], self.byte) == 0):
-                            m.next = "take the checksum"
-                with m.If(self.forget):
-                    m.next = "hunt for the start"
-            with m.State("take the payload"):
-                m.d.comb += [self.inside.eq(1), self.in_payload.eq(1)]
-                with m.If(self.taken & (self.index == self.header.length)):
-                    begin("take the checksum")
-                with m.If(self.forget):
-                    m.next = "hunt for the start"
-            with m.State("take the checksum"):
-                m.d.comb += self.inside.eq(1)
-                with m.If(self.taken & (self.index[:3] == CRC_BYTES)):
-                    m.next = "check"
-                with m.If(self.forget):
-                    m.next = "hunt for the start"
-            with m.State("check"), m.If(~self.busy):
-                m.d.comb += [
-                    self.judge.eq(self.sound & ~self.too_long),
-                    self.refuse.eq(~self.judge),
-                ]
-                begin("send the start")
-                with m.If(self.judge):
-                    m.next = "judge"
-            with m.State("judge"), m.If(self.judged):
-                m.d.comb += self.execute.eq(1)
-                m.d.sync += settling.eq(SETTLE_CYCLES - 1)
-                begin("send the start")
-                with m.If(self.good & self.write):
-                    m.next = "write"
-                with m.Elif(self.good & self.settle):
-                    m.next = "settle"
-            with m.State("write"):
-                m.d.comb += self.writing.eq(1)
-                with m.If(self.written):
-                    begin("send the start")
-            with m.State("settle"):
-                m.d.sync += settling.eq(settling - 1)
-                with m.If(settling == 0):
-                    m.next = "send the start"
-            with m.State("send the start"):
-                m.d.comb += self.beginning.eq(1)
-                with m.If(self.sent):
-                    begin("send the header")
-            with m.State("send the header"):
-                m.d.comb += self.in_header.eq(1)
-                with m.If(self.sent & (self.index[:3] == HEADER_BYTES - 1)):
-                    begin("send the payload")
-                    with m.If(self.answer == 0):
-                        m.next = "send the checksum"
-            with m.State("send the payload"):
-                m.d.comb += self.answering.eq(1)
-                with m.If(self.sent & (self.index == self.answer)):
-                    begin("send the checksum")
-            with m.State("send the checksum"):
-                m.d.comb += self.sealing.eq(1)
-                with m.If(self.sent & (self.index[:3] == CRC_BYTES)):
-                    m.next = "hunt for the start"
+            self._take(m)
+            self._execute(m)
+            self._send(m)
         return m
+
+    def _begin(self, m: Module, state: str) -> None:
+        """Go to the next part of a frame, of which no byte has come or gone."""
+        m.d.sync += self.index.eq(1)
+        m.next = state
+
+    def _take(self, m: Module) -> None:
+        """A request comes, or is forgotten."""
+        with m.State("hunt for the start"):
+            m.d.comb += self.hunting.eq(1)
+            with m.If(self.taken & (self.byte == REQUEST_START)):
+                self._begin(m, "take the header")
+        with m.State("take the header"):
+            m.d.comb += self.inside.eq(1)
+            with m.If(self.taken):
+                self._take_header(m)
+            self._forget(m)
+        with m.State("take the payload"):
+            m.d.comb += [self.inside.eq(1), self.in_payload.eq(1)]
+            with m.If(self.taken & (self.index == self.header.length)):
+                self._begin(m, "take the checksum")
+            self._forget(m)
+        with m.State("take the checksum"):
+            m.d.comb += self.inside.eq(1)
+            with m.If(self.taken & (self.index[:3] == CRC_BYTES)):
+                m.next = "check"
+            self._forget(m)
+
+    def _take_header(self, m: Module) -> None:
+        header = self.header.as_value()
+        m.d.sync += header.eq(Cat(header[8:], self.byte))
+        with m.If(self.index[:3] == HEADER_BYTES - 1):
+            self._begin(m, "take the payload")
+            with m.If(Cat(header[-8:], self.byte) == 0):
+                m.next = "take the checksum"
+
+    def _forget(self, m: Module) -> None:
+        with m.If(self.forget):
+            m.next = "hunt for the start"
+
+    def _execute(self, m: Module) -> None:
+        """The request is checked, judged and executed."""
+        with m.State("check"), m.If(~self.busy):
+            m.d.comb += self.judge.eq(self.sound & ~self.too_long)
+            m.d.comb += self.refuse.eq(~self.judge)
+            self._begin(m, "send the start")
+            with m.If(self.judge):
+                m.next = "judge"
+        with m.State("judge"), m.If(self.judged):
+            m.d.comb += self.execute.eq(1)
+            m.d.sync += self._settling.eq(SETTLE_CYCLES - 1)
+            self._begin(m, "send the start")
+            with m.If(self.good & self.write):
+                m.next = "write"
+            with m.Elif(self.good & self.settle):
+                m.next = "settle"
+        with m.State("write"):
+            m.d.comb += self.writing.eq(1)
+            with m.If(self.written):
+                self._begin(m, "send the start")
+        with m.State("settle"):
+            m.d.sync += self._settling.eq(self._settling - 1)
+            with m.If(self._settling == 0):
+                m.next = "send the start"
+
+    def _send(self, m: Module) -> None:
+        """The answer goes."""
+        with m.State("send the start"):
+            m.d.comb += self.beginning.eq(1)
+            with m.If(self.sent):
+                self._begin(m, "send the header")
+        with m.State("send the header"):
+            m.d.comb += self.in_header.eq(1)
+            with m.If(self.sent & (self.index[:3] == HEADER_BYTES - 1)):
+                self._begin(m, "send the payload")
+                with m.If(self.answer == 0):
+                    m.next = "send the checksum"
+        with m.State("send the payload"):
+            m.d.comb += self.answering.eq(1)
+            with m.If(self.sent & (self.index == self.answer)):
+                self._begin(m, "send the checksum")
+        with m.State("send the checksum"):
+            m.d.comb += self.sealing.eq(1)
+            with m.If(self.sent & (self.index[:3] == CRC_BYTES)):
+                m.next = "hunt for the start"
