@@ -1,6 +1,6 @@
 """The activation memory: R byte-wide banks, a port for windows and a port for everything else."""
 
-from amaranth.hdl import Array, Module, Signal
+from amaranth.hdl import Array, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -77,9 +77,17 @@ class ActivationMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        c = self._configuration
-        m.submodules.arbiter = arbiter = PortArbiter(configuration=c)
-        # queues: the link does not hang on what the post-processor does in the same cycle
+        m.submodules.arbiter = arbiter = PortArbiter(configuration=self._configuration)
+        self._queue_link(m, arbiter)
+        m.d.comb += [arbiter.write.eq(self.write), arbiter.read.eq(self.read)]
+        row_bytes = Signal(8 * self._configuration.rows)
+        for k in range(self._configuration.rows):
+            self._add_bank(m, k, arbiter, row_bytes.word_select(k, 8))
+        self._choose(m, arbiter, row_bytes)
+        return m
+
+    def _queue_link(self, m: Module, arbiter: PortArbiter) -> None:
+        """Queues: the link does not hang on what the post-processor does in the same cycle."""
         link_ports = (
             ("writes", self.link_writes, arbiter.link_writes),
             ("reads", self.link_reads, arbiter.link_reads),
@@ -89,39 +97,43 @@ class ActivationMemory(wiring.Component):
             m.submodules[f"link_{name}"] = queue
             connect(m, flipped(given), queue.i)
             connect(m, queue.o, taken)
-        m.d.comb += [arbiter.write.eq(self.write), arbiter.read.eq(self.read)]
 
-        row_bytes = Signal(8 * c.rows)
-        for k in range(c.rows):
-            m.submodules[f"bank_{k}"] = bank = Memory(
-                shape=8, depth=c.activation_bytes // c.rows, init=[]
-            )
-            writer, reader = bank.write_port(), bank.read_port()
-            # the same address on both lets synthesis map them to one port of a block RAM
+    def _add_bank(self, m: Module, k: int, arbiter: PortArbiter, row_byte: Value) -> None:
+        """Bank ``k``: its windows of port A, and its byte ``row_byte`` of port B's row."""
+        c = self._configuration
+        m.submodules[f"bank_{k}"] = bank = Memory(
+            shape=8, depth=c.activation_bytes // c.rows, init=[]
+        )
+        writer, reader = bank.write_port(), bank.read_port()
+        # the same address on both lets synthesis map them to one port of a block RAM
+        m.d.comb += [
+            writer.addr.eq(arbiter.row),
+            writer.data.eq(arbiter.bytes.word_select(k, 8)),
+            writer.en.eq(arbiter.enables[k]),
+            reader.addr.eq(arbiter.row),
+            reader.en.eq(1),
+            row_byte.eq(reader.data),
+        ]
+        for p in range(c.pixels):
+            window = bank.read_port()
+            # no reset: then it is the block RAM's own register
+            byte = delay(m, window.data, 1, f"window_{p}_{k}", reset_less=True)
             m.d.comb += [
-                writer.addr.eq(arbiter.row),
-                writer.data.eq(arbiter.bytes.word_select(k, 8)),
-                writer.en.eq(arbiter.enables[k]),
-                reader.addr.eq(arbiter.row),
-                reader.en.eq(1),
-                row_bytes.word_select(k, 8).eq(reader.data),
+                window.addr.eq(self.window_rows[p][k]),
+                window.en.eq(1),
+                self.window_data[p][k].eq(byte),
             ]
-            for p in range(c.pixels):
-                window = bank.read_port()
-                # no reset: then it is the block RAM's own register
-                byte = delay(m, window.data, 1, f"window_{p}_{k}", reset_less=True)
-                m.d.comb += [
-                    window.addr.eq(self.window_rows[p][k]),
-                    window.en.eq(1),
-                    self.window_data[p][k].eq(byte),
-                ]
 
+    def _choose(self, m: Module, arbiter: PortArbiter, row_bytes: Signal) -> None:
+        """Of port B's row, the L bytes of the post-processor's read, or the link's byte."""
+        lanes = self._configuration.lanes
         byte = delay(m, arbiter.byte, 1, "byte")
-        slot = byte[exact_log2(c.lanes) :]
-        slots = [row_bytes.word_select(k, 8 * c.lanes) for k in range(c.rows // c.lanes)]
+        slot = byte[exact_log2(lanes) :]
+        slots = [
+            row_bytes.word_select(k, 8 * lanes) for k in range(self._configuration.rows // lanes)
+        ]
         m.d.sync += self.read_data.eq(Array(slots)[slot])
         # block RAM is slow to answer: the link's byte is chosen a cycle later
-        lane = delay(m, byte[: exact_log2(c.lanes)], 1, "lane")
+        lane = delay(m, byte[: exact_log2(lanes)], 1, "lane")
         m.d.sync += self.link_read_data.eq(self.read_data.word_select(lane, 8))
         m.d.comb += self.link_read_valid.eq(delay(m, arbiter.link_reading, 3, "link_reading"))
-        return m
