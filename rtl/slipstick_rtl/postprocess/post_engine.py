@@ -72,7 +72,10 @@ class PostEngine(wiring.Component):
     parameter_write: data.View
 
     def __init__(self, *, configuration: Configuration) -> None:
-        self._configuration = configuration
+        self._issue = InstructionIssue()
+        self._control = PostControl(configuration=configuration)
+        self._lanes = PostLanes(configuration=configuration)
+        self._table = TableLoader(configuration=configuration)
         lanes, columns = configuration.lanes, configuration.columns
         write = {"enable": 1, "address": range(configuration.activation_bytes), "data": 8 * lanes}
         super().__init__(
@@ -98,38 +101,63 @@ class PostEngine(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.issue = issue = InstructionIssue()
-        m.submodules.control = control = PostControl(configuration=self._configuration)
-        m.submodules.lanes = lanes = PostLanes(configuration=self._configuration)
-        m.submodules.table = table = TableLoader(configuration=self._configuration)
+        m.submodules.issue = self._issue
+        m.submodules.control = self._control
+        m.submodules.lanes = self._lanes
+        m.submodules.table = self._table
+        self._connect_issue(m)
+        self._connect_control(m)
+        self._connect_table(m)
+        self._connect_lanes(m)
+        return m
+
+    def _connect_issue(self, m: Module) -> None:
+        issue = self._issue
         connect(m, flipped(self.instructions), issue.instructions)
-        connect(m, table.weight_read, flipped(self.weight_read))
         m.d.comb += [
             issue.matrix_done.eq(self.matrix_done),
             issue.clear.eq(self.clear),
-            issue.written.eq(control.written),
-            issue.table_done.eq(table.done),
+            issue.written.eq(self._control.written),
+            issue.table_done.eq(self._table.done),
             *(
                 getattr(self, name).eq(getattr(issue, name))
                 for name in ("post_done", "busy", "started", "completed")
             ),
-            control.start.eq(issue.start_loops),
-            control.instruction.eq(issue.instruction),
-            control.draining.eq(issue.draining),
+        ]
+
+    def _connect_control(self, m: Module) -> None:
+        """All reads and writes are the loops' but for the table's reads."""
+        control = self._control
+        m.d.comb += [
+            control.start.eq(self._issue.start_loops),
+            control.instruction.eq(self._issue.instruction),
+            control.draining.eq(self._issue.draining),
             self.accumulator_read.eq(control.accumulator_read),
             self.activation_read.eq(control.activation_read),
             self.activation_write.enable.eq(control.write.enable),
             self.activation_write.address.eq(control.write.address),
-            self.activation_write.data.eq(lanes.results),
+            self.activation_write.data.eq(self._lanes.results),
+        ]
+
+    def _connect_table(self, m: Module) -> None:
+        issue, table = self._issue, self._table
+        connect(m, table.weight_read, flipped(self.weight_read))
+        m.d.comb += [
             table.load.eq(issue.start_table),
             table.first.eq(issue.instruction.table_address),
             table.words.eq(issue.instruction.table_words),
             table.weight_data.eq(self.weight_data),
             table.weight_valid.eq(self.weight_valid),
-            lanes.instruction.eq(issue.instruction),
-            lanes.draining.eq(issue.draining),
+        ]
+
+    def _connect_lanes(self, m: Module) -> None:
+        """They get the instruction, what was read for it, and from the loops what to do with it."""
+        control, lanes = self._control, self._lanes
+        m.d.comb += [
+            lanes.instruction.eq(self._issue.instruction),
+            lanes.draining.eq(self._issue.draining),
             lanes.parameter_write.eq(self.parameter_write),
-            lanes.table_write.eq(table.write),
+            lanes.table_write.eq(self._table.write),
             lanes.bytes.eq(self.activation_read_data),
             lanes.odd.eq(control.odd),
             lanes.accumulators.eq(self.accumulator_data),
@@ -139,4 +167,3 @@ class PostEngine(wiring.Component):
             lanes.first.eq(control.tap.first),
             lanes.parameter_address.eq(control.parameter_address),
         ]
-        return m
