@@ -91,18 +91,28 @@ class ProcessesOnlyWhatIsGood(wiring.Component):
             m.d.comb += getattr(processor, name).ready.eq(getattr(self, f"{name}_ready"))
         m.d.comb += processor.status.eq(self.status)
         offers_stand(m, self.judged, "judged")
+        self._assert_steps(m)
+        self._assert_effects(m, processor)
+        self._assert_progress(m, processor)
+        return m
 
+    def _assert_steps(self, m: Module) -> None:
+        """What makes it so: the states in which the processor can be."""
         refused = self.judged.p.verdict != Status.OK
-        session, was_refused = Signal(32), Signal()
-        m.d.sync += [session.eq(processor.session), was_refused.eq(~self.judged.valid | refused)]
         m.d.comb += [
-            # what makes it so
             Assert((self.step <= _LAST_STATE) & (self.sending <= 2), "it is in no state"),
             Assert((self.sending != 0) == (self.step == _FINISH), "an answer out of step"),
             Assert(~self.busy | (self.step == _WRITE), "a write out of step"),
             Assert((self.step == 0) | self.judged.valid, "a step for no request"),
             Assert((self.step != _WRITE) | ~refused, "a step for what is refused"),
-            # and so it is
+        ]
+
+    def _assert_effects(self, m: Module, processor: CommandProcessor) -> None:
+        """And so it is: a request that is refused has no effect."""
+        refused = self.judged.p.verdict != Status.OK
+        session, was_refused = Signal(32), Signal()
+        m.d.sync += [session.eq(processor.session), was_refused.eq(~self.judged.valid | refused)]
+        m.d.comb += [
             *(
                 Assert(
                     ~getattr(processor, effect) | self.judged.valid & ~refused,
@@ -119,6 +129,8 @@ class ProcessesOnlyWhatIsGood(wiring.Component):
                 "a session for what is refused",
             ),
         ]
+
+    def _assert_progress(self, m: Module, processor: CommandProcessor) -> None:
         ready = Cat(getattr(self, f"{name}_ready") for name in _OUTPUTS)
         ready = Cat(ready, self.write_data.valid, self.read_data.valid).all()
         moved = processor.writes.valid | processor.response_data.valid
@@ -129,7 +141,6 @@ class ProcessesOnlyWhatIsGood(wiring.Component):
             "the processor stands still",
             "processor",
         )
-        return m
 
 
 class TransmitterGoesOn(wiring.Component):
