@@ -31,7 +31,8 @@ def _memory(**changes: Any) -> dict[str, Any]:
     }
     ports |= changes.pop("connections", {})
     directions = {port: "output" if port.startswith("DO") else "input" for port in ports}
-    parameters = {"REGMODE_B": "NOREG", "DATA_WIDTH_B": "00000000000000000000000000000010"}
+    width = f"{2:032b}"
+    parameters = {"REGMODE_B": "NOREG", "DATA_WIDTH_A": width, "DATA_WIDTH_B": width}
     return {
         "type": "DP16KD",
         "parameters": parameters | changes,
@@ -54,12 +55,27 @@ def test_a_register_is_absorbed() -> None:
     assert memory["connections"]["DOB0"] == [20]
 
 
+def test_a_register_behind_the_port_that_writes_as_well() -> None:
+    memory = _memory(
+        connections={
+            **{"CLKA": [CLOCK], "CEA": ["1"], "OCEA": ["1"], "RSTA": ["0"], "WEA": [7]},
+            **{"DOA3": [10], "DOB0": [12]},
+        },
+        DATA_WIDTH_A=f"{4:032b}",
+    )
+    assert absorb_output_registers(_netlist(memory, _register())) == 1
+    assert memory["parameters"]["REGMODE_A"] == "OUTREG"
+    assert memory["parameters"]["REGMODE_B"] == "NOREG"
+    assert memory["connections"]["DOA3"] == [20]
+
+
 @pytest.mark.parametrize(
     ("memory", "register"),
     [
         pytest.param({"connections": {"CEB": [5]}}, {}, id="a memory with an enable"),
         pytest.param({"connections": {"RSTB": [5]}}, {}, id="a memory with a reset"),
         pytest.param({"DATA_WIDTH_B": f"{36:032b}"}, {}, id="a memory with both ports' outputs"),
+        pytest.param({"DATA_WIDTH_A": f"{36:032b}"}, {}, id="a memory with both ports' inputs"),
         pytest.param({"REGMODE_B": "OUTREG"}, {}, id="a memory with its register on"),
         pytest.param({"connections": {"CLKB": [3]}}, {}, id="another clock"),
         pytest.param({}, {"CEMUX": "CE"}, id="a register with an enable"),

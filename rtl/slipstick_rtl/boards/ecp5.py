@@ -62,12 +62,14 @@ def absorb_output_registers(netlist: dict[str, Any]) -> int:
         cells = module.get("cells", {})
         readers = _readers(module)
         for cell in list(cells.values()):
-            if cell["type"] == "DP16KD":
-                registers = _registers_behind(cell, cells, readers)
+            if cell["type"] != "DP16KD":
+                continue
+            for side in "AB":
+                registers = _registers_behind(cell, side, cells, readers)
                 for port, name in registers.items():
                     cell["connections"][port] = cells.pop(name)["connections"]["Q"]
                 if registers:
-                    cell["parameters"]["REGMODE_B"] = "OUTREG"
+                    cell["parameters"][f"REGMODE_{side}"] = "OUTREG"
                 absorbed += len(registers)
     return absorbed
 
@@ -87,28 +89,35 @@ def _readers(module: dict[str, Any]) -> dict[Any, list[tuple[str | None, str]]]:
 
 
 def _registers_behind(
-    memory: dict[str, Any], cells: dict[str, Any], readers: dict[Any, list[tuple[str | None, str]]]
+    memory: dict[str, Any],
+    side: str,
+    cells: dict[str, Any],
+    readers: dict[Any, list[tuple[str | None, str]]],
 ) -> dict[str, str]:
-    """The register of each output of port B; empty if the port cannot take all of them."""
+    """The register of each output of port A or B; empty if the port cannot take all of them."""
     ports, parameters = memory["connections"], memory.get("parameters", {})
-    width = parameters.get("DATA_WIDTH_B", "0")
-    width = int(width, 2) if isinstance(width, str) else width
-    constants = {"CEB": ["1"], "OCEB": ["1"], "RSTB": ["0"]}
+    widths = [parameters.get(f"DATA_WIDTH_{port}", "0") for port in "AB"]
+    constants = {f"CE{side}": ["1"], f"OCE{side}": ["1"], f"RST{side}": ["0"]}
     if (
-        parameters.get("REGMODE_B", "NOREG") != "NOREG"
-        or width not in _SINGLE_WIDTHS
+        parameters.get(f"REGMODE_{side}", "NOREG") != "NOREG"
+        or any(_number(width) not in _SINGLE_WIDTHS for width in widths)
         or any(ports.get(port) != value for port, value in constants.items())
     ):
         return {}
     registers: dict[str, str] = {}
     for port, bits in ports.items():
-        if not port.startswith("DOB") or not bits or bits[0] not in readers:
+        if not port.startswith(f"DO{side}") or not bits or bits[0] not in readers:
             continue
         (name, end), *others = readers[bits[0]]
-        if name is None or others or not _is_plain_register(cells[name], end, ports["CLKB"]):
+        if name is None or others or not _is_plain_register(cells[name], end, ports[f"CLK{side}"]):
             return {}
         registers[port] = name
     return registers
+
+
+def _number(parameter: str | int) -> int:
+    """Yosys writes numbers as binary digits."""
+    return int(parameter, 2) if isinstance(parameter, str) else parameter
 
 
 def _is_plain_register(cell: dict[str, Any], end: str, clock: list[Any]) -> bool:

@@ -112,11 +112,11 @@ class ActivationMemory(wiring.Component):
             writer.en.eq(arbiter.enables[k]),
             reader.addr.eq(arbiter.row),
             reader.en.eq(1),
-            row_byte.eq(reader.data),
+            # no reset: then it is the block RAM's own register
+            row_byte.eq(delay(m, reader.data, 1, f"row_byte_{k}", reset_less=True)),
         ]
         for p in range(c.pixels):
             window = bank.read_port()
-            # no reset: then it is the block RAM's own register
             byte = delay(m, window.data, 1, f"window_{p}_{k}", reset_less=True)
             m.d.comb += [
                 window.addr.eq(self.window_rows[p][k]),
@@ -127,13 +127,13 @@ class ActivationMemory(wiring.Component):
     def _choose(self, m: Module, arbiter: PortArbiter, row_bytes: Signal) -> None:
         """Of port B's row, the L bytes of the post-processor's read, or the link's byte."""
         lanes = self._configuration.lanes
-        byte = delay(m, arbiter.byte, 1, "byte")
+        byte = delay(m, arbiter.byte, 2, "byte")
         slot = byte[exact_log2(lanes) :]
         slots = [
             row_bytes.word_select(k, 8 * lanes) for k in range(self._configuration.rows // lanes)
         ]
         m.d.sync += self.read_data.eq(Array(slots)[slot])
-        # block RAM is slow to answer: the link's byte is chosen a cycle later
+        # out of L, not of R: the link's byte is chosen a cycle later
         lane = delay(m, byte[: exact_log2(lanes)], 1, "lane")
         m.d.sync += self.link_read_data.eq(self.read_data.word_select(lane, 8))
-        m.d.comb += self.link_read_valid.eq(delay(m, arbiter.link_reading, 3, "link_reading"))
+        m.d.comb += self.link_read_valid.eq(delay(m, arbiter.link_reading, 4, "link_reading"))

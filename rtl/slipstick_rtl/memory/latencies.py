@@ -3,8 +3,8 @@
 ACCUMULATOR_READ_LATENCY = 2
 """Block RAM and its output register."""
 
-ACTIVATION_READ_LATENCY = 3
-"""Port arbitration, block RAM, and the rotation of banks into lanes."""
+ACTIVATION_READ_LATENCY = 4
+"""Port arbitration, block RAM and its output register, and the choice of lanes."""
 
 ACTIVATION_WRITE_LATENCY = 2
 """At most: cycles from a write at port B to the first read, at either port, that sees it."""

@@ -78,17 +78,20 @@ class ParameterMemory(wiring.Component):
             reader = memory.read_port()
             layout = data.ArrayLayout(bits, self._lanes)
             output = Signal(layout, name=f"{name}_output", reset_less=True)
+            # from registers as well, on a chip that is wider than a cycle
+            enables = Signal(len(writer.en), name=f"{name}_enables")
+            m.d.sync += enables.eq(
+                Cat(
+                    chosen.enable & (chosen.offset == lane * _LANE_BYTES + place)
+                    for lane in range(self._lanes)
+                    for place in places
+                )
+            )
             m.d.comb += [
                 writer.addr.eq(address),
                 writer.data.eq(write.data.replicate(len(writer.en))),
-                writer.en.eq(
-                    Cat(
-                        write.enable & (write.offset == lane * _LANE_BYTES + place)
-                        for lane in range(self._lanes)
-                        for place in places
-                    )
-                ),
-                # not in a cycle with a write: synthesis need not build what would happen then
+                writer.en.eq(enables),
+                # not in a cycle with a write: what would happen then need not be built
                 reader.en.eq(~write.enable),
                 reader.addr.eq(address),
             ]
