@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Assert, Assume, Module, Signal
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from slipstick_sim.formal.registry import Proof
@@ -32,6 +32,26 @@ class Counter(wiring.Component):
         m.d.comb += Assert(count < self._bound, f"it reached {self._bound}")
         if self._contradict:
             m.d.comb += [Assume(self.up, "up"), Assume(~self.up, "not up")]
+        return m
+
+
+class NamedTwice(wiring.Component):
+    """Holds a counter that has the name of a signal beside it; asserts that they are one."""
+
+    up: Signal
+    probe: Signal
+
+    def __init__(self) -> None:
+        super().__init__({"up": In(1), "probe": In(4)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.count = counter = Counter(bound=6)
+        count = Signal(4)
+        m.d.comb += counter.up.eq(self.up)
+        with m.If(self.up):
+            m.d.sync += count.eq(Mux(count == 5, 0, count + 1))
+        m.d.comb += Assert(count == self.probe, "another signal")
         return m
 
 
@@ -93,6 +113,16 @@ def test_contradictory_assumptions_prove_nothing(
 def test_a_probe_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ToolError, match="no_such_signal"):
         prove(tmp_path, monkeypatch, bound=6, probes={"probe": "no_such_signal"})
+
+
+def test_a_probe_of_an_instance_that_is_named_as_a_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLIPSTICK_BUILD", str(tmp_path))
+    proof = Proof(
+        name="named_twice", component=NamedTwice, depth=2, probes={"probe": "count.count"}
+    )
+    assert run_proof(proof).passed
 
 
 def test_a_probe_must_be_an_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

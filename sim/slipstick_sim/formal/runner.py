@@ -81,7 +81,7 @@ def run_proof(proof: Proof) -> ProofResult:
         text = toolchain.convert_to_rtlil(component, proof.name, resettable=False)
         _check_probes(proof, component)
         (work / f"{proof.name}.il").write_text(text)
-        (work / _TASK).write_text(_configuration(proof))
+        (work / _TASK).write_text(_configuration(proof, text))
         status, log = _run(command, work, path)
         if status == "ERROR":
             raise toolchain.ToolError(
@@ -121,7 +121,21 @@ def _check_probes(proof: Proof, component: wiring.Component) -> None:
             )
 
 
-def _configuration(proof: Proof) -> str:
+def _flat_name(path: str, module: str, text: str) -> str:
+    """What a probe's signal is called when its design, of this RTLIL, has been flattened.
+
+    Amaranth numbers an instance that is named as a signal beside it is.
+    """
+    *instances, signal = path.split(".")
+    names = [_DESIGN]
+    for instance in instances:
+        prefix = re.escape(".".join([module, *names]))
+        found = re.search(rf"^module \\{prefix}\.({re.escape(instance)}(\$\d+)?)$", text, re.M)
+        names.append(found[1] if found else instance)
+    return ".".join([*names, signal])
+
+
+def _configuration(proof: Proof, text: str) -> str:
     mode = "bmc" if proof.bounded else "prove"
     lines = ["[options]", f"mode {mode}", f"depth {proof.depth}"]
     lines += [f"timeout {proof.timeout_seconds}"]
@@ -131,7 +145,7 @@ def _configuration(proof: Proof) -> str:
     for port, signal in proof.probes.items():
         lines += [
             f"delete -input {proof.name}/w:{port}",
-            f"connect -nounset -set {port} {_DESIGN}.{signal}",
+            f"connect -nounset -set {port} {_flat_name(signal, proof.name, text)}",
         ]
     lines += [f"prep -top {proof.name}", "[files]", f"{proof.name}.il"]
     return "\n".join(lines) + "\n"
