@@ -50,18 +50,41 @@ class Node:
     conv2d                        x NHWC, weights OHWI, bias or ""; stride (y, x), dilation (y, x),
                                   padding (top, bottom, left, right), groups, activation
     depthwise_conv2d              x, weights 1HWO, bias or ""; as conv2d, and multiplier (O / I)
+    transpose_conv2d              x, weights OHWI, bias or ""; stride, activation, padding (top,
+                                  left): what is cut off the whole result
     fully_connected               x (any rank, flattened to rows of I), weights OI, bias or "";
                                   activation, keep_dimensions
-    add                           a, b; activation
-    average_pool2d, max_pool2d    x; window (y, x), stride, padding, activation
+    add, sub, mul                 a, b, which broadcast; activation
+    squared_difference            a, b, which broadcast
+    maximum, minimum              a, b, which broadcast; all of one quantisation
+    average_pool2d, max_pool2d    x; window (y, x), stride, padding, activation; ties of the average
+                                  "away" from zero (if absent) or "up"
     mean                          x; axes (tuple), keep_dimensions
+    reduce_max, reduce_min        x; as mean
     reshape                       x; shape
+    concatenation                 any number; axis
+    pack                          any number; axis, a new one
+    slice                         x; starts, steps, sizes (one an axis), shape (of what is left)
+    transpose                     x; permutation
     pad                           x; padding ((before, after) per axis), value (a code)
+    mirror_pad                    x; padding, mode "reflect" or "symmetric"
+    space_to_depth,               x; block
+    depth_to_space
+    resize_nearest,               x; size (y, x), align_corners, half_pixel_centers
+    resize_bilinear
     softmax                       x; beta
+    log_softmax                   x
+    arg_max, arg_min              x; axis
     relu, relu6, relu_n1_to_1     x
+    relu_0_to_1, elu              x
     logistic, tanh, hard_swish    x
+    leaky_relu                    x; alpha
+    prelu                         x, alpha, which broadcasts
     quantize, dequantize          x
     ============================  ==================================================================
+
+    Weights may have zero points. The leading axis of an activation is its batch: no operator mixes
+    or moves it.
 
     ``activation`` is "none", "relu", "relu6" or "relu_n1_to_1". Names in ``inputs`` that are ""
     stand for an absent optional input.

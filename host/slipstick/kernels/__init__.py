@@ -4,10 +4,12 @@ They run what the hardware does not, and compute the constants that the compiler
 """
 
 from .activation import TABLE_OPERATORS, activation_table, softmax
-from .dispatch import KERNELS, run, run_graph
-from .elementwise import add, dequantize, pad, quantize
+from .dispatch import run, run_graph
+from .elementwise import add, dequantize, quantize
 from .matrix import conv2d, depthwise_conv2d, fully_connected
 from .pooling import average_pool2d, max_pool2d, mean, mean_multiplier
+from .rearrange import pad
+from .registry import KERNELS
 from .scaling import (
     ADD_LEFT_SHIFT,
     AddParameters,

@@ -1,7 +1,8 @@
 """Activations: functions of one code as 256-entry tables, and SOFTMAX in gemmlowp's fixed point."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,9 @@ TABLE_OPERATORS = (
     "relu",
     "relu6",
     "relu_n1_to_1",
+    "relu_0_to_1",
+    "leaky_relu",
+    "elu",
     "logistic",
     "tanh",
     "hard_swish",
@@ -36,7 +40,10 @@ TABLE_OPERATORS = (
 
 
 def activation_table(
-    operator: str, input_quantization: Quantization, output_quantization: Quantization
+    operator: str,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    attributes: Mapping[str, Any] | None = None,
 ) -> np.ndarray:
     """What an operator makes of each int8 code.
 
@@ -46,6 +53,8 @@ def activation_table(
         One of ``TABLE_OPERATORS``; "quantize" is the requantisation of int8 to int8.
     input_quantization, output_quantization : Quantization
         One scale and zero point each.
+    attributes : mapping, optional
+        The node's: "leaky_relu" has one.
 
     Returns
     -------
@@ -73,6 +82,10 @@ def activation_table(
         return _tanh(codes, source)
     if operator == "hard_swish":
         return _hard_swish(codes, source, target)
+    if operator == "leaky_relu":
+        return _leaky_relu(codes, source, target, (attributes or {})["alpha"])
+    if operator == "elu":
+        return _elu(codes, source, target)
     activation = "none" if operator == "quantize" else operator
     return rescale(codes, source, target, activation).astype(np.int8)
 
@@ -146,6 +159,33 @@ def _hard_swish(
     product = np.sign(product) * (np.abs(product) >> 15)
     result = fixed_point.divide_by_power_of_two(product, -exponent) + target[1]
     return np.clip(result, -128, 127).astype(np.int8)
+
+
+def _leaky_relu(
+    codes: np.ndarray, source: tuple[float, int], target: tuple[float, int], alpha: float
+) -> np.ndarray:
+    """x where it is positive, alpha x where it is not; the factors are float32 quotients."""
+    scale, output_scale = np.float32(source[0]), np.float32(target[0])
+    slope = float(scale * np.float32(alpha) / output_scale)
+    centred = codes - source[1]
+    straight = multiply_by_quantized_multiplier(
+        centred, *quantize_multiplier(float(scale / output_scale))
+    )
+    # the sign of the factor goes to the code: its mantissa has none
+    bent = multiply_by_quantized_multiplier(
+        centred if slope >= 0 else -centred, *quantize_multiplier(abs(slope))
+    )
+    value = np.where(centred >= 0, straight, bent) + target[1]
+    return np.clip(value, -128, 127).astype(np.int8)
+
+
+def _elu(codes: np.ndarray, source: tuple[float, int], target: tuple[float, int]) -> np.ndarray:
+    """x where it is positive, exp(x) - 1 where it is not, in float32."""
+    real = np.float32(source[0]) * (codes - source[1]).astype(np.float32)
+    value = np.where(real < 0, np.exp(np.minimum(real, 0)) - np.float32(1), real)
+    value = value * (np.float32(1) / np.float32(target[0]))
+    rounded = np.copysign(np.floor(np.abs(value).astype(np.float64) + 0.5), value)
+    return np.clip(rounded + target[1], -128, 127).astype(np.int8)
 
 
 def _short_multiplier(real: float) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Addition, padding, and conversions between types and scales."""
+"""Addition, and conversions between types and scales."""
 
 import numpy as np
 from slipstick_rtl.numbers.rounding import clamp
@@ -41,11 +41,6 @@ def add(
     value = multiply_by_quantized_multiplier(total, parameters.multiplier, parameters.shift)
     scale, zero_point = scalar(output)
     return clamp(value, zero_point, *activation_range(activation, scale, zero_point))
-
-
-def pad(x: np.ndarray, padding: tuple[tuple[int, int], ...], value: int) -> np.ndarray:
-    """x with (before, after) codes of a value along each axis."""
-    return np.pad(x, padding, constant_values=value)
 
 
 def quantize(x: np.ndarray, source: Tensor, output: Tensor) -> np.ndarray:

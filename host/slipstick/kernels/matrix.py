@@ -40,12 +40,12 @@ def conv2d(
     -------
     array of int8, N x H' x W' x O
     """
-    source, _, output = tensors
+    source, described, output = tensors
     groups = attributes["groups"]
     channels, filters = weights.shape[3], weights.shape[0] // groups
     accumulator = np.zeros((len(x), *output.shape[1:]), dtype=np.float64)
     # sums of products of 9 and 8 bits are exact in float64 for any reduction that fits memory
-    kernel = weights.astype(np.float64)
+    kernel = centred_weights(weights, described, 0).astype(np.float64)
     zero_point = scalar(source.quantization)[1]
     for y, column, window in _windows(x, zero_point, weights.shape[1:3], output, attributes):
         pixels = window.astype(np.float64)
@@ -68,12 +68,13 @@ def depthwise_conv2d(
     Parameters and result as for ``conv2d``, but weights are 1 x kernel y x kernel x x O, and output
     channel o reads input channel o // multiplier.
     """
-    source, _, output = tensors
+    source, described, output = tensors
     accumulator = np.zeros((len(x), *output.shape[1:]), dtype=np.int64)
+    kernel = centred_weights(weights, described, 3)
     zero_point = scalar(source.quantization)[1]
     for y, column, window in _windows(x, zero_point, weights.shape[1:3], output, attributes):
         pixels = np.repeat(window, attributes["multiplier"], axis=3)
-        accumulator += pixels * weights[0, y, column].astype(np.int32)
+        accumulator += pixels * kernel[0, y, column]
     return _finish(accumulator, bias, tensors, attributes["activation"])
 
 
@@ -88,12 +89,57 @@ def fully_connected(
 
     Parameters are as for ``conv2d``.
     """
-    source, _, output = tensors
+    source, described, output = tensors
     rows = x.reshape(-1, weights.shape[1]).astype(np.float64)
     rows -= scalar(source.quantization)[1]
-    accumulator = (rows @ weights.T.astype(np.float64)).astype(np.int64)
+    kernel = centred_weights(weights, described, 0).astype(np.float64)
+    accumulator = (rows @ kernel.T).astype(np.int64)
     accumulator = accumulator.reshape(len(x), *output.shape[1:])
     return _finish(accumulator, bias, tensors, attributes["activation"])
+
+
+def transpose_conv2d(
+    x: np.ndarray,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    """Each pixel times the kernel, laid ``stride`` apart and summed up.
+
+    Parameters and result are as for ``conv2d``, without groups; ``padding`` are the rows and
+    columns of the whole that lie before the result.
+    """
+    source, described, output = tensors
+    centred = x.astype(np.float64) - scalar(source.quantization)[1]
+    kernel = centred_weights(weights, described, 0).astype(np.float64)
+    (step_y, step_x), (top, left) = attributes["stride"], attributes["padding"]
+    spans = zip(
+        x.shape[1:3],
+        kernel.shape[1:3],
+        output.shape[1:3],
+        (top, left),
+        (step_y, step_x),
+        strict=True,
+    )
+    sides = [max((size - 1) * step + taps, out + cut) for size, taps, out, cut, step in spans]
+    whole = np.zeros((len(x), *sides, output.shape[3]), dtype=np.float64)
+    for y in range(kernel.shape[1]):
+        for column in range(kernel.shape[2]):
+            places = tap(whole, (y, column), (step_y, step_x), x.shape[1:3])
+            places += centred @ kernel[:, y, column].T
+    shown = whole[:, top : top + output.shape[1], left : left + output.shape[2]]
+    return _finish(shown.astype(np.int64), bias, tensors, attributes["activation"])
+
+
+def centred_weights(weights: np.ndarray, tensor: Tensor, axis: int) -> np.ndarray:
+    """Weights less their zero points, one or one an output channel (``axis``); int16."""
+    quantization = tensor.quantization
+    if quantization is None or not quantization.zero_point.any():
+        return weights.astype(np.int16)
+    shape = [1] * weights.ndim
+    shape[axis] = -1
+    return weights.astype(np.int16) - quantization.zero_point.astype(np.int16).reshape(shape)
 
 
 def _windows(

@@ -16,7 +16,7 @@ from .scaling import (
 
 
 def average_pool2d(x: np.ndarray, output: Tensor, attributes: Mapping[str, Any]) -> np.ndarray:
-    """The mean of each window, ties away from zero; padding does not count.
+    """The mean of each window, ties away from zero or up; padding does not count.
 
     Parameters
     ----------
@@ -37,8 +37,11 @@ def average_pool2d(x: np.ndarray, output: Tensor, attributes: Mapping[str, Any])
     for origin in np.ndindex(attributes["window"]):
         total += tap(padded, origin, attributes["stride"], output.shape[1:3])
         count += tap(inside, origin, attributes["stride"], output.shape[1:3])
-    # integer division in C truncates
-    value = np.sign(total) * ((np.abs(total) + count // 2) // count)
+    if attributes.get("ties", "away") == "up":
+        value = (total + count // 2) // count
+    else:
+        # integer division in C truncates
+        value = np.sign(total) * ((np.abs(total) + count // 2) // count)
     low, high = activation_range(attributes["activation"], *scalar(output.quantization))
     return np.clip(value, low, high).astype(np.int8)
 
@@ -79,6 +82,21 @@ def mean(
     total = x.sum(axis=axes, dtype=np.int64) - zero_point * count
     value = multiply_by_quantized_multiplier(total, multiplier, shift) + output_zero_point
     return np.clip(value, -128, 127).astype(np.int8).reshape(len(x), *output.shape[1:])
+
+
+def reduce_extreme(
+    x: np.ndarray, output: Tensor, attributes: Mapping[str, Any], *, largest: bool
+) -> np.ndarray:
+    """The largest or smallest code over some axes; parameters as for ``mean``."""
+    axes = tuple(attributes["axes"])
+    value = x.max(axis=axes) if largest else x.min(axis=axes)
+    return value.reshape(len(x), *output.shape[1:])
+
+
+def arg_extreme(x: np.ndarray, output: Tensor, axis: int, *, largest: bool) -> np.ndarray:
+    """The place of the largest or smallest code along an axis, the first of equal ones."""
+    place = x.argmax(axis=axis) if largest else x.argmin(axis=axis)
+    return place.astype(output.dtype).reshape(len(x), *output.shape[1:])
 
 
 def mean_multiplier(real: float, count: int) -> tuple[int, int]:

@@ -21,6 +21,7 @@ _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
     "relu": (0.0, None),
     "relu6": (0.0, 6.0),
     "relu_n1_to_1": (-1.0, 1.0),
+    "relu_0_to_1": (0.0, 1.0),
 }
 
 

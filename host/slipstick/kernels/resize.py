@@ -1,0 +1,75 @@
+"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR on codes, with the reference's arithmetic."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+FRACTION_BITS = 10
+"""Of the positions between pixels: the bilinear weights of a pixel add up to 2^20."""
+
+
+def resize_nearest(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
+    """Each pixel is the input's nearest; positions are float32 as in the reference.
+
+    Parameters
+    ----------
+    x : array, N x H x W x C
+    attributes : mapping
+        As :class:`slipstick.graph.Node` has them.
+    """
+    rows, columns = (
+        _nearest(source, target, attributes)
+        for source, target in zip(x.shape[1:3], attributes["size"], strict=True)
+    )
+    return x[:, rows][:, :, columns]
+
+
+def _nearest(source: int, target: int, attributes: Mapping[str, Any]) -> np.ndarray:
+    """The input position of each output position along one axis."""
+    corners = attributes["align_corners"]
+    if corners and target > 1:
+        scale = np.float32(source - 1) / np.float32(target - 1)
+    else:
+        scale = np.float32(source) / np.float32(target)
+    offset = np.float32(0.5 if attributes["half_pixel_centers"] else 0.0)
+    place = (np.arange(target, dtype=np.float32) + offset) * scale
+    place = np.floor(place + np.float32(0.5)) if corners else np.floor(place)
+    return np.clip(place.astype(np.int64), 0, source - 1)
+
+
+def resize_bilinear(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
+    """The mean of four pixels, weighted in 10-bit fixed point, ties away from zero.
+
+    Parameters are as for ``resize_nearest``.
+    """
+    (top, bottom, down), (left, right, across) = (
+        _neighbours(source, target, attributes)
+        for source, target in zip(x.shape[1:3], attributes["size"], strict=True)
+    )
+    one = 1 << FRACTION_BITS
+    codes = x.astype(np.int64)
+    down, across = down[:, None, None], across[:, None]
+    rows = codes[:, top] * (one - down) + codes[:, bottom] * down
+    total = rows[:, :, left] * (one - across) + rows[:, :, right] * across
+    half = 1 << (2 * FRACTION_BITS - 1)
+    # integer division in C truncates
+    value = np.sign(total) * ((np.abs(total) + half) >> (2 * FRACTION_BITS))
+    return value.astype(x.dtype)
+
+
+def _neighbours(
+    source: int, target: int, attributes: Mapping[str, Any]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pixels before and behind each output position, and its distance from the first."""
+    one = 1 << FRACTION_BITS
+    scale = (one * source + target // 2) // target
+    if attributes["align_corners"] and target > 1:
+        scale = (one * (source - 1) + (target - 1) // 2) // (target - 1)
+    place = np.arange(target, dtype=np.int64) * scale
+    if attributes["half_pixel_centers"]:
+        place += scale // 2 - one // 2
+    before = np.maximum(place, 0) >> FRACTION_BITS
+    # a position before the first pixel lies between it and itself
+    behind = np.minimum(np.maximum(place + one - 1, 0) >> FRACTION_BITS, source - 1)
+    return before, behind, place - one * before
