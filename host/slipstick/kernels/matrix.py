@@ -40,6 +40,17 @@ def conv2d(
     -------
     array of int8, N x H' x W' x O
     """
+    accumulator = sum_conv2d(x, weights, tensors, attributes)
+    return _finish(accumulator, bias, tensors, attributes["activation"])
+
+
+def sum_conv2d(
+    x: np.ndarray,
+    weights: np.ndarray,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    """The sums of products of ``conv2d``, int64."""
     source, described, output = tensors
     groups = attributes["groups"]
     channels, filters = weights.shape[3], weights.shape[0] // groups
@@ -53,7 +64,7 @@ def conv2d(
             inputs = slice(group * channels, (group + 1) * channels)
             outputs = slice(group * filters, (group + 1) * filters)
             accumulator[..., outputs] += pixels[..., inputs] @ kernel[outputs, y, column].T
-    return _finish(accumulator.astype(np.int64), bias, tensors, attributes["activation"])
+    return accumulator.astype(np.int64)
 
 
 def depthwise_conv2d(
@@ -68,6 +79,17 @@ def depthwise_conv2d(
     Parameters and result as for ``conv2d``, but weights are 1 x kernel y x kernel x x O, and output
     channel o reads input channel o // multiplier.
     """
+    accumulator = sum_depthwise_conv2d(x, weights, tensors, attributes)
+    return _finish(accumulator, bias, tensors, attributes["activation"])
+
+
+def sum_depthwise_conv2d(
+    x: np.ndarray,
+    weights: np.ndarray,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    """The sums of products of ``depthwise_conv2d``, int64."""
     source, described, output = tensors
     accumulator = np.zeros((len(x), *output.shape[1:]), dtype=np.int64)
     kernel = centred_weights(weights, described, 3)
@@ -75,7 +97,7 @@ def depthwise_conv2d(
     for y, column, window in _windows(x, zero_point, weights.shape[1:3], output, attributes):
         pixels = np.repeat(window, attributes["multiplier"], axis=3)
         accumulator += pixels * kernel[0, y, column]
-    return _finish(accumulator, bias, tensors, attributes["activation"])
+    return accumulator
 
 
 def fully_connected(
@@ -89,13 +111,20 @@ def fully_connected(
 
     Parameters are as for ``conv2d``.
     """
+    accumulator = sum_fully_connected(x, weights, tensors)
+    return _finish(accumulator, bias, tensors, attributes["activation"])
+
+
+def sum_fully_connected(
+    x: np.ndarray, weights: np.ndarray, tensors: tuple[Tensor, Tensor, Tensor]
+) -> np.ndarray:
+    """The sums of products of ``fully_connected``, int64."""
     source, described, output = tensors
     rows = x.reshape(-1, weights.shape[1]).astype(np.float64)
     rows -= scalar(source.quantization)[1]
     kernel = centred_weights(weights, described, 0).astype(np.float64)
     accumulator = (rows @ kernel.T).astype(np.int64)
-    accumulator = accumulator.reshape(len(x), *output.shape[1:])
-    return _finish(accumulator, bias, tensors, attributes["activation"])
+    return accumulator.reshape(len(x), *output.shape[1:])
 
 
 def transpose_conv2d(
@@ -110,6 +139,17 @@ def transpose_conv2d(
     Parameters and result are as for ``conv2d``, without groups; ``padding`` are the rows and
     columns of the whole that lie before the result.
     """
+    accumulator = sum_transpose_conv2d(x, weights, tensors, attributes)
+    return _finish(accumulator, bias, tensors, attributes["activation"])
+
+
+def sum_transpose_conv2d(
+    x: np.ndarray,
+    weights: np.ndarray,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    """The sums of products of ``transpose_conv2d``, int64."""
     source, described, output = tensors
     centred = x.astype(np.float64) - scalar(source.quantization)[1]
     kernel = centred_weights(weights, described, 0).astype(np.float64)
@@ -129,7 +169,7 @@ def transpose_conv2d(
             places = tap(whole, (y, column), (step_y, step_x), x.shape[1:3])
             places += centred @ kernel[:, y, column].T
     shown = whole[:, top : top + output.shape[1], left : left + output.shape[2]]
-    return _finish(shown.astype(np.int64), bias, tensors, attributes["activation"])
+    return shown.astype(np.int64)
 
 
 def centred_weights(weights: np.ndarray, tensor: Tensor, axis: int) -> np.ndarray:
