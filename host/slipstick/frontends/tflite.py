@@ -6,7 +6,7 @@ from pathlib import Path
 from ..errors import ModelError, UnsupportedError
 from ..graph import Graph, Node, Tensor
 from .tflite_operator import Operator
-from .tflite_operators import OPERATORS
+from .tflite_operators import OPERATORS, SPLITTERS
 from .tflite_reader import RawModel, RawOperator, quoted, read_file, read_model, unique_names
 from .tflite_tensors import make_tensor
 
@@ -63,7 +63,7 @@ class _Builder:
             )
         for index in model.inputs:
             self._check_input(index)
-        nodes = tuple(self._node(raw) for raw in model.operators)
+        nodes = tuple(node for raw in model.operators for node in self._nodes(raw))
         for index in model.outputs:
             if index not in self._written or index in model.inputs:
                 raise ModelError(f"{self._what(index)} is an output, and no operator writes it")
@@ -102,26 +102,41 @@ class _Builder:
             )
         self._written.add(index)
 
-    def _node(self, raw: RawOperator) -> Node:
+    def _nodes(self, raw: RawOperator) -> list[Node]:
+        """The nodes of one operator: one, or as many as it has outputs."""
         label = f"{self._name}: {raw.name} (operator {raw.index})"
         if len(raw.outputs) == 1:
             label = f"{label[:-1]}, output {quoted(self._names[raw.outputs[0]])})"
-        if raw.name not in OPERATORS:
-            raise UnsupportedError(f"{label}: operator must be one of {', '.join(OPERATORS)}")
-        if len(raw.outputs) != 1:
+        if raw.name not in OPERATORS and raw.name not in SPLITTERS:
+            known = ", ".join([*OPERATORS, *SPLITTERS])
+            raise UnsupportedError(f"{label}: operator must be one of {known}")
+        if not raw.outputs or len(raw.outputs) > 1 and raw.name not in SPLITTERS:
             raise ModelError(f"{label}: outputs must be 1, not {len(raw.outputs)}")
+        operator = self._operator(raw, label)
+        if raw.name in SPLITTERS:
+            made = SPLITTERS[raw.name](operator)
+        else:
+            made = [OPERATORS[raw.name](operator)]
+        nodes = []
+        for number, (kind, names, attributes) in enumerate(made):
+            output = operator.outputs[number]
+            if not output.shape or output.shape[0] != 1:
+                operator.refuse(f"the batch (dimension 0) must stay 1, not shape {output.shape}")
+            name = f"{kind}_{raw.index}" + (f"_{number}" if len(made) > 1 else "")
+            nodes.append(Node(name, kind, names, (output.name,), attributes))
+        self._written.update(raw.outputs)
+        return nodes
+
+    def _operator(self, raw: RawOperator, label: str) -> Operator:
+        """An operator with its tensors, which are there when it runs."""
         inputs = tuple(self._tensor(index) if index >= 0 else None for index in raw.inputs)
         for index, tensor in zip(raw.inputs, inputs, strict=True):
             if tensor is not None and tensor.data is None and index not in self._written:
                 raise ModelError(
                     f"{label}: input {quoted(tensor.name)} is read before it is written"
                 )
-        output = self._tensor(raw.outputs[0])
-        if output.data is not None or raw.outputs[0] in self._written:
-            raise ModelError(f"{label}: the output must be written once, and no constant")
-        operator = Operator(label, raw.options, inputs, output)
-        kind, names, attributes = OPERATORS[raw.name](operator)
-        if not output.shape or output.shape[0] != 1:
-            operator.refuse(f"the batch (dimension 0) must stay 1, not shape {output.shape}")
-        self._written.add(raw.outputs[0])
-        return Node(f"{kind}_{raw.index}", kind, names, (output.name,), attributes)
+        outputs = tuple(self._tensor(index) for index in raw.outputs)
+        for index, tensor in zip(raw.outputs, outputs, strict=True):
+            if tensor.data is not None or index in self._written or raw.outputs.count(index) > 1:
+                raise ModelError(f"{label}: the output must be written once, and no constant")
+        return Operator(label, raw.options, inputs, outputs)

@@ -1,5 +1,6 @@
 """One TFLite operator under examination: its tensors by role, and errors that name it."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -12,6 +13,9 @@ from .tflite_reader import quoted
 
 ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
 """Fused activations by their number in the schema; the last two are refused."""
+
+INDICES = ("int32", "int64")
+"""The types of shapes, axes and the like."""
 
 SAME_SCALE = 1e-5
 """Relative difference below which two scales count as one, as float32 writers differ."""
@@ -28,7 +32,18 @@ class Operator:
     label: str
     options: Mapping[str, Any]
     inputs: tuple[Tensor | None, ...]
-    output: Tensor
+    outputs: tuple[Tensor, ...]
+    legacy: bool = False
+    """Whether its codes were uint8 in the file: some operators round otherwise then."""
+
+    @property
+    def output(self) -> Tensor:
+        """The only output, or the first."""
+        return self.outputs[0]
+
+    def writing(self, number: int) -> "Operator":
+        """The same operator, as if it wrote only this output."""
+        return dataclasses.replace(self, outputs=(self.outputs[number],))
 
     def refuse(self, rule: str) -> NoReturn:
         """Raises UnsupportedError; ``rule`` says what must be, and what is instead."""
@@ -72,6 +87,14 @@ class Operator:
             if len(tensor.quantization.scale) != 1:
                 self.refuse(f"{what} must have 1 scale, not {len(tensor.quantization.scale)}")
 
+    def operand(self, index: int) -> Tensor:
+        """An int8 input with one scale, computed or constant."""
+        tensor = self.inputs[index]
+        if tensor is None:
+            self.reject(f"input {index} must be there, and is absent")
+        self.require_type(tensor, f"input {index}", ("int8",))
+        return tensor
+
     def constant(self, index: int, dtypes: tuple[str, ...]) -> tuple[Tensor, np.ndarray]:
         """An input that the file holds, with its contents."""
         tensor = self.inputs[index]
@@ -108,6 +131,21 @@ class Operator:
                 f"output must have the input's scale {scale:g} and zero point {zero_point},"
                 f" not {out_scale:g} and {out_zero_point}"
             )
+
+    def integers(self, index: int, count: int, what: str) -> tuple[int, ...]:
+        """The contents of a constant of ``count`` indices."""
+        tensor, data = self.constant(index, INDICES)
+        if data.size != count:
+            self.reject(f"{what} {quoted(tensor.name)} must be {count} numbers, not {data.size}")
+        return tuple(data.ravel().tolist())
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis counted from 0, which is not the batch."""
+        if not -rank <= axis < rank:
+            self.reject(f"axis must be within {-rank}..{rank - 1}, not {axis}")
+        if axis % rank == 0:
+            self.refuse(f"axis must not be 0, the batch, and is {axis}")
+        return axis % rank
 
     def require_output_quantization(self, scale: float, zero_point: int) -> None:
         """Refuses an output of another scale and zero point than the operator's fixed ones."""

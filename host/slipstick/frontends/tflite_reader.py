@@ -43,18 +43,40 @@ _OPERATORS: Mapping[int, str] = {
 _WINDOW = ("Padding", "StrideH", "StrideW", "FusedActivationFunction")
 _POOL = (*_WINDOW, "FilterHeight", "FilterWidth")
 _CONVOLUTION = (*_WINDOW, "DilationHFactor", "DilationWFactor")
+_ACTIVATED = ("FusedActivationFunction",)
 _OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "CONV_2D": ("Conv2DOptions", _CONVOLUTION),
     "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", (*_CONVOLUTION, "DepthMultiplier")),
+    "TRANSPOSE_CONV": ("TransposeConvOptions", _WINDOW),
     "FULLY_CONNECTED": (
         "FullyConnectedOptions",
-        ("FusedActivationFunction", "WeightsFormat", "KeepNumDims"),
+        (*_ACTIVATED, "WeightsFormat", "KeepNumDims"),
     ),
-    "ADD": ("AddOptions", ("FusedActivationFunction",)),
+    "ADD": ("AddOptions", _ACTIVATED),
+    "SUB": ("SubOptions", _ACTIVATED),
+    "MUL": ("MulOptions", _ACTIVATED),
     "AVERAGE_POOL_2D": ("Pool2DOptions", _POOL),
     "MAX_POOL_2D": ("Pool2DOptions", _POOL),
     "MEAN": ("ReducerOptions", ("KeepDims",)),
+    "REDUCE_MAX": ("ReducerOptions", ("KeepDims",)),
+    "REDUCE_MIN": ("ReducerOptions", ("KeepDims",)),
     "SOFTMAX": ("SoftmaxOptions", ("Beta",)),
+    "LEAKY_RELU": ("LeakyReluOptions", ("Alpha",)),
+    "CONCATENATION": ("ConcatenationOptions", ("Axis", *_ACTIVATED)),
+    "PACK": ("PackOptions", ("Axis", "ValuesCount")),
+    "UNPACK": ("UnpackOptions", ("Axis", "Num")),
+    "STRIDED_SLICE": (
+        "StridedSliceOptions",
+        ("BeginMask", "EndMask", "EllipsisMask", "NewAxisMask", "ShrinkAxisMask", "Offset"),
+    ),
+    "MIRROR_PAD": ("MirrorPadOptions", ("Mode",)),
+    "SPACE_TO_DEPTH": ("SpaceToDepthOptions", ("BlockSize",)),
+    "DEPTH_TO_SPACE": ("DepthToSpaceOptions", ("BlockSize",)),
+    "RESIZE_NEAREST_NEIGHBOR": (
+        "ResizeNearestNeighborOptions",
+        ("AlignCorners", "HalfPixelCenters"),
+    ),
+    "RESIZE_BILINEAR": ("ResizeBilinearOptions", ("AlignCorners", "HalfPixelCenters")),
 }
 
 

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ..graph import Tensor
-from .tflite_operator import Operator
+from .tflite_operator import INDICES, Operator
 from .tflite_reader import MAXIMUM_ELEMENTS, quoted
 
 Normalised = tuple[str, tuple[str, ...], dict[str, Any]]
@@ -48,9 +48,59 @@ def depthwise_conv2d(operator: Operator) -> Normalised:
     return "depthwise_conv2d", inputs, attributes
 
 
+def transpose_conv2d(operator: Operator) -> Normalised:
+    """TRANSPOSE_CONV: the output's shape, weights OHWI, x, and a bias if wanted."""
+    operator.require_operands(3, 4)
+    x, output = operator.activation(2), operator.require_output()
+    weights, _ = operator.constant(1, ("int8",))
+    operator.constant(0, INDICES)
+    for tensor in (x, weights, output):
+        operator.require_rank(tensor, 4)
+    check_weights(operator, weights, 0)
+    filters, *kernel, channels = weights.shape
+    if (channels, filters) != (x.shape[3], output.shape[3]):
+        operator.reject(
+            f"weights must be {output.shape[3]} x height x width x {x.shape[3]},"
+            f" not {weights.shape}"
+        )
+    # the output slides over the input as a convolution's input over its output
+    stride = _pair(operator, "stride", "StrideH", "StrideW")
+    sizes, padding = _places(operator, output.shape[1:3], stride, tuple(kernel))
+    if tuple(sizes) != x.shape[1:3]:
+        operator.reject(f"an output of {output.shape} must have an input of {sizes}, not {x.shape}")
+    whole = [size * step + taps for size, step, taps in zip(sizes, stride, kernel, strict=True)]
+    if math.prod(whole) * filters > MAXIMUM_ELEMENTS:
+        operator.refuse(f"the whole result must have at most {MAXIMUM_ELEMENTS} elements")
+    inputs = (x.name, weights.name, check_bias(operator, filters, 3))
+    activation = operator.fused_activation()
+    attributes = {"stride": stride, "padding": tuple(padding[::2]), "activation": activation}
+    return "transpose_conv2d", inputs, attributes
+
+
+def fully_connected(operator: Operator) -> Normalised:
+    """FULLY_CONNECTED: weights OI, which may have zero points."""
+    operator.require_operands(2, 3)
+    x, output = operator.activation(0), operator.require_output()
+    weights, _ = operator.constant(1, ("int8",))
+    operator.require_rank(weights, 2)
+    if operator.options["WeightsFormat"]:
+        operator.refuse(f"weights format must be 0, not {operator.options['WeightsFormat']}")
+    check_weights(operator, weights, axis=0, shifted=True)
+    outputs, inputs = weights.shape
+    rows, rest = divmod(math.prod(x.shape), inputs)
+    keep = bool(operator.options["KeepNumDims"])
+    if rest or keep and x.shape[-1] != inputs:
+        operator.reject(f"weights of {inputs} inputs must divide an input of {x.shape}")
+    if output.shape[-1] != outputs or math.prod(output.shape) != rows * outputs:
+        operator.reject(f"output must be {rows} rows of {outputs}, not {output.shape}")
+    attributes = {"activation": operator.fused_activation(), "keep_dimensions": keep}
+    return "fully_connected", (x.name, weights.name, check_bias(operator, outputs)), attributes
+
+
 def average_pool2d(operator: Operator) -> Normalised:
-    """AVERAGE_POOL_2D."""
-    return _pool(operator, "average_pool2d")
+    """AVERAGE_POOL_2D: of uint8 codes, which are not negative, ties go up."""
+    name, inputs, attributes = _pool(operator, "average_pool2d")
+    return name, inputs, attributes | {"ties": "up"} if operator.legacy else attributes
 
 
 def max_pool2d(operator: Operator) -> Normalised:
@@ -58,12 +108,12 @@ def max_pool2d(operator: Operator) -> Normalised:
     return _pool(operator, "max_pool2d")
 
 
-def check_weights(operator: Operator, weights: Tensor, axis: int) -> None:
-    """Symmetric weights, with one scale or one an output channel."""
+def check_weights(operator: Operator, weights: Tensor, axis: int, *, shifted: bool = False) -> None:
+    """Weights with one scale or one an output channel; zero points if ``shifted`` or uint8."""
     if weights.quantization is None:
         operator.reject(f"weights {quoted(weights.name)} must have a scale, and have none")
     zero_points = weights.quantization.zero_point
-    if zero_points.any():
+    if zero_points.any() and not (shifted or operator.legacy):
         operator.refuse(
             f"zero points of weights {quoted(weights.name)} must be 0,"
             f" not {zero_points[zero_points != 0][0]}"
@@ -75,11 +125,11 @@ def check_weights(operator: Operator, weights: Tensor, axis: int) -> None:
         )
 
 
-def check_bias(operator: Operator, channels: int) -> str:
+def check_bias(operator: Operator, channels: int, index: int = 2) -> str:
     """The name of the bias, "" where there is none."""
-    if len(operator.inputs) < 3 or operator.inputs[2] is None:
+    if len(operator.inputs) <= index or operator.inputs[index] is None:
         return ""
-    bias, data = operator.constant(2, ("int32",))
+    bias, data = operator.constant(index, ("int32",))
     if data.shape != (channels,):
         operator.reject(f"bias {quoted(bias.name)} must have shape ({channels},), not {data.shape}")
     return bias.name
@@ -127,19 +177,8 @@ def _slide(
     operator: Operator, x: Tensor, extents: tuple[int, ...], channels: int
 ) -> dict[str, Any]:
     """Stride, padding and activation of a window that covers ``extents`` rows and columns."""
-    scheme = operator.options["Padding"]
-    if scheme not in (_SAME, _VALID):
-        operator.reject(f"padding must be 0 (SAME) or 1 (VALID), not {scheme}")
     stride = _pair(operator, "stride", "StrideH", "StrideW")
-    sizes, padding = [], []
-    for size, step, extent in zip(x.shape[1:3], stride, extents, strict=True):
-        if scheme == _VALID and extent > size:
-            operator.reject(f"a window of {extent} must fit into an input of {size} (VALID)")
-        steps = size if scheme == _SAME else size - extent + 1
-        sizes.append(-(-steps // step))
-        total = max((sizes[-1] - 1) * step + extent - size, 0)
-        # the odd row or column goes to the end
-        padding += [total // 2, total - total // 2] if scheme == _SAME else [0, 0]
+    sizes, padding = _places(operator, x.shape[1:3], stride, extents)
     operator.require_shape((x.shape[0], *sizes, channels))
     padded = (x.shape[1] + sum(padding[:2]), x.shape[2] + sum(padding[2:]), x.shape[3])
     if math.prod(padded) > MAXIMUM_ELEMENTS:
@@ -149,3 +188,22 @@ def _slide(
         "padding": tuple(padding),
         "activation": operator.fused_activation(),
     }
+
+
+def _places(
+    operator: Operator, shape: tuple[int, ...], stride: tuple[int, int], extents: tuple[int, ...]
+) -> tuple[list[int], list[int]]:
+    """Windows in y and x over a picture, and (top, bottom, left, right) padding around it."""
+    scheme = operator.options["Padding"]
+    if scheme not in (_SAME, _VALID):
+        operator.reject(f"padding must be 0 (SAME) or 1 (VALID), not {scheme}")
+    sizes, padding = [], []
+    for size, step, extent in zip(shape, stride, extents, strict=True):
+        if scheme == _VALID and extent > size:
+            operator.reject(f"a window of {extent} must fit into an input of {size} (VALID)")
+        steps = size if scheme == _SAME else size - extent + 1
+        sizes.append(-(-steps // step))
+        total = max((sizes[-1] - 1) * step + extent - size, 0)
+        # the odd row or column goes to the end
+        padding += [total // 2, total - total // 2] if scheme == _SAME else [0, 0]
+    return sizes, padding
