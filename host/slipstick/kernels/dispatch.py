@@ -1,13 +1,20 @@
 """One entry to all kernels: a node of a graph, run on a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, UnsupportedError
 from ..graph import Graph, Node
-from .registry import KERNELS
+from .onnx_registry import ONNX_KERNELS
+from .registry import KERNELS, Kernel
+
+KERNELS_BY_SEMANTICS: Mapping[str, Mapping[str, Kernel]] = {
+    "tflm": KERNELS,
+    "onnx": ONNX_KERNELS,
+}
+"""The host's operators, for each reference that a graph may follow."""
 
 
 def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -34,11 +41,12 @@ def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     UnsupportedError
         If there is no kernel for the operator.
     """
-    if node.operator not in KERNELS:
+    known = KERNELS_BY_SEMANTICS[graph.semantics]
+    if node.operator not in known:
         raise UnsupportedError(
-            f"node {node.name}: operator must be one of {tuple(KERNELS)}, not {node.operator}"
+            f"node {node.name}: operator must be one of {tuple(known)}, not {node.operator}"
         )
-    return [KERNELS[node.operator](node, graph, _operands(node, graph, inputs))]
+    return [known[node.operator](node, graph, _operands(node, graph, inputs))]
 
 
 def run_graph(graph: Graph, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:

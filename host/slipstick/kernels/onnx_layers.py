@@ -1,0 +1,157 @@
+"""Convolutions, matrix products and pooling by ONNX's rule, or in float32 where a side is real."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..graph import Tensor
+from . import matrix
+from .matrix import pad_image, tap
+from .onnx_real import from_real, to_real
+from .onnx_scaling import (
+    average_factor,
+    code_range,
+    factor_parts,
+    layer_factors,
+    round_once,
+    to_codes,
+)
+from .scaling import scalar
+
+Tensors = tuple[Tensor, Tensor, Tensor]
+
+
+def finish_layer(
+    sums: np.ndarray, bias: np.ndarray | None, tensors: Tensors, attributes: Mapping[str, Any]
+) -> np.ndarray:
+    """Sums of products, plus bias, as the output has them: codes, float32, or int32 themselves."""
+    source, weights, output = tensors
+    if bias is not None:
+        sums = sums + bias
+    if output.quantization is not None:
+        return to_codes(sums, layer_factors(*tensors), output, attributes)
+    wrapped = sums.astype(np.int32)
+    if output.dtype == "int32":
+        return wrapped
+    assert weights.quantization is not None
+    scales = np.float32(scalar(source.quantization)[0]) * weights.quantization.scale.astype(
+        np.float32
+    )
+    return wrapped.astype(np.float32) * scales
+
+
+def real_conv2d(
+    x: np.ndarray,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    output: Tensor,
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    """A convolution in float32; x NHWC, weights OHWI."""
+    groups, channels, filters = attributes["groups"], weights.shape[3], len(weights)
+    padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
+    padded = pad_image(x, padding, 0)
+    total = np.zeros((len(x), *output.shape[1:]), np.float32)
+    for y, column in np.ndindex(weights.shape[1:3]):
+        origin = y * dilation[0], column * dilation[1]
+        window = tap(padded, origin, stride, output.shape[1:3])
+        for group in range(groups):
+            inputs = slice(group * channels, (group + 1) * channels)
+            outputs = slice(group * filters // groups, (group + 1) * filters // groups)
+            total[..., outputs] += window[..., inputs] @ weights[outputs, y, column].T
+    return total if bias is None else total + bias
+
+
+def matmul(
+    a: np.ndarray, b: np.ndarray, tensors: Tensors, attributes: Mapping[str, Any]
+) -> np.ndarray:
+    """The product of two activations, of matrices in the last two axes."""
+    first, second, output = tensors
+    if first.quantization is None or second.quantization is None:
+        return from_real(np.matmul(to_real(a, first), to_real(b, second)), output, attributes)
+    centred = [
+        value.astype(np.float64) - scalar(tensor.quantization)[1]
+        for value, tensor in ((a, first), (b, second))
+    ]
+    return finish_layer(np.matmul(*centred).astype(np.int64), None, tensors, attributes)
+
+
+def average_pool2d(
+    x: np.ndarray, source: Tensor, output: Tensor, attributes: Mapping[str, Any]
+) -> np.ndarray:
+    """The mean of each window, over what ``counted`` (top, bottom, left, right) lets count."""
+    sizes, stride = output.shape[1:3], attributes["stride"]
+    counted = pad_image(np.ones((1, *x.shape[1:3], 1), np.int64), attributes["counted"], 1)
+    # rows and columns that a window only covers as it was rounded up
+    beyond = tuple(
+        size - own for size, own in zip(attributes["padding"], attributes["counted"], strict=True)
+    )
+    counted = pad_image(counted, beyond, 0)
+    exact = source.quantization is not None
+    centred = x.astype(np.int64) - scalar(source.quantization)[1] if exact else x
+    padded = pad_image(centred, attributes["padding"], 0)
+    total = np.zeros((len(x), *output.shape[1:]), padded.dtype)
+    count = np.zeros((1, *sizes, 1), np.int64)
+    for origin in np.ndindex(attributes["window"]):
+        total += tap(padded, origin, stride, sizes)
+        count += tap(counted, origin, stride, sizes)
+    return _mean(total, count, (source, output), attributes)
+
+
+def max_pool2d(
+    x: np.ndarray, source: Tensor, output: Tensor, attributes: Mapping[str, Any]
+) -> np.ndarray:
+    """The largest of each window."""
+    lowest = np.iinfo(x.dtype).min if x.dtype.kind == "i" else -np.inf
+    top, bottom, left, right = attributes["padding"]
+    edges = ((0, 0), (top, bottom), (left, right), (0, 0))
+    padded = np.pad(x, edges, constant_values=lowest)
+    value = np.full((len(x), *output.shape[1:]), lowest, x.dtype)
+    for origin in np.ndindex(attributes["window"]):
+        np.maximum(value, tap(padded, origin, attributes["stride"], value.shape[1:3]), out=value)
+    if source.quantization is None:
+        return value
+    return np.clip(value, *code_range(attributes, source.dtype)).astype(x.dtype)
+
+
+def mean(
+    x: np.ndarray, source: Tensor, output: Tensor, attributes: Mapping[str, Any]
+) -> np.ndarray:
+    """The mean over some axes."""
+    axes = tuple(attributes["axes"])
+    count = np.array(int(np.prod([source.shape[axis] for axis in axes])))
+    exact = source.quantization is not None
+    centred = x.astype(np.int64) - scalar(source.quantization)[1] if exact else x
+    total = centred.sum(axis=axes).reshape(len(x), *output.shape[1:])
+    return _mean(total, count, (source, output), attributes)
+
+
+def _mean(
+    total: np.ndarray,
+    count: np.ndarray,
+    tensors: tuple[Tensor, Tensor],
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    source, output = tensors
+    if source.quantization is None:
+        return from_real(total / count.astype(np.float32), output, attributes)
+    if output.quantization is None:
+        scale = np.float32(scalar(source.quantization)[0])
+        return (total.astype(np.float32) * scale / count.astype(np.float32)).astype(np.float32)
+    parts = {
+        int(number): average_factor(source.quantization, output.quantization, int(number))
+        for number in np.unique(count)
+    }
+    factors = np.vectorize(lambda number: parts[number], otypes=[np.float32])(count)
+    mantissas, shifts = (part.reshape(count.shape) for part in factor_parts(factors))
+    codes = round_once(total, mantissas, shifts) + scalar(output.quantization)[1]
+    return np.clip(codes, *code_range(attributes, output.dtype)).astype(output.dtype)
+
+
+SUMS = {
+    "conv2d": matrix.sum_conv2d,
+    "depthwise_conv2d": matrix.sum_depthwise_conv2d,
+    "transpose_conv2d": matrix.sum_transpose_conv2d,
+}
+"""What each convolution sums, before it is rounded."""

@@ -1,0 +1,136 @@
+"""The operators of a graph with ONNX's semantics, by the graph's names."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..graph import Graph, Node, Tensor
+from . import matrix, onnx_layers, onnx_real
+from .onnx_real import from_real, to_real
+from .onnx_scaling import add_codes, add_tables, code_range, same_codes
+from .registry import KERNELS, Kernel, Operands
+
+
+def _tensors(node: Node, graph: Graph) -> list[Tensor]:
+    """The node's inputs that are there, and its output."""
+    return [graph.tensors[name] for name in (*node.inputs, node.outputs[0]) if name]
+
+
+def _convolution(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    x, weights, bias = (*operands, None)[:3]
+    source, described, *_, output = _tensors(node, graph)
+    if described.quantization is None:
+        value = onnx_layers.real_conv2d(to_real(x, source), weights, bias, output, node.attributes)
+        return from_real(value, output, node.attributes)
+    tensors = (source, described, output)
+    sums = onnx_layers.SUMS[node.operator](x, weights, tensors, node.attributes)
+    return onnx_layers.finish_layer(sums, bias, tensors, node.attributes)
+
+
+def _fully_connected(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    x, weights, bias = (*operands, None)[:3]
+    source, described, *_, output = _tensors(node, graph)
+    if described.quantization is None:
+        rows = to_real(x, source).reshape(len(x), -1, weights.shape[1])
+        value = (rows @ weights.T).reshape(len(x), *output.shape[1:])
+        return from_real(value if bias is None else value + bias, output, node.attributes)
+    tensors = (source, described, output)
+    sums = matrix.sum_fully_connected(x, weights, tensors)
+    return onnx_layers.finish_layer(sums, bias, tensors, node.attributes)
+
+
+def _matmul(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    a, b, output = _tensors(node, graph)
+    return onnx_layers.matmul(*operands, (a, b, output), node.attributes)
+
+
+def _pool(kernel: Callable[..., np.ndarray]) -> Kernel:
+    def run_pool(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+        return kernel(operands[0], *_tensors(node, graph), node.attributes)
+
+    return run_pool
+
+
+def _real(function: Callable[..., np.ndarray]) -> Kernel:
+    """A function of float32 operands and the node's attributes."""
+
+    def run_real(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+        *sources, output = _tensors(node, graph)
+        given = [value for value in operands if value is not None]
+        reals = [to_real(value, tensor) for value, tensor in zip(given, sources, strict=True)]
+        with np.errstate(all="ignore"):
+            value = function(*reals, node.attributes)
+        return from_real(value, output, node.attributes)
+
+    return run_real
+
+
+def _sum(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    a, b, output = _tensors(node, graph)
+    quantizations = (a.quantization, b.quantization, output.quantization)
+    present = tuple(item for item in quantizations if item is not None)
+    if len(present) == 3 and {a.dtype, b.dtype, output.dtype} == {"int8"}:
+        tables = add_tables(present, node.attributes)
+        return add_codes(*operands, tables, code_range(node.attributes))
+    negate = node.attributes.get("negate")
+    return _real(lambda a, b, _: a - b if negate else a + b)(node, graph, operands)
+
+
+def _lookup(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    return operands[1][operands[0].astype(np.int64) + 128]
+
+
+def _concatenation(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    *sources, output = _tensors(node, graph)
+    count = max(map(len, operands))
+    parts = []
+    for value, tensor in zip(operands, sources, strict=True):
+        # a constant has no batch of its own
+        repeated = value if len(value) == count else np.repeat(value, count, axis=0)
+        same = tensor.dtype == output.dtype and same_codes(tensor, output)
+        real = repeated if same else from_real(to_real(repeated, tensor), output, {})
+        parts.append(real)
+    return np.concatenate(parts, axis=node.attributes["axis"])
+
+
+def _normalize(
+    x: np.ndarray, scale: np.ndarray, *rest: np.ndarray | Mapping[str, Any]
+) -> np.ndarray:
+    *bias, attributes = rest
+    assert isinstance(attributes, Mapping)
+    shift = bias[0] if bias and isinstance(bias[0], np.ndarray) else None
+    axes, epsilon = tuple(attributes["axes"]), attributes["epsilon"]
+    return onnx_real.layer_normalization(x, scale, shift, axes, epsilon)
+
+
+def _pick(operators: tuple[str, ...]) -> dict[str, Kernel]:
+    return {operator: KERNELS[operator] for operator in operators}
+
+
+ONNX_KERNELS: Mapping[str, Kernel] = {
+    **dict.fromkeys(onnx_layers.SUMS, _convolution),
+    # these move codes, whatever they mean
+    **_pick(("reshape", "slice", "transpose", "pad", "mirror_pad", "depth_to_space")),
+    **_pick(("space_to_depth", "arg_max", "arg_min", "reduce_max", "reduce_min", "pack")),
+    "fully_connected": _fully_connected,
+    "matmul": _matmul,
+    "add": _sum,
+    "mul": _real(lambda a, b, _: a * b),
+    "div": _real(lambda a, b, _: a / b),
+    "maximum": _real(lambda a, b, _: np.maximum(a, b)),
+    "minimum": _real(lambda a, b, _: np.minimum(a, b)),
+    "prelu": _real(lambda x, slope, _: np.where(x < 0, x * slope, x)),
+    "average_pool2d": _pool(onnx_layers.average_pool2d),
+    "max_pool2d": _pool(onnx_layers.max_pool2d),
+    "mean": _pool(onnx_layers.mean),
+    "concatenation": _concatenation,
+    "softmax": _real(lambda x, attributes: onnx_real.softmax(x, attributes["axis"])),
+    "log_softmax": _real(lambda x, attributes: onnx_real.log_softmax(x, attributes["axis"])),
+    "layer_normalization": _real(_normalize),
+    "lookup": _lookup,
+    "clip": _real(lambda x, attributes: np.clip(x, attributes["low"], attributes["high"])),
+    "quantize": _real(lambda x, _: x),
+    "dequantize": _real(lambda x, _: x),
+}
+"""What the host runs of it; what is not quantised is float32."""

@@ -1,0 +1,131 @@
+"""ONNX's rule for codes: a sum times a float32 factor, rounded half to even, once.
+
+The factor has 24 bits, so the 31-bit multipliers of the hardware hold it exactly; the product is
+not rounded to float32 before it becomes a code, as a runtime in float32 arithmetic would.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..graph import Quantization, Tensor
+from .scaling import CODES, quantize_multiplier, scalar
+
+MOST_TABLE_BITS = 24
+"""Fraction bits of the tables of ``add``, at most."""
+
+
+def code_range(attributes: Mapping[str, Any], dtype: str = "int8") -> tuple[int, int]:
+    """The codes between which a node clamps: its ``clamp``, or all."""
+    low, high = attributes.get("clamp") or CODES[dtype]
+    return int(low), int(high)
+
+
+def same_codes(a: Tensor, b: Tensor) -> bool:
+    """Whether equal codes of two tensors mean equal numbers."""
+    if a.quantization is None or b.quantization is None:
+        return a.quantization is b.quantization
+    return scalar(a.quantization) == scalar(b.quantization)
+
+
+def layer_factors(source: Tensor, weights: Tensor, output: Tensor) -> np.ndarray:
+    """Each output channel's factor from sums to codes, or one for all; float32."""
+    if weights.quantization is None:
+        raise ValueError(f"weights {weights.name} must be quantised")
+    product = np.float32(scalar(source.quantization)[0]) * weights.quantization.scale.astype(
+        np.float32
+    )
+    return product / np.float32(scalar(output.quantization)[0])
+
+
+def factor_parts(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Factors as (mantissas, shifts) of mantissa / 2^31 x 2^shift; int64."""
+    pairs = [quantize_multiplier(float(factor)) for factor in factors.reshape(-1)]
+    mantissas, shifts = zip(*pairs, strict=True)
+    return np.array(mantissas, np.int64), np.array(shifts, np.int64)
+
+
+def round_once(sums: np.ndarray, mantissas: np.ndarray, shifts: np.ndarray) -> np.ndarray:
+    """Sums, wrapped at 32 bits, times factors; ties to even; int64."""
+    # a factor of 2^30 and more has a shift of 30, so something is always shifted out
+    drop = 31 - shifts
+    value = sums.astype(np.int32).astype(np.int64) * mantissas
+    value += (np.int64(1) << (drop - 1)) - 1 + ((value >> drop) & 1)
+    return value >> drop
+
+
+def to_codes(
+    sums: np.ndarray, factors: np.ndarray, output: Tensor, attributes: Mapping[str, Any]
+) -> np.ndarray:
+    """Sums as codes of the output."""
+    zero_point = scalar(output.quantization)[1]
+    value = round_once(sums, *factor_parts(factors)) + zero_point
+    return np.clip(value, *code_range(attributes, output.dtype)).astype(output.dtype)
+
+
+def average_factor(source: Quantization, output: Quantization, count: int) -> np.float32:
+    """The factor from a sum of codes to the code of their mean."""
+    return np.float32(scalar(source)[0]) / (np.float32(scalar(output)[0]) * np.float32(count))
+
+
+@dataclass(frozen=True, eq=False)
+class AddTables:
+    """ADD as round_half_even((tables[0][a + 128] + tables[1][b + 128]) / 2^bits) + zero_point.
+
+    Parameters
+    ----------
+    tables : array of int32, 2 x 256
+    bits : int
+        Fraction bits, -6 to ``MOST_TABLE_BITS``.
+    zero_point : int
+        0 where the tables hold it: it is added before the rounding then.
+    """
+
+    tables: np.ndarray
+    bits: int
+    zero_point: int
+
+
+def add_tables(quantizations: tuple[Quantization, ...], attributes: Mapping[str, Any]) -> AddTables:
+    """The tables of ADD or SUB of two quantised operands.
+
+    Parameters
+    ----------
+    quantizations : (a, b, output)
+    attributes : mapping
+        With ``offset`` "before" the zero point is added before the rounding, else behind it: of
+        codes that lie halfway, the even one is another. With ``negate`` it is a - b.
+    """
+    a, b, output = quantizations
+    scale, zero_point = scalar(output)
+    codes = np.arange(-128, 128)
+    signs = (1, -1 if attributes.get("negate") else 1)
+    # the operands as a runtime has them, in float32
+    exact = np.stack(
+        [
+            sign * (np.float32(own) * (codes - zero).astype(np.float32)).astype(np.float64) / scale
+            for sign, (own, zero) in zip(signs, (scalar(a), scalar(b)), strict=True)
+        ]
+    )
+    before = attributes.get("offset") == "before"
+    if before:
+        exact[0] += zero_point
+    # what is beyond saturates, whatever the other operand is
+    exact = np.clip(exact, -(1 << 34), 1 << 34)
+    largest = float(np.abs(exact).max(axis=1).sum())
+    bits = min(MOST_TABLE_BITS, 30 - max(0, math.frexp(largest)[1]))
+    tables = np.rint(np.ldexp(exact, bits)).astype(np.int32)
+    return AddTables(tables, bits, 0 if before else zero_point)
+
+
+def add_codes(
+    a: np.ndarray, b: np.ndarray, tables: AddTables, clamp: tuple[int, int]
+) -> np.ndarray:
+    """ADD of int8 codes by its tables."""
+    total = tables.tables[0][a.astype(np.int64) + 128] + tables.tables[1][b.astype(np.int64) + 128]
+    shift = np.int64(31 - 30 - tables.bits)
+    value = round_once(total, np.int64(1 << 30), shift) + tables.zero_point
+    return np.clip(value, *clamp).astype(np.int8)
