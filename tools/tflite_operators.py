@@ -44,12 +44,12 @@ class Conv2D(Operator):
 
     def fields(self) -> dict[str, Field]:
         return {
-            "Padding": _choice("padding", self.padding, PADDINGS),
+            "Padding": choice("padding", self.padding, PADDINGS),
             "StrideH": self.stride[0],
             "StrideW": self.stride[1],
             "DilationHFactor": self.dilation[0],
             "DilationWFactor": self.dilation[1],
-            "FusedActivationFunction": _choice("activation", self.activation, ACTIVATIONS),
+            "FusedActivationFunction": choice("activation", self.activation, ACTIVATIONS),
         }
 
 
@@ -77,7 +77,7 @@ class FullyConnected(Operator):
 
     def fields(self) -> dict[str, Field]:
         return {
-            "FusedActivationFunction": _choice("activation", self.activation, ACTIVATIONS),
+            "FusedActivationFunction": choice("activation", self.activation, ACTIVATIONS),
             "KeepNumDims": self.keep_dimensions,
         }
 
@@ -92,7 +92,7 @@ class Add(Operator):
     activation: str = "NONE"
 
     def fields(self) -> dict[str, Field]:
-        return {"FusedActivationFunction": _choice("activation", self.activation, ACTIVATIONS)}
+        return {"FusedActivationFunction": choice("activation", self.activation, ACTIVATIONS)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,12 +109,12 @@ class AveragePool2D(Operator):
 
     def fields(self) -> dict[str, Field]:
         return {
-            "Padding": _choice("padding", self.padding, PADDINGS),
+            "Padding": choice("padding", self.padding, PADDINGS),
             "StrideH": self.stride[0],
             "StrideW": self.stride[1],
             "FilterHeight": self.window[0],
             "FilterWidth": self.window[1],
-            "FusedActivationFunction": _choice("activation", self.activation, ACTIVATIONS),
+            "FusedActivationFunction": choice("activation", self.activation, ACTIVATIONS),
         }
 
 
@@ -232,7 +232,8 @@ class HardSwish(Operator):
     table = "HardSwishOptions"
 
 
-def _choice(field: str, value: str, choices: Mapping[str, int]) -> int:
+def choice(field: str, value: str, choices: Mapping[str, int]) -> int:
+    """The schema's number of an option, or ValueError."""
     if value not in choices:
         raise ValueError(f"{field} must be one of {tuple(choices)}, not {value!r}")
     return choices[value]

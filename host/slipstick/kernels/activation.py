@@ -164,12 +164,11 @@ def _hard_swish(
 def _leaky_relu(
     codes: np.ndarray, source: tuple[float, int], target: tuple[float, int], alpha: float
 ) -> np.ndarray:
-    """x where it is positive, alpha x where it is not; the factors are float32 quotients."""
-    scale, output_scale = np.float32(source[0]), np.float32(target[0])
-    slope = float(scale * np.float32(alpha) / output_scale)
+    """x where it is positive, alpha x where it is not; alpha is a float32."""
+    slope = source[0] * float(np.float32(alpha)) / target[0]
     centred = codes - source[1]
     straight = multiply_by_quantized_multiplier(
-        centred, *quantize_multiplier(float(scale / output_scale))
+        centred, *quantize_multiplier(source[0] / target[0])
     )
     # the sign of the factor goes to the code: its mantissa has none
     bent = multiply_by_quantized_multiplier(

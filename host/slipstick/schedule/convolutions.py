@@ -1,9 +1,12 @@
 """Convolutions, depthwise convolutions and fully connected layers as device operations."""
 
+import dataclasses
+
 import numpy as np
 
 from ..errors import ModelError
 from ..graph import Graph, Node
+from ..kernels.matrix import centred_weights
 from ..kernels.scaling import activation_range, layer_multipliers
 from .operations import Convolution, View
 from .reduction import LARGEST_KERNEL_WIDTH
@@ -42,10 +45,48 @@ def _requantization(node: Node, graph: Graph, views: Views, weights: np.ndarray)
     return values
 
 
+def _centred(graph: Graph, name: str, axis: int) -> np.ndarray:
+    """Weights less their zero points as int8, or HostReason."""
+    weights = centred_weights(constant(graph, name, "int8"), graph.tensors[name], axis)
+    if weights.min() < -128 or weights.max() > 127:
+        raise HostReason(
+            f"its weights less their zero point, {weights.min()}..{weights.max()}, exceed 8 bits"
+        )
+    return weights.astype(np.int8)
+
+
+def make_scaling(node: Node, graph: Graph, views: Views) -> Convolution:
+    """A mul by a constant vector, a factor a channel, as a depthwise convolution of one tap."""
+    computed, factors = (node.inputs[0], node.inputs[1])
+    if graph.tensors[computed].data is not None:
+        computed, factors = factors, computed
+    source, result = views.activation(computed), views.activation(node.outputs[0])
+    view = natural_view(source)
+    vector, data = graph.tensors[factors], constant(graph, factors, "int8")
+    if source.shape != result.shape or data.shape[-1] != data.size or data.size != view.channels:
+        raise HostReason(f"it joins {source.shape} and {data.shape}, not a factor a channel")
+    if vector.quantization is None:
+        raise HostReason(f"{factors} has no scale")
+    # as weights 1HWO they have a scale and a zero point for all
+    shape = (1, 1, 1, data.size)
+    weights = dataclasses.replace(vector, shape=shape, data=data.reshape(shape))
+    attributes = {
+        "stride": (1, 1),
+        "dilation": (1, 1),
+        "padding": (0, 0, 0, 0),
+        "multiplier": 1,
+        "activation": node.attributes["activation"],
+    }
+    layer = Node(node.name, "depthwise_conv2d", (computed, factors, ""), node.outputs, attributes)
+    tensors = {**graph.tensors, factors: weights}
+    made = make_convolution(layer, graph.replace(tensors=tensors), views)
+    return dataclasses.replace(made, node=node)
+
+
 def make_convolution(node: Node, graph: Graph, views: Views) -> Convolution:
     """A conv2d or depthwise_conv2d; HostReason if the device cannot."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    weights = constant(graph, node.inputs[1], "int8")
+    weights = _centred(graph, node.inputs[1], 3 if node.operator == "depthwise_conv2d" else 0)
     view, output = natural_view(source), natural_view(result)
     attributes = node.attributes
     groups = attributes.get("groups", 1)
@@ -105,7 +146,7 @@ def _row_view(views: Views, name: str, inputs: int) -> tuple[View, View, tuple[i
 def make_fully_connected(node: Node, graph: Graph, views: Views) -> Convolution:
     """A fully_connected as a convolution whose kernel covers its input."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    weights = constant(graph, node.inputs[1], "int8")
+    weights = _centred(graph, node.inputs[1], 0)
     outputs, inputs = weights.shape
     view, places, kernel = _row_view(views, source.name, inputs)
     output = View(places.height, places.width, outputs)

@@ -7,76 +7,12 @@ from slipstick_rtl.config import Configuration
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Graph, Node
-from ..kernels.activation import TABLE_OPERATORS, activation_table
-from ..kernels.pooling import mean_multiplier
-from ..kernels.scaling import activation_range, add_parameters, add_tables
+from ..kernels.activation import TABLE_OPERATORS
 from .convolutions import make_convolution, make_fully_connected
-from .operations import Alias, HostOperation, Map, Operation, Window
+from .maps import make_choice, make_function, make_mean, make_product, make_sum
+from .operations import Alias, HostOperation, Operation
 from .pools import make_pool
-from .requantization import identity, requantization
-from .views import HostReason, Views, natural_view, scale_and_zero
-
-
-def _make_add(node: Node, graph: Graph, views: Views) -> Map:
-    a, b = (views.activation(name) for name in node.inputs)
-    result = views.activation(node.outputs[0])
-    if a.shape != b.shape or a.shape != result.shape:
-        raise HostReason(f"it adds {a.shape} to {b.shape}: the device does not broadcast")
-    # an operand that the device made decides how the other must lie
-    known = [name for name in node.inputs if name in views.known]
-    view = views.current((known or node.inputs)[0])
-    for name in node.inputs:
-        views.read(name, view)
-    quantizations = [tensor.quantization for tensor in (a, b, result)]
-    first, second, output = (item for item in quantizations if item is not None)
-    factors = add_parameters(first, second, output)
-    scale, zero_point = scale_and_zero(result)
-    rescale = requantization(
-        np.array([factors.multiplier]),
-        np.array([factors.shift]),
-        np.array([0]),
-        zero_point,
-        activation_range(node.attributes["activation"], scale, zero_point),
-    )
-    window = Window((0, view.height), (0, view.width), (0, 0), (1, 1), (1, 1), rescale)
-    tables = add_tables(first, second, output).astype(np.int32).reshape(-1)
-    return Map(node, tuple(node.inputs), result.name, view, (window,), tables)
-
-
-def _make_table(node: Node, graph: Graph, views: Views) -> Map:
-    source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    assert source.quantization is not None and result.quantization is not None
-    view = views.current(source.name)
-    views.read(source.name, view)
-    codes = activation_table(node.operator, source.quantization, result.quantization)
-    window = Window((0, view.height), (0, view.width), (0, 0), (1, 1), (1, 1), identity())
-    return Map(node, (source.name,), result.name, view, (window,), codes.astype(np.int32))
-
-
-def _make_mean(node: Node, graph: Graph, views: Views) -> Map:
-    source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    axes = sorted(int(axis) % len(source.shape) for axis in node.attributes["axes"])
-    if len(source.shape) != 4 or axes != [1, 2]:
-        raise HostReason(f"it averages over axes {axes}, not over height and width")
-    view = natural_view(source)
-    if max(view.height, view.width) > 255:
-        raise HostReason(f"{view.height} x {view.width} are more taps than a map has")
-    (scale, zero_point), (result_scale, result_zero) = map(scale_and_zero, (source, result))
-    multiplier, shift = mean_multiplier(scale / result_scale, view.pixels)
-    if not -31 <= shift <= 7:
-        raise HostReason(f"its factor is 2^{shift}, beyond the requantiser")
-    views.read(source.name, view)
-    rescale = requantization(
-        np.array([multiplier]),
-        np.array([shift]),
-        np.array([-zero_point * view.pixels]),
-        result_zero,
-        (-128, 127),
-    )
-    taps = (view.height, view.width)
-    window = Window((0, 1), (0, 1), (0, 0), (1, 1), taps, rescale)
-    output = type(view)(1, 1, view.channels)
-    return Map(node, (source.name,), result.name, output, (window,))
+from .views import HostReason, Views, natural_view
 
 
 def _make_alias(node: Node, graph: Graph, views: Views) -> Alias:
@@ -97,18 +33,21 @@ _MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
     "conv2d": make_convolution,
     "depthwise_conv2d": make_convolution,
     "fully_connected": make_fully_connected,
-    "add": _make_add,
+    "add": make_sum,
+    "sub": make_sum,
+    "mul": make_product,
+    **dict.fromkeys(("maximum", "minimum", "prelu", "squared_difference"), make_choice),
     "average_pool2d": make_pool,
     "max_pool2d": make_pool,
-    "mean": _make_mean,
+    "mean": make_mean,
     "reshape": _make_alias,
-    **dict.fromkeys(TABLE_OPERATORS, _make_table),
+    **dict.fromkeys(TABLE_OPERATORS, make_function),
 }
 
 
 def _operation(node: Node, graph: Graph, views: Views) -> Operation:
     if node.operator not in _MAKERS:
-        return HostOperation(node, "the device has no such operator")
+        return HostOperation(node, "the device has no such operator", _host_macs(node, graph))
     try:
         made = _MAKERS[node.operator](node, graph, views)
     except HostReason as reason:
@@ -122,10 +61,13 @@ def _operation(node: Node, graph: Graph, views: Views) -> Operation:
 
 def _host_macs(node: Node, graph: Graph) -> int:
     """Multiply-accumulates of a layer that the host runs."""
-    if node.operator not in ("conv2d", "depthwise_conv2d", "fully_connected"):
+    if node.operator not in ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"):
         return 0
     weights, result = (graph.tensors[name].shape for name in (node.inputs[1], node.outputs[0]))
     outputs = int(np.prod(result))
+    if node.operator == "transpose_conv2d":
+        # each input pixel meets the whole kernel
+        return int(np.prod(graph.tensors[node.inputs[0]].shape[:3])) * int(np.prod(weights))
     if node.operator == "depthwise_conv2d":
         return outputs * weights[1] * weights[2]
     return outputs * int(np.prod(weights[1:]))

@@ -1,0 +1,126 @@
+"""Sums of two activations, functions of one code, and means, as maps."""
+
+import dataclasses
+
+import numpy as np
+
+from ..graph import Graph, Node
+from ..kernels.binary import sub_parameters, sub_tables
+from ..kernels.dispatch import run
+from ..kernels.pooling import mean_multiplier
+from ..kernels.scaling import activation_range, add_parameters, add_tables
+from .convolutions import make_scaling
+from .operations import Convolution, Map, Window
+from .requantization import identity, requantization
+from .views import HostReason, Views, natural_view, scale_and_zero
+
+CODES = 256
+
+
+def make_sum(node: Node, graph: Graph, views: Views) -> Map:
+    """An add or sub of two activations, or of one and a constant code; or HostReason."""
+    if single_operand(node, graph):
+        return make_function(node, graph, views)
+    a, b = (views.activation(name) for name in node.inputs)
+    result = views.activation(node.outputs[0])
+    if a.shape != b.shape or a.shape != result.shape:
+        raise HostReason(f"it joins {a.shape} and {b.shape}: the device does not broadcast")
+    # an operand that the device made decides how the other must lie
+    known = [name for name in node.inputs if name in views.known]
+    view = views.current((known or node.inputs)[0])
+    for name in node.inputs:
+        views.read(name, view)
+    quantizations = [tensor.quantization for tensor in (a, b, result)]
+    first, second, output = (item for item in quantizations if item is not None)
+    subtracts = node.operator == "sub"
+    factors = (sub_parameters if subtracts else add_parameters)(first, second, output)
+    scale, zero_point = scale_and_zero(result)
+    rescale = requantization(
+        np.array([factors.multiplier]),
+        np.array([factors.shift]),
+        np.array([0]),
+        zero_point,
+        activation_range(node.attributes["activation"], scale, zero_point),
+    )
+    window = Window((0, view.height), (0, view.width), (0, 0), (1, 1), (1, 1), rescale)
+    tables = (sub_tables if subtracts else add_tables)(first, second, output)
+    return Map(
+        node, tuple(node.inputs), result.name, view, (window,), tables.astype(np.int32).reshape(-1)
+    )
+
+
+def make_product(node: Node, graph: Graph, views: Views) -> Map | Convolution:
+    """A mul by a constant code, a table, or by a constant a channel, a 1 x 1 convolution."""
+    if single_operand(node, graph):
+        return make_function(node, graph, views)
+    if all(graph.tensors[name].data is None for name in node.inputs):
+        raise HostReason("the device does not multiply activations")
+    return make_scaling(node, graph, views)
+
+
+def make_choice(node: Node, graph: Graph, views: Views) -> Map:
+    """A maximum, minimum, prelu or squared_difference with a constant code; or HostReason."""
+    if not single_operand(node, graph):
+        raise HostReason("its result depends on more than one code")
+    return make_function(node, graph, views)
+
+
+def single_operand(node: Node, graph: Graph) -> bool:
+    """Whether each result depends on one code of one activation, of the result's shape."""
+    computed = {name for name in node.inputs if graph.tensors[name].data is None}
+    constants = [graph.tensors[name] for name in node.inputs if name not in computed]
+    if len(computed) != 1 or any(np.prod(tensor.shape) != 1 for tensor in constants):
+        return False
+    return graph.tensors[computed.pop()].shape == graph.tensors[node.outputs[0]].shape
+
+
+def make_function(node: Node, graph: Graph, views: Views) -> Map:
+    """A function of one code as a table of what the host's kernel makes of each."""
+    (name,) = {name for name in node.inputs if graph.tensors[name].data is None}
+    source, result = views.activation(name), views.activation(node.outputs[0])
+    view = views.current(source.name)
+    views.read(source.name, view)
+    window = Window((0, view.height), (0, view.width), (0, 0), (1, 1), (1, 1), identity())
+    table = tabulate(node, graph).astype(np.int32)
+    return Map(node, (source.name,), result.name, view, (window,), table)
+
+
+def tabulate(node: Node, graph: Graph) -> np.ndarray:
+    """What a function of one code makes of -128, ..., 127; int8 (256,)."""
+    tensors = {}
+    for name in (*node.inputs, *node.outputs):
+        tensor = graph.tensors[name]
+        shape, data = (1, CODES), tensor.data
+        if data is not None:
+            shape, data = (1, 1), data.reshape(1, 1)
+        tensors[name] = dataclasses.replace(tensor, shape=shape, data=data)
+    codes = np.arange(-128, 128, dtype=np.int8).reshape(1, CODES)
+    operands = [codes for name in node.inputs if tensors[name].data is None]
+    return run(node, graph.replace(tensors=tensors), operands)[0].reshape(-1)
+
+
+def make_mean(node: Node, graph: Graph, views: Views) -> Map:
+    """A mean over height and width; HostReason for others."""
+    source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
+    axes = sorted(int(axis) % len(source.shape) for axis in node.attributes["axes"])
+    if len(source.shape) != 4 or axes != [1, 2]:
+        raise HostReason(f"it averages over axes {axes}, not over height and width")
+    view = natural_view(source)
+    if max(view.height, view.width) > 255:
+        raise HostReason(f"{view.height} x {view.width} are more taps than a map has")
+    (scale, zero_point), (result_scale, result_zero) = map(scale_and_zero, (source, result))
+    multiplier, shift = mean_multiplier(scale / result_scale, view.pixels)
+    if not -31 <= shift <= 7:
+        raise HostReason(f"its factor is 2^{shift}, beyond the requantiser")
+    views.read(source.name, view)
+    rescale = requantization(
+        np.array([multiplier]),
+        np.array([shift]),
+        np.array([-zero_point * view.pixels]),
+        result_zero,
+        (-128, 127),
+    )
+    taps = (view.height, view.width)
+    window = Window((0, 1), (0, 1), (0, 0), (1, 1), taps, rescale)
+    output = type(view)(1, 1, view.channels)
+    return Map(node, (source.name,), result.name, output, (window,))

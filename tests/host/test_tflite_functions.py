@@ -1,0 +1,192 @@
+"""Operators that compute code by code, or over axes, against tflm: kernels and golden session."""
+
+import numpy as np
+import pytest
+import tflite_extra_operators as ops
+import tflite_operators as first
+from tflm_cases import ACTIVATIONS, codes, scale, tied_scale, zero_point
+from tflm_networks import check, described, integers, network, random_shape, unary
+
+EVERY_CODE = np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
+
+
+@pytest.mark.parametrize("kind", [ops.Sub, ops.Mul])
+def test_arithmetic(kind: type[ops.Sub]) -> None:
+    rng = np.random.default_rng(1)
+    for trial in range(60):
+        shape = random_shape(rng)
+        # the operand that is not broadcast stands first or second
+        small = tuple(1 if rng.random() < 0.4 else size for size in shape)
+        pair = [shape, shape if trial % 2 else small][:: 1 if trial % 3 else -1]
+        scales = [scale(rng), scale(rng)]
+        top = max(scales) * scale(rng, -1, 2)
+        if kind is ops.Mul:
+            top = tied_scale(rng, float(np.float32(scales[0])) * float(np.float32(scales[1])))
+        inputs = [
+            described(each, (factor, zero_point(rng)))
+            for each, factor in zip(pair, scales, strict=True)
+        ]
+        if trial % 5 == 0:
+            inputs[1]["data"] = codes(rng, pair[1])
+        operator = kind(activation=str(rng.choice(ACTIVATIONS)))
+        data = network(operator, inputs, [described(shape, (top, zero_point(rng)))])
+        check(data, [codes(rng, (2, *x["shape"][1:])) for x in inputs if "data" not in x])
+
+
+@pytest.mark.parametrize("kind", [ops.Maximum, ops.Minimum])
+def test_choice(kind: type[ops.Maximum]) -> None:
+    rng = np.random.default_rng(2)
+    for trial in range(20):
+        shape = random_shape(rng)
+        small = shape if trial % 2 else (*shape[:1], 1, 1, *shape[3:])
+        same = scale(rng), zero_point(rng)
+        inputs = [described(shape, same), described(small, same)]
+        if trial % 5 == 0:
+            inputs[1]["data"] = codes(rng, small)
+        data = network(kind(), inputs, [described(shape, same)])
+        check(data, [codes(rng, (2, *x["shape"][1:])) for x in inputs if "data" not in x])
+
+
+def test_squared_difference() -> None:
+    rng = np.random.default_rng(3)
+    for trial in range(30):
+        shape = random_shape(rng)
+        small = shape if trial % 2 else (*shape[:1], 1, 1, *shape[3:])
+        scales = [scale(rng), scale(rng)]
+        top = 300 * max(scales) ** 2 * scale(rng, -1, 2)
+        inputs = [
+            described(each, (factor, zero_point(rng)))
+            for each, factor in zip((shape, small), scales, strict=True)
+        ]
+        data = network(ops.SquaredDifference(), inputs, [described(shape, (top, zero_point(rng)))])
+        check(data, [codes(rng, (2, *x["shape"][1:])) for x in inputs])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.1, 0.2, 0.3, 1.0, 1.7, -0.4])
+def test_leaky_relu(alpha: float) -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        source = scale(rng), zero_point(rng)
+        top = tied_scale(rng, source[0]), zero_point(rng)
+        tensors = [described((1, 256), source)], [described((1, 256), top)]
+        program = check(network(ops.LeakyRelu(alpha=alpha), *tensors), [EVERY_CODE])
+        assert program.layers[0].where == "device"
+        assert program.layers[0].why == "post-processor, table"
+
+
+def test_elu() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        source = scale(rng, -8, 0), zero_point(rng)
+        top = source[0] * scale(rng, -2, 2), zero_point(rng)
+        tensors = [described((1, 256), source)], [described((1, 256), top)]
+        program = check(network(ops.Elu(), *tensors), [EVERY_CODE])
+        assert program.layers[0].where == "device"
+
+
+def test_prelu() -> None:
+    rng = np.random.default_rng(6)
+    for trial in range(40):
+        shape = random_shape(rng)
+        slope = [(1, 1, 1, shape[3]), (1, *shape[1:]), (1, 1, 1, 1), (1, 1, shape[3])][trial % 4]
+        source, slope_scale = scale(rng), scale(rng, -9, -6)
+        top = source * scale(rng, -1, 1), zero_point(rng)
+        alpha = described(slope, (slope_scale, zero_point(rng)), data=codes(rng, slope))
+        inputs = [described(shape, (source, zero_point(rng))), alpha]
+        data = network(ops.Prelu(), inputs, [described(shape, top)])
+        check(data, [codes(rng, (2, *shape[1:]))])
+
+
+def test_log_softmax() -> None:
+    rng = np.random.default_rng(7)
+    for trial in range(150):
+        classes = int(rng.choice([1, 2, 10, 300]))
+        shape = (1, classes) if trial % 2 else (1, 3, classes)
+        source = described(shape, (scale(rng, -9, 3), zero_point(rng)))
+        data = network(ops.LogSoftmax(), [source], [described(shape, (1 / 16, 127))])
+        check(data, [codes(rng, (6, *shape[1:]))])
+
+
+@pytest.mark.parametrize("kind", [ops.ReduceMax, ops.ReduceMin])
+def test_extremes(kind: type[ops.ReduceMax]) -> None:
+    rng = np.random.default_rng(8)
+    for axes in [(1, 2), (3,), (-1, 1), (1, 2, 3), (2,)]:
+        shape = random_shape(rng)
+        reduced = {axis % 4 for axis in axes}
+        for keep in (True, False):
+            kept = tuple(1 if axis in reduced else size for axis, size in enumerate(shape))
+            short = tuple(size for axis, size in enumerate(shape) if axis not in reduced)
+            operator = kind(keep_dimensions=keep)
+            unary(rng, operator, shape, kept if keep else short, integers(axes))
+
+
+def test_mean_any_axes() -> None:
+    rng = np.random.default_rng(9)
+    for axes in [(1,), (2,), (3,), (1, 3), (1, 2), (1, 2, 3)]:
+        shape = random_shape(rng)
+        out = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+        unary(rng, first.Mean(keep_dimensions=True), shape, out, integers(axes))
+
+
+@pytest.mark.parametrize("kind", [ops.ArgMax, ops.ArgMin])
+def test_places(kind: type[ops.ArgMax]) -> None:
+    rng = np.random.default_rng(10)
+    for axis in (1, 2, 3, -1):
+        shape = random_shape(rng)
+        out = {"shape": tuple(np.delete(shape, axis).tolist()), "dtype": "int32"}
+        inputs = [described(shape, (scale(rng), zero_point(rng))), integers([axis])]
+        data = network(kind(), inputs, [out])
+        # few codes: the first of equal ones counts
+        check(data, [codes(rng, (4, *shape[1:])) >> 6])
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_transpose_conv(padding: str, activation: str) -> None:
+    rng = np.random.default_rng(11)
+    for trial in range(40):
+        kernel, stride = rng.integers(1, 6, 2).tolist(), rng.integers(1, 4, 2).tolist()
+        _, height, width, channels = random_shape(rng, largest=6)
+        filters = int(rng.integers(1, 6))
+        rest = [int(rng.integers(0, step)) for step in stride]
+        if padding == "SAME":
+            out = [n * s - r for n, s, r in zip((height, width), stride, rest, strict=True)]
+        else:
+            sides = zip((height, width), stride, kernel, rest, strict=True)
+            out = [(n - 1) * s + k + r for n, s, k, r in sides]
+        if min(out) < 1:
+            continue
+        counts = filters if trial % 2 and filters > 1 else 1
+        weight_scale = 2.0 ** rng.uniform(-9, -5, counts)
+        source = scale(rng, -6, 0)
+        weights = codes(rng, (filters, *kernel, channels))
+        axis = 0 if counts > 1 else None
+        spread = 74 * 74 * np.sqrt(np.prod(kernel) * channels) / 60
+        top = source * weight_scale[0] * spread * scale(rng, -2, 1), zero_point(rng)
+        inputs = [
+            integers([1, *out, filters]),
+            {"shape": weights.shape, "scale": weight_scale, "axis": axis, "data": weights},
+            described((1, height, width, channels), (source, zero_point(rng))),
+        ]
+        if trial % 3:
+            inputs.append(integers(rng.integers(-20000, 20000, filters)) | {"scale": 1.0})
+        operator = ops.TransposeConv(
+            stride=(stride[0], stride[1]), padding=padding, activation=activation
+        )
+        data = network(operator, inputs, [described((1, *out, filters), top)])
+        check(data, [codes(rng, (2, height, width, channels))])
+
+
+def test_shifted_weights_of_fully_connected() -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(30):
+        inputs, outputs = int(rng.integers(1, 40)), int(rng.integers(1, 9))
+        weights = described(
+            (outputs, inputs),
+            (scale(rng, -9, -5), zero_point(rng)),
+            data=codes(rng, (outputs, inputs)),
+        )
+        top = 0.05 * weights["scale"] * 74 * 74 * np.sqrt(inputs) / 60, zero_point(rng)
+        tensors = [described((1, inputs), (0.05, zero_point(rng))), weights]
+        data = network(first.FullyConnected(), tensors, [described((1, outputs), top)])
+        check(data, [codes(rng, (3, inputs))])

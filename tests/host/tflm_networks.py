@@ -1,0 +1,75 @@
+"""One-operator networks of any inputs, held against tflm: kernels and golden session."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from slipstick import kernels
+from slipstick.compiler import compile_graph
+from slipstick.devices import open_device
+from slipstick.frontends.tflite import load_tflite_bytes
+from slipstick.program import Program
+from slipstick.reference import TflmReference
+from slipstick.session import InferenceSession
+from slipstick_rtl.config import Configuration
+from tflite_operators import Operator
+from tflite_writer import TfliteWriter
+from tflm_cases import codes, scale, zero_point
+
+SMALL = Configuration(rows=8, columns=8, lanes=4, activation_bytes=1 << 15)
+
+Shape = tuple[int, ...]
+Described = dict[str, Any]
+"""Arguments of ``TfliteWriter.tensor``."""
+
+
+def described(shape: Shape, quantization: tuple[float, int], **more: Any) -> Described:
+    """An int8 tensor."""
+    return {"shape": shape, "scale": quantization[0], "zero_point": quantization[1], **more}
+
+
+def integers(values: Any) -> Described:
+    """A constant of int32."""
+    data = np.array(values, np.int32)
+    return {"shape": data.shape, "dtype": "int32", "data": data}
+
+
+def network(operator: Operator, inputs: Sequence[Described], outputs: Sequence[Described]) -> bytes:
+    """A network of one operator; inputs with ``data`` are constants."""
+    writer = TfliteWriter()
+    names = []
+    for kind, tensors in (("x", inputs), ("y", outputs)):
+        names.append([writer.tensor(f"{kind}{n}", **each) for n, each in enumerate(tensors)])
+    writer.add(operator, *names)
+    fed = [name for name, each in zip(names[0], inputs, strict=True) if "data" not in each]
+    return writer.to_bytes(fed, names[1])
+
+
+def check(data: bytes, inputs: Sequence[np.ndarray]) -> Program:
+    """Kernels and golden session give tflm's codes, all of them; returns the program."""
+    wanted = TflmReference(data).run(*inputs)
+    graph = load_tflite_bytes(data)
+    values = kernels.run_graph(graph, inputs)
+    program = compile_graph(graph, SMALL)
+    with InferenceSession(program, open_device("model", SMALL)) as session:
+        actual = session.run(None, dict(zip(graph.inputs, inputs, strict=True)))
+    for name, expected, value in zip(graph.outputs, wanted, actual, strict=True):
+        assert values[name].dtype == expected.dtype == value.dtype, name
+        np.testing.assert_array_equal(values[name], expected, name)
+        np.testing.assert_array_equal(value, expected, name)
+    return program
+
+
+def unary(
+    rng: Generator, operator: Operator, shape: Shape, out: Shape, *constants: Described
+) -> Program:
+    """Checks an operator that keeps the quantisation, on a batch of random codes."""
+    same = scale(rng), zero_point(rng)
+    data = network(operator, [described(shape, same), *constants], [described(out, same)])
+    return check(data, [codes(rng, (3, *shape[1:]))])
+
+
+def random_shape(rng: Generator, rank: int = 4, largest: int = 7) -> Shape:
+    """A shape with batch 1."""
+    return (1, *(int(size) for size in rng.integers(1, largest + 1, rank - 1)))
