@@ -12,6 +12,7 @@ from shared_data import DATA
 from slipstick.errors import ModelError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes, tensor_indices
 from slipstick.graph import Graph
+from tflm_networks import odd_networks
 
 SECONDS = 2.0
 """No file of this size may take longer; a good one takes hundredths."""
@@ -19,7 +20,7 @@ SECONDS = 2.0
 EXTREMES = (0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7FC00000, 0x00100000)
 
 QUIETLY = settings(
-    max_examples=150,
+    max_examples=200,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -32,7 +33,7 @@ def files() -> tuple[bytes, ...]:
     rng = np.random.default_rng(3)
     own = [cases.convolution(rng, depthwise=depthwise)[0] for depthwise in (False, True)]
     own += [cases.mean(rng)[0], cases.addition(rng)[0], cases.pooling(rng, ops.MaxPool2D)[0]]
-    own += [cases.fully_connected(rng)[0]]
+    own += [cases.fully_connected(rng)[0], *odd_networks(rng)]
     real = [path.read_bytes() for path in sorted((DATA / "models").glob("*_int8.tflite"))]
     # small files come first, and often: each of their bytes matters
     return tuple(own + real)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import tflite_extra_operators as extra
+import tflite_operators as basic
 from numpy.random import Generator
 from slipstick import kernels
 from slipstick.compiler import compile_graph
@@ -13,7 +15,6 @@ from slipstick.program import Program
 from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
 from slipstick_rtl.config import Configuration
-from tflite_operators import Operator
 from tflite_writer import TfliteWriter
 from tflm_cases import codes, scale, zero_point
 
@@ -35,7 +36,9 @@ def integers(values: Any) -> Described:
     return {"shape": data.shape, "dtype": "int32", "data": data}
 
 
-def network(operator: Operator, inputs: Sequence[Described], outputs: Sequence[Described]) -> bytes:
+def network(
+    operator: basic.Operator, inputs: Sequence[Described], outputs: Sequence[Described]
+) -> bytes:
     """A network of one operator; inputs with ``data`` are constants."""
     writer = TfliteWriter()
     names = []
@@ -62,7 +65,7 @@ def check(data: bytes, inputs: Sequence[np.ndarray]) -> Program:
 
 
 def unary(
-    rng: Generator, operator: Operator, shape: Shape, out: Shape, *constants: Described
+    rng: Generator, operator: basic.Operator, shape: Shape, out: Shape, *constants: Described
 ) -> Program:
     """Checks an operator that keeps the quantisation, on a batch of random codes."""
     same = scale(rng), zero_point(rng)
@@ -73,3 +76,25 @@ def unary(
 def random_shape(rng: Generator, rank: int = 4, largest: int = 7) -> Shape:
     """A shape with batch 1."""
     return (1, *(int(size) for size in rng.integers(1, largest + 1, rank - 1)))
+
+
+def odd_networks(rng: Generator) -> list[bytes]:
+    """Small networks of the operators with the most to check, to be damaged."""
+    same, shape = (0.1, 3), (1, 4, 4, 2)
+    x, y = described(shape, same), described((1, 2, 4, 2), same)
+    filters = described((2, 3, 3, 2), (0.01, 0), data=codes(rng, (2, 3, 3, 2)))
+    wide = described((1, 8, 8, 2), same)
+    old = {**x, "dtype": "uint8"}
+    old_filters = {**filters, "dtype": "uint8", "data": codes(rng, (2, 3, 3, 2), "uint8")}
+    strides = [integers([0, 3, 0, 0]), integers([1, -9, 4, 2]), integers([1, -2, 1, 1])]
+    return [
+        network(extra.Split(count=2), [integers([1]), x], [y, y]),
+        network(extra.SplitV(count=2), [x, integers([2, -1]), integers([1])], [y, y]),
+        network(extra.StridedSlice(end_mask=4), [x, *strides], [y]),
+        network(extra.Concatenation(axis=1), [y, y], [x]),
+        network(extra.ResizeBilinear(), [x, integers([8, 8])], [wide]),
+        network(extra.TransposeConv(stride=(2, 2)), [integers([1, 8, 8, 2]), filters, x], [wide]),
+        network(extra.Mul(), [x, described((1, 1, 1, 2), same)], [x]),
+        network(extra.MirrorPad(), [x, integers([[0, 0], [2, 2], [2, 2], [0, 0]])], [wide]),
+        network(basic.Conv2D(), [old, old_filters], [old]),
+    ]

@@ -1,10 +1,10 @@
 """The front-end for int8 TFLite networks: a file becomes a graph, or is refused with the reason."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Graph, Node, Tensor
+from .tflite_legacy import check_types, conversion, legacy_tensors, lowered
 from .tflite_operator import Operator
 from .tflite_operators import OPERATORS, SPLITTERS
 from .tflite_reader import RawModel, RawOperator, quoted, read_file, read_model, unique_names
@@ -52,6 +52,7 @@ class _Builder:
         self._names = unique_names(model)
         self._tensors: dict[int, Tensor] = {}
         self._written: set[int] = set()
+        self._legacy = legacy_tensors(model)
 
     def graph(self) -> Graph:
         """The whole network."""
@@ -63,28 +64,58 @@ class _Builder:
             )
         for index in model.inputs:
             self._check_input(index)
-        nodes = tuple(node for raw in model.operators for node in self._nodes(raw))
+        nodes = [node for raw in model.operators for node in self._nodes(raw)]
         for index in model.outputs:
             if index not in self._written or index in model.inputs:
                 raise ModelError(f"{self._what(index)} is an output, and no operator writes it")
+        border = self._border()
+        nodes[:0] = [node for node, _ in border if node.inputs[0] in self._inputs]
+        nodes += [node for node, _ in border if node.outputs[0] in self._outputs]
+        tensors = {tensor.name: tensor for _, tensor in border}
         used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
-        tensors: Mapping[str, Tensor] = {
+        tensors |= {
             tensor.name: tensor
             for index, tensor in self._tensors.items()
             if tensor.name in used or index in model.inputs
         }
-        inputs = tuple(self._names[index] for index in model.inputs)
-        outputs = tuple(self._names[index] for index in model.outputs)
-        return Graph(self._name, inputs, outputs, tensors, nodes)
+        return Graph(self._name, self._inputs, self._outputs, tensors, tuple(nodes))
+
+    @property
+    def _inputs(self) -> tuple[str, ...]:
+        return tuple(self._names[index] for index in self._model.inputs)
+
+    @property
+    def _outputs(self) -> tuple[str, ...]:
+        return tuple(self._names[index] for index in self._model.outputs)
+
+    def _border(self) -> list[tuple[Node, Tensor]]:
+        """Conversions of the network's uint8 inputs and outputs, and those tensors."""
+        made = []
+        for index in (*self._model.inputs, *dict.fromkeys(self._model.outputs)):
+            if index in self._legacy:
+                raw, twin = self._model.tensors[index], self._tensors[index]
+                outside = make_tensor(raw, self._names[index], self._name)
+                ends = (outside, twin) if index in self._model.inputs else (twin, outside)
+                made.append((conversion(f"quantize_{outside.name}", *ends), outside))
+        return made
 
     def _what(self, index: int) -> str:
         return f"{self._name}: tensor {index} {quoted(self._names[index])}"
 
     def _tensor(self, index: int) -> Tensor:
         if index not in self._tensors:
-            raw = self._model.tensors[index]
-            self._tensors[index] = make_tensor(raw, self._names[index], self._name)
+            tensor = make_tensor(self._model.tensors[index], self._names[index], self._name)
+            if index in self._legacy:
+                tensor = lowered(tensor, self._twin(index))
+            self._tensors[index] = tensor
         return self._tensors[index]
+
+    def _twin(self, index: int) -> str:
+        """The name of a lowered tensor: its own, or a new one at the network's border."""
+        name = self._names[index]
+        while index in (*self._model.inputs, *self._model.outputs) and name in self._names:
+            name += "_int8"
+        return name
 
     def _check_input(self, index: int) -> None:
         raw = self._model.tensors[index]
@@ -129,6 +160,7 @@ class _Builder:
 
     def _operator(self, raw: RawOperator, label: str) -> Operator:
         """An operator with its tensors, which are there when it runs."""
+        legacy = check_types(raw, self._model, self._names, label)
         inputs = tuple(self._tensor(index) if index >= 0 else None for index in raw.inputs)
         for index, tensor in zip(raw.inputs, inputs, strict=True):
             if tensor is not None and tensor.data is None and index not in self._written:
@@ -139,4 +171,4 @@ class _Builder:
         for index, tensor in zip(raw.outputs, outputs, strict=True):
             if tensor.data is not None or index in self._written or raw.outputs.count(index) > 1:
                 raise ModelError(f"{label}: the output must be written once, and no constant")
-        return Operator(label, raw.options, inputs, outputs)
+        return Operator(label, raw.options, inputs, outputs, legacy)

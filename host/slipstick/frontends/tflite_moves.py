@@ -178,7 +178,9 @@ def resize_nearest(operator: Operator) -> Normalised:
 
 def resize_bilinear(operator: Operator) -> Normalised:
     """RESIZE_BILINEAR."""
-    return _resize(operator, "resize_bilinear")
+    name, inputs, attributes = _resize(operator, "resize_bilinear")
+    # codes that are never negative have no ties away from zero but upwards
+    return name, inputs, attributes | {"ties": "up"} if operator.legacy else attributes
 
 
 def _resize(operator: Operator, name: str) -> Normalised:

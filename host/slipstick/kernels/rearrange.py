@@ -30,7 +30,10 @@ def concatenate(arrays: Sequence[np.ndarray], tensors: Sequence[Tensor], axis: i
 
 
 def rescale_float(x: np.ndarray, source: Quantization | None, output: Tensor) -> np.ndarray:
-    """Codes of one quantisation as codes of the output's, with CONCATENATION's float32 factor."""
+    """Codes of one quantisation as codes of the output's, with CONCATENATION's float32 factor.
+
+    The reference does so with uint8 codes only, which are 128 higher here.
+    """
     if source is None or output.quantization is None:
         return x
     (scale, zero_point), (output_scale, output_zero_point) = map(
@@ -39,8 +42,8 @@ def rescale_float(x: np.ndarray, source: Quantization | None, output: Tensor) ->
     if (scale, zero_point) == (output_scale, output_zero_point):
         return x
     factor = np.float32(scale) * (np.float32(1) / np.float32(output_scale))
-    bias = np.float32(-zero_point) * factor
-    value = x.astype(np.float32) * factor + bias
+    bias = np.float32(-(zero_point + 128)) * factor
+    value = (x.astype(np.float32) + np.float32(128)) * factor + bias
     codes = np.copysign(np.floor(np.abs(value) + np.float32(0.5)), value) + output_zero_point
     return np.clip(codes, *CODES[output.dtype]).astype(x.dtype)
 

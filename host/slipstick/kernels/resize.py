@@ -39,7 +39,7 @@ def _nearest(source: int, target: int, attributes: Mapping[str, Any]) -> np.ndar
 
 
 def resize_bilinear(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
-    """The mean of four pixels, weighted in 10-bit fixed point, ties away from zero.
+    """The mean of four pixels, weighted in 10-bit fixed point, ties away from zero or up.
 
     Parameters are as for ``resize_nearest``.
     """
@@ -53,6 +53,8 @@ def resize_bilinear(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
     rows = codes[:, top] * (one - down) + codes[:, bottom] * down
     total = rows[:, :, left] * (one - across) + rows[:, :, right] * across
     half = 1 << (2 * FRACTION_BITS - 1)
+    if attributes.get("ties", "away") == "up":
+        return ((total + half) >> (2 * FRACTION_BITS)).astype(x.dtype)
     # integer division in C truncates
     value = np.sign(total) * ((np.abs(total) + half) >> (2 * FRACTION_BITS))
     return value.astype(x.dtype)

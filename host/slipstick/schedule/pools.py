@@ -1,6 +1,9 @@
 """Average and maximum pooling as maps, cut into rectangles whose windows have one size."""
 
+import dataclasses
 import itertools
+
+import numpy as np
 
 from ..graph import Graph, Node
 from ..kernels.scaling import activation_range
@@ -25,6 +28,15 @@ def averaging(count: int, clamp: tuple[int, int]) -> Requantization:
     """
     shift = 30 + (count - 1).bit_length()
     return half_up((1 << shift) // count + 1, shift, 0, clamp)
+
+
+def averaging_up(count: int, clamp: tuple[int, int]) -> Requantization:
+    """The mean of ``count`` codes, ties up: that of codes 128 higher, which are not negative.
+
+    The bound of ``averaging`` holds for sums to 255 ``count`` as well: 2^-22 is far below it.
+    """
+    raised = averaging(count, clamp)
+    return dataclasses.replace(raised, bias=np.array([128 * count]), zero_point=-128)
 
 
 def clipped_runs(outputs: int, inputs: int, window: int, stride: int, padding: int) -> list[Run]:
@@ -61,6 +73,7 @@ def make_pool(node: Node, graph: Graph, views: Views) -> Map:
         raise HostReason(f"its padding cuts it into {len(rows) * len(columns)} rectangles")
     views.read(source.name, view)
     clamp = activation_range(attributes["activation"], scale, zero_point)
+    mean = averaging if attributes.get("ties", "away") == "away" else averaging_up
     maximum = node.operator == "max_pool2d"
     windows = [
         Window(
@@ -69,7 +82,7 @@ def make_pool(node: Node, graph: Graph, views: Views) -> Map:
             (across[1], along[1]),
             (stride[0], stride[1]),
             (across[2], along[2]),
-            identity(clamp) if maximum else averaging(across[2] * along[2], clamp),
+            identity(clamp) if maximum else mean(across[2] * along[2], clamp),
         )
         for across, along in itertools.product(rows, columns)
     ]
