@@ -15,7 +15,7 @@ from .schedule.emit import ConvolutionEmitter, MapEmitter, Site
 from .schedule.groups import Group
 from .schedule.images import Images
 from .schedule.layout import Buffer, assign_pitches, make_buffers
-from .schedule.operations import Alias, Convolution, HostOperation, Operation
+from .schedule.operations import Alias, Convolution, HostOperation, Map, Operation
 from .schedule.planner import PlanError
 from .schedule.search import schedule_runs
 from .schedule.select import select
@@ -46,10 +46,7 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
         If its semantics are not the device's.
     """
     graph = optimize(graph)
-    operations, views = select(graph, configuration)
-    buffers = make_buffers(operations, views)
-    assign_pitches(operations, buffers, configuration)
-    arrangement = _arrange(graph, operations, buffers, configuration, inspect)
+    operations, buffers, arrangement = _plan(graph, configuration, inspect)
     images = Images(configuration)
     runs = _groups(operations, buffers, arrangement, images, configuration)
     loaded = images.all()
@@ -74,6 +71,27 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
         constants=_constants(graph, operations),
         layers=assembler.layers(),
     )
+
+
+def _plan(
+    graph: Graph, configuration: Configuration, inspect: bool, *, copies: bool = True
+) -> tuple[Sequence[Operation], dict[str, Buffer], Arrangement]:
+    """What runs where; copies of activations on the device or, if memory is short, on the host."""
+    operations, views = select(graph, configuration, copies=copies)
+    buffers = make_buffers(operations, views)
+    assign_pitches(operations, buffers, configuration)
+    try:
+        arrangement = _arrange(graph, operations, buffers, configuration, inspect)
+    except PlanError as error:
+        if not any(isinstance(made, Map) and made.gathers for made in operations):
+            raise
+        failure = error
+    else:
+        return operations, buffers, arrangement
+    try:
+        return _plan(graph, configuration, inspect, copies=False)
+    except PlanError:
+        raise failure from None
 
 
 def _arrange(

@@ -19,13 +19,13 @@ def resize_nearest(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
         As :class:`slipstick.graph.Node` has them.
     """
     rows, columns = (
-        _nearest(source, target, attributes)
+        nearest_places(source, target, attributes)
         for source, target in zip(x.shape[1:3], attributes["size"], strict=True)
     )
     return x[:, rows][:, :, columns]
 
 
-def _nearest(source: int, target: int, attributes: Mapping[str, Any]) -> np.ndarray:
+def nearest_places(source: int, target: int, attributes: Mapping[str, Any]) -> np.ndarray:
     """The input position of each output position along one axis."""
     corners = attributes["align_corners"]
     if corners and target > 1:

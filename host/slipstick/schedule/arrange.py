@@ -49,7 +49,7 @@ class Arrangement:
 
 def _joins(group: Sequence[Operation], operation: Map, buffers: Mapping[str, Buffer]) -> bool:
     """Whether a map may follow each tile of a group: it reads what the group makes."""
-    if not group or not isinstance(group[0], Convolution):
+    if not group or not isinstance(group[0], Convolution) or operation.gathers:
         return False
     members = [member for member in group if isinstance(member, Convolution | Map)]
     made = {buffers[member.result].name for member in members}

@@ -133,5 +133,7 @@ def _why(operation: Operation) -> str:
             return f"the bytes of {operation.source}"
         case Convolution():
             return "array, depthwise" if operation.is_diagonal else "array"
+        case Map(gathers=True):
+            return "post-processor, copy"
         case Map():
             return "post-processor, table" if operation.table is not None else "post-processor"

@@ -216,30 +216,45 @@ class MapEmitter:
     def emit(self, rows: Span, channels: Span) -> Iterator[Instruction]:
         """MAPs of some output rows and channels, one for each window that they meet."""
         for number, window in enumerate(self.map.windows):
-            low, high = max(rows[0], window.rows[0]), min(rows[1], window.rows[1])
-            if low < high:
-                yield self._map(window, (low, high), channels, self._parameters[number])
+            places = window.covered(rows)
+            if places[0] < places[1]:
+                part = window.channels or channels
+                yield self._map(window, places, part, self._parameters[number])
 
-    def _map(self, window: Window, rows: Span, channels: Span, parameters: int) -> Instruction:
-        lanes, source = self._configuration.lanes, self._sources[0]
-        rectangle = Rectangle(rows, window.columns)
-        top = window.origin[0] + (rows[0] - window.rows[0]) * window.stride[0]
-        bottom = top + (rows[1] - rows[0] - 1) * window.stride[0] + window.taps[0]
-        offset = top * source.row_pitch + window.origin[1] * source.pixel_pitch + channels[0]
-        values = window.requantization
+    def _map(self, window: Window, places: Span, channels: Span, parameters: int) -> Instruction:
+        lanes, values = self._configuration.lanes, window.requantization
+        sources = self._sources[window.source :][:1] if self.map.gathers else self._sources
+        source, count = sources[0], places[1] - places[0]
+        top = window.origin[0] + places[0] * window.stride[0]
+        bottom = top + (count - 1) * window.stride[0] + window.taps[0]
+        first = window.rows[0] + places[0] * window.step[0]
+        last = first + (count - 1) * window.step[0]
         taps_y, taps_x, tap_step_x = (*window.taps, source.pixel_pitch)
-        if len(self._sources) == 2:
+        if len(sources) == 2:
             # the two operands are the taps
-            taps_x, tap_step_x = 2, self._sources[1].address - source.address
-        slices = (channels[0] // lanes, -(-channels[1] // lanes))
+            taps_x, tap_step_x = 2, sources[1].address - source.address
+        # a copy reads other channels than it writes
+        read = channels[0] if window.channels is None else window.origin_channel
+        slices = -(-channels[1] // lanes) - channels[0] // lanes
+        place = self._result
         fields = {
             "opcode": Opcode.MAP,
-            **_loops(rectangle, slices[1] - slices[0]),
-            **_destination(self._result, rectangle, channels[0]),
+            "rows": count,
+            "columns": -(-(window.columns[1] - window.columns[0]) // window.step[1]),
+            "slices": slices,
+            "destination": place.address
+            + first * place.row_pitch
+            + window.columns[0] * place.pixel_pitch
+            + channels[0],
+            "destination_row_step": window.step[0] * place.row_pitch,
+            "destination_column_step": window.step[1] * place.pixel_pitch,
             "parameter_address": parameters,
             "parameter_step": 0,
             **_finish(values, int(values.rounding[0])),
-            "source": source.address + offset,
+            "source": source.address
+            + top * source.row_pitch
+            + window.origin[1] * source.pixel_pitch
+            + read,
             "source_row_step": window.stride[0] * source.row_pitch,
             "source_column_step": window.stride[1] * source.pixel_pitch,
             "taps_y": taps_y,
@@ -249,7 +264,8 @@ class MapEmitter:
             "take_maximum": self.map.take_maximum,
             "use_table": self.map.table is not None,
         }
-        touched = (slices[0] * lanes, slices[1] * lanes)
-        reads = tuple(Region(place, (top, bottom), touched) for place in self._sources)
-        write = Region(self._result, rows, touched)
+        touched = (read // lanes * lanes, read // lanes * lanes + slices * lanes)
+        reads = tuple(Region(place, (top, bottom), touched) for place in sources)
+        written = channels[0] // lanes * lanes
+        write = Region(self._result, (first, last + 1), (written, written + slices * lanes))
         return Instruction(self._index, fields, reads=reads, writes=(write,))

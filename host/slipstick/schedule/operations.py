@@ -86,8 +86,17 @@ class Convolution:
 class Window:
     """A rectangle of a map's output in which every result combines the same number of taps.
 
-    Output (y, x) reads input rows ``origin_y + (y - rows[0]) * stride_y`` and the ``taps_y - 1``
-    behind it, and columns likewise.
+    Its results are every ``step``-th of ``rows`` and ``columns``. The i-th row of them reads input
+    rows ``origin_y + i * stride_y`` and the ``taps_y - 1`` behind it; columns likewise.
+
+    Parameters
+    ----------
+    source : int
+        Which of the map's sources it reads, where the map gathers.
+    channels : (first, behind the last) or None
+        Of the output, by default all; whole slices are written.
+    origin_channel : int
+        The input's channel that becomes the first of them.
     """
 
     rows: tuple[int, int]
@@ -96,23 +105,35 @@ class Window:
     stride: tuple[int, int]
     taps: tuple[int, int]
     requantization: Requantization
+    step: tuple[int, int] = (1, 1)
+    source: int = 0
+    channels: tuple[int, int] | None = None
+    origin_channel: int = 0
+
+    def covered(self, rows: tuple[int, int]) -> tuple[int, int]:
+        """Which of its rows of results, counted from 0, lie among these rows of the output."""
+        low = max(rows[0], self.rows[0]) - self.rows[0]
+        high = min(rows[1], self.rows[1]) - self.rows[0]
+        return -(-low // self.step[0]), -(-high // self.step[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Pooling, an elementwise sum, or a function of one code.
+    """Pooling, an elementwise sum, a function of one code, or a copy of parts.
 
     Parameters
     ----------
     node : Node
     sources : tuple of str
-        One, or the two operands of a sum.
+        One, or the two operands of a sum, or any number of tensors that the map gathers.
     result : str
     output : View
     windows : tuple of Window
         They cover the output. A sum has one, whose taps are those of either operand.
     table : array of int32, (256 or 512,), or None
     take_maximum : bool
+    gathers : bool
+        Each window copies, from its own source: what a concatenation or a slice is.
     """
 
     node: Node
@@ -122,6 +143,7 @@ class Map:
     windows: tuple[Window, ...]
     table: np.ndarray | None = None
     take_maximum: bool = False
+    gathers: bool = False
 
     @property
     def macs(self) -> int:
@@ -131,10 +153,10 @@ class Map:
     def is_elementwise(self) -> bool:
         """Each result depends on the codes at its own place only."""
         first = self.windows[0]
-        return len(self.windows) == 1 and (first.origin, first.stride, first.taps) == (
-            (0, 0),
-            (1, 1),
-            (1, 1),
+        return (
+            not self.gathers
+            and len(self.windows) == 1
+            and (first.origin, first.stride, first.taps) == ((0, 0), (1, 1), (1, 1))
         )
 
 

@@ -9,6 +9,7 @@ from ..errors import ModelError, UnsupportedError
 from ..graph import Graph, Node
 from ..kernels.activation import TABLE_OPERATORS
 from .convolutions import make_convolution, make_fully_connected
+from .copies import make_blocks, make_border, make_concatenation, make_nearest, make_slice
 from .maps import make_choice, make_function, make_mean, make_product, make_sum
 from .operations import Alias, HostOperation, Operation
 from .pools import make_pool
@@ -41,6 +42,13 @@ _MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
     "max_pool2d": make_pool,
     "mean": make_mean,
     "reshape": _make_alias,
+    "concatenation": make_concatenation,
+    "slice": make_slice,
+    "pad": make_border,
+    "mirror_pad": make_border,
+    "resize_nearest": make_nearest,
+    "depth_to_space": make_blocks,
+    "space_to_depth": make_blocks,
     **dict.fromkeys(TABLE_OPERATORS, make_function),
 }
 
@@ -73,8 +81,17 @@ def _host_macs(node: Node, graph: Graph) -> int:
     return outputs * int(np.prod(weights[1:]))
 
 
-def select(graph: Graph, configuration: Configuration) -> tuple[tuple[Operation, ...], Views]:
+def select(
+    graph: Graph, configuration: Configuration, *, copies: bool = True
+) -> tuple[tuple[Operation, ...], Views]:
     """The operations of a graph, in its order.
+
+    Parameters
+    ----------
+    graph : Graph
+    configuration : Configuration
+    copies : bool
+        Whether the device concatenates, slices and pads: else the host does.
 
     Returns
     -------
@@ -98,5 +115,5 @@ def select(graph: Graph, configuration: Configuration) -> tuple[tuple[Operation,
                 raise ModelError(
                     f"node {node.name!r} refers to tensor {name!r}, which is not there"
                 )
-    views = Views(graph, configuration)
+    views = Views(graph, configuration, copies=copies)
     return tuple(_operation(node, graph, views) for node in graph.nodes), views

@@ -36,9 +36,17 @@ class Views:
 
     A tensor that a device operation makes has the view that this operation writes, and so have its
     aliases. A tensor that the host uploads has the view of its first reader.
+
+    Parameters
+    ----------
+    graph : Graph
+    configuration : Configuration
+    copies : bool
+        Whether the device may copy activations: that takes room for both.
     """
 
-    def __init__(self, graph: Graph, configuration: Configuration) -> None:
+    def __init__(self, graph: Graph, configuration: Configuration, *, copies: bool = True) -> None:
+        self.copies = copies
         self._graph = graph
         self.configuration = configuration
         self._views: dict[str, View] = {}

@@ -1,0 +1,182 @@
+"""Concatenations, slices, borders and enlargements on the device, in every order of execution."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from program_runner import run_program
+from random_networks import NetworkBuilder
+from slipstick import program_file
+from slipstick.compiler import compile_graph
+from slipstick.kernels import run_graph
+from slipstick.kernels.resize import nearest_places
+from slipstick.program import Program
+from slipstick.schedule.copies import BORDER, runs
+from slipstick_rtl.config import Configuration
+
+ORDERS = ("matrix_first", "post_first", 1, 2)
+SMALL = Configuration(rows=8, columns=8, lanes=4, activation_bytes=1 << 14)
+
+
+def check(builder: NetworkBuilder, configuration: Configuration, *, inspect: bool) -> Program:
+    """Every tensor that comes down is the kernels', whichever stream runs first."""
+    graph, image = builder.graph(), builder.images()
+    expected = run_graph(graph, [image])
+    program = compile_graph(graph, configuration, inspect=inspect)
+    program = program_file.decode(program_file.encode(program))
+    for order in ORDERS:
+        values = run_program(program, {"input": image}, order=order)
+        for name, value in values.items():
+            np.testing.assert_array_equal(value, expected[name], f"{name}, {order}")
+    return program
+
+
+def places(program: Program, operator: str) -> set[str]:
+    return {layer.where for layer in program.layers if layer.operator == operator}
+
+
+def move(builder: NetworkBuilder, operator: str, out: tuple[int, ...], **attributes) -> str:
+    """A node that keeps the quantisation."""
+    source = builder.last
+    result = builder.activation(f"t{len(builder.nodes)}", out, like=source)
+    return builder.node(operator, (source,), result, **attributes)
+
+
+def concatenate(builder: NetworkBuilder, others: list[str], axis: int) -> None:
+    """The last tensor behind others, which must have its quantisation."""
+    shape = list(builder.shape())
+    shape[axis] += sum(builder.shape(name)[axis] for name in others)
+    names = (*others, builder.last)
+    result = builder.activation(f"t{len(builder.nodes)}", tuple(shape), like=builder.last)
+    builder.node("concatenation", names, result, axis=axis)
+
+
+def share_quantization(builder: NetworkBuilder, names: list[str]) -> None:
+    first = builder.tensors[names[0]].quantization
+    for name in names[1:]:
+        builder.activation(name, builder.shape(name), like=names[0])
+    assert first is not None
+
+
+def grow(builder: NetworkBuilder) -> None:
+    """One copy of what a convolution made, or of two."""
+    rng = builder.rng
+    _, height, width, channels = builder.shape()
+    match int(rng.integers(0, 6)):
+        case 0:
+            block = builder.last
+            first = builder.same_conv2d(3, 4 * int(rng.integers(1, 4)))
+            builder.last = block
+            second = builder.same_conv2d(1, int(rng.integers(1, 14)))
+            share_quantization(builder, [second, first])
+            concatenate(builder, [first], 3)
+        case 1:
+            axis = int(rng.integers(1, 3))
+            concatenate(builder, [builder.last] * int(rng.integers(1, 3)), axis)
+        case 2:
+            starts = (0, int(rng.integers(0, height)), int(rng.integers(0, width)), 0)
+            steps = (1, *(int(step) for step in rng.integers(1, 3, 2)), 1)
+            ends = (1, height, width, channels)
+            sizes = tuple(
+                -(-(end - start) // step)
+                for start, step, end in zip(starts, steps, ends, strict=True)
+            )
+            move(builder, "slice", sizes, starts=starts, steps=steps, sizes=sizes, shape=sizes)
+        case 3:
+            size = int(rng.integers(1, 3)) * height, int(rng.integers(1, 4)) * width
+            centers = bool(rng.integers(0, 2))
+            options = {"size": size, "align_corners": False, "half_pixel_centers": centers}
+            move(builder, "resize_nearest", (1, *size, channels), **options)
+        case 4:
+            reflect = bool(rng.integers(0, 2))
+            top, left = (int(rng.integers(0, size - reflect + 1)) for size in (height, width))
+            mode = "reflect" if reflect else "symmetric"
+            padding = ((0, 0), (top, 0), (left, 0), (0, 0))
+            shape = (1, height + top, width + left, channels)
+            move(builder, "mirror_pad", shape, padding=padding, mode=mode)
+        case 5:
+            padding, value = ((0, 0), (1, 2), (0, 1), (0, 0)), int(rng.integers(-128, 128))
+            shape = (1, height + 3, width + 1, channels)
+            move(builder, "pad", shape, padding=padding, value=value)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 1 << 30), st.sampled_from([4, 8]), st.booleans())
+def test_random_copies(seed, lanes, inspect):
+    rng = np.random.default_rng(seed)
+    sizes = (int(size) for size in rng.integers((1, 1, 1), (7, 7, 9)))
+    builder = NetworkBuilder(seed, *sizes)
+    builder.same_conv2d(1, int(rng.integers(1, 18)))
+    for _ in range(int(rng.integers(1, 4))):
+        grow(builder)
+    if rng.integers(0, 2):
+        builder.same_conv2d(3, int(rng.integers(1, 10)))
+    configuration = Configuration(
+        rows=8, columns=8, lanes=lanes, activation_bytes=1 << 16, instruction_words=1 << 15
+    )
+    check(builder, configuration, inspect=inspect)
+
+
+@pytest.mark.parametrize("inspect", [False, True])
+def test_channels(inspect: bool) -> None:
+    builder = NetworkBuilder(3, 5, 4, 3)
+    first = builder.same_conv2d(3, 8)
+    builder.last = "input"
+    second = builder.same_conv2d(1, 6)
+    share_quantization(builder, [second, first])
+    concatenate(builder, [first], 3)
+    builder.same_conv2d(3, 16)
+    sizes = (1, 5, 4, 7)
+    move(builder, "slice", sizes, starts=(0, 0, 0, 8), steps=(1,) * 4, sizes=sizes, shape=sizes)
+    builder.same_conv2d(3, 16)
+    move(builder, "depth_to_space", (1, 10, 8, 4), block=2)
+    move(builder, "space_to_depth", (1, 5, 4, 16), block=2)
+    program = check(builder, SMALL, inspect=inspect)
+    assert {layer.where for layer in program.layers} == {"device"}
+    assert program.layers[2].why == "post-processor, copy"
+
+
+def test_reasons_for_the_host() -> None:
+    builder = NetworkBuilder(4, 5, 4, 3)
+    first = builder.same_conv2d(3, 6)
+    builder.last = "input"
+    second = builder.same_conv2d(1, 6)
+    share_quantization(builder, [second, first])
+    concatenate(builder, [first], 3)
+    program = check(builder, SMALL, inspect=False)
+    assert "a copy moves whole slices of 4" in program.layers[2].why
+    builder = NetworkBuilder(5, 5, 4, 3)
+    concatenate(builder, ["input"], 1)
+    assert "comes from the host" in check(builder, SMALL, inspect=False).layers[0].why
+
+
+def test_short_memory_leaves_copies_to_the_host() -> None:
+    builder = NetworkBuilder(6, 8, 8, 3)
+    builder.same_conv2d(1, 8)
+    concatenate(builder, [builder.last], 1)
+    wide = Configuration(rows=8, columns=8, lanes=4, activation_bytes=1 << 11)
+    narrow = Configuration(rows=8, columns=8, lanes=4, activation_bytes=1 << 10)
+    assert places(check(builder, wide, inspect=False), "concatenation") == {"device"}
+    program = check(builder, narrow, inspect=False)
+    assert "no room" in program.layers[1].why
+
+
+def covered(sources: list[int]) -> list[int]:
+    """What the runs say each place's source is."""
+    made = [-2] * len(sources)
+    for run in runs(sources):
+        for number, place in enumerate(range(run.first, run.end, run.step)):
+            made[place] = run.origin + number * run.stride
+    return made
+
+
+@given(st.lists(st.integers(BORDER, 5), min_size=1, max_size=24))
+def test_runs_cover_all_places(sources: list[int]) -> None:
+    assert covered(sources) == sources
+
+
+def test_runs_are_few() -> None:
+    assert len(runs(range(100))) == 1
+    assert len(runs([BORDER, BORDER, 0, 1, 2, BORDER])) == 3
+    options = {"align_corners": False, "half_pixel_centers": True}
+    assert len(runs(nearest_places(30, 90, options).tolist())) == 3
