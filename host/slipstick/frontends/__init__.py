@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..errors import ModelError, UnsupportedError
+from ..errors import ModelError
 from ..graph import Graph
 from .tflite import load_tflite_bytes
 from .tflite_reader import IDENTIFIER, read_file
@@ -14,24 +14,30 @@ def load(path: str | Path) -> Graph:
     Parameters
     ----------
     path : str or Path
-        An int8 .tflite file; the graph takes the file's name without its suffix.
+        A quantised .tflite or .onnx file; the graph takes the file's name without its suffix.
 
     Raises
     ------
     ModelError
         If the file cannot be read, is of no known format, or is malformed.
     UnsupportedError
-        If it is an ONNX file, or holds something that Slipstick does not run.
+        If it holds something that Slipstick does not run.
     """
     data = read_file(path)
     if data[4:8] == IDENTIFIER:
         return load_tflite_bytes(data, Path(path).stem)
-    if _looks_like_onnx(data):
-        raise UnsupportedError(f"{path} is an ONNX file: what is read today is int8 TFLite")
-    raise ModelError(f"{path} must be a TFLite file, with 'TFL3' at byte 4, not {data[4:8]!r}")
+    if is_onnx(data):
+        # the package takes a while to import
+        from .onnx import load_onnx_bytes
+
+        return load_onnx_bytes(data, Path(path).stem, Path(path).parent)
+    raise ModelError(
+        f"{path} must be a TFLite file, with 'TFL3' at byte 4, or an ONNX file, not one that starts"
+        f" with {data[:8]!r}"
+    )
 
 
-def _looks_like_onnx(data: bytes) -> bool:
+def is_onnx(data: bytes) -> bool:
     """A protobuf whose first field is ONNX's ir_version, and whose second one is plausible."""
     return len(data) > 2 and data[0] == 0x08 and 1 <= data[1] < 0x40 and data[2] in _SECOND_FIELDS
 

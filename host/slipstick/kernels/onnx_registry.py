@@ -7,6 +7,7 @@ import numpy as np
 
 from ..graph import Graph, Node, Tensor
 from . import matrix, onnx_layers, onnx_real
+from .onnx_functions import evaluate
 from .onnx_real import from_real, to_real
 from .onnx_scaling import add_codes, add_tables, code_range, same_codes
 from .registry import KERNELS, Kernel, Operands
@@ -129,7 +130,8 @@ ONNX_KERNELS: Mapping[str, Kernel] = {
     "log_softmax": _real(lambda x, attributes: onnx_real.log_softmax(x, attributes["axis"])),
     "layer_normalization": _real(_normalize),
     "lookup": _lookup,
-    "clip": _real(lambda x, attributes: np.clip(x, attributes["low"], attributes["high"])),
+    "function": _real(lambda x, attributes: evaluate(attributes["function"], x, attributes)),
+    "pow": _real(lambda a, b, _: np.power(a, b)),
     "quantize": _real(lambda x, _: x),
     "dequantize": _real(lambda x, _: x),
 }

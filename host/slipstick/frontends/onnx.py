@@ -1,0 +1,259 @@
+"""The front-end for quantised ONNX networks: a file becomes a graph, or is refused with the reason.
+
+Networks of codes (QLinearConv and its like) and of real numbers between DequantizeLinear and
+QuantizeLinear are read alike: the first are taken for short forms of the second. A float operator
+waits for what reads its result; a QuantizeLinear makes it an operator of codes.
+
+Inputs and outputs stay as the file has them, N x C x H x W; inside, pictures are N x H x W x C, with
+``transpose`` nodes between.
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from ..graph import Graph, Quantization, Tensor
+from .onnx_builder import Builder, Source, per_tensor
+from .onnx_folding import fold
+from .onnx_operator import Operator
+from .onnx_operators import OPERATORS
+from .onnx_quantization import SHIFT
+from .onnx_reader import DOMAINS, RawModel, RawNode, RawTensor, read_model
+from .onnx_values import Activation, Codes, Constant, Float, Pending, Real, Value
+from .tflite_reader import MAXIMUM_ELEMENTS, quoted, read_file
+
+INPUT_TYPES = ("float32", "int8", "uint8")
+
+
+def load_onnx(path: str | Path) -> Graph:
+    """Reads a quantised ONNX network.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or is malformed.
+    UnsupportedError
+        If it holds something that Slipstick does not run; the message names the node.
+    """
+    path = Path(path)
+    return load_onnx_bytes(read_file(path), path.stem, path.parent)
+
+
+def load_onnx_bytes(data: bytes, name: str = "model", folder: Path | None = None) -> Graph:
+    """As ``load_onnx``, from bytes; ``name`` becomes the graph's name, and ``folder`` is where
+    tensors that are kept outside of the file must be."""
+    return read_network(data, name, folder)[0]
+
+
+def read_network(
+    data: bytes, name: str = "model", folder: Path | None = None
+) -> tuple[Graph, dict[str, Source]]:
+    """The graph, and which ONNX tensor each of its tensors is."""
+    reading = _Reading(read_model(data, name, folder), name)
+    return reading.graph(), reading.sources
+
+
+class _Reading:
+    """Walks the nodes in an order in which they can run."""
+
+    def __init__(self, model: RawModel, name: str) -> None:
+        self._model = model
+        self._name = name
+        self._values: dict[str, Value] = {
+            name: Constant(array) for name, array in model.constants.items()
+        }
+        self._inputs: dict[str, str] = {}
+        self._builder = Builder(name, self._batch())
+        self.sources = self._builder.sources
+        self._done: set[str] = set()
+        self._read_names = {name for node in model.nodes for name in node.inputs}
+        self._read_names |= {tensor.name for tensor in model.outputs}
+
+    def _batch(self) -> int:
+        """The batch that the file fixes in all its inputs, 1 if it leaves it open."""
+        sizes = {tensor.shape[0] for tensor in self._model.inputs if tensor.shape}
+        size = sizes.pop() if len(sizes) == 1 else None
+        return size if size is not None and 0 < size <= MAXIMUM_ELEMENTS else 1
+
+    def graph(self) -> Graph:
+        """The whole network."""
+        model = self._model
+        if not model.nodes or not model.inputs or not model.outputs:
+            raise ModelError(
+                f"{self._name} must have nodes, inputs and outputs, not {len(model.nodes)},"
+                f" {len(model.inputs)} and {len(model.outputs)}"
+            )
+        for tensor in model.inputs:
+            self._add_input(tensor)
+        self._builder.reserved |= {tensor.name for tensor in model.outputs}
+        if len(self._builder.reserved) < len(model.outputs):
+            raise ModelError(f"{self._name} must have outputs of different names")
+        for node in self._needed():
+            self._read(node)
+        outputs = tuple(self._finish(tensor) for tensor in model.outputs)
+        builder = self._builder
+        if not any(tensor.dtype == "int8" for tensor in builder.tensors.values()):
+            raise UnsupportedError(
+                f"{self._name} must be quantised, and is float: quantise it first"
+                " (slipstick quantize, or onnxruntime.quantization)"
+            )
+        used = {name for node in builder.nodes for name in (*node.inputs, *node.outputs)}
+        used |= set(self._inputs.values())
+        tensors = {name: tensor for name, tensor in builder.tensors.items() if name in used}
+        inputs = tuple(self._inputs[tensor.name] for tensor in model.inputs)
+        return Graph(self._name, inputs, outputs, tensors, tuple(builder.nodes), "onnx")
+
+    def _needed(self) -> list[RawNode]:
+        """The nodes that an output depends on."""
+        wanted, kept = {tensor.name for tensor in self._model.outputs}, []
+        for node in reversed(self._model.nodes):
+            if wanted & set(node.outputs):
+                wanted |= set(node.inputs)
+                kept.append(node)
+        return kept[::-1]
+
+    def _add_input(self, tensor: RawTensor) -> None:
+        what = f"{self._name}: input {quoted(tensor.name)}"
+        if tensor.dtype not in INPUT_TYPES:
+            raise UnsupportedError(f"{what} must be one of {INPUT_TYPES}, not {tensor.dtype}")
+        if not tensor.shape or any(size is None or size < 1 for size in tensor.shape[1:]):
+            raise UnsupportedError(
+                f"{what}: shape must be fixed but for the batch, not {tensor.shape}"
+            )
+        first = tensor.shape[0]
+        if first is not None and first > 0 and first != self._builder.batch:
+            raise UnsupportedError(f"{what}: the batch must be that of all inputs, not {first}")
+        shape = (1, *(size or 1 for size in tensor.shape[1:]))
+        if math.prod(shape) > MAXIMUM_ELEMENTS:
+            raise ModelError(f"{what} must have at most {MAXIMUM_ELEMENTS} elements, not {shape}")
+        made = self._builder.tensor(tensor.name, shape, tensor.dtype)
+        self._inputs[tensor.name] = made
+        activation = Activation(made, shape)
+        if tensor.dtype == "float32":
+            self._values[tensor.name] = Float(activation)
+        else:
+            self._values[tensor.name] = self._input_codes(tensor, activation)
+
+    def _input_codes(self, tensor: RawTensor, activation: Activation) -> Codes:
+        """An input of codes, which mean what the first node that reads them says."""
+        builder, name = self._builder, activation.tensor
+        shift = SHIFT[tensor.dtype]
+        quantization = self._meaning(tensor) or per_tensor(1.0, 0)
+        described = builder.tensors[name]
+        builder.tensors[name] = Tensor(name, described.shape, tensor.dtype, quantization)
+        if shift:
+            lowered = Quantization(quantization.scale, quantization.zero_point - shift)
+            made = builder.tensor(f"{name}/codes", described.shape, "int8", lowered)
+            builder.node(made, "quantize", (name,), made, {})
+            activation = Activation(made, activation.shape)
+        return Codes(activation, tensor.dtype)
+
+    def _meaning(self, tensor: RawTensor) -> Quantization | None:
+        for node in self._model.nodes:
+            for index in range(len(node.inputs) - 2):
+                scale, zero_point = (
+                    self._model.constants.get(name) for name in node.inputs[index + 1 : index + 3]
+                )
+                if node.inputs[index] != tensor.name or scale is None or zero_point is None:
+                    continue
+                types = (scale.dtype.name, zero_point.dtype.name)
+                if scale.size == zero_point.size == 1 and types == ("float32", tensor.dtype):
+                    return per_tensor(float(scale.ravel()[0]), int(zero_point.ravel()[0]))
+        return None
+
+    def _read(self, node: RawNode) -> None:
+        label = f"{self._name}: {node.operator} (node {node.index}"
+        label += f" {quoted(node.name)})" if node.name else ")"
+        if node.domain not in DOMAINS or (node.domain, node.operator) not in OPERATORS:
+            known = ", ".join(sorted(name for domain, name in OPERATORS if domain == node.domain))
+            place = f" of domain {quoted(node.domain)}" if node.domain else ""
+            wanted = f"one of {known}" if known else f"of a domain in {DOMAINS}"
+            if not self._is_constant(node):
+                raise UnsupportedError(f"{label}: operator{place} must be {wanted}")
+        operator = Operator(
+            self._builder,
+            label,
+            node.name or f"{node.operator}_{node.index}",
+            node.operator,
+            self._model.opset,
+            tuple(self._values[name] if name else None for name in node.inputs),
+            node.inputs,
+            node.outputs,
+            node.attributes,
+        )
+        if not node.outputs or not node.outputs[0]:
+            operator.reject("the first output must have a name")
+        made = fold(operator) if node.domain == "" else None
+        if made is None:
+            made = [self._handle(operator, node)]
+        for name, value in zip(node.outputs, made, strict=False):
+            if name:
+                self._values[name] = value
+
+    def _is_constant(self, node: RawNode) -> bool:
+        return all(isinstance(self._values.get(name), Constant) for name in node.inputs if name)
+
+    def _handle(self, operator: Operator, node: RawNode) -> Value:
+        handler = OPERATORS.get((node.domain, node.operator))
+        if handler is None:
+            operator.refuse("operator is not known, even of constants")
+        for name, value in node.attributes.items():
+            if name not in handler.attributes:
+                listed = ", ".join(handler.attributes) or "none"
+                operator.refuse(f"attributes must be {listed}, not {name} = {value!r:.40}")
+        for name in node.outputs[1:]:
+            if name in self._read_names:
+                operator.refuse(f"outputs must be 1, but {quoted(name)} is read as well")
+        return handler.read(operator)
+
+    def _may_be_renamed(self, tensor: str) -> bool:
+        return tensor not in self._inputs.values() and tensor not in self._done
+
+    def _finish(self, tensor: RawTensor) -> str:
+        """The graph's tensor of an output, in the file's layout and type, by the file's name."""
+        what = f"{self._name}: output {quoted(tensor.name)}"
+        value = self._values.get(tensor.name)
+        if value is None:
+            raise ModelError(f"{what} must be some node's output")
+        if isinstance(value, Constant) or not isinstance(value, Codes | Real | Float | Pending):
+            raise UnsupportedError(f"{what} must depend on an input, and is constant")
+        builder = self._builder
+        activation = value.activation if isinstance(value, Codes) else builder.real(value)
+        activation = builder.natural(activation)
+        described = builder.tensors[activation.tensor]
+        builder.reserved.discard(tensor.name)
+        wanted = value.dtype if isinstance(value, Codes) else tensor.dtype
+        if wanted != tensor.dtype or wanted not in (*INPUT_TYPES, "int32"):
+            raise UnsupportedError(f"{what} must be {tensor.dtype}, and is {wanted}")
+        name = activation.tensor
+        quantization = described.quantization
+        if described.dtype == "int8" and wanted != "int8":
+            operator = "quantize"
+            if wanted == "uint8":
+                quantization = _raised(described)
+            else:
+                operator, quantization = "dequantize", None
+            name = builder.tensor(tensor.name, described.shape, wanted, quantization)
+            builder.node(name, operator, (activation.tensor,), name, {})
+        elif self._may_be_renamed(name):
+            builder.rename(name, tensor.name)
+            name = tensor.name
+        else:
+            name = builder.like(activation.tensor, tensor.name, described.shape)
+            attributes = {"shape": described.shape}
+            builder.node(name, "reshape", (activation.tensor,), name, attributes)
+        self._done.add(name)
+        if builder.tensors[name].dtype != wanted:
+            raise UnsupportedError(
+                f"{what} must be {wanted}, and is {builder.tensors[name].dtype}"
+            )
+        builder.note(name, Activation(name, activation.shape), wanted)
+        return name
+
+
+def _raised(described: Tensor) -> Quantization:
+    """The same numbers for codes that are 128 more."""
+    quantization = described.quantization or Quantization(np.ones(1), np.array([-128]))
+    return Quantization(quantization.scale, quantization.zero_point + 128)

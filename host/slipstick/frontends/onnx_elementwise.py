@@ -1,0 +1,313 @@
+"""Functions of one number, and sums, products and the like of two tensors."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ..kernels.onnx_functions import DEFAULTS, evaluate
+from .onnx_convolutions import operand, result
+from .onnx_operator import Operator
+from .onnx_values import (
+    Activation,
+    Coded,
+    Constant,
+    Float,
+    Pending,
+    Real,
+    Result,
+    Shape,
+    Value,
+    shape_of,
+)
+
+_ARITHMETIC: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "pow": np.power,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+}
+
+
+def function(operator: Operator) -> Value:
+    """A function of one number by its own name."""
+    operator.require_inputs(1, 1)
+    given = {}
+    for name, default in DEFAULTS.get(operator.operator, {}).items():
+        if isinstance(default, str):
+            given[name] = operator.text(name, default)
+            operator.require(name, given[name], ("none", "tanh"))
+        else:
+            given[name] = operator.number(name, default)
+    if given.get("alpha") == 0 and operator.operator == "Celu":
+        operator.reject("alpha must not be 0")
+    return apply(operator, operator.value(0), operator.operator, given)
+
+
+def clip(operator: Operator) -> Value:
+    """Clip; to opset 10 its bounds are attributes."""
+    operator.require_inputs(1, 3)
+    if operator.opset < 11:
+        bounds = [operator.number("min", -math.inf) if "min" in operator.attributes else -math.inf]
+        bounds += [operator.number("max", math.inf) if "max" in operator.attributes else math.inf]
+    else:
+        bounds = [-math.inf, math.inf]
+        for index in (1, 2):
+            if operator.has(index):
+                array = operator.constant(index)
+                if array.size != 1 or np.isnan(array.astype(np.float64)).any():
+                    operator.reject(f"{operator.what(index)} must be one number, not {array.shape}")
+                bounds[index - 1] = float(array.ravel()[0])
+    limit = float(np.finfo(np.float32).max)
+    low, high = (min(max(bound, -limit), limit) for bound in bounds)
+    return apply(operator, operator.value(0), "Clip", {"low": low, "high": high})
+
+
+def apply(
+    operator: Operator, value: Value, name: str, attributes: dict[str, float | str]
+) -> Value:
+    """A function of a value's numbers."""
+    if isinstance(value, Real):
+        changed = evaluate(name, value.values, attributes)
+        return Real(value.activation, changed, value.linear and bool((changed == value.values).all()))
+    if isinstance(value, Pending) and value.dtype == "float32" and name in ("Relu", "Clip"):
+        bounds = (0.0, math.inf) if name == "Relu" else (attributes["low"], attributes["high"])
+        low, high = (float(bound) for bound in bounds)
+        # the upper bound wins where they cross, as in ONNX
+        low, high = min(max(value.low, low), high), min(max(value.high, low), high)
+        return dataclasses.replace(
+            value, name=operator.output, low=low, high=high, affine=None, made={}
+        )
+    if not isinstance(value, Pending | Float):
+        operator.refuse(f"{operator.what(0)} must be real numbers, and is not")
+    builder, shape = operator.builder, shape_of(value)
+
+    def emit(wanted: Result) -> Activation:
+        source = builder.real(value)
+        laid = builder.tensors[source.tensor].shape
+        made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
+        given = {"function": name, **attributes}
+        if wanted.clamp is not None:
+            given["clamp"] = wanted.clamp
+        builder.node(operator.name, "function", (source.tensor,), made, given)
+        return Activation(made, source.shape, source.layout, source.picture)
+
+    return Pending(operator.output, shape, emit)
+
+
+def arithmetic(kind: str) -> Callable[[Operator], Value]:
+    """An operator of two tensors that broadcast."""
+
+    def handle(operator: Operator) -> Value:
+        operator.require_inputs(2, 2)
+        return combine(operator, kind, operator.value(0), operator.value(1))
+
+    return handle
+
+
+def extreme(kind: str) -> Callable[[Operator], Value]:
+    """Max or Min of any number of tensors."""
+
+    def handle(operator: Operator) -> Value:
+        operator.require_inputs(1, 64)
+        value = operator.value(0)
+        for index in range(1, len(operator.inputs)):
+            value = combine(operator, kind, value, operator.value(index))
+        return value
+
+    return handle
+
+
+def combine(operator: Operator, kind: str, a: Value, b: Value, offset: str = "") -> Value:
+    """Two values, element by element; ``offset`` as the attribute of ADD."""
+    try:
+        shape = np.broadcast_shapes(shape_of(a), shape_of(b))
+    except ValueError:
+        operator.reject(f"inputs of {shape_of(a)} and {shape_of(b)} must broadcast together")
+    return (
+        _of_codes(kind, a, b)
+        or _folded(operator, kind, a, b)
+        or _node(operator, kind, (a, b), shape, offset)
+    )
+
+
+def _of_codes(kind: str, a: Value, b: Value) -> Real | None:
+    """A function of the codes of one tensor, where nothing else takes part."""
+    values = []
+    for value, other in ((a, b), (b, a)):
+        if isinstance(value, Real):
+            values.append(value.values)
+        elif (
+            isinstance(value, Constant | Coded)
+            and value.array.size == 1
+            and len(value.array.shape) <= len(shape_of(other))
+        ):
+            values.append(value.array.astype(np.float32).reshape(()))
+        else:
+            return None
+    reals = [value for value in (a, b) if isinstance(value, Real)]
+    if not reals or any(real.activation != reals[0].activation for real in reals):
+        return None
+    with np.errstate(all="ignore"):
+        result = _ARITHMETIC[kind](*values).astype(np.float32)
+    return Real(reals[0].activation, result, False)
+
+
+def _folded(operator: Operator, kind: str, a: Value, b: Value) -> Pending | None:
+    """Into the weights and bias of the layer before, where one side is one number a channel."""
+    if isinstance(a, Constant | Coded) and kind in ("add", "mul"):
+        a, b = b, a
+    if not isinstance(a, Pending) or not isinstance(b, Constant | Coded) or a.affine is None:
+        return None
+    if math.isfinite(a.low) or math.isfinite(a.high):
+        return None
+    numbers = _by_channel(b.array, a)
+    if numbers is None or not np.isfinite(numbers).all():
+        return None
+    one, zero = np.ones(1), np.zeros(1)
+    with np.errstate(divide="ignore"):
+        changes = {
+            "add": (one, numbers),
+            "sub": (one, -numbers),
+            "mul": (numbers, zero),
+            "div": (1 / numbers, zero),
+        }
+    if kind not in changes:
+        return None
+    folded = a.affine(*changes[kind])
+    return None if folded is None else dataclasses.replace(folded, name=operator.output)
+
+
+def _by_channel(array: np.ndarray, pending: Pending) -> np.ndarray | None:
+    """Numbers that broadcast along the channels only, as a vector."""
+    rank = len(pending.shape)
+    if array.ndim > rank:
+        return None
+    shape = (1,) * (rank - array.ndim) + array.shape
+    others = [size for axis, size in enumerate(shape) if axis != pending.channel_axis]
+    if any(size != 1 for size in others):
+        return None
+    return array.astype(np.float64).reshape(-1)
+
+
+def _node(
+    operator: Operator, kind: str, values: tuple[Value, Value], shape: Shape, offset: str
+) -> Pending:
+    builder = operator.builder
+    attributes = {"activation": "none"} if kind in ("add", "sub") else {}
+    if kind == "sub":
+        attributes["negate"] = True
+    if offset and attributes:
+        attributes["offset"] = offset
+
+    def emit(wanted: Result) -> Activation:
+        names, layout = _operands(operator, values, shape)
+        n, *rest = shape
+        laid = (n, *rest[1:], rest[0]) if layout == "picture" else shape
+        made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
+        given = attributes if wanted.clamp is None else {**attributes, "clamp": wanted.clamp}
+        graph_kind = "add" if kind == "sub" else kind
+        builder.node(operator.name, graph_kind, names, made, given)
+        return Activation(made, shape, layout)
+
+    return Pending(operator.output, shape, emit)
+
+
+def _operands(
+    operator: Operator, values: tuple[Value, Value], shape: Shape
+) -> tuple[tuple[str, str], str]:
+    """Both operands as tensors of the graph in one layout, and that layout."""
+    builder = operator.builder
+    computed = [
+        builder.real(value) for value in values if not isinstance(value, Constant | Coded)
+    ]
+    whole = all(len(activation.shape) == 4 for activation in computed)
+    pictures = any(activation.layout == "picture" for activation in computed)
+    layout = "picture" if whole and pictures and len(shape) == 4 else "natural"
+    names = []
+    for index, value in enumerate(values):
+        if isinstance(value, Constant | Coded):
+            array = value.array.astype(np.float32)
+            array = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
+            if layout == "picture":
+                array = array.transpose(0, 2, 3, 1)
+            names.append(builder.constant(f"{operator.name}/operand{index}", array))
+        else:
+            activation = builder.real(value)
+            laid = builder.picture if layout == "picture" else builder.natural
+            names.append(laid(activation).tensor)
+            if len(activation.shape) != len(shape):
+                operator.refuse(
+                    f"computed inputs must have the output's {len(shape)} dimensions, not"
+                    f" {len(activation.shape)}"
+                )
+    return (names[0], names[1]), layout
+
+
+def batch_normalization(operator: Operator) -> Value:
+    """BatchNormalization with constant statistics: one factor and one offset a channel."""
+    operator.require_inputs(5, 5)
+    operator.require("training_mode", operator.integer("training_mode", 0), (0,))
+    value = operator.value(0)
+    shape = shape_of(value)
+    if len(shape) < 2:
+        operator.reject(f"the input must have channels, not shape {shape}")
+    scale, bias, mean, variance = (
+        operator.constant(index).astype(np.float64) for index in range(1, 5)
+    )
+    for index, array in enumerate((scale, bias, mean, variance), 1):
+        if array.shape != (shape[1],):
+            operator.reject(f"{operator.what(index)} must be {shape[1]} numbers, not {array.shape}")
+    epsilon = operator.number("epsilon", 1e-5)
+    if not (variance + epsilon > 0).all():
+        operator.reject("the variance must be positive")
+    factor = scale / np.sqrt(variance + epsilon)
+    column = (shape[1], *(1,) * (len(shape) - 2))
+    offset = Constant((bias - mean * factor).astype(np.float32).reshape(column))
+    scaled = combine(operator, "mul", value, Constant(factor.astype(np.float32).reshape(column)))
+    return combine(operator, "add", scaled, offset)
+
+
+def prelu(operator: Operator) -> Value:
+    """PRelu: one slope for all is LeakyRelu."""
+    operator.require_inputs(2, 2)
+    value, slope = operator.value(0), operator.constant(1)
+    if slope.size == 1:
+        alpha = float(slope.ravel()[0])
+        return apply(operator, value, "LeakyRelu", {"alpha": alpha})
+    shape = shape_of(value)
+    if np.broadcast_shapes(shape, slope.shape) != shape:
+        operator.reject(f"slopes of {slope.shape} must broadcast to {shape}")
+    return _node(operator, "prelu", (value, Constant(slope)), shape, "")
+
+
+def qlinear_binary(kind: str) -> Callable[[Operator], Value]:
+    """com.microsoft.QLinearAdd and QLinearMul."""
+
+    def handle(operator: Operator) -> Value:
+        operator.require_inputs(7, 8)
+        a, b = operand(operator, 0), operand(operator, 3)
+        return result(operator, combine(operator, kind, a, b, "before"), 6)
+
+    return handle
+
+
+def qlinear_function(name: str) -> Callable[[Operator], Value]:
+    """com.microsoft.QLinearSigmoid and QLinearLeakyRelu."""
+
+    def handle(operator: Operator) -> Value:
+        operator.require_inputs(4, 5)
+        given = {key: operator.number(key, 0.01) for key in DEFAULTS.get(name, {})}
+        return result(operator, apply(operator, operand(operator, 0), name, dict(given)), 3)
+
+    return handle
+
+
+def require_monotone(operator: Operator, value: Real) -> None:
+    """Refuses a function that the largest code need not have the largest number of."""
+    if (np.diff(value.values) < 0).any():
+        operator.refuse(f"{operator.what(0)} must grow with the codes that it is computed of")

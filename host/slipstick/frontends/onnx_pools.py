@@ -1,0 +1,239 @@
+"""Pooling, means, and functions of a whole axis: softmax and layer normalisation."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .onnx_builder import picture_shape
+from .onnx_convolutions import operand, result
+from .onnx_elementwise import require_monotone
+from .onnx_moves import moved
+from .onnx_operator import Operator
+from .onnx_values import Activation, Pending, Real, Result, Shape, Value, shape_of
+from .onnx_windows import windows
+
+_PICTURE_AXES = {3: {0: 0, 1: 3, 2: 2}, 4: {0: 0, 1: 3, 2: 1, 3: 2}}
+"""Where ONNX's axes are in a picture."""
+
+
+def max_pool(operator: Operator) -> Value:
+    """MaxPool, of codes or of what grows with them."""
+    operator.require_inputs(1, 1)
+    operator.require("storage_order", operator.integer("storage_order", 0), (0,))
+    if len(operator.outputs) > 1:
+        operator.refuse(f"outputs must be 1, without indices, not {len(operator.outputs)}")
+    value = operator.value(0)
+    if isinstance(value, Real):
+        require_monotone(operator, value)
+    shape = shape_of(value)
+    slide = windows(operator, shape, None)
+    operator.require("dilations", slide.dilation, ((1, 1),))
+    output = (*shape[:2], *slide.sizes)
+    attributes = {**slide.attributes(), "window": slide.kernel}
+    _check_inside(operator, slide.kernel, slide.padding)
+    builder = operator.builder
+
+    def move(activation: Activation, name: str) -> Activation:
+        source = builder.picture(activation)
+        made = builder.like(source.tensor, name, picture_shape(output))
+        builder.node(operator.name, "max_pool2d", (source.tensor,), made, attributes)
+        return Activation(made, output, "picture")
+
+    return moved(operator, value, move, output)
+
+
+def _check_inside(operator: Operator, window: Shape, padding: Shape) -> None:
+    """Every window must hold something of the input."""
+    for size, pads in zip(window, (padding[:2], padding[2:]), strict=True):
+        if max(pads) >= size:
+            operator.refuse(f"pads must be less than the window of {size}, not {pads}")
+
+
+def average(operator: Operator, value: Value) -> Pending:
+    """AveragePool of real numbers."""
+    shape = shape_of(value)
+    slide = windows(operator, shape, None)
+    operator.require("dilations", slide.dilation, ((1, 1),))
+    _check_inside(operator, slide.kernel, slide.padding)
+    every = operator.integer("count_include_pad", 0)
+    attributes = {
+        **slide.attributes(),
+        "window": slide.kernel,
+        "counted": slide.declared if every else (0, 0, 0, 0),
+    }
+    output = (*shape[:2], *slide.sizes)
+    builder = operator.builder
+
+    def emit(wanted: Result) -> Activation:
+        source = builder.picture(builder.real(value))
+        laid = picture_shape(output)
+        made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
+        given = attributes if wanted.clamp is None else {**attributes, "clamp": wanted.clamp}
+        builder.node(operator.name, "average_pool2d", (source.tensor,), made, given)
+        return Activation(made, output, "picture")
+
+    return Pending(operator.output, output, emit)
+
+
+def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> Pending:
+    """The mean over some of ONNX's axes."""
+    shape = shape_of(value)
+    rank = len(shape)
+    if 0 in axes:
+        operator.refuse(f"axes must leave out 0, the batch, not {axes}")
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    short = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    builder = operator.builder
+
+    def emit(wanted: Result) -> Activation:
+        source = builder.real(value)
+        picture = source.layout == "picture"
+        if not picture:
+            source = builder.natural(source)
+        own = tuple(_PICTURE_AXES[rank][axis] for axis in axes) if picture else axes
+        laid = picture_shape(kept) if picture else kept
+        name = wanted.name if keep else f"{wanted.name}/kept"
+        made = builder.tensor(name, laid, wanted.dtype, wanted.quantization)
+        attributes = {"axes": tuple(sorted(own)), "keep_dimensions": True}
+        if wanted.clamp is not None:
+            attributes["clamp"] = wanted.clamp
+        builder.node(operator.name, "mean", (source.tensor,), made, attributes)
+        activation = Activation(made, kept, "picture" if picture else "natural")
+        if keep:
+            return activation
+        return builder.reshaped(activation, wanted.name, short, f"{operator.name}/shape")
+
+    return Pending(operator.output, kept if keep else short, emit)
+
+
+def average_pool(operator: Operator) -> Value:
+    """AveragePool."""
+    operator.require_inputs(1, 1)
+    return average(operator, operator.value(0))
+
+
+def global_average_pool(operator: Operator) -> Value:
+    """GlobalAveragePool."""
+    operator.require_inputs(1, 1)
+    return _over_sizes(operator, operator.value(0))
+
+
+def _over_sizes(operator: Operator, value: Value) -> Pending:
+    rank = len(shape_of(value))
+    if rank not in (3, 4):
+        operator.refuse(f"the input must have 3 or 4 dimensions, not shape {shape_of(value)}")
+    return reduced_mean(operator, value, tuple(range(2, rank)), True)
+
+
+def reduce_mean(operator: Operator) -> Value:
+    """ReduceMean; to opset 17 the axes are an attribute."""
+    operator.require_inputs(1, 2)
+    value = operator.value(0)
+    rank = len(shape_of(value))
+    listed = operator.integers("axes", ())
+    if operator.has(1):
+        listed = operator.constant_integers(1)
+    if not listed and not operator.integer("noop_with_empty_axes", 0):
+        listed = tuple(range(rank))
+    axes = tuple(sorted({operator.axis(axis, rank) for axis in listed}))
+    if not axes:
+        return value
+    return reduced_mean(operator, value, axes, bool(operator.integer("keepdims", 1)))
+
+
+def whole_axis(kind: str) -> Callable[[Operator], Value]:
+    """Softmax or LogSoftmax; to opset 12 over all axes from the one given on."""
+
+    def handle(operator: Operator) -> Value:
+        operator.require_inputs(1, 1)
+        return normalized(operator, kind, operator.value(0), operator.opset)
+
+    return handle
+
+
+def normalized(operator: Operator, kind: str, value: Value, opset: int) -> Pending:
+    """Softmax or LogSoftmax of real numbers, as an opset has it."""
+    shape = shape_of(value)
+    rank = len(shape)
+    axis = operator.axis(operator.integer("axis", 1 if opset < 13 else -1), rank)
+    if opset < 13 and math.prod(shape[axis + 1 :]) != 1:
+        operator.refuse(f"axis must be the last of {shape} in opset {opset}, not {axis}")
+    if axis == 0:
+        operator.refuse("axis must not be 0, the batch")
+    builder = operator.builder
+
+    def emit(wanted: Result) -> Activation:
+        source = builder.real(value)
+        picture = source.layout == "picture"
+        if not picture:
+            source = builder.natural(source)
+        own = _PICTURE_AXES[rank][axis] if picture else axis
+        laid = builder.tensors[source.tensor].shape
+        made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
+        attributes = {"axis": own}
+        if wanted.clamp is not None:
+            attributes["clamp"] = wanted.clamp
+        builder.node(operator.name, kind, (source.tensor,), made, attributes)
+        return Activation(made, shape, source.layout)
+
+    return Pending(operator.output, shape, emit)
+
+
+def layer_normalization(operator: Operator) -> Value:
+    """LayerNormalization over the last axes."""
+    operator.require_inputs(2, 3)
+    operator.require("stash_type", operator.integer("stash_type", 1), (1,))
+    if len([name for name in operator.outputs if name]) > 1:
+        operator.refuse("outputs must be 1, without mean and deviation")
+    value = operator.value(0)
+    shape = shape_of(value)
+    axis = operator.axis(operator.integer("axis", -1), len(shape))
+    if axis == 0:
+        operator.refuse("axis must not be 0, the batch")
+    constants = [operator.constant(index) for index in (1, 2) if operator.has(index)]
+    for array in constants:
+        if np.broadcast_shapes(shape[axis:], array.shape) != shape[axis:]:
+            operator.reject(f"scale and bias must broadcast to {shape[axis:]}, not {array.shape}")
+    builder = operator.builder
+
+    def emit(wanted: Result) -> Activation:
+        source = builder.natural(builder.real(value))
+        names = [
+            builder.constant(f"{operator.name}/{what}", array.astype(np.float32))
+            for what, array in zip(("scale", "bias"), constants, strict=False)
+        ]
+        made = builder.tensor(wanted.name, shape, wanted.dtype, wanted.quantization)
+        attributes = {
+            "axes": tuple(range(axis, len(shape))),
+            "epsilon": operator.number("epsilon", 1e-5),
+        }
+        if wanted.clamp is not None:
+            attributes["clamp"] = wanted.clamp
+        inputs = (source.tensor, *names)
+        builder.node(operator.name, "layer_normalization", inputs, made, attributes)
+        return Activation(made, shape)
+
+    return Pending(operator.output, shape, emit)
+
+
+def qlinear_average_pool(operator: Operator) -> Value:
+    """com.microsoft.QLinearAveragePool."""
+    operator.require_inputs(4, 5)
+    operator.require("channels_last", operator.integer("channels_last", 0), (0,))
+    return result(operator, average(operator, operand(operator, 0)), 3)
+
+
+def qlinear_global_average_pool(operator: Operator) -> Value:
+    """com.microsoft.QLinearGlobalAveragePool."""
+    operator.require_inputs(5, 5)
+    operator.require("channels_last", operator.integer("channels_last", 0), (0,))
+    return result(operator, _over_sizes(operator, operand(operator, 0)), 3)
+
+
+def qlinear_softmax(operator: Operator) -> Value:
+    """com.microsoft.QLinearSoftmax; its attribute says which opset's softmax it is."""
+    operator.require_inputs(5, 5)
+    opset = operator.integer("opset", operator.opset)
+    pending = normalized(operator, "softmax", operand(operator, 0), opset)
+    return result(operator, pending, 3)

@@ -1,0 +1,190 @@
+"""QuantizeLinear and DequantizeLinear: where codes become real numbers and back."""
+
+import numpy as np
+
+from ..graph import Quantization
+from ..kernels.scaling import CODES
+from .onnx_builder import per_tensor
+from .onnx_operator import Operator
+from .onnx_values import Activation, Coded, Codes, Constant, Float, Pending, Real, Result, Value
+
+SHIFT = {"uint8": 128, "int8": 0, "int32": 0}
+"""What is taken from the codes of a type, so that the graph has int8 alone."""
+
+
+def dequantize(
+    operator: Operator, value: Value, scales: np.ndarray, zero_points: np.ndarray, axis: int
+) -> Value:
+    """Codes as the real numbers that they stand for.
+
+    Parameters
+    ----------
+    operator : Operator
+        Whose errors it raises.
+    value : Value
+    scales, zero_points : arrays, equally long
+        Zero points in the codes' own type.
+    axis : int
+        Along which they are, if there are several.
+    """
+    if isinstance(value, Constant | Coded):
+        return _dequantize_constant(operator, value.array, scales, zero_points, axis)
+    if isinstance(value, Pending) and value.dtype == "int32" and value.affine is not None:
+        scaled = value.affine(scales.astype(np.float64), -scales * zero_points.astype(np.float64))
+        if scaled is not None:
+            return scaled
+    if not isinstance(value, Codes):
+        operator.refuse("what is dequantised must be int8 or uint8 codes, and is not")
+    if zero_points.dtype.name != value.dtype:
+        operator.reject(f"the zero point must be {value.dtype}, not {zero_points.dtype}")
+    scale, zero_point = one(operator, scales, zero_points)
+    quantization = per_tensor(scale, zero_point)
+    activation = operator.builder.relabelled(value.activation, quantization)
+    return linear(activation, quantization)
+
+
+def linear(activation: Activation, quantization: Quantization) -> Real:
+    """What the codes of an activation mean."""
+    codes = np.arange(-128, 128) - quantization.zero_point[0]
+    return Real(activation, codes.astype(np.float32) * np.float32(quantization.scale[0]), True)
+
+
+def one(operator: Operator, scales: np.ndarray, zero_points: np.ndarray) -> tuple[float, int]:
+    """The scale and the zero point, for int8, of an activation."""
+    if len(set(scales.tolist())) > 1 or len(set(zero_points.tolist())) > 1:
+        operator.refuse(f"a computed tensor must have 1 scale, not {len(scales)}")
+    return float(scales[0]), int(zero_points[0]) - SHIFT[zero_points.dtype.name]
+
+
+def _dequantize_constant(
+    operator: Operator,
+    array: np.ndarray,
+    scales: np.ndarray,
+    zero_points: np.ndarray,
+    axis: int,
+) -> Coded:
+    dtype = array.dtype.name
+    if dtype not in SHIFT:
+        operator.refuse(f"codes must be {', '.join(SHIFT)}, not {dtype}")
+    if zero_points.dtype.name != dtype:
+        if zero_points.any():
+            operator.reject(f"zero points must be {dtype}, not {zero_points.dtype}")
+        zero_points = zero_points.astype(dtype)
+    several = len(scales) > 1
+    if several:
+        axis = operator.axis(axis, array.ndim)
+        if array.shape[axis] != len(scales):
+            operator.reject(f"axis {axis} must have {array.shape[axis]} scales, not {len(scales)}")
+    shift = SHIFT[dtype]
+    codes = (array.astype(np.int16) - shift).astype(np.int8) if shift else array
+    return Coded(codes, scales, zero_points.astype(np.int64) - shift, axis if several else None)
+
+
+def quantize(
+    operator: Operator,
+    value: Value,
+    scales: np.ndarray,
+    zero_points: np.ndarray,
+    axis: int,
+    name: str,
+) -> Value:
+    """Real numbers as codes of the zero points' type, ties to even."""
+    dtype = zero_points.dtype.name
+    if isinstance(value, Constant | Coded):
+        return _quantize_constant(operator, value.array, scales, zero_points, axis)
+    if dtype not in CODES:
+        operator.refuse(f"a computed tensor's codes must be int8 or uint8, not {dtype}")
+    scale, zero_point = one(operator, scales, zero_points)
+    quantization = per_tensor(scale, zero_point)
+    made = _quantize_computed(operator, value, quantization, name)
+    operator.builder.note(name, made, dtype)
+    return Codes(made, dtype)
+
+
+def _quantize_computed(
+    operator: Operator, value: Value, quantization: Quantization, name: str
+) -> Activation:
+    builder = operator.builder
+    if isinstance(value, Pending):
+        ends = codes_of(np.array([value.low, value.high]), quantization)
+        clamp = (int(ends[0]), int(ends[1]))
+        every = clamp == CODES["int8"]
+        return builder.emit(value, Result(name, "int8", quantization, None if every else clamp))
+    if not isinstance(value, Real | Float):
+        operator.refuse("what is quantised must be real numbers, and is not")
+    source = builder.tensors[value.activation.tensor]
+    if isinstance(value, Real):
+        codes = codes_of(value.values, quantization)
+        old = source.quantization
+        same = old is not None and (old.scale[0], old.zero_point[0]) == (
+            quantization.scale[0],
+            quantization.zero_point[0],
+        )
+        if same and np.array_equal(codes, np.arange(-128, 128)):
+            return value.activation
+        made = builder.tensor(name, source.shape, "int8", quantization)
+        table = builder.constant(f"{made}/table", codes)
+        builder.node(operator.name, "lookup", (source.name, table), made, {})
+    else:
+        made = builder.tensor(name, source.shape, "int8", quantization)
+        builder.node(operator.name, "quantize", (source.name,), made, {})
+    layout, picture = value.activation.layout, value.activation.picture
+    return Activation(made, value.activation.shape, layout, picture)
+
+
+def codes_of(real: np.ndarray, quantization: Quantization) -> np.ndarray:
+    """Real numbers as int8 codes, as a runtime has it in float32; NaN as zero."""
+    with np.errstate(all="ignore"):
+        quotient = real.astype(np.float32) / np.float32(quantization.scale[0])
+    codes = np.nan_to_num(np.rint(quotient).astype(np.float64), nan=0.0, posinf=1e9, neginf=-1e9)
+    return np.clip(codes + quantization.zero_point[0], -128, 127).astype(np.int8)
+
+
+def _quantize_constant(
+    operator: Operator,
+    array: np.ndarray,
+    scales: np.ndarray,
+    zero_points: np.ndarray,
+    axis: int,
+) -> Constant:
+    dtype = zero_points.dtype
+    if array.dtype.kind not in "fi" or dtype.name not in CODES:
+        operator.refuse(f"a constant must become int8 or uint8, not {array.dtype} {dtype}")
+    shape = [1] * array.ndim
+    if len(scales) > 1:
+        axis = operator.axis(axis, array.ndim)
+        if array.shape[axis] != len(scales):
+            operator.reject(f"axis {axis} must have {array.shape[axis]} scales, not {len(scales)}")
+        shape[axis] = -1
+    quotient = array.astype(np.float32) / scales.reshape(shape)
+    codes = np.rint(quotient) + zero_points.astype(np.float32).reshape(shape)
+    limits = np.iinfo(dtype)
+    return Constant(np.clip(np.nan_to_num(codes), limits.min, limits.max).astype(dtype))
+
+
+def dequantize_linear(operator: Operator) -> Value:
+    """DequantizeLinear."""
+    operator.require_inputs(2, 3)
+    operator.require("block_size", operator.integer("block_size", 0), (0,))
+    operator.require("output_dtype", operator.integer("output_dtype", 0), (0, 1))
+    value = operator.value(0)
+    scales = operator.scales(1)
+    default = value.dtype if isinstance(value, Codes) else "uint8"
+    if isinstance(value, Constant) and value.array.dtype.name in SHIFT:
+        default = value.array.dtype.name
+    zero_points = operator.zero_points(2, len(scales), default)
+    return dequantize(operator, value, scales, zero_points, operator.integer("axis", 1))
+
+
+def quantize_linear(operator: Operator) -> Value:
+    """QuantizeLinear."""
+    operator.require_inputs(2, 3)
+    operator.require("block_size", operator.integer("block_size", 0), (0,))
+    operator.require("precision", operator.integer("precision", 0), (0, 1))
+    # of TensorProto's types: none given, uint8, int8
+    wanted = operator.integer("output_dtype", 0)
+    operator.require("output_dtype", wanted, (0, 2, 3))
+    scales = operator.scales(1)
+    zero_points = operator.zero_points(2, len(scales), "int8" if wanted == 3 else "uint8")
+    axis = operator.integer("axis", 1)
+    return quantize(operator, operator.value(0), scales, zero_points, axis, operator.output)
