@@ -1,5 +1,7 @@
 """Operators that compute code by code, or over axes, against tflm: kernels and golden session."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tflite_extra_operators as ops
@@ -30,7 +32,38 @@ def test_arithmetic(kind: type[ops.Sub]) -> None:
             inputs[1]["data"] = codes(rng, pair[1])
         operator = kind(activation=str(rng.choice(ACTIVATIONS)))
         data = network(operator, inputs, [described(shape, (top, zero_point(rng)))])
-        check(data, [codes(rng, (2, *x["shape"][1:])) for x in inputs if "data" not in x])
+        program = check(data, [codes(rng, (2, *x["shape"][1:])) for x in inputs if "data" not in x])
+        if kind is ops.Sub and pair[0] == pair[1] and "data" not in inputs[1]:
+            assert program.layers[0].where == "device"
+
+
+def test_products_with_a_vector_run_on_the_array() -> None:
+    rng = np.random.default_rng(14)
+    for trial in range(20):
+        shape = random_shape(rng)
+        vector = (1, 1, 1, shape[3]) if trial % 2 else (shape[3],)
+        factors = described(vector, (scale(rng), 0), data=codes(rng, vector))
+        x = described(shape, (scale(rng), zero_point(rng)))
+        top = 60 * x["scale"] * factors["scale"], zero_point(rng)
+        tensors = [x, factors] if trial % 3 else [factors, x]
+        program = check(
+            network(ops.Mul(), tensors, [described(shape, top)]), [codes(rng, (2, *shape[1:]))]
+        )
+        assert program.layers[0].where == "device"
+
+
+@pytest.mark.parametrize("kind", [first.Add, ops.Sub, ops.Mul, ops.SquaredDifference])
+def test_functions_of_one_code_are_tables(kind: type[Any]) -> None:
+    rng = np.random.default_rng(15)
+    for trial in range(10):
+        same = scale(rng, -6, -2), zero_point(rng)
+        number = described((1,), same, data=codes(rng, (1,)))
+        top = (same[0] * 3 if kind in (first.Add, ops.Sub) else same[0] ** 2 * 200), zero_point(rng)
+        x = described((1, 256), same)
+        # a number, from either side
+        tensors = [x, number] if trial % 2 else [number, x]
+        program = check(network(kind(), tensors, [described((1, 256), top)]), [EVERY_CODE])
+        assert program.layers[0].why == "post-processor, table"
 
 
 @pytest.mark.parametrize("kind", [ops.Maximum, ops.Minimum])
@@ -94,7 +127,10 @@ def test_prelu() -> None:
         alpha = described(slope, (slope_scale, zero_point(rng)), data=codes(rng, slope))
         inputs = [described(shape, (source, zero_point(rng))), alpha]
         data = network(ops.Prelu(), inputs, [described(shape, top)])
-        check(data, [codes(rng, (2, *shape[1:]))])
+        program = check(data, [codes(rng, (2, *shape[1:]))])
+        centred = alpha["data"].astype(int) - alpha["zero_point"]
+        if trial % 4 == 2 or trial % 4 == 0 and abs(centred + 0.5).max() < 128:
+            assert {layer.where for layer in program.layers} == {"device"}
 
 
 def test_log_softmax() -> None:
@@ -174,7 +210,11 @@ def test_transpose_conv(padding: str, activation: str) -> None:
             stride=(stride[0], stride[1]), padding=padding, activation=activation
         )
         data = network(operator, inputs, [described((1, *out, filters), top)])
-        check(data, [codes(rng, (2, height, width, channels))])
+        program = check(data, [codes(rng, (2, height, width, channels))])
+        if stride[0] == stride[1]:
+            why = program.layers[0].why
+            assert program.layers[0].operator == "conv2d"
+            assert why == "array" or "requantiser" in why or "slice" in why, why
 
 
 def test_shifted_weights_of_fully_connected() -> None:

@@ -4,9 +4,19 @@ from ..graph import Graph
 from .clean import drop_dead_nodes, drop_identities
 from .fold_padding import fold_padding
 from .fuse_activation import fuse_activation
+from .lower_prelu import lower_prelu
+from .lower_transposed import lower_transposed
 from .order_shortcuts import order_shortcuts
 
-PASSES = (drop_identities, fold_padding, fuse_activation, drop_dead_nodes, order_shortcuts)
+PASSES = (
+    drop_identities,
+    fold_padding,
+    fuse_activation,
+    lower_transposed,
+    lower_prelu,
+    drop_dead_nodes,
+    order_shortcuts,
+)
 
 
 def optimize(graph: Graph) -> Graph:

@@ -16,6 +16,13 @@ def same_quantization(a: Quantization | None, b: Quantization | None) -> bool:
     )
 
 
+def fresh_name(graph: Graph, name: str) -> str:
+    """A tensor's name that is free: this one, or it with underscores."""
+    while name in graph.tensors:
+        name += "_"
+    return name
+
+
 def rename_inputs(node: Node, names: dict[str, str]) -> Node:
     """The node with its inputs renamed, where ``names`` has a new name."""
     inputs = tuple(names.get(name, name) for name in node.inputs)

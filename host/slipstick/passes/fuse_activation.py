@@ -5,12 +5,15 @@ import dataclasses
 from ..graph import Graph, Node
 from .clean import same_quantization
 
-_ACTIVATIONS = ("relu", "relu6", "relu_n1_to_1")
+_ACTIVATIONS = ("relu", "relu6", "relu_n1_to_1", "relu_0_to_1")
 _CLAMPING = (
     "conv2d",
     "depthwise_conv2d",
+    "transpose_conv2d",
     "fully_connected",
     "add",
+    "sub",
+    "mul",
     "average_pool2d",
     "max_pool2d",
 )

@@ -99,7 +99,7 @@ def _copied(
         first = (window.channels or (0, 0))[0]
         if first % lanes or window.origin_channel % lanes:
             raise HostReason(
-                f"channels from {window.origin_channel} to {first}: a copy moves whole slices"
+                f"it moves channels {window.origin_channel}... to {first}...: a copy moves whole slices"
                 f" of {lanes}"
             )
     if output.width > LARGEST_WIDTH:
