@@ -18,7 +18,7 @@ from .schedule.layout import Buffer, assign_pitches, make_buffers
 from .schedule.operations import Alias, Convolution, HostOperation, Map, Operation
 from .schedule.planner import PlanError
 from .schedule.search import schedule_runs
-from .schedule.select import select
+from .schedule.select import require_tensors, select
 from .schedule.streams import Timeline
 
 _MOST_TRAILING = 16
@@ -45,6 +45,7 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
     UnsupportedError
         If its semantics are not the device's.
     """
+    require_tensors(graph)
     graph = optimize(graph)
     operations, buffers, arrangement = _plan(graph, configuration, inspect)
     images = Images(configuration)

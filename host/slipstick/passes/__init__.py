@@ -7,6 +7,7 @@ from .fuse_activation import fuse_activation
 from .lower_prelu import lower_prelu
 from .lower_transposed import lower_transposed
 from .order_shortcuts import order_shortcuts
+from .widen_weights import widen_weights
 
 PASSES = (
     drop_identities,
@@ -14,6 +15,7 @@ PASSES = (
     fuse_activation,
     lower_transposed,
     lower_prelu,
+    widen_weights,
     drop_dead_nodes,
     order_shortcuts,
 )

@@ -81,6 +81,16 @@ def _host_macs(node: Node, graph: Graph) -> int:
     return outputs * int(np.prod(weights[1:]))
 
 
+def require_tensors(graph: Graph) -> None:
+    """ModelError if a node refers to a tensor that is not there."""
+    for node in graph.nodes:
+        for name in (*node.inputs, *node.outputs):
+            if name and name not in graph.tensors:
+                raise ModelError(
+                    f"node {node.name!r} refers to tensor {name!r}, which is not there"
+                )
+
+
 def select(
     graph: Graph, configuration: Configuration, *, copies: bool = True
 ) -> tuple[tuple[Operation, ...], Views]:
@@ -109,11 +119,6 @@ def select(
         raise UnsupportedError(
             f"graph {graph.name!r}: semantics must be tflm, not {graph.semantics}"
         )
-    for node in graph.nodes:
-        for name in (*node.inputs, *node.outputs):
-            if name and name not in graph.tensors:
-                raise ModelError(
-                    f"node {node.name!r} refers to tensor {name!r}, which is not there"
-                )
+    require_tensors(graph)
     views = Views(graph, configuration, copies=copies)
     return tuple(_operation(node, graph, views) for node in graph.nodes), views
