@@ -70,8 +70,8 @@ class Node:
     mirror_pad                    x; padding, mode "reflect" or "symmetric"
     space_to_depth,               x; block
     depth_to_space
-    resize_nearest,               x; size (y, x), align_corners, half_pixel_centers; ties as of
-    resize_bilinear               average_pool2d
+    resize_nearest,               x; size (y, x), align_corners, half_pixel_centers; ties "up"
+    resize_bilinear               where the codes were uint8
     softmax                       x; beta
     log_softmax                   x
     arg_max, arg_min              x; axis

@@ -86,3 +86,23 @@ def rescaled(x: np.ndarray, source: Quantized, target: Quantized) -> np.ndarray:
         for value in x.ravel()
     ]
     return np.array(made, np.uint8).reshape(x.shape)
+
+
+def bilinear(x: np.ndarray, size: tuple[int, int], *, centers: bool) -> np.ndarray:
+    """RESIZE_BILINEAR of one picture, in float32, cut off after half is added."""
+    one, half = np.float32(1), np.float32(0.5)
+    result = np.zeros((*size, x.shape[2]), np.uint8)
+    for place in np.ndindex(*size):
+        sides = []
+        for at, source, target in zip(place, x.shape[:2], size, strict=True):
+            factor = np.float32(source) / np.float32(target)
+            real = (np.float32(at) + half) * factor - half if centers else np.float32(at) * factor
+            low = max(math.floor(real), 0)
+            sides.append((low, min(math.ceil(real), source - 1), np.float32(real - low)))
+        (y0, y1, dy), (x0, x1, dx) = sides
+        for channel in range(x.shape[2]):
+            a, b, c, d = (np.float32(x[y, at, channel]) for y in (y0, y1) for at in (x0, x1))
+            total = a * (one - dy) * (one - dx) + c * dy * (one - dx)
+            total = total + b * (one - dy) * dx + d * dy * dx
+            result[(*place, channel)] = int(total + half)
+    return result

@@ -125,6 +125,22 @@ def test_concatenation_rescales() -> None:
         np.testing.assert_array_equal(actual, wanted)
 
 
+@pytest.mark.parametrize("centers", [False, True])
+def test_resize_bilinear(centers: bool) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        shape = (1, *(int(size) for size in rng.integers(1, 7, 3)))
+        size = (int(rng.integers(1, 12)), int(rng.integers(1, 12)))
+        same = scale(rng), point(rng)
+        operator = ops.ResizeBilinear(half_pixel_centers=centers)
+        outputs = [unsigned((1, *size, shape[3]), same)]
+        data = network(operator, [unsigned(shape, same), integers(size)], outputs)
+        x = codes(rng, (2, *shape[1:]), "uint8")
+        for image, value in zip(x, run(data, x)[2][0], strict=True):
+            wanted = definition.bilinear(image, size, centers=centers)
+            np.testing.assert_array_equal(value, wanted)
+
+
 CASES: dict[str, tuple[Any, int, tuple[float, int] | None]] = {
     "add": (first.Add(), 2, None),
     "sub": (ops.Sub(), 2, None),

@@ -39,10 +39,13 @@ def nearest_places(source: int, target: int, attributes: Mapping[str, Any]) -> n
 
 
 def resize_bilinear(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
-    """The mean of four pixels, weighted in 10-bit fixed point, ties away from zero or up.
+    """The mean of four pixels, weighted in 10-bit fixed point, ties away from zero.
 
-    Parameters are as for ``resize_nearest``.
+    Parameters are as for ``resize_nearest``. With ties up it is the reference's mean of uint8
+    codes, which are 128 higher, in float32.
     """
+    if attributes.get("ties", "away") == "up":
+        return (_real_bilinear(x.astype(np.int16) + 128, attributes) - 128).astype(x.dtype)
     (top, bottom, down), (left, right, across) = (
         _neighbours(source, target, attributes)
         for source, target in zip(x.shape[1:3], attributes["size"], strict=True)
@@ -53,11 +56,41 @@ def resize_bilinear(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
     rows = codes[:, top] * (one - down) + codes[:, bottom] * down
     total = rows[:, :, left] * (one - across) + rows[:, :, right] * across
     half = 1 << (2 * FRACTION_BITS - 1)
-    if attributes.get("ties", "away") == "up":
-        return ((total + half) >> (2 * FRACTION_BITS)).astype(x.dtype)
     # integer division in C truncates
     value = np.sign(total) * ((np.abs(total) + half) >> (2 * FRACTION_BITS))
     return value.astype(x.dtype)
+
+
+def _real_bilinear(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
+    """The same in float32, in the reference's order of operations; codes that are not negative."""
+    (top, bottom, down), (left, right, across) = (
+        _real_neighbours(source, target, attributes)
+        for source, target in zip(x.shape[1:3], attributes["size"], strict=True)
+    )
+    one, codes = np.float32(1), x.astype(np.float32)
+    down, across = down[:, None, None], across[:, None]
+    total = codes[:, top][:, :, left] * (one - down) * (one - across)
+    total = total + codes[:, bottom][:, :, left] * down * (one - across)
+    total = total + codes[:, top][:, :, right] * (one - down) * across
+    total = total + codes[:, bottom][:, :, right] * down * across
+    return (total + np.float32(0.5)).astype(np.int16)
+
+
+def _real_neighbours(
+    source: int, target: int, attributes: Mapping[str, Any]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As ``_neighbours``, in float32."""
+    scale = np.float32(source) / np.float32(target)
+    if attributes["align_corners"] and target > 1:
+        scale = np.float32(source - 1) / np.float32(target - 1)
+    place = np.arange(target, dtype=np.float32)
+    if attributes["half_pixel_centers"]:
+        place = (place + np.float32(0.5)) * scale - np.float32(0.5)
+    else:
+        place = place * scale
+    before = np.maximum(np.floor(place).astype(np.int64), 0)
+    behind = np.minimum(np.ceil(place).astype(np.int64), source - 1)
+    return before, behind, place - before.astype(np.float32)
 
 
 def _neighbours(
