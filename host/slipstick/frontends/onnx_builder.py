@@ -29,13 +29,23 @@ _TO_PICTURE, _TO_NATURAL = (0, 2, 3, 1), (0, 3, 1, 2)
 
 @dataclass(frozen=True)
 class Source:
-    """Which of ONNX's tensors a tensor of the graph is: as that, in another layout or with codes
-    shifted (uint8 less 128)."""
+    """Which of ONNX's tensors a tensor of the graph is.
+
+    Parameters
+    ----------
+    name : str
+    layout : str
+    picture : tuple of int
+        Both as an ``Activation`` has them.
+    dtype, kept : str
+        ONNX's type and the graph's: uint8 codes are int8 ones there, less 128.
+    """
 
     name: str
     layout: str
     picture: Shape
     dtype: str
+    kept: str
 
 
 def per_tensor(scale: float, zero_point: int) -> Quantization:
@@ -121,7 +131,8 @@ class Builder:
 
     def note(self, name: str, activation: Activation, dtype: str) -> None:
         """Remembers which ONNX tensor the graph's tensor is."""
-        source = Source(name, activation.layout, activation.picture, dtype)
+        kept = self.tensors[activation.tensor].dtype
+        source = Source(name, activation.layout, activation.picture, dtype, kept)
         self.sources.setdefault(activation.tensor, source)
 
     def rename(self, tensor: str, name: str) -> None:

@@ -88,8 +88,7 @@ def average_pool2d(
         size - own for size, own in zip(attributes["padding"], attributes["counted"], strict=True)
     )
     counted = pad_image(counted, beyond, 0)
-    exact = source.quantization is not None
-    centred = x.astype(np.int64) - scalar(source.quantization)[1] if exact else x
+    centred = _centred(x, source, attributes)
     padded = pad_image(centred, attributes["padding"], 0)
     total = np.zeros((len(x), *output.shape[1:]), padded.dtype)
     count = np.zeros((1, *sizes, 1), np.int64)
@@ -121,10 +120,25 @@ def mean(
     """The mean over some axes."""
     axes = tuple(attributes["axes"])
     count = np.array(int(np.prod([source.shape[axis] for axis in axes])))
-    exact = source.quantization is not None
-    centred = x.astype(np.int64) - scalar(source.quantization)[1] if exact else x
-    total = centred.sum(axis=axes).reshape(len(x), *output.shape[1:])
+    centred = _centred(x, source, attributes)
+    places = np.moveaxis(centred, axes, range(len(axes))).reshape(-1, *_rest(centred, axes))
+    # one by one and in their order: where they are float32, that decides the last bit
+    total = np.zeros(places.shape[1:], places.dtype)
+    for part in places:
+        total += part
+    total = total.reshape(len(x), *output.shape[1:])
     return _mean(total, count, (source, output), attributes)
+
+
+def _centred(x: np.ndarray, source: Tensor, attributes: Mapping[str, Any]) -> np.ndarray:
+    """What is summed up: codes less their zero point, or the real numbers."""
+    if source.quantization is None or attributes.get("exact") is False:
+        return to_real(x, source)
+    return x.astype(np.int64) - scalar(source.quantization)[1]
+
+
+def _rest(x: np.ndarray, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
 
 
 def _mean(
@@ -134,7 +148,7 @@ def _mean(
     attributes: Mapping[str, Any],
 ) -> np.ndarray:
     source, output = tensors
-    if source.quantization is None:
+    if source.quantization is None or total.dtype == np.float32:
         return from_real(total / count.astype(np.float32), output, attributes)
     if output.quantization is None:
         scale = np.float32(scalar(source.quantization)[0])

@@ -11,6 +11,7 @@ from ..kernels.activation import TABLE_OPERATORS
 from .convolutions import make_convolution, make_fully_connected
 from .copies import make_blocks, make_border, make_concatenation, make_nearest, make_slice
 from .maps import make_choice, make_function, make_mean, make_product, make_sum
+from .onnx_maps import make_lookup, make_onnx_mean, make_onnx_pool, make_onnx_sum
 from .operations import Alias, HostOperation, Operation
 from .pools import make_pool
 from .views import HostReason, Views, natural_view
@@ -53,11 +54,38 @@ _MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
 }
 
 
+_ONNX_MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
+    **{
+        operator: _MAKERS[operator]
+        for operator in (
+            "conv2d",
+            "depthwise_conv2d",
+            "fully_connected",
+            "reshape",
+            "concatenation",
+            "slice",
+            "pad",
+            "mirror_pad",
+            "depth_to_space",
+            "space_to_depth",
+        )
+    },
+    "add": make_onnx_sum,
+    "average_pool2d": make_onnx_pool,
+    "max_pool2d": make_onnx_pool,
+    "mean": make_onnx_mean,
+    "lookup": make_lookup,
+}
+
+_MAKERS_BY_SEMANTICS = {"tflm": _MAKERS, "onnx": _ONNX_MAKERS}
+
+
 def _operation(node: Node, graph: Graph, views: Views) -> Operation:
-    if node.operator not in _MAKERS:
+    makers = _MAKERS_BY_SEMANTICS[graph.semantics]
+    if node.operator not in makers:
         return HostOperation(node, "the device has no such operator", _host_macs(node, graph))
     try:
-        made = _MAKERS[node.operator](node, graph, views)
+        made = makers[node.operator](node, graph, views)
     except HostReason as reason:
         return HostOperation(node, str(reason), _host_macs(node, graph))
     if isinstance(made, Alias):
@@ -115,9 +143,10 @@ def select(
     ModelError
         If a node refers to a tensor that is not there.
     """
-    if graph.semantics != "tflm":
+    if graph.semantics not in _MAKERS_BY_SEMANTICS:
+        known = " or ".join(_MAKERS_BY_SEMANTICS)
         raise UnsupportedError(
-            f"graph {graph.name!r}: semantics must be tflm, not {graph.semantics}"
+            f"graph {graph.name!r}: semantics must be {known}, not {graph.semantics}"
         )
     require_tensors(graph)
     views = Views(graph, configuration, copies=copies)

@@ -1,0 +1,156 @@
+"""The reference runtime of ONNX networks, onnxruntime on the CPU, behind the names of the graph."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import DeviceError, InputError
+from .frontends.onnx import read_network
+from .frontends.onnx_builder import Source
+from .frontends.tflite_reader import read_file
+
+NEWEST_IR = 10
+"""What every onnxruntime of use reads; newer files differ in what is refused before."""
+
+
+class OnnxReference:
+    """An .onnx network on onnxruntime, without graph optimisations, with every layer's tensor.
+
+    Parameters
+    ----------
+    model : path or bytes
+
+    Raises
+    ------
+    ModelError, UnsupportedError
+        If the front-end refuses the network.
+    DeviceError
+        If the package is missing, or the runtime refuses the network.
+    """
+
+    def __init__(self, model: str | Path | bytes) -> None:
+        whole = isinstance(model, bytes)
+        data = model if whole else read_file(model)
+        self._name = "model" if whole else Path(model).stem
+        folder = None if whole else Path(model).parent
+        graph, self._sources = read_network(data, self._name, folder)
+        self.inputs, self.outputs = graph.inputs, graph.outputs
+        self._tensors = {name: graph.tensors[name] for name in graph.inputs}
+        shown = {source.name for source in self._sources.values()} - set(graph.outputs)
+        self._session = _session(data, folder, sorted(shown - set(graph.inputs)), self._name)
+
+    def run(self, *inputs: np.ndarray) -> list[np.ndarray]:
+        """Runs the network on each image of a batch.
+
+        Parameters
+        ----------
+        inputs : arrays
+            One an input, of the input's type; with the input's shape, without its batch, or with a
+            batch of any size.
+
+        Returns
+        -------
+        list of arrays
+            One an output, with the batch in the leading axis.
+
+        Raises
+        ------
+        InputError
+            If an input is of another shape or type.
+        """
+        values = self._run(inputs, self.outputs)
+        return [values[name] for name in self.outputs]
+
+    def run_layers(self, *inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """As ``run``, but returns every tensor of the graph that the runtime has, by the graph's
+        name, in the graph's layout and type."""
+        graph_names = [name for name in self._sources if name not in self.inputs]
+        wanted = sorted({self._sources[name].name for name in graph_names})
+        values = self._run(inputs, wanted)
+        return {
+            name: _as_graph(values[self._sources[name].name], self._sources[name])
+            for name in graph_names
+        }
+
+    def _run(self, inputs: Sequence[np.ndarray], wanted: Sequence[str]) -> dict[str, np.ndarray]:
+        batches = self._batches(inputs)
+        parts: list[list[np.ndarray]] = []
+        for images in zip(*batches, strict=True):
+            feeds = {
+                item.name: image
+                for item, image in zip(self._session.get_inputs(), images, strict=True)
+            }
+            parts.append(self._session.run(list(wanted), feeds))
+        return {
+            name: np.concatenate([part[index] for part in parts])
+            for index, name in enumerate(wanted)
+        }
+
+    def _batches(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Each input as an array of single-image batches."""
+        if len(inputs) != len(self.inputs):
+            raise InputError(f"{self._name} takes {len(self.inputs)} inputs, not {len(inputs)}")
+        batches = []
+        for name, value in zip(self.inputs, inputs, strict=True):
+            tensor = self._tensors[name]
+            single = tensor.shape[1:]
+            batch = value[None] if value.shape == single else value
+            if value.dtype != tensor.dtype or batch.shape[1:] != single or not len(batch):
+                raise InputError(
+                    f"input {name} must be {tensor.dtype} of shape {tensor.shape} or a batch of"
+                    f" that, not {value.dtype} of shape {value.shape}"
+                )
+            batches.append(batch[:, None])
+        if len({len(batch) for batch in batches}) > 1:
+            raise InputError(
+                f"inputs must have one batch size, not {[len(batch) for batch in batches]}"
+            )
+        return batches
+
+
+def _as_graph(value: np.ndarray, source: Source) -> np.ndarray:
+    """One of ONNX's tensors as the graph has it."""
+    if source.dtype == "uint8" and source.kept != "uint8":
+        value = (value.astype(np.int16) - 128).astype(np.int8)
+    if source.layout == "picture":
+        pictures = value if value.ndim == 4 else value[:, :, None]
+        return pictures.transpose(0, 2, 3, 1)
+    if source.layout == "flattened":
+        _, *rest = source.picture
+        return value.reshape(len(value), rest[0], -1).transpose(0, 2, 1).reshape(value.shape)
+    return value
+
+
+def _session(data: bytes, folder: Path | None, shown: Sequence[str], name: str) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise DeviceError(
+            "the reference runtime needs the package onnxruntime: install slipstick[reference]"
+        ) from error
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(
+            _showing(data, folder, shown), options, providers=["CPUExecutionProvider"]
+        )
+    # the runtime's errors have no common base but this
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise DeviceError(f"the reference runtime refuses {name}: {reason}") from None
+
+
+def _showing(data: bytes, folder: Path | None, shown: Sequence[str]) -> bytes:
+    """The network with more outputs."""
+    import onnx
+    from onnx import external_data_helper
+
+    model = onnx.ModelProto.FromString(data)
+    if folder is not None:
+        external_data_helper.load_external_data_for_model(model, str(folder))
+    model.ir_version = min(model.ir_version, NEWEST_IR)
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in shown)
+    return model.SerializeToString()
