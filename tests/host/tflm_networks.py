@@ -49,8 +49,11 @@ def network(
     return writer.to_bytes(fed, names[1])
 
 
-def check(data: bytes, inputs: Sequence[np.ndarray]) -> Program:
-    """Kernels and golden session give tflm's codes, all of them; returns the program."""
+def check(data: bytes, inputs: Sequence[np.ndarray], *, lifted: bool = False) -> Program:
+    """Kernels and golden session give tflm's codes, all of them; returns the program.
+
+    Outputs that are ``lifted`` have an axis more, the batch, than tflm's.
+    """
     wanted = TflmReference(data).run(*inputs)
     graph = load_tflite_bytes(data)
     values = kernels.run_graph(graph, inputs)
@@ -59,6 +62,8 @@ def check(data: bytes, inputs: Sequence[np.ndarray]) -> Program:
         actual = session.run(None, dict(zip(graph.inputs, inputs, strict=True)))
     for name, expected, value in zip(graph.outputs, wanted, actual, strict=True):
         assert values[name].dtype == expected.dtype == value.dtype, name
+        if lifted:
+            expected = expected.reshape(len(inputs[0]), *graph.tensors[name].shape[1:])
         np.testing.assert_array_equal(values[name], expected, name)
         np.testing.assert_array_equal(value, expected, name)
     return program

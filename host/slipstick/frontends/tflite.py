@@ -1,5 +1,6 @@
 """The front-end for int8 TFLite networks: a file becomes a graph, or is refused with the reason."""
 
+import dataclasses
 from pathlib import Path
 
 from ..errors import ModelError, UnsupportedError
@@ -53,6 +54,7 @@ class _Builder:
         self._tensors: dict[int, Tensor] = {}
         self._written: set[int] = set()
         self._legacy = legacy_tensors(model)
+        self._lifted: set[str] = set()
 
     def graph(self) -> Graph:
         """The whole network."""
@@ -95,6 +97,7 @@ class _Builder:
             if index in self._legacy:
                 raw, twin = self._model.tensors[index], self._tensors[index]
                 outside = make_tensor(raw, self._names[index], self._name)
+                outside = dataclasses.replace(outside, shape=twin.shape)
                 ends = (outside, twin) if index in self._model.inputs else (twin, outside)
                 made.append((conversion(f"quantize_{outside.name}", *ends), outside))
         return made
@@ -107,6 +110,10 @@ class _Builder:
             tensor = make_tensor(self._model.tensors[index], self._names[index], self._name)
             if index in self._legacy:
                 tensor = lowered(tensor, self._twin(index))
+            if index not in self._model.inputs and tensor.data is None and tensor.shape[:1] != (1,):
+                # not a batch, but an axis like others: no operator may take it for one
+                tensor = dataclasses.replace(tensor, shape=(1, *tensor.shape))
+                self._lifted.add(tensor.name)
             self._tensors[index] = tensor
         return self._tensors[index]
 
@@ -150,11 +157,8 @@ class _Builder:
             made = [OPERATORS[raw.name](operator)]
         nodes = []
         for number, (kind, names, attributes) in enumerate(made):
-            output = operator.outputs[number]
-            if not output.shape or output.shape[0] != 1:
-                operator.refuse(f"the batch (dimension 0) must stay 1, not shape {output.shape}")
             name = f"{kind}_{raw.index}" + (f"_{number}" if len(made) > 1 else "")
-            nodes.append(Node(name, kind, names, (output.name,), attributes))
+            nodes.append(Node(name, kind, names, (operator.outputs[number].name,), attributes))
         self._written.update(raw.outputs)
         return nodes
 
@@ -171,4 +175,6 @@ class _Builder:
         for index, tensor in zip(raw.outputs, outputs, strict=True):
             if tensor.data is not None or index in self._written or raw.outputs.count(index) > 1:
                 raise ModelError(f"{label}: the output must be written once, and no constant")
-        return Operator(label, raw.options, inputs, outputs, legacy)
+        used = {tensor.name for tensor in (*inputs, *outputs) if tensor is not None}
+        lifted = frozenset(used & self._lifted)
+        return Operator(label, raw.options, inputs, outputs, legacy, lifted)

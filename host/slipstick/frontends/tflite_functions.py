@@ -114,12 +114,13 @@ def _reduction(operator: Operator, name: str) -> Normalised:
     operator.require_output()
     if name != "mean":
         operator.require_same_quantization(x)
-    rank = len(x.shape)
+    extra = x.name in operator.lifted
+    rank = len(x.shape) - extra
     _, data = operator.constant(1, INDICES)
     listed = data.ravel().tolist()
     if not listed or any(not -rank <= axis < rank for axis in listed):
         operator.reject(f"axes must be within {-rank}..{rank - 1}, not {listed}")
-    axes = tuple(sorted({axis % rank for axis in listed}))
+    axes = tuple(sorted({axis % rank + extra for axis in listed}))
     if 0 in axes:
         operator.refuse(f"axes must leave out 0, the batch, not {listed}")
     keep = bool(operator.options["KeepDims"])
@@ -143,7 +144,7 @@ def _place(operator: Operator, name: str) -> Normalised:
     operator.require_operands(2, 2)
     x = operator.activation(0)
     operator.require_output(INDICES)
-    axis = operator.axis(operator.integers(1, 1, "axis")[0], len(x.shape))
+    axis = operator.axis(operator.integers(1, 1, "axis")[0], x)
     operator.require_shape((*x.shape[:axis], *x.shape[axis + 1 :]))
     return name, (x.name,), {"axis": axis}
 

@@ -57,9 +57,12 @@ def _borders(operator: Operator, x: Tensor) -> tuple[tuple[int, int], ...]:
     """(before, after) of each axis, the batch's 0; checks the output."""
     operator.require_same_quantization(x)
     tensor, data = operator.constant(1, INDICES)
-    if data.shape != (len(x.shape), 2):
-        operator.reject(f"paddings must have shape ({len(x.shape)}, 2), not {tensor.shape}")
+    extra = x.name in operator.lifted
+    rank = len(x.shape) - extra
+    if data.shape != (rank, 2):
+        operator.reject(f"paddings must have shape ({rank}, 2), not {tensor.shape}")
     padding = tuple((int(before), int(after)) for before, after in data)
+    padding = ((0, 0),) * extra + padding
     if any(size < 0 for pair in padding for size in pair):
         operator.reject(f"paddings must be at least 0, not {padding}")
     if padding[0] != (0, 0):
@@ -76,11 +79,16 @@ def concatenation(operator: Operator) -> Normalised:
     if operator.fused_activation() != "none":
         operator.refuse(f"activation must be none, not {operator.fused_activation()}")
     output = operator.require_output()
-    tensors = _operands(operator, output, rank=len(output.shape))
-    axis = operator.axis(operator.options["Axis"], len(output.shape))
-    total = sum(tensor.shape[axis] for tensor in tensors)
+    tensors = _operands(operator)
+    axis = operator.axis(operator.options["Axis"], output)
+    total, rank = 0, len(output.shape)
     for tensor in tensors:
-        if _without(tensor.shape, axis) != _without(output.shape, axis):
+        # operands of a batch of 1 may make an axis in front of theirs
+        shape = (
+            (1,) * (rank - len(tensor.shape)) + tensor.shape if operator.lifted else tensor.shape
+        )
+        total += shape[axis] if len(shape) == rank else 0
+        if len(shape) != rank or _without(shape, axis) != _without(output.shape, axis):
             operator.reject(
                 f"input {quoted(tensor.name)} must be {output.shape} but for axis {axis},"
                 f" not {tensor.shape}"
@@ -95,11 +103,11 @@ def pack(operator: Operator) -> Normalised:
     """PACK."""
     operator.require_operands(1, len(operator.inputs))
     output = operator.require_output()
-    tensors = _operands(operator, output, rank=len(output.shape) - 1)
-    axis = operator.axis(operator.options["Axis"], len(output.shape))
+    tensors = _operands(operator)
+    axis = operator.axis(operator.options["Axis"], output)
     for tensor in tensors:
         operator.require_same_quantization(tensor)
-        if tensor.shape != _without(output.shape, axis):
+        if not operator.same_shape(tensor.shape, _without(output.shape, axis)):
             operator.reject(
                 f"input {quoted(tensor.name)} must be {_without(output.shape, axis)},"
                 f" not {tensor.shape}"
@@ -108,13 +116,11 @@ def pack(operator: Operator) -> Normalised:
     return "pack", tuple(tensor.name for tensor in tensors), {"axis": axis}
 
 
-def _operands(operator: Operator, output: Tensor, rank: int) -> list[Tensor]:
+def _operands(operator: Operator) -> list[Tensor]:
     """All inputs, one of them computed."""
     tensors = [operator.operand(index) for index in range(len(operator.inputs))]
     if all(tensor.data is not None for tensor in tensors):
         operator.refuse("one of the inputs must be computed, and all are constants")
-    for tensor in tensors:
-        operator.require_rank(tensor, rank)
     return tensors
 
 
@@ -123,19 +129,22 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def transpose(operator: Operator) -> Normalised:
-    """TRANSPOSE of all axes but the batch."""
+    """TRANSPOSE."""
     operator.require_operands(2, 2)
     x = operator.activation(0)
     operator.require_output()
     operator.require_same_quantization(x)
-    rank = len(x.shape)
+    shape = operator.shape(x)
+    rank = len(shape)
     listed = operator.integers(1, rank, "permutation")
     if any(not -rank <= axis < rank for axis in listed) or len({a % rank for a in listed}) != rank:
         operator.reject(f"permutation must hold 0..{rank - 1} once each, not {listed}")
-    permutation = tuple(axis % rank for axis in listed)
-    if permutation[0] != 0:
-        operator.refuse(f"permutation must leave axis 0, the batch, first, not {listed}")
-    operator.require_shape(tuple(x.shape[axis] for axis in permutation))
+    order = tuple(axis % rank for axis in listed)
+    operator.require_shape(tuple(shape[axis] for axis in order))
+    if x.name in operator.lifted:
+        order = (0, *(axis + 1 for axis in order))
+    # a batch of 1 that moves leaves the codes where they are
+    permutation = (0, *(axis for axis in order if axis))
     return "transpose", (x.name,), {"permutation": permutation}
 
 

@@ -1,7 +1,7 @@
 """One TFLite operator under examination: its tensors by role, and errors that name it."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -35,6 +35,8 @@ class Operator:
     outputs: tuple[Tensor, ...]
     legacy: bool = False
     """Whether its codes were uint8 in the file: some operators round otherwise then."""
+    lifted: Set[str] = frozenset()
+    """Tensors that have one axis more than in the file: a batch of 1, in front."""
 
     @property
     def output(self) -> Tensor:
@@ -111,6 +113,11 @@ class Operator:
 
     def require_rank(self, tensor: Tensor, rank: int) -> None:
         """Rejects a tensor of another rank."""
+        if tensor.name in self.lifted:
+            self.refuse(
+                f"the batch (dimension 0) of {quoted(tensor.name)} must be 1, not shape"
+                f" {self.shape(tensor)}"
+            )
         if len(tensor.shape) != rank:
             self.reject(
                 f"{quoted(tensor.name)} must have {rank} dimensions, not shape {tensor.shape}"
@@ -118,7 +125,7 @@ class Operator:
 
     def require_shape(self, shape: tuple[int, ...]) -> None:
         """Rejects an output of another shape than the inputs give."""
-        if self.output.shape != shape:
+        if not self.same_shape(self.output.shape, shape):
             self.reject(
                 f"output {quoted(self.output.name)} must be {shape}, not {self.output.shape}"
             )
@@ -139,13 +146,26 @@ class Operator:
             self.reject(f"{what} {quoted(tensor.name)} must be {count} numbers, not {data.size}")
         return tuple(data.ravel().tolist())
 
-    def axis(self, axis: int, rank: int) -> int:
-        """An axis counted from 0, which is not the batch."""
+    def axis(self, axis: int, tensor: Tensor) -> int:
+        """An axis of a tensor counted from 0, which is not the batch."""
+        extra = tensor.name in self.lifted
+        rank = len(tensor.shape) - extra
         if not -rank <= axis < rank:
             self.reject(f"axis must be within {-rank}..{rank - 1}, not {axis}")
-        if axis % rank == 0:
+        if axis % rank == 0 and not extra:
             self.refuse(f"axis must not be 0, the batch, and is {axis}")
-        return axis % rank
+        return axis % rank + extra
+
+    def shape(self, tensor: Tensor) -> tuple[int, ...]:
+        """A tensor's shape as the file has it."""
+        return tensor.shape[tensor.name in self.lifted :]
+
+    def same_shape(self, a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+        """Whether two shapes are one, whatever stands for the batch in front of them."""
+        if not self.lifted:
+            return a == b
+        rank = max(len(a), len(b))
+        return (1,) * (rank - len(a)) + a == (1,) * (rank - len(b)) + b
 
     def require_output_quantization(self, scale: float, zero_point: int) -> None:
         """Refuses an output of another scale and zero point than the operator's fixed ones."""

@@ -14,13 +14,14 @@ def slice_(operator: Operator) -> Normalised:
     """SLICE."""
     operator.require_operands(3, 3)
     x = operator.activation(0)
-    rank = len(x.shape)
+    shape = operator.shape(x)
+    rank = len(shape)
     begins, sizes = operator.integers(1, rank, "begin"), operator.integers(2, rank, "size")
     parts: list[Part] = []
-    for length, begin, size in zip(x.shape, begins, sizes, strict=True):
+    for length, begin, size in zip(shape, begins, sizes, strict=True):
         taken = length - begin if size == -1 else size
         if begin < 0 or taken < 1 or begin + taken > length:
-            operator.reject(f"begin {begins} and size {sizes} must lie within {x.shape}")
+            operator.reject(f"begin {begins} and size {sizes} must lie within {shape}")
         parts.append((begin, 1, taken))
     return _slice(operator, x, parts)
 
@@ -32,7 +33,8 @@ def strided_slice(operator: Operator) -> Normalised:
     for field in ("EllipsisMask", "NewAxisMask", "Offset"):
         if operator.options[field]:
             operator.refuse(f"{field} must be 0, not {int(operator.options[field])}")
-    rank = len(x.shape)
+    shape = operator.shape(x)
+    rank = len(shape)
     count = operator.constant(1, INDICES)[1].size
     if count > rank:
         operator.reject(f"begin must hold at most {rank} numbers, not {count}")
@@ -41,7 +43,7 @@ def strided_slice(operator: Operator) -> Normalised:
         for index, what in ((1, "begin"), (2, "end"), (3, "strides"))
     )
     parts: list[Part] = []
-    for axis, length in enumerate(x.shape):
+    for axis, length in enumerate(shape):
         if axis >= count:
             parts.append((0, 1, length))
         else:
@@ -73,7 +75,7 @@ def split(operator: Operator) -> list[Normalised]:
     """SPLIT: as many equal parts as there are outputs."""
     operator.require_operands(2, 2)
     x = operator.activation(1)
-    axis = operator.axis(operator.integers(0, 1, "axis")[0], len(x.shape))
+    axis = operator.axis(operator.integers(0, 1, "axis")[0], x)
     size, rest = divmod(x.shape[axis], len(operator.outputs))
     if rest:
         operator.reject(f"{len(operator.outputs)} outputs must divide {x.shape[axis]} evenly")
@@ -84,7 +86,7 @@ def split_v(operator: Operator) -> list[Normalised]:
     """SPLIT_V: parts of given sizes, one of which may be -1, the rest."""
     operator.require_operands(3, 3)
     x = operator.activation(0)
-    axis = operator.axis(operator.integers(2, 1, "axis")[0], len(x.shape))
+    axis = operator.axis(operator.integers(2, 1, "axis")[0], x)
     listed = operator.integers(1, len(operator.outputs), "sizes")
     rest = x.shape[axis] - sum(size for size in listed if size != -1)
     sizes = [rest if size == -1 else size for size in listed]
@@ -97,7 +99,7 @@ def unpack(operator: Operator) -> list[Normalised]:
     """UNPACK: one output for each place along an axis, without the axis."""
     operator.require_operands(1, 1)
     x = operator.activation(0)
-    axis = operator.axis(operator.options["Axis"], len(x.shape))
+    axis = operator.axis(operator.options["Axis"], x)
     if x.shape[axis] != len(operator.outputs):
         operator.reject(f"outputs must be {x.shape[axis]}, not {len(operator.outputs)}")
     return _parts(operator, x, axis, [1] * len(operator.outputs), {axis})
@@ -108,9 +110,11 @@ def _parts(
 ) -> list[Normalised]:
     made, start = [], 0
     for number, size in enumerate(sizes):
-        parts: list[Part] = [(0, 1, length) for length in x.shape]
-        parts[axis] = (start, 1, size)
-        made.append(_slice(operator.writing(number), x, parts, dropped))
+        extra = x.name in operator.lifted
+        parts: list[Part] = [(0, 1, length) for length in operator.shape(x)]
+        parts[axis - extra] = (start, 1, size)
+        gone = {place - extra for place in dropped}
+        made.append(_slice(operator.writing(number), x, parts, gone))
         start += size
     return made
 
@@ -118,13 +122,17 @@ def _parts(
 def _slice(
     operator: Operator, x: Tensor, parts: list[Part], dropped: Set[int] = frozenset()
 ) -> Normalised:
-    """The node of one output; axes of one element in ``dropped`` are left out of its shape."""
-    operator.require_output()
+    """The node of one output; axes of one element in ``dropped`` are left out of its shape.
+
+    Parts and axes are counted as the file does.
+    """
+    output = operator.require_output()
     operator.require_same_quantization(x)
-    starts, steps, sizes = (tuple(column) for column in zip(*parts, strict=True))
-    if (starts[0], sizes[0]) != (0, x.shape[0]):
+    if x.name not in operator.lifted and parts[0][::2] != (0, x.shape[0]):
         operator.refuse("axis 0, the batch, must be taken whole")
-    shape = tuple(size for axis, size in enumerate(sizes) if axis not in dropped)
-    operator.require_shape(shape)
-    attributes = {"starts": starts, "steps": steps, "sizes": sizes, "shape": shape}
+    operator.require_shape(tuple(part[2] for axis, part in enumerate(parts) if axis not in dropped))
+    if x.name in operator.lifted:
+        parts = [(0, 1, 1), *parts]
+    starts, steps, sizes = (tuple(column) for column in zip(*parts, strict=True))
+    attributes = {"starts": starts, "steps": steps, "sizes": sizes, "shape": output.shape}
     return "slice", (x.name,), attributes

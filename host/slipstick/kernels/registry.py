@@ -77,14 +77,27 @@ def _concatenation(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     described = _described(node, graph, len(node.inputs))
     # a constant has no batch of its own
     count = max(len(operand) for operand in operands)
-    arrays = [_repeated(operand, count) for operand in operands]
+    rank = len(described[-1].shape)
+    arrays = [_ranked(_repeated(operand, count), rank) for operand in operands]
     return rearrange.concatenate(arrays, described, node.attributes["axis"])
 
 
 def _pack(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     count = max(len(operand) for operand in operands)
     arrays = [_repeated(operand, count) for operand in operands]
-    return rearrange.pack(arrays, node.attributes["axis"])
+    packed = rearrange.pack(arrays, node.attributes["axis"])
+    return packed.reshape(count, *graph.tensors[node.outputs[0]].shape[1:])
+
+
+def _transpose(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    turned = rearrange.transpose(operands[0], node.attributes["permutation"])
+    # the batch of 1 may have become an axis elsewhere
+    return turned.reshape(len(turned), *graph.tensors[node.outputs[0]].shape[1:])
+
+
+def _ranked(array: np.ndarray, rank: int) -> np.ndarray:
+    """With axes of one element behind the batch."""
+    return array.reshape(len(array), *(1,) * (rank - array.ndim), *array.shape[1:])
 
 
 def _repeated(array: np.ndarray, count: int) -> np.ndarray:
@@ -155,7 +168,7 @@ KERNELS: Mapping[str, Kernel] = {
     "concatenation": _concatenation,
     "pack": _pack,
     "slice": _attributes(rearrange.take_slice),
-    "transpose": _attributes(rearrange.transpose, "permutation"),
+    "transpose": _transpose,
     "pad": _attributes(rearrange.pad, "padding", "value"),
     "mirror_pad": _attributes(rearrange.mirror_pad, "padding", "mode"),
     "space_to_depth": _attributes(rearrange.space_to_depth, "block"),
