@@ -19,8 +19,8 @@ def prepare(program: Program, feeds: Mapping[str, object]) -> dict[str, np.ndarr
     program : Program
     feeds : mapping of array by input name
         Each of the input's shape, without its batch axis, or with a batch of any size; of the
-        input's type, or float for a quantised input, or uint8 for an int8 input with zero point
-        -128.
+        input's type, or float for a quantised input, or whole numbers for a float one, or uint8
+        for an int8 input with zero point -128.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def _convert(name: str, wanted: TensorDescription, array: np.ndarray) -> np.ndar
     quantised = wanted.scale is not None and wanted.dtype in ("int8", "uint8")
     if array.dtype.kind == "f" and quantised:
         return quantise(array, wanted)
-    if array.dtype.kind == "f" and wanted.dtype.startswith("float"):
+    if wanted.dtype.startswith("float") and array.dtype.kind in "fiu":
         return array.astype(wanted.dtype)
     rules = [wanted.dtype]
     if quantised:

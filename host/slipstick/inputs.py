@@ -181,19 +181,32 @@ def _load(path: Path, shape: tuple[int, ...]) -> Samples:
 
 
 def _with_batch(values: np.ndarray, shape: tuple[int, ...], path: Path) -> np.ndarray:
-    """With the batch axis, and with the channel axis that grey images often lack."""
+    """With the batch axis, and with the channel axis that grey images often lack.
+
+    Where a network wants channels x height x width, pictures with the channels behind are turned.
+    """
     single = shape[1:]
     bare = single[:-1] if len(single) > 1 and single[-1] == 1 else single
-    for wanted in (single, bare):
+    first = channels_first(shape)
+    turned = (*single[1:], single[0]) if first else single
+    grey = single[1:] if first and single[0] == 1 else single
+    for wanted in (single, bare, turned, grey):
         if values.shape == wanted:
             values = values[np.newaxis]
         if values.ndim and values.shape[1:] == wanted:
             if not len(values):
                 raise InputError(f"{path} must hold at least one input, it holds none")
+            if wanted == turned != single:
+                values = values.transpose(0, 3, 1, 2)
             return values.reshape(len(values), *single)
     raise InputError(
         f"{path} must hold inputs of shape {single}, or a batch of them, not {values.shape}"
     )
+
+
+def channels_first(shape: Sequence[int]) -> bool:
+    """Whether an input of this shape takes pictures as channels x height x width."""
+    return len(shape) == 4 and shape[1] in (1, 3) and shape[3] not in (1, 3)
 
 
 def _load_folder(folder: Path, shape: tuple[int, ...]) -> Samples:
@@ -217,14 +230,18 @@ def _load_folder(folder: Path, shape: tuple[int, ...]) -> Samples:
 
 
 def _load_image(path: Path, data: bytes, shape: tuple[int, ...]) -> np.ndarray:
-    """One image as uint8 of the input's height, width and channels."""
+    """One image as uint8 of the input's height, width and channels, in the input's order."""
+    if channels_first(shape):
+        n, channels, *sides = shape
+        return _load_image(path, data, (n, *sides, channels)).transpose(2, 0, 1)
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise InputError("image files need Pillow: pip install Pillow") from error
     if len(shape) != 4 or shape[3] not in (1, 3) or 0 in shape:
         raise InputError(
-            f"image {path} needs an input of shape (1, height, width, 1 or 3), not {shape}"
+            f"image {path} needs an input of shape (1, height, width, 1 or 3) or"
+            f" (1, 1 or 3, height, width), not {shape}"
         )
     _, height, width, channels = shape
     try:

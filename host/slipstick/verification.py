@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from slipstick_rtl.config import Configuration
 from .devices import open_device
 from .errors import InputError
 from .execution import Execution, Values
-from .feeds import prepare
+from .feeds import dequantise, prepare
 from .loading import compile_file
-from .program import Program
-from .reference import TflmReference
+from .program import HostStep, Program
+from .references import open_references
 
 Advance = Callable[[int], None]
 Progress = Callable[[str, int], Advance]
@@ -29,10 +29,35 @@ MOST_RANDOM_ELEMENTS = 1 << 28
 
 @dataclass(frozen=True)
 class Comparison:
-    """Elements that differ, over all images that were compared."""
+    """Elements that differ, over all images that were compared.
+
+    Parameters
+    ----------
+    images, elements : int
+        What was compared.
+    mismatches : int
+    largest : float
+        By how much an element differs at most; infinite if type or number do.
+    """
 
     images: int
     mismatches: int
+    elements: int = 0
+    largest: float = 0.0
+
+    def plus(self, images: int, wanted: np.ndarray, actual: np.ndarray) -> "Comparison":
+        """With more that was compared."""
+        if wanted.dtype != actual.dtype or wanted.size != actual.size:
+            count, largest = max(wanted.size, actual.size), math.inf
+        else:
+            away = np.abs(np.subtract(wanted, actual.reshape(wanted.shape), dtype=np.float64))
+            count, largest = int((away != 0).sum()), float(away.max(initial=0))
+        return Comparison(
+            self.images + images,
+            self.mismatches + count,
+            self.elements + wanted.size,
+            max(self.largest, largest),
+        )
 
 
 @dataclass(frozen=True)
@@ -48,6 +73,9 @@ class CheckedTensor:
         The golden model against the reference; None where that has no such tensor.
     rtl : Comparison or None
         The compiled RTL against the golden model; None where it was not asked for.
+    runtime : Comparison or None
+        Where the reference is ONNX's rule, that against onnxruntime, which rounds in float32: of a
+        layer on the runtime's inputs, of an output from end to end. It is no mismatch.
     """
 
     layer: str
@@ -56,6 +84,7 @@ class CheckedTensor:
     tensor: str
     reference: Comparison | None
     rtl: Comparison | None
+    runtime: Comparison | None = None
 
     @property
     def mismatches(self) -> int:
@@ -72,7 +101,7 @@ class Verifier:
     Parameters
     ----------
     path : path
-        An int8 .tflite file.
+        A quantised .tflite or .onnx file.
     configuration : Configuration
 
     Raises
@@ -87,7 +116,7 @@ class Verifier:
         self._configuration = configuration
         self.program = compile_file(path, configuration)
         self.inspected = compile_file(path, configuration, inspect=True)
-        self._reference = TflmReference(os.fspath(path))
+        self._reference, self._runtime = open_references(path)
 
     def random_inputs(self, count: int, seed: int) -> Values:
         """Seeded random inputs over the whole range of their types; InputError if too many."""
@@ -101,7 +130,7 @@ class Verifier:
             described = self.program.tensors[name]
             shape = (count, *described.shape[1:])
             if described.dtype.startswith("float"):
-                inputs[name] = generator.normal(size=shape).astype(described.dtype)
+                inputs[name] = self._random_reals(name, shape, generator)
             elif described.dtype == "bool":
                 inputs[name] = generator.integers(0, 2, shape).astype(bool)
             else:
@@ -110,6 +139,18 @@ class Verifier:
                     limits.min, limits.max, shape, dtype=described.dtype, endpoint=True
                 )
         return inputs
+
+    def _random_reals(
+        self, name: str, shape: tuple[int, ...], generator: np.random.Generator
+    ) -> np.ndarray:
+        """Of all codes, where the input is quantised first; else normal ones."""
+        for step in self.program.steps:
+            if isinstance(step, HostStep) and (step.operator, step.inputs) == ("quantize", (name,)):
+                codes = self.program.tensors[step.outputs[0]]
+                limits = np.iinfo(codes.dtype)
+                drawn = generator.integers(limits.min, limits.max, shape, endpoint=True)
+                return dequantise(drawn, codes).astype(np.float32)
+        return generator.normal(size=shape).astype(np.float32)
 
     def check(
         self,
@@ -148,6 +189,7 @@ class Verifier:
             with closing(open_device("model", self._configuration)) as device:
                 golden = Execution(program, device).infer_batch
                 _compare(tally.reference, inputs, self._run_reference, golden, advance)
+        self._check_runtime(inputs, layers, outputs, progress)
         shown = {name: value[:layer_limit] for name, value in inputs.items()}
         for program, tally, images in (
             (self.inspected, layers, shown),
@@ -167,6 +209,30 @@ class Verifier:
             CheckedTensor(name, "output", "device", name, *outputs.of(name))
             for name in self.program.outputs
         ]
+
+    def _check_runtime(
+        self, inputs: Values, layers: "_Tally", outputs: "_Tally", progress: Progress
+    ) -> None:
+        if self._runtime is None:
+            return
+        advance = progress("ONNX's rule against onnxruntime", _count(inputs))
+        for part in _chunks(inputs):
+            images = _count(part)
+
+            def note(
+                name: str, wanted: np.ndarray, actual: np.ndarray, count: int = images
+            ) -> None:
+                before = layers.runtime.get(name, Comparison(0, 0))
+                layers.runtime[name] = before.plus(count, wanted, actual)
+
+            self._runtime.differences(part, note)
+            ordered = [part[name] for name in self._reference.inputs]
+            rule = self._reference.run_layers(*ordered)
+            shown = self._runtime.run_layers(*ordered)
+            for name in shown.keys() & set(self.program.outputs):
+                before = outputs.runtime.get(name, Comparison(0, 0))
+                outputs.runtime[name] = before.plus(images, shown[name], rule[name])
+            advance(images)
 
     def _check_rtl(
         self, program: Program, images: Values, tally: "_Tally", advance: Advance
@@ -191,14 +257,20 @@ class _Tally:
     def __init__(self) -> None:
         self.reference: dict[str, Comparison] = {}
         self.rtl: dict[str, Comparison] = {}
+        self.runtime: dict[str, Comparison] = {}
 
-    def of(self, tensor: str) -> tuple[Comparison | None, Comparison | None]:
+    def of(self, tensor: str) -> tuple[Comparison | None, Comparison | None, Comparison | None]:
         """A tensor's, None where it was not compared."""
-        return self.reference.get(tensor), self.rtl.get(tensor)
+        return self.reference.get(tensor), self.rtl.get(tensor), self.runtime.get(tensor)
 
 
 def _count(values: Values) -> int:
     return len(next(iter(values.values())))
+
+
+def _chunks(inputs: Values) -> Iterator[Values]:
+    for start in range(0, _count(inputs), CHUNK):
+        yield {name: value[start : start + CHUNK] for name, value in inputs.items()}
 
 
 def _compare(
@@ -209,20 +281,9 @@ def _compare(
     advance: Advance,
 ) -> None:
     """Adds up the differences between two ways to run, some images at a time."""
-    for start in range(0, _count(inputs), CHUNK):
-        part = {name: value[start : start + CHUNK] for name, value in inputs.items()}
+    for part in _chunks(inputs):
         expected, actual = wanted(part), run(part)
         for name in expected.keys() & actual.keys():
             before = found.get(name, Comparison(0, 0))
-            found[name] = Comparison(
-                before.images + _count(part),
-                before.mismatches + _differing(expected[name], actual[name]),
-            )
+            found[name] = before.plus(_count(part), expected[name], actual[name])
         advance(_count(part))
-
-
-def _differing(wanted: np.ndarray, actual: np.ndarray) -> int:
-    """Elements that differ; all of them where type or number do."""
-    if wanted.dtype != actual.dtype or wanted.size != actual.size:
-        return max(wanted.size, actual.size)
-    return int((wanted.reshape(-1) != actual.reshape(-1)).sum())

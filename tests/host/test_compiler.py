@@ -197,8 +197,8 @@ def test_model_errors():
     builder = NetworkBuilder(10, 4, 4, 4)
     builder.same_conv2d(3, 4)
     graph = builder.graph()
-    with pytest.raises(UnsupportedError, match="semantics must be tflm"):
-        compile_graph(graph.replace(semantics="onnx"), Configuration())
+    with pytest.raises(UnsupportedError, match="semantics must be tflm or onnx"):
+        compile_graph(graph.replace(semantics="litert"), Configuration())
     missing = {name: tensor for name, tensor in graph.tensors.items() if name != "w0"}
     with pytest.raises(ModelError, match="'w0', which is not there"):
         compile_graph(graph.replace(tensors=missing), Configuration())

@@ -76,13 +76,19 @@ def _entry(tensor: CheckedTensor) -> dict[str, Any]:
         "mismatches": tensor.mismatches,
         "golden_vs_reference": _comparison(tensor.reference),
         "rtl_vs_golden": _comparison(tensor.rtl),
+        "reference_vs_runtime": _comparison(tensor.runtime, largest=True),
     }
 
 
-def _comparison(comparison: Comparison | None) -> dict[str, int] | None:
+def _comparison(
+    comparison: Comparison | None, *, largest: bool = False
+) -> dict[str, int | float] | None:
     if comparison is None:
         return None
-    return {"inputs": comparison.images, "mismatches": comparison.mismatches}
+    counts = {"inputs": comparison.images, "mismatches": comparison.mismatches}
+    if not largest:
+        return counts
+    return {**counts, "elements": comparison.elements, "largest": comparison.largest}
 
 
 def _show(result: dict[str, Any]) -> None:
@@ -103,6 +109,10 @@ def _show(result: dict[str, Any]) -> None:
         ]
         for entry in result["layers"]
     ]
+    if any(entry["reference_vs_runtime"] for entry in result["layers"]):
+        columns["rule ≠ onnxruntime"] = "right"
+        for row, entry in zip(rows, result["layers"], strict=True):
+            row.append(_cell(entry["reference_vs_runtime"]))
     console.print_table(
         f"{result['model']} on {result['target']}: elements that differ",
         columns,
@@ -111,7 +121,7 @@ def _show(result: dict[str, Any]) -> None:
     )
 
 
-def _cell(comparison: dict[str, int] | None) -> str | None:
+def _cell(comparison: dict[str, int | float] | None) -> str | None:
     if comparison is None:
         return None
     return f"{comparison['mismatches']:,} on {comparison['inputs']}"

@@ -246,9 +246,7 @@ class _Reading:
             builder.node(name, "reshape", (activation.tensor,), name, attributes)
         self._done.add(name)
         if builder.tensors[name].dtype != wanted:
-            raise UnsupportedError(
-                f"{what} must be {wanted}, and is {builder.tensors[name].dtype}"
-            )
+            raise UnsupportedError(f"{what} must be {wanted}, and is {builder.tensors[name].dtype}")
         builder.note(name, Activation(name, activation.shape), wanted)
         return name
 

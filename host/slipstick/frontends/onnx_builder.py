@@ -145,9 +145,7 @@ class Builder:
                     tuple(name if item == tensor else item for item in items)
                     for items in (node.inputs, node.outputs)
                 )
-                self.nodes[index] = Node(
-                    node.name, node.operator, inputs, outputs, node.attributes
-                )
+                self.nodes[index] = Node(node.name, node.operator, inputs, outputs, node.attributes)
         if tensor in self.sources:
             self.sources[name] = self.sources.pop(tensor)
 
@@ -209,9 +207,7 @@ class Builder:
         self.node(label or made, "reshape", (tensor,), made, {"shape": tuple(shape)})
         return made
 
-    def _moved(
-        self, tensor: str, name: str, shape: Shape, permutation: Shape, still: bool
-    ) -> str:
+    def _moved(self, tensor: str, name: str, shape: Shape, permutation: Shape, still: bool) -> str:
         """Transposed, or only reshaped where every element keeps its place."""
         if still:
             return self._reshaped(tensor, name, shape)

@@ -28,7 +28,9 @@ def convolution(
         operator.refuse("the weights must be a constant, and are computed")
     shape, kernel = shape_of(x), shape_of(weights)
     if len(kernel) not in (3, 4) or len(shape) != len(kernel):
-        operator.refuse(f"input and weights must both have 3 or 4 dimensions, not {shape}, {kernel}")
+        operator.refuse(
+            f"input and weights must both have 3 or 4 dimensions, not {shape}, {kernel}"
+        )
     filters, channels, *sizes = kernel
     groups = operator.integer("group", 1)
     if groups < 1 or groups * channels != shape[1] or filters % groups:

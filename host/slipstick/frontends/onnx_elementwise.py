@@ -67,13 +67,13 @@ def clip(operator: Operator) -> Value:
     return apply(operator, operator.value(0), "Clip", {"low": low, "high": high})
 
 
-def apply(
-    operator: Operator, value: Value, name: str, attributes: dict[str, float | str]
-) -> Value:
+def apply(operator: Operator, value: Value, name: str, attributes: dict[str, float | str]) -> Value:
     """A function of a value's numbers."""
     if isinstance(value, Real):
         changed = evaluate(name, value.values, attributes)
-        return Real(value.activation, changed, value.linear and bool((changed == value.values).all()))
+        return Real(
+            value.activation, changed, value.linear and bool((changed == value.values).all())
+        )
     if isinstance(value, Pending) and value.dtype == "float32" and name in ("Relu", "Clip"):
         bounds = (0.0, math.inf) if name == "Relu" else (attributes["low"], attributes["high"])
         low, high = (float(bound) for bound in bounds)
@@ -222,9 +222,7 @@ def _operands(
 ) -> tuple[tuple[str, str], str]:
     """Both operands as tensors of the graph in one layout, and that layout."""
     builder = operator.builder
-    computed = [
-        builder.real(value) for value in values if not isinstance(value, Constant | Coded)
-    ]
+    computed = [builder.real(value) for value in values if not isinstance(value, Constant | Coded)]
     whole = all(len(activation.shape) == 4 for activation in computed)
     pictures = any(activation.layout == "picture" for activation in computed)
     layout = "picture" if whole and pictures and len(shape) == 4 else "natural"

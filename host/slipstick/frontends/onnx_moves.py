@@ -38,6 +38,4 @@ def _later(operator: Operator, value: Pending, move: Move, shape: Shape) -> Pend
             return move(operator.builder.real(value), result.name)
         return move(operator.builder.emit(value, before), result.name)
 
-    return Pending(
-        operator.output, shape, emit, low=value.low, high=value.high, dtype=value.dtype
-    )
+    return Pending(operator.output, shape, emit, low=value.low, high=value.high, dtype=value.dtype)

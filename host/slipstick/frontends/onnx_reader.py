@@ -122,9 +122,7 @@ def _opset(model: onnx.ModelProto, name: str) -> int:
     return versions[0]
 
 
-def _constants(
-    graph: onnx.GraphProto, name: str, folder: Path | None
-) -> dict[str, np.ndarray]:
+def _constants(graph: onnx.GraphProto, name: str, folder: Path | None) -> dict[str, np.ndarray]:
     constants: dict[str, np.ndarray] = {}
     for tensor in graph.initializer:
         what = f"{name}: initializer {quoted(tensor.name)}"

@@ -10,8 +10,8 @@ from .onnx_operator import Operator
 from .onnx_pools import _PICTURE_AXES
 from .onnx_values import (
     Activation,
-    Codes,
     Coded,
+    Codes,
     Constant,
     Float,
     Pending,

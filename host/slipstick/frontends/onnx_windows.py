@@ -72,7 +72,9 @@ def windows(operator: Operator, shape: Shape, kernel: Shape | None) -> Windows:
         before, after = pads[axis], pads[rank + axis]
         room = size + before + after - extent
         if room < 0:
-            operator.reject(f"a window of {extent} must fit into {size} and padding {before, after}")
+            operator.reject(
+                f"a window of {extent} must fit into {size} and padding {before, after}"
+            )
         count = (-(-room // step) if up else room // step) + 1
         # a window that would start behind the input does not count
         if up and (count - 1) * step >= size + before:

@@ -37,8 +37,9 @@ def _gelu(x: np.ndarray, attributes: Attributes) -> np.ndarray:
 FUNCTIONS: Mapping[str, Function] = {
     "Abs": lambda x, _: np.abs(x),
     "Ceil": lambda x, _: np.ceil(x),
-    "Celu": lambda x, a: np.maximum(x, 0)
-    + np.minimum(0, a["alpha"] * np.expm1(np.minimum(x, 0) / a["alpha"])),
+    "Celu": lambda x, a: (
+        np.maximum(x, 0) + np.minimum(0, a["alpha"] * np.expm1(np.minimum(x, 0) / a["alpha"]))
+    ),
     "Clip": lambda x, a: np.minimum(np.maximum(x, a["low"]), a["high"]),
     "Cos": lambda x, _: np.cos(x),
     "Elu": lambda x, a: _elu(x, a["alpha"]),

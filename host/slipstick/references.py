@@ -1,0 +1,107 @@
+"""What a network's results are held to, by the kind of its file."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from . import kernels
+from .frontends import is_onnx
+from .frontends.tflite_reader import read_file
+from .graph import Graph
+from .reference import TflmReference
+
+Values = dict[str, np.ndarray]
+
+
+class Reference(Protocol):
+    """Every layer's tensor of a network, to the last bit."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the network's inputs."""
+        ...
+
+    def run_layers(self, *inputs: np.ndarray) -> Values:
+        """Every tensor that it has, by the graph's name, for a batch of inputs."""
+        ...
+
+
+class OnnxRule:
+    """ONNX's semantics as NUMERICS has it: the host's kernels, on the graph as it was read.
+
+    Parameters
+    ----------
+    graph : Graph
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the network's inputs."""
+        return self._graph.inputs
+
+    def run_layers(self, *inputs: np.ndarray) -> Values:
+        """Every tensor of the graph, by name, for a batch of inputs."""
+        return kernels.run_graph(self._graph, inputs)
+
+
+class LayerRuntime:
+    """onnxruntime, layer by layer.
+
+    End to end a code that is rounded otherwise in an early layer changes many later ones; so each
+    layer is held to the rule on the runtime's own inputs of it.
+
+    Parameters
+    ----------
+    path : path
+    graph : Graph
+    """
+
+    def __init__(self, path: Path, graph: Graph) -> None:
+        from .onnx_reference import OnnxReference
+
+        self._graph = graph
+        self._runtime = OnnxReference(path)
+
+    def run_layers(self, *inputs: np.ndarray) -> Values:
+        """Every tensor that the runtime shows, by the graph's name."""
+        return self._runtime.run_layers(*inputs)
+
+    def differences(
+        self, inputs: Mapping[str, np.ndarray], note: Callable[[str, np.ndarray, np.ndarray], None]
+    ) -> None:
+        """Calls ``note`` with each layer's tensor, the runtime's codes and the rule's."""
+        shown = self._runtime.run_layers(*(inputs[name] for name in self._graph.inputs))
+        values = {**inputs, **shown}
+        for node in self._graph.nodes:
+            operands = [values[name] for name in node.inputs if name in values]
+            made = kernels.run(node, self._graph, operands)
+            for name, value in zip(node.outputs, made, strict=True):
+                if name in shown:
+                    note(name, shown[name], value)
+                else:
+                    values[name] = value
+
+
+def open_references(path: str | os.PathLike[str]) -> tuple[Reference, LayerRuntime | None]:
+    """The reference of a network, and a runtime that is near it, if there is another one.
+
+    Raises
+    ------
+    ModelError, UnsupportedError
+        If the network cannot be read.
+    DeviceError
+        If the runtime is missing or refuses the network.
+    """
+    place = Path(path)
+    if not is_onnx(read_file(place)):
+        return TflmReference(place), None
+    from .frontends.onnx import load_onnx
+
+    graph = load_onnx(place)
+    return OnnxRule(graph), LayerRuntime(place, graph)
