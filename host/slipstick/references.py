@@ -58,15 +58,15 @@ class LayerRuntime:
 
     Parameters
     ----------
-    path : path
+    model : path or bytes
     graph : Graph
     """
 
-    def __init__(self, path: Path, graph: Graph) -> None:
+    def __init__(self, model: Path | bytes, graph: Graph) -> None:
         from .onnx_reference import OnnxReference
 
         self._graph = graph
-        self._runtime = OnnxReference(path)
+        self._runtime = OnnxReference(model)
 
     def run_layers(self, *inputs: np.ndarray) -> Values:
         """Every tensor that the runtime shows, by the graph's name."""

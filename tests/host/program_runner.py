@@ -38,7 +38,12 @@ def run_program(
         core.write(image.space, image.address, image.data)
     tensors = {name: d.as_tensor(name) for name, d in program.tensors.items()}
     graph = Graph(
-        program.name, program.inputs, program.outputs, {**tensors, **program.constants}, ()
+        program.name,
+        program.inputs,
+        program.outputs,
+        {**tensors, **program.constants},
+        (),
+        program.semantics,
     )
     values = dict(inputs)
     for step in program.steps:

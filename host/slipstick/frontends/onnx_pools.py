@@ -109,6 +109,9 @@ def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> P
         if not picture:
             source = builder.natural(source)
         own = tuple(_PICTURE_AXES[rank][axis] for axis in axes) if picture else axes
+        if picture and rank == 3 and 2 in own:
+            # a row is a picture of height 1
+            own = (1, *own)
         laid = picture_shape(kept) if picture else kept
         name = wanted.name if keep else f"{wanted.name}/kept"
         made = builder.tensor(name, laid, wanted.dtype, wanted.quantization)
