@@ -120,6 +120,43 @@ class ReduceMin(ReduceMax):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sum(ReduceMax):
+    """Inputs: x, axes int32."""
+
+    code = "SUM"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchMatMul(Operator):
+    """Inputs: a, b, matrices in the last two axes."""
+
+    code = "BATCH_MATMUL"
+    version = 2
+    table = "BatchMatMulOptions"
+    adjoint_a: bool = False
+    adjoint_b: bool = False
+
+    def fields(self) -> dict[str, Field]:
+        return {"AdjX": self.adjoint_a, "AdjY": self.adjoint_b}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abs(Operator):
+    """Inputs: x."""
+
+    code = "ABS"
+    version = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rsqrt(Operator):
+    """Inputs: x, no code of which is below the zero point."""
+
+    code = "RSQRT"
+    version = 2
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArgMax(Operator):
     """Inputs: x, axis int32; the output is int32."""
 

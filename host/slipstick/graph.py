@@ -60,7 +60,8 @@ class Node:
     average_pool2d, max_pool2d    x; window (y, x), stride, padding, activation; ties of the average
                                   "away" from zero (if absent) or "up"
     mean                          x; axes (tuple), keep_dimensions
-    reduce_max, reduce_min        x; as mean
+    reduce_sum, -_max, -_min      x; as mean
+    matmul                        a, b, matrices in the last two axes; transpose_a, transpose_b
     reshape                       x; shape
     concatenation                 any number; axis
     pack                          any number; axis, a new one
@@ -76,7 +77,7 @@ class Node:
     log_softmax                   x
     arg_max, arg_min              x; axis
     relu, relu6, relu_n1_to_1     x
-    relu_0_to_1, elu              x
+    relu_0_to_1, elu, abs, rsqrt  x
     logistic, tanh, hard_swish    x
     leaky_relu                    x; alpha
     prelu                         x, alpha, which broadcasts

@@ -156,6 +156,47 @@ def test_extremes(kind: type[ops.ReduceMax]) -> None:
             unary(rng, operator, shape, kept if keep else short, integers(axes))
 
 
+def test_sum() -> None:
+    rng = np.random.default_rng(16)
+    for axes in [(1, 2), (3,), (-1, 1), (1, 2, 3), (2,)] * 4:
+        shape = random_shape(rng)
+        source, reduced = scale(rng), {axis % 4 for axis in axes}
+        out = tuple(1 if axis in reduced else size for axis, size in enumerate(shape))
+        top = tied_scale(rng, float(np.float32(source))), zero_point(rng)
+        inputs = [described(shape, (source, zero_point(rng))), integers(axes)]
+        data = network(ops.Sum(keep_dimensions=True), inputs, [described(out, top)])
+        check(data, [codes(rng, (3, *shape[1:]))])
+
+
+@pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
+def test_products_of_matrices(flips: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(17)
+    for trial in range(12):
+        heads, rows, inner, columns = (int(size) for size in rng.integers(1, 7, 4))
+        a, b = (rows, inner), (inner, columns)
+        shapes = [
+            (1, *((1,) if trial % 3 == place else (heads,)), *pair[:: -1 if flip else 1])
+            for place, (pair, flip) in enumerate(zip((a, b), flips, strict=True))
+        ]
+        top = 0.05 * 0.05 * 74 * 74 * np.sqrt(inner) / 60, zero_point(rng)
+        inputs = [described(shape, (0.05, zero_point(rng))) for shape in shapes]
+        operator = ops.BatchMatMul(adjoint_a=flips[0], adjoint_b=flips[1])
+        data = network(operator, inputs, [described((1, heads, rows, columns), top)])
+        check(data, [codes(rng, (2, *shape[1:])) for shape in shapes])
+
+
+def test_absolute_value_and_root() -> None:
+    rng = np.random.default_rng(18)
+    for _ in range(60):
+        source = scale(rng), zero_point(rng)
+        top = tied_scale(rng, float(np.float32(source[0]))), zero_point(rng)
+        tensors = [described((1, 256), source)], [described((1, 256), top)]
+        assert check(network(ops.Abs(), *tensors), [EVERY_CODE]).layers[0].where == "device"
+        top = scale(rng, -4, 2) / np.sqrt(100 * source[0]), zero_point(rng)
+        tensors = [described((1, 256), source)], [described((1, 256), top)]
+        check(network(ops.Rsqrt(), *tensors), [np.maximum(EVERY_CODE, source[1])])
+
+
 def test_mean_any_axes() -> None:
     rng = np.random.default_rng(9)
     for axes in [(1,), (2,), (3,), (1, 3), (1, 2), (1, 2, 3)]:

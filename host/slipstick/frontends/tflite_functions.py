@@ -98,6 +98,11 @@ def mean(operator: Operator) -> Normalised:
     return _reduction(operator, "mean")
 
 
+def reduce_sum(operator: Operator) -> Normalised:
+    """SUM over any axes but the batch."""
+    return _reduction(operator, "reduce_sum")
+
+
 def reduce_max(operator: Operator) -> Normalised:
     """REDUCE_MAX, which keeps the quantisation."""
     return _reduction(operator, "reduce_max")
@@ -112,7 +117,7 @@ def _reduction(operator: Operator, name: str) -> Normalised:
     operator.require_operands(2, 2)
     x = operator.activation(0)
     operator.require_output()
-    if name != "mean":
+    if name in ("reduce_max", "reduce_min"):
         operator.require_same_quantization(x)
     extra = x.name in operator.lifted
     rank = len(x.shape) - extra
@@ -128,6 +133,35 @@ def _reduction(operator: Operator, name: str) -> Normalised:
     short = [size for axis, size in enumerate(x.shape) if axis not in axes]
     operator.require_shape(tuple(kept if keep else short))
     return name, (x.name,), {"axes": axes, "keep_dimensions": keep}
+
+
+def matmul(operator: Operator) -> Normalised:
+    """BATCH_MATMUL of two activations, or of one and a constant."""
+    operator.require_operands(2, 2)
+    output = operator.require_output()
+    tensors = [operator.operand(index) for index in (0, 1)]
+    if all(tensor.data is not None for tensor in tensors):
+        operator.refuse("one of the inputs must be computed, and both are constants")
+    flips = [bool(operator.options[key]) for key in ("AdjX", "AdjY")]
+    shapes = []
+    for index, (tensor, flip) in enumerate(zip(tensors, flips, strict=True)):
+        if len(tensor.shape) != len(output.shape) or len(tensor.shape) < 3:
+            operator.refuse(
+                f"input {index} must have a batch and the output's {len(output.shape)} dimensions,"
+                f" not shape {operator.shape(tensor)}"
+            )
+        rows, columns = tensor.shape[-2:][:: -1 if flip else 1]
+        shapes.append((tensor.shape[:-2], rows, columns))
+    (outer_a, rows, inner), (outer_b, other, columns) = shapes
+    try:
+        outer = np.broadcast_shapes(outer_a, outer_b)
+    except ValueError:
+        operator.reject(f"inputs of {outer_a} and {outer_b} matrices must broadcast together")
+    if inner != other:
+        operator.reject(f"{inner} columns must meet as many rows, not {other}")
+    operator.require_shape((*outer, rows, columns))
+    attributes = {"transpose_a": flips[0], "transpose_b": flips[1]}
+    return "matmul", (tensors[0].name, tensors[1].name), attributes
 
 
 def arg_max(operator: Operator) -> Normalised:

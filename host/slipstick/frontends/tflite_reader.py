@@ -58,6 +58,8 @@ _OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "AVERAGE_POOL_2D": ("Pool2DOptions", _POOL),
     "MAX_POOL_2D": ("Pool2DOptions", _POOL),
     "MEAN": ("ReducerOptions", ("KeepDims",)),
+    "SUM": ("ReducerOptions", ("KeepDims",)),
+    "BATCH_MATMUL": ("BatchMatMulOptions", ("AdjX", "AdjY")),
     "REDUCE_MAX": ("ReducerOptions", ("KeepDims",)),
     "REDUCE_MIN": ("ReducerOptions", ("KeepDims",)),
     "SOFTMAX": ("SoftmaxOptions", ("Beta",)),

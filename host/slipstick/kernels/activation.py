@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graph import Quantization
 from . import fixed_point
+from .roots import rsqrt
 from .scaling import (
     activation_range,
     multiply_by_quantized_multiplier,
@@ -31,6 +32,8 @@ TABLE_OPERATORS = (
     "relu_0_to_1",
     "leaky_relu",
     "elu",
+    "abs",
+    "rsqrt",
     "logistic",
     "tanh",
     "hard_swish",
@@ -80,12 +83,10 @@ def activation_table(
         return _logistic(codes, source)
     if operator == "tanh":
         return _tanh(codes, source)
-    if operator == "hard_swish":
-        return _hard_swish(codes, source, target)
     if operator == "leaky_relu":
         return _leaky_relu(codes, source, target, (attributes or {})["alpha"])
-    if operator == "elu":
-        return _elu(codes, source, target)
+    if operator in _PLAIN:
+        return _PLAIN[operator](codes, source, target)
     activation = "none" if operator == "quantize" else operator
     return rescale(codes, source, target, activation).astype(np.int8)
 
@@ -187,6 +188,12 @@ def _elu(codes: np.ndarray, source: tuple[float, int], target: tuple[float, int]
     return np.clip(rounded + target[1], -128, 127).astype(np.int8)
 
 
+def _absolute(
+    codes: np.ndarray, source: tuple[float, int], target: tuple[float, int]
+) -> np.ndarray:
+    return rescale(np.abs(codes - source[1]), (source[0], 0), target).astype(np.int8)
+
+
 def _short_multiplier(real: float) -> tuple[int, int]:
     multiplier, shift = quantize_multiplier(real)
     return min((multiplier + (1 << 15)) >> 16, (1 << 15) - 1), shift
@@ -198,6 +205,10 @@ def _saturate_short(value: np.ndarray) -> np.ndarray:
 
 def _multiply_short(a: np.ndarray, b: int) -> np.ndarray:
     return (a * b + (1 << 14)) >> 15
+
+
+_PLAIN = {"hard_swish": _hard_swish, "elu": _elu, "abs": _absolute, "rsqrt": rsqrt}
+"""Functions of codes and both quantisations alone."""
 
 
 def softmax(x: np.ndarray, quantization: Quantization, beta: float) -> np.ndarray:

@@ -85,6 +85,29 @@ def mul(a: np.ndarray, b: np.ndarray, tensors: Tensors, activation: str) -> np.n
     )
 
 
+def matmul(
+    a: np.ndarray, b: np.ndarray, tensors: Tensors, *, transpose_a: bool, transpose_b: bool
+) -> np.ndarray:
+    """Products of matrices in the last two axes, the others broadcast, in the output's scale.
+
+    Parameters
+    ----------
+    a, b : arrays of int8
+    tensors : (a, b, output)
+    transpose_a, transpose_b : bool
+        Whether an operand's last two axes change places first.
+    """
+    first, second, output = _quantizations(tensors)
+    (scale_a, zero_a), (scale_b, zero_b) = scalar(first), scalar(second)
+    # sums of products of 9-bit numbers are exact in float64
+    left, right = a.astype(np.float64) - zero_a, b.astype(np.float64) - zero_b
+    left = left.swapaxes(-1, -2) if transpose_a else left
+    right = right.swapaxes(-1, -2) if transpose_b else right
+    multiplier, shift = quantize_multiplier(scale_a * scale_b / scalar(output)[0])
+    total = (left @ right).astype(np.int64)
+    return _clamped(multiply_by_quantized_multiplier(total, multiplier, shift), output, "none")
+
+
 def squared_difference(a: np.ndarray, b: np.ndarray, tensors: Tensors) -> np.ndarray:
     """(a - b)^2 in the output's scale; parameters as for ``sub``."""
     first, second, output = _quantizations(tensors)

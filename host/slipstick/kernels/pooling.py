@@ -84,6 +84,21 @@ def mean(
     return np.clip(value, -128, 127).astype(np.int8).reshape(len(x), *output.shape[1:])
 
 
+def reduce_sum(
+    x: np.ndarray, source: Tensor, output: Tensor, attributes: Mapping[str, Any]
+) -> np.ndarray:
+    """The sum over some axes in the output's quantisation; parameters as for ``mean``."""
+    axes = tuple(attributes["axes"])
+    count = int(np.prod([source.shape[axis] for axis in axes]))
+    (scale, zero_point), (output_scale, output_zero_point) = (
+        scalar(tensor.quantization) for tensor in (source, output)
+    )
+    total = x.sum(axis=axes, dtype=np.int64) - zero_point * count
+    factor = quantize_multiplier(scale / output_scale)
+    value = multiply_by_quantized_multiplier(total, *factor) + output_zero_point
+    return np.clip(value, -128, 127).astype(np.int8).reshape(len(x), *output.shape[1:])
+
+
 def reduce_extreme(
     x: np.ndarray, output: Tensor, attributes: Mapping[str, Any], *, largest: bool
 ) -> np.ndarray:

@@ -54,9 +54,22 @@ def _choice(kernel: Callable[[Any, Any], np.ndarray]) -> Kernel:
     return lambda node, graph, operands: kernel(*operands)
 
 
-def _mean(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
-    source, output = _described(node, graph, 1)
-    return pooling.mean(operands[0], source, output, node.attributes)
+def _reduction(kernel: Callable[..., np.ndarray]) -> Kernel:
+    def run_reduction(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+        return kernel(operands[0], *_described(node, graph, 1), node.attributes)
+
+    return run_reduction
+
+
+def _matmul(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    (a, b), (first, second, output) = operands, _described(node, graph, 2)
+    return binary.matmul(
+        a,
+        b,
+        (first, second, output),
+        transpose_a=node.attributes.get("transpose_a", False),
+        transpose_b=node.attributes.get("transpose_b", False),
+    )
 
 
 def _reshape(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
@@ -159,7 +172,9 @@ KERNELS: Mapping[str, Kernel] = {
     "minimum": _choice(np.minimum),
     "average_pool2d": _pool(pooling.average_pool2d),
     "max_pool2d": _pool(pooling.max_pool2d),
-    "mean": _mean,
+    "matmul": _matmul,
+    "mean": _reduction(pooling.mean),
+    "reduce_sum": _reduction(pooling.reduce_sum),
     "reduce_max": _extreme(largest=True),
     "reduce_min": _extreme(largest=False),
     "arg_max": _place(largest=True),
