@@ -105,6 +105,8 @@ def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> P
 
     def emit(wanted: Result) -> Activation:
         source = builder.real(value)
+        if rank in (3, 4) and axes == tuple(range(2, rank)):
+            source = builder.picture(source)
         picture = source.layout == "picture"
         if not picture:
             source = builder.natural(source)
