@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_extra_operators as ops
+import tflite_function_operators as functions
+import tflite_move_operators as ops
 import tflite_operators as first
 from slipstick.errors import UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
@@ -46,8 +47,8 @@ CASES = {
     "mean": ((3, 4, 5), first.Mean(), [y(4, 5)], [integers([0])]),
     "mean of all": ((3, 4), first.Mean(), [y(1)], [integers([0, 1])]),
     "mean kept": ((3, 4), first.Mean(keep_dimensions=True), [y(1, 4)], [integers([0])]),
-    "max": ((3, 4), ops.ReduceMax(), [y(3)], [integers([-1])]),
-    "arg max": ((3, 4), ops.ArgMax(), [{"shape": (4,), "dtype": "int32"}], [integers([0])]),
+    "max": ((3, 4), functions.ReduceMax(), [y(3)], [integers([-1])]),
+    "arg max": ((3, 4), functions.ArgMax(), [{"shape": (4,), "dtype": "int32"}], [integers([0])]),
     "slice": ((3, 4), ops.Slice(), [y(2, 3)], [integers([1, 0]), integers([2, 3])]),
     "strided": (
         (5, 4),

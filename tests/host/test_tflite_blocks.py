@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_extra_operators as ops
+import tflite_function_operators as functions
+import tflite_move_operators as ops
 import tflite_operators as first
 from program_runner import run_program
 from slipstick.compiler import compile_graph
@@ -148,7 +149,7 @@ def test_squeeze_and_excite() -> None:
     network.conv(8, 1)
     gate = network.layer(first.Logistic(), (1, 1, 1, 8), quantization=(1 / 256, -128))
     network.last = block
-    network.layer(ops.Mul(), (1, 6, 6, 8), [gate], network.random())
+    network.layer(functions.Mul(), (1, 6, 6, 8), [gate], network.random())
     network.conv(3, 1)
     assert hosted(network.check()) == ["mul"]
 
@@ -175,7 +176,7 @@ def test_shuffle_net() -> None:
 def test_feature_pyramid() -> None:
     network = Network(5, (1, 8, 8, 3))
     fine = network.conv(8, 3)
-    network.layer(ops.LeakyRelu(alpha=0.1), (1, 8, 8, 8), quantization=network.random())
+    network.layer(functions.LeakyRelu(alpha=0.1), (1, 8, 8, 8), quantization=network.random())
     same = network.quantizations[network.last]
     fine = network.last
     network.conv(8, 3, stride=(2, 2), quantization=same)
@@ -202,7 +203,7 @@ def test_dilated_head() -> None:
                   [network.integers([18, 18])])  # fmt: skip
     program_outputs = network.fresh()
     network.writer.tensor(program_outputs, (1, 18, 18), "int32")
-    network.writer.add(ops.ArgMax(), [network.last, network.integers([3])], [program_outputs])
+    network.writer.add(functions.ArgMax(), [network.last, network.integers([3])], [program_outputs])
     assert hosted(network.check([program_outputs])) == ["resize_bilinear", "arg_max"]
 
 
@@ -213,7 +214,7 @@ def test_face_detector() -> None:
         data = network.rng.integers(-128, 128, (1, 1, filters))
         slopes = network.writer.tensor(network.fresh(), data.shape, scale=0.004, data=data)
         shape = network.shapes[network.last]
-        network.layer(ops.Prelu(), shape, [slopes], network.random())
+        network.layer(functions.Prelu(), shape, [slopes], network.random())
         border = network.integers([[0, 0], [1, 0], [0, 1], [0, 0]])
         network.layer(first.Pad(), (1, shape[1] + 1, shape[2] + 1, filters), [border])
         height, width = (shape[1] + 1) // 2, (shape[2] + 1) // 2

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_extra_operators as ops
+import tflite_function_operators as functions
+import tflite_move_operators as ops
 import tflite_operators as first
 from tflm_cases import ACTIVATIONS, codes, scale, tied_scale, zero_point
 from tflm_networks import check, described, integers, network, random_shape, unary
@@ -12,8 +13,8 @@ from tflm_networks import check, described, integers, network, random_shape, una
 EVERY_CODE = np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
 
 
-@pytest.mark.parametrize("kind", [ops.Sub, ops.Mul])
-def test_arithmetic(kind: type[ops.Sub]) -> None:
+@pytest.mark.parametrize("kind", [functions.Sub, functions.Mul])
+def test_arithmetic(kind: type[functions.Sub]) -> None:
     rng = np.random.default_rng(1)
     for trial in range(60):
         shape = random_shape(rng)
@@ -22,7 +23,7 @@ def test_arithmetic(kind: type[ops.Sub]) -> None:
         pair = [shape, shape if trial % 2 else small][:: 1 if trial % 3 else -1]
         scales = [scale(rng), scale(rng)]
         top = max(scales) * scale(rng, -1, 2)
-        if kind is ops.Mul:
+        if kind is functions.Mul:
             top = tied_scale(rng, float(np.float32(scales[0])) * float(np.float32(scales[1])))
         inputs = [
             described(each, (factor, zero_point(rng)))
@@ -33,7 +34,7 @@ def test_arithmetic(kind: type[ops.Sub]) -> None:
         operator = kind(activation=str(rng.choice(ACTIVATIONS)))
         data = network(operator, inputs, [described(shape, (top, zero_point(rng)))])
         program = check(data, [codes(rng, (2, *x["shape"][1:])) for x in inputs if "data" not in x])
-        if kind is ops.Sub and pair[0] == pair[1] and "data" not in inputs[1]:
+        if kind is functions.Sub and pair[0] == pair[1] and "data" not in inputs[1]:
             assert program.layers[0].where == "device"
 
 
@@ -47,18 +48,24 @@ def test_products_with_a_vector_run_on_the_array() -> None:
         top = 60 * x["scale"] * factors["scale"], zero_point(rng)
         tensors = [x, factors] if trial % 3 else [factors, x]
         program = check(
-            network(ops.Mul(), tensors, [described(shape, top)]), [codes(rng, (2, *shape[1:]))]
+            network(functions.Mul(), tensors, [described(shape, top)]),
+            [codes(rng, (2, *shape[1:]))],
         )
         assert program.layers[0].where == "device"
 
 
-@pytest.mark.parametrize("kind", [first.Add, ops.Sub, ops.Mul, ops.SquaredDifference])
+@pytest.mark.parametrize(
+    "kind", [first.Add, functions.Sub, functions.Mul, functions.SquaredDifference]
+)
 def test_functions_of_one_code_are_tables(kind: type[Any]) -> None:
     rng = np.random.default_rng(15)
     for trial in range(10):
         same = scale(rng, -6, -2), zero_point(rng)
         number = described((1,), same, data=codes(rng, (1,)))
-        top = (same[0] * 3 if kind in (first.Add, ops.Sub) else same[0] ** 2 * 200), zero_point(rng)
+        top = (
+            (same[0] * 3 if kind in (first.Add, functions.Sub) else same[0] ** 2 * 200),
+            zero_point(rng),
+        )
         x = described((1, 256), same)
         # a number, from either side
         tensors = [x, number] if trial % 2 else [number, x]
@@ -66,8 +73,8 @@ def test_functions_of_one_code_are_tables(kind: type[Any]) -> None:
         assert program.layers[0].why == "post-processor, table"
 
 
-@pytest.mark.parametrize("kind", [ops.Maximum, ops.Minimum])
-def test_choice(kind: type[ops.Maximum]) -> None:
+@pytest.mark.parametrize("kind", [functions.Maximum, functions.Minimum])
+def test_choice(kind: type[functions.Maximum]) -> None:
     rng = np.random.default_rng(2)
     for trial in range(20):
         shape = random_shape(rng)
@@ -91,7 +98,9 @@ def test_squared_difference() -> None:
             described(each, (factor, zero_point(rng)))
             for each, factor in zip((shape, small), scales, strict=True)
         ]
-        data = network(ops.SquaredDifference(), inputs, [described(shape, (top, zero_point(rng)))])
+        data = network(
+            functions.SquaredDifference(), inputs, [described(shape, (top, zero_point(rng)))]
+        )
         check(data, [codes(rng, (2, *x["shape"][1:])) for x in inputs])
 
 
@@ -102,7 +111,7 @@ def test_leaky_relu(alpha: float) -> None:
         source = scale(rng), zero_point(rng)
         top = tied_scale(rng, source[0]), zero_point(rng)
         tensors = [described((1, 256), source)], [described((1, 256), top)]
-        program = check(network(ops.LeakyRelu(alpha=alpha), *tensors), [EVERY_CODE])
+        program = check(network(functions.LeakyRelu(alpha=alpha), *tensors), [EVERY_CODE])
         assert program.layers[0].where == "device"
         assert program.layers[0].why == "post-processor, table"
 
@@ -113,7 +122,7 @@ def test_elu() -> None:
         source = scale(rng, -8, 0), zero_point(rng)
         top = source[0] * scale(rng, -2, 2), zero_point(rng)
         tensors = [described((1, 256), source)], [described((1, 256), top)]
-        program = check(network(ops.Elu(), *tensors), [EVERY_CODE])
+        program = check(network(functions.Elu(), *tensors), [EVERY_CODE])
         assert program.layers[0].where == "device"
 
 
@@ -126,7 +135,7 @@ def test_prelu() -> None:
         top = source * scale(rng, -1, 1), zero_point(rng)
         alpha = described(slope, (slope_scale, zero_point(rng)), data=codes(rng, slope))
         inputs = [described(shape, (source, zero_point(rng))), alpha]
-        data = network(ops.Prelu(), inputs, [described(shape, top)])
+        data = network(functions.Prelu(), inputs, [described(shape, top)])
         program = check(data, [codes(rng, (2, *shape[1:]))])
         centred = alpha["data"].astype(int) - alpha["zero_point"]
         if trial % 4 == 2 or trial % 4 == 0 and abs(centred + 0.5).max() < 128:
@@ -139,12 +148,12 @@ def test_log_softmax() -> None:
         classes = int(rng.choice([1, 2, 10, 300]))
         shape = (1, classes) if trial % 2 else (1, 3, classes)
         source = described(shape, (scale(rng, -9, 3), zero_point(rng)))
-        data = network(ops.LogSoftmax(), [source], [described(shape, (1 / 16, 127))])
+        data = network(functions.LogSoftmax(), [source], [described(shape, (1 / 16, 127))])
         check(data, [codes(rng, (6, *shape[1:]))])
 
 
-@pytest.mark.parametrize("kind", [ops.ReduceMax, ops.ReduceMin])
-def test_extremes(kind: type[ops.ReduceMax]) -> None:
+@pytest.mark.parametrize("kind", [functions.ReduceMax, functions.ReduceMin])
+def test_extremes(kind: type[functions.ReduceMax]) -> None:
     rng = np.random.default_rng(8)
     for axes in [(1, 2), (3,), (-1, 1), (1, 2, 3), (2,)]:
         shape = random_shape(rng)
@@ -164,7 +173,7 @@ def test_sum() -> None:
         out = tuple(1 if axis in reduced else size for axis, size in enumerate(shape))
         top = tied_scale(rng, float(np.float32(source))), zero_point(rng)
         inputs = [described(shape, (source, zero_point(rng))), integers(axes)]
-        data = network(ops.Sum(keep_dimensions=True), inputs, [described(out, top)])
+        data = network(functions.Sum(keep_dimensions=True), inputs, [described(out, top)])
         check(data, [codes(rng, (3, *shape[1:]))])
 
 
@@ -180,7 +189,7 @@ def test_products_of_matrices(flips: tuple[bool, bool]) -> None:
         ]
         top = 0.05 * 0.05 * 74 * 74 * np.sqrt(inner) / 60, zero_point(rng)
         inputs = [described(shape, (0.05, zero_point(rng))) for shape in shapes]
-        operator = ops.BatchMatMul(adjoint_a=flips[0], adjoint_b=flips[1])
+        operator = functions.BatchMatMul(adjoint_a=flips[0], adjoint_b=flips[1])
         data = network(operator, inputs, [described((1, heads, rows, columns), top)])
         check(data, [codes(rng, (2, *shape[1:])) for shape in shapes])
 
@@ -191,10 +200,10 @@ def test_absolute_value_and_root() -> None:
         source = scale(rng), zero_point(rng)
         top = tied_scale(rng, float(np.float32(source[0]))), zero_point(rng)
         tensors = [described((1, 256), source)], [described((1, 256), top)]
-        assert check(network(ops.Abs(), *tensors), [EVERY_CODE]).layers[0].where == "device"
+        assert check(network(functions.Abs(), *tensors), [EVERY_CODE]).layers[0].where == "device"
         top = scale(rng, -4, 2) / np.sqrt(100 * source[0]), zero_point(rng)
         tensors = [described((1, 256), source)], [described((1, 256), top)]
-        check(network(ops.Rsqrt(), *tensors), [np.maximum(EVERY_CODE, source[1])])
+        check(network(functions.Rsqrt(), *tensors), [np.maximum(EVERY_CODE, source[1])])
 
 
 def test_mean_any_axes() -> None:
@@ -205,8 +214,8 @@ def test_mean_any_axes() -> None:
         unary(rng, first.Mean(keep_dimensions=True), shape, out, integers(axes))
 
 
-@pytest.mark.parametrize("kind", [ops.ArgMax, ops.ArgMin])
-def test_places(kind: type[ops.ArgMax]) -> None:
+@pytest.mark.parametrize("kind", [functions.ArgMax, functions.ArgMin])
+def test_places(kind: type[functions.ArgMax]) -> None:
     rng = np.random.default_rng(10)
     for axis in (1, 2, 3, -1):
         shape = random_shape(rng)

@@ -5,7 +5,8 @@ from typing import Any
 import legacy_definition as definition
 import numpy as np
 import pytest
-import tflite_extra_operators as ops
+import tflite_function_operators as functions
+import tflite_move_operators as ops
 import tflite_operators as first
 from slipstick import kernels
 from slipstick.compiler import compile_graph
@@ -143,10 +144,10 @@ def test_resize_bilinear(centers: bool) -> None:
 
 CASES: dict[str, tuple[Any, int, tuple[float, int] | None]] = {
     "add": (first.Add(), 2, None),
-    "sub": (ops.Sub(), 2, None),
-    "mul": (ops.Mul(), 2, None),
+    "sub": (functions.Sub(), 2, None),
+    "mul": (functions.Mul(), 2, None),
     "relu": (first.Relu(), 1, None),
-    "leaky_relu": (ops.LeakyRelu(alpha=0.1), 1, None),
+    "leaky_relu": (functions.LeakyRelu(alpha=0.1), 1, None),
     "softmax": (first.Softmax(), 1, (1 / 256, 0)),
     "logistic": (first.Logistic(), 1, (1 / 256, 0)),
     "tanh": (first.Tanh(), 1, (1 / 128, 128)),

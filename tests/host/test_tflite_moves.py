@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import tflite_extra_operators as ops
+import tflite_move_operators as ops
 import tflite_operators as first
 from tflm_cases import codes, scale, zero_point
 from tflm_networks import check, described, integers, network, random_shape, unary

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_extra_operators as ops
+import tflite_function_operators as functions
+import tflite_move_operators as ops
 import tflite_operators as first
 from slipstick.errors import ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
@@ -143,42 +144,42 @@ CASES: list[tuple[bytes, type[SlipstickError], str]] = [
         r"an output of \(1, 4, 6, 8\) must have an input of \[2, 3\], not \(1, 4, 6, 8\)",
     ),
     (
-        network(ops.Mul(), [X, x(1, 4, 5, 8)], [X]),
+        network(functions.Mul(), [X, x(1, 4, 5, 8)], [X]),
         ModelError,
         r"inputs of \(1, 4, 6, 8\) and \(1, 4, 5, 8\) must broadcast together",
     ),
     (
-        network(ops.Sub(), [X, X], [described(SHAPE, (1e-7, 0))]),
+        network(functions.Sub(), [X, X], [described(SHAPE, (1e-7, 0))]),
         UnsupportedError,
         "SUB .*: SUB of scales 0.5 and 0.5 needs an output scale above 9.53674e-07, not 1e-07",
     ),
     (
-        network(ops.Maximum(), [X, OTHER], [X]),
+        network(functions.Maximum(), [X, OTHER], [X]),
         UnsupportedError,
         "MAXIMUM .*: output must have the input's scale 0.25",
     ),
     (
-        network(ops.Prelu(), [x(1, 1), x(1, 4)], [x(1, 4)]),
+        network(functions.Prelu(), [x(1, 1), x(1, 4)], [x(1, 4)]),
         ModelError,
         r"output 'y0' must be \(1, 1\), not \(1, 4\)",
     ),
     (
-        network(ops.LeakyRelu(alpha=float("nan")), [X], [X]),
+        network(functions.LeakyRelu(alpha=float("nan")), [X], [X]),
         ModelError,
         "alpha must be finite and at most 1e6, not nan",
     ),
     (
-        network(ops.LogSoftmax(), [X], [X]),
+        network(functions.LogSoftmax(), [X], [X]),
         UnsupportedError,
         "LOG_SOFTMAX .*: output must have scale 0.0625 and zero point 127, not 0.5 and 3",
     ),
     (
-        network(ops.ArgMax(), [X, integers([3])], [x(1, 4, 6)]),
+        network(functions.ArgMax(), [X, integers([3])], [x(1, 4, 6)]),
         UnsupportedError,
         "ARG_MAX .*: output 'y0' must be int32 or int64, and is int8",
     ),
     (
-        network(ops.ReduceMax(), [X, integers([0])], [x(4, 6, 8)]),
+        network(functions.ReduceMax(), [X, integers([0])], [x(4, 6, 8)]),
         UnsupportedError,
         r"REDUCE_MAX .*: axes must leave out 0, the batch, not \[0\]",
     ),

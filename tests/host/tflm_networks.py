@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import tflite_extra_operators as extra
+import tflite_function_operators as functions
+import tflite_move_operators as extra
 import tflite_operators as basic
 from numpy.random import Generator
 from slipstick import kernels
@@ -99,7 +100,7 @@ def odd_networks(rng: Generator) -> list[bytes]:
         network(extra.Concatenation(axis=1), [y, y], [x]),
         network(extra.ResizeBilinear(), [x, integers([8, 8])], [wide]),
         network(extra.TransposeConv(stride=(2, 2)), [integers([1, 8, 8, 2]), filters, x], [wide]),
-        network(extra.Mul(), [x, described((1, 1, 1, 2), same)], [x]),
+        network(functions.Mul(), [x, described((1, 1, 1, 2), same)], [x]),
         network(extra.MirrorPad(), [x, integers([[0, 0], [2, 2], [2, 2], [0, 0]])], [wide]),
         network(basic.Conv2D(), [old, old_filters], [old]),
     ]

@@ -13,6 +13,7 @@ import numpy as np
 import tflite
 
 from ..errors import ModelError
+from .tflite_options import OPTIONS
 
 IDENTIFIER = b"TFL3"
 SCHEMA_VERSION = 3
@@ -39,46 +40,6 @@ _DTYPES: Mapping[int, str] = {
 }
 _OPERATORS: Mapping[int, str] = {
     number: name for name, number in vars(tflite.BuiltinOperator).items() if name.isupper()
-}
-_WINDOW = ("Padding", "StrideH", "StrideW", "FusedActivationFunction")
-_POOL = (*_WINDOW, "FilterHeight", "FilterWidth")
-_CONVOLUTION = (*_WINDOW, "DilationHFactor", "DilationWFactor")
-_ACTIVATED = ("FusedActivationFunction",)
-_OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "CONV_2D": ("Conv2DOptions", _CONVOLUTION),
-    "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", (*_CONVOLUTION, "DepthMultiplier")),
-    "TRANSPOSE_CONV": ("TransposeConvOptions", _WINDOW),
-    "FULLY_CONNECTED": (
-        "FullyConnectedOptions",
-        (*_ACTIVATED, "WeightsFormat", "KeepNumDims"),
-    ),
-    "ADD": ("AddOptions", _ACTIVATED),
-    "SUB": ("SubOptions", _ACTIVATED),
-    "MUL": ("MulOptions", _ACTIVATED),
-    "AVERAGE_POOL_2D": ("Pool2DOptions", _POOL),
-    "MAX_POOL_2D": ("Pool2DOptions", _POOL),
-    "MEAN": ("ReducerOptions", ("KeepDims",)),
-    "SUM": ("ReducerOptions", ("KeepDims",)),
-    "BATCH_MATMUL": ("BatchMatMulOptions", ("AdjX", "AdjY")),
-    "REDUCE_MAX": ("ReducerOptions", ("KeepDims",)),
-    "REDUCE_MIN": ("ReducerOptions", ("KeepDims",)),
-    "SOFTMAX": ("SoftmaxOptions", ("Beta",)),
-    "LEAKY_RELU": ("LeakyReluOptions", ("Alpha",)),
-    "CONCATENATION": ("ConcatenationOptions", ("Axis", *_ACTIVATED)),
-    "PACK": ("PackOptions", ("Axis", "ValuesCount")),
-    "UNPACK": ("UnpackOptions", ("Axis", "Num")),
-    "STRIDED_SLICE": (
-        "StridedSliceOptions",
-        ("BeginMask", "EndMask", "EllipsisMask", "NewAxisMask", "ShrinkAxisMask", "Offset"),
-    ),
-    "MIRROR_PAD": ("MirrorPadOptions", ("Mode",)),
-    "SPACE_TO_DEPTH": ("SpaceToDepthOptions", ("BlockSize",)),
-    "DEPTH_TO_SPACE": ("DepthToSpaceOptions", ("BlockSize",)),
-    "RESIZE_NEAREST_NEIGHBOR": (
-        "ResizeNearestNeighborOptions",
-        ("AlignCorners", "HalfPixelCenters"),
-    ),
-    "RESIZE_BILINEAR": ("ResizeBilinearOptions", ("AlignCorners", "HalfPixelCenters")),
 }
 
 
@@ -278,12 +239,12 @@ def _operator(model: Any, table: Any, index: int, tensors: int, model_name: str)
         name,
         _indices(table.InputsAsNumpy(), tensors, f"{what}: an input", optional=True),
         _indices(table.OutputsAsNumpy(), tensors, f"{what}: an output", optional=False),
-        _options(table, name, what) if name in _OPTIONS else {},
+        _options(table, name, what) if name in OPTIONS else {},
     )
 
 
 def _options(table: Any, operator: str, what: str) -> dict[str, Any]:
-    kind, fields = _OPTIONS[operator]
+    kind, fields = OPTIONS[operator]
     union = table.BuiltinOptions()
     if union is None or table.BuiltinOptionsType() != getattr(tflite.BuiltinOptions, kind):
         raise ModelError(f"{what} ({operator}) must have {kind}, and has none")
