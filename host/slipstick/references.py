@@ -9,7 +9,9 @@ import numpy as np
 
 from . import kernels
 from .frontends import is_onnx
-from .frontends.tflite_reader import read_file
+from .frontends.tflite import load_tflite_bytes
+from .frontends.tflite_legacy import legacy_tensors
+from .frontends.tflite_reader import read_file, read_model
 from .graph import Graph
 from .reference import TflmReference
 
@@ -29,8 +31,10 @@ class Reference(Protocol):
         ...
 
 
-class OnnxRule:
-    """ONNX's semantics as NUMERICS has it: the host's kernels, on the graph as it was read.
+class Definition:
+    """A semantics as it is defined: the host's kernels, on the graph as it was read.
+
+    ONNX's; and TensorFlow Lite's of uint8 codes, which no runtime at hand computes.
 
     Parameters
     ----------
@@ -99,9 +103,12 @@ def open_references(path: str | os.PathLike[str]) -> tuple[Reference, LayerRunti
         If the runtime is missing or refuses the network.
     """
     place = Path(path)
-    if not is_onnx(read_file(place)):
+    data = read_file(place)
+    if not is_onnx(data):
+        if legacy_tensors(read_model(data, place.stem)):
+            return Definition(load_tflite_bytes(data, place.stem)), None
         return TflmReference(place), None
     from .frontends.onnx import load_onnx
 
     graph = load_onnx(place)
-    return OnnxRule(graph), LayerRuntime(place, graph)
+    return Definition(graph), LayerRuntime(place, graph)

@@ -1,5 +1,6 @@
 """Networks of uint8 codes with weight zero points: the definition, and tflm where it can."""
 
+from pathlib import Path
 from typing import Any
 
 import legacy_definition as definition
@@ -17,6 +18,7 @@ from slipstick.graph import Graph
 from slipstick.program import Program
 from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
+from slipstick.verification import Verifier
 from tflm_cases import codes, scale
 from tflm_networks import SMALL, described, integers, network
 
@@ -172,6 +174,19 @@ def test_as_int8_in_tflm(name: str) -> None:
         (wanted,) = TflmReference(made[1]).run(*lowered)
         (actual,) = run(made[0], *images)[2]
         np.testing.assert_array_equal((actual ^ 0x80).view(np.int8), wanted)
+
+
+def test_verification_goes_by_the_definition(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    weights = unsigned((4, 3, 3, 2), (0.01, 99), data=codes(rng, (4, 3, 3, 2), "uint8"))
+    tensors = [unsigned((1, 5, 5, 2), (0.1, 7)), weights]
+    path = tmp_path / "legacy.tflite"
+    path.write_bytes(network(first.Conv2D(), tensors, [unsigned((1, 5, 5, 4), (0.3, 120))]))
+    verifier = Verifier(path, SMALL)
+    feeds = verifier.random_inputs(3, 0)
+    checked = verifier.check(feeds, lambda *_: lambda _: None, rtl=False)
+    assert sum(entry.mismatches for entry in checked) == 0
+    assert all(entry.reference is not None for entry in checked if entry.operator == "conv2d")
 
 
 def test_mixed_types_are_refused() -> None:
