@@ -202,7 +202,7 @@ class _Reading:
         for name, value in node.attributes.items():
             if name not in handler.attributes:
                 listed = ", ".join(handler.attributes) or "none"
-                operator.refuse(f"attributes must be {listed}, not {name} = {value!r:.40}")
+                operator.refuse(f"attributes must be {listed}, not {quoted(name)} = {value!r:.40}")
         for name in node.outputs[1:]:
             if name in self._read_names:
                 operator.refuse(f"outputs must be 1, but {quoted(name)} is read as well")

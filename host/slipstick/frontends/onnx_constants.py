@@ -27,6 +27,11 @@ DTYPES = (
 _FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 
 
+def text(value: str | bytes) -> str:
+    """A string of a protobuf, which comes as bytes where it is no UTF-8."""
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+
 def read_tensor(tensor: onnx.TensorProto, what: str, folder: Path | None) -> np.ndarray:
     """A constant's contents.
 
@@ -79,7 +84,7 @@ def _outside(
     tensor: onnx.TensorProto, dtype: np.dtype, count: int, what: str, folder: Path | None
 ) -> np.ndarray:
     """What lies in a file beside the model's."""
-    entries = {item.key: item.value for item in tensor.external_data}
+    entries = {text(item.key): text(item.value) for item in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
         raise ModelError(f"{what} is kept in {quoted(location)}, and the model came without files")

@@ -150,7 +150,7 @@ class Operator:
         """Refuses another value of an attribute than some."""
         if value not in accepted:
             listed = " or ".join(map(str, accepted))
-            self.refuse(f"{name} must be {listed}, not {value}")
+            self.refuse(f"{name} must be {listed}, not {value!r:.80}")
 
     def axis(self, axis: int, rank: int) -> int:
         """An axis counted from the front."""

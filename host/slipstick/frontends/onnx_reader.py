@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from onnx import defs, helper
 
 from ..errors import ModelError, UnsupportedError
-from .onnx_constants import read_tensor
+from .onnx_constants import read_tensor, text
 from .tflite_reader import MAXIMUM_OPERANDS, MAXIMUM_RANK, MAXIMUM_TABLES, quoted
 
 OLDEST_OPSET = 10
@@ -91,7 +91,7 @@ def read_model(data: bytes, name: str, folder: Path | None = None) -> RawModel:
     opset = _opset(model, name)
     if model.functions:
         raise UnsupportedError(
-            f"{name} must hold no functions of its own, not {quoted(model.functions[0].name)}:"
+            f"{name} must hold no functions of its own, not {quoted(text(model.functions[0].name))}:"
             " inline them (onnx.inliner.inline_local_functions)"
         )
     if graph.sparse_initializer:
@@ -100,7 +100,9 @@ def read_model(data: bytes, name: str, folder: Path | None = None) -> RawModel:
         if len(getattr(graph, what)) > MAXIMUM_TABLES:
             raise ModelError(f"{name} must hold at most {MAXIMUM_TABLES} {what}s")
     constants = _constants(graph, name, folder)
-    inputs = tuple(_declared(item, name) for item in graph.input if item.name not in constants)
+    inputs = tuple(
+        _declared(item, name) for item in graph.input if text(item.name) not in constants
+    )
     nodes = [_node(item, index, name, folder) for index, item in enumerate(graph.node)]
     known = {*constants, *(tensor.name for tensor in inputs)}
     if len(known) < len(constants) + len(inputs):
@@ -125,16 +127,18 @@ def _opset(model: onnx.ModelProto, name: str) -> int:
 def _constants(graph: onnx.GraphProto, name: str, folder: Path | None) -> dict[str, np.ndarray]:
     constants: dict[str, np.ndarray] = {}
     for tensor in graph.initializer:
-        what = f"{name}: initializer {quoted(tensor.name)}"
-        if not tensor.name or tensor.name in constants:
+        key = text(tensor.name)
+        what = f"{name}: initializer {quoted(key)}"
+        if not key or key in constants:
             raise ModelError(f"{what} must have a name of its own")
-        constants[tensor.name] = read_tensor(tensor, what, folder)
+        constants[key] = read_tensor(tensor, what, folder)
     return constants
 
 
 def _declared(item: onnx.ValueInfoProto, name: str) -> RawTensor:
-    what = f"{name}: {quoted(item.name)}"
-    if not item.name or not item.type.HasField("tensor_type"):
+    key = text(item.name)
+    what = f"{name}: {quoted(key)}"
+    if not key or not item.type.HasField("tensor_type"):
         raise UnsupportedError(f"{what} must be a named tensor, and is none")
     described = item.type.tensor_type
     try:
@@ -142,38 +146,41 @@ def _declared(item: onnx.ValueInfoProto, name: str) -> RawTensor:
     except (KeyError, TypeError, ValueError):
         raise ModelError(f"{what}: type must be a known one, not {described.elem_type}") from None
     if not described.HasField("shape"):
-        return RawTensor(item.name, None, dtype)
+        return RawTensor(key, None, dtype)
     sizes = described.shape.dim
     if len(sizes) > MAXIMUM_RANK:
         raise ModelError(f"{what} must have at most {MAXIMUM_RANK} dimensions, not {len(sizes)}")
     shape = tuple(size.dim_value if size.HasField("dim_value") else None for size in sizes)
-    return RawTensor(item.name, shape, dtype)
+    return RawTensor(key, shape, dtype)
 
 
 def _node(node: onnx.NodeProto, index: int, name: str, folder: Path | None) -> RawNode:
-    what = f"{name}: {node.op_type} (node {index})"
+    kind = text(node.op_type)
+    if not kind.isidentifier():
+        raise ModelError(f"{name}: node {index} must have an operator's name, not {quoted(kind)}")
+    what = f"{name}: {kind} (node {index})"
     if max(len(node.input), len(node.output), len(node.attribute)) > MAXIMUM_OPERANDS:
         raise ModelError(f"{what} must have at most {MAXIMUM_OPERANDS} inputs and outputs")
     attributes: dict[str, Any] = {}
     for attribute in node.attribute:
-        label = f"{what}: attribute {quoted(attribute.name)}"
-        if not attribute.name or attribute.name in attributes:
+        key = text(attribute.name)
+        label = f"{what}: attribute {quoted(key)}"
+        if not key or key in attributes:
             raise ModelError(f"{label} must have a name of its own")
         if attribute.type == onnx.AttributeProto.TENSOR:
-            attributes[attribute.name] = read_tensor(attribute.t, label, folder)
+            attributes[key] = read_tensor(attribute.t, label, folder)
             continue
         try:
-            value = helper.get_attribute_value(attribute)
-            attributes[attribute.name] = _plain(value)
+            attributes[key] = _plain(helper.get_attribute_value(attribute))
         except (ValueError, TypeError, UnicodeDecodeError) as error:
             raise ModelError(f"{label} cannot be read: {error}") from None
     return RawNode(
         index,
-        node.name,
-        "" if node.domain == "ai.onnx" else node.domain,
-        node.op_type,
-        tuple(node.input),
-        tuple(node.output),
+        text(node.name),
+        "" if node.domain == "ai.onnx" else text(node.domain),
+        kind,
+        tuple(map(text, node.input)),
+        tuple(map(text, node.output)),
         attributes,
     )
 
