@@ -114,6 +114,7 @@ ONNX_KERNELS: Mapping[str, Kernel] = {
     # these move codes, whatever they mean
     **_pick(("reshape", "slice", "transpose", "pad", "mirror_pad", "depth_to_space")),
     **_pick(("space_to_depth", "arg_max", "arg_min", "reduce_max", "reduce_min", "pack")),
+    **_pick(("resize_nearest",)),
     "fully_connected": _fully_connected,
     "matmul": _matmul,
     "add": _sum,
