@@ -1,0 +1,191 @@
+"""What the ONNX front-end does not read: refused with the node, the value and the rule."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import external_data_helper, helper, numpy_helper
+from onnx_writer import OnnxWriter
+from slipstick.errors import ModelError, UnsupportedError
+from slipstick.frontends import load
+from slipstick.frontends.onnx import load_onnx_bytes
+
+SHAPE = (1, 4, 6, 6)
+
+
+def network(
+    operator: str = "Conv", opset: int = 21, shape: tuple[object, ...] = SHAPE, **options: object
+) -> bytes:
+    """x -> the operator, with weights if it has any -> codes."""
+    net = OnnxWriter(opset)
+    x = net.pair(net.input("x", shape), 0.1)  # type: ignore[arg-type]
+    more = []
+    if operator in ("Conv", "MatMul", "Gemm"):
+        size = (3, 4, 2, 2) if operator == "Conv" else (6, 5)
+        more = [net.weights(np.ones(size, np.int8), np.float32(0.1))]
+    y = net.add(operator, [x, *more], **options)
+    return net.to_bytes([net.pair(y, 0.1)])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (network("NonZero"), r"NonZero \(node 2 'NonZero_\d+'\): operator must be one of Abs, Add"),
+        (network(domain="test.org"), r"of domain 'test.org' must be of a domain in \('', "),
+        (network(fancy=3), r"attributes must be auto_pad, .*, not 'fancy' = 3"),
+        (network(pads=[-1, 0, 0, 0]), r"pads must be 4 numbers of 0..4096, not \(-1, 0, 0, 0\)"),
+        (network(strides=[0, 1]), r"strides must be 2 numbers of 1..4096, not \(0, 1\)"),
+        (network(auto_pad="FULL"), "auto_pad must be NOTSET or .*, not 'FULL'"),
+        (network(opset=9), "opset must be within 10..[0-9]+, not 9"),
+        (network(shape=(1, 4, "height", 6)), r"input 'x': shape must be fixed but for the batch"),
+        (network("Transpose", perm=[1, 0, 2, 3]), "perm must leave axis 0, the batch, in front"),
+        (network("Softmax", axis=0), "axis must not be 0, the batch"),
+        (network("MaxPool", kernel_shape=[2, 2], dilations=[2, 1]), r"dilations must be \(1, 1\)"),
+        (network("MaxPool", kernel_shape=[2, 2], storage_order=1), "storage_order must be 0, not 1"),
+        (network("Gemm", shape=(1, 6), transA=1), "transA must be 0, not 1"),
+        (network("Cast", to=10), "to must be 1, not 10"),
+    ],
+)  # fmt: skip
+def test_unsupported(data: bytes, message: str) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        load_onnx_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (network(group=3), "3 filters of 4 channels in 3 groups must divide evenly among 4 input"),
+        (network(kernel_shape=[3, 3]), r"kernel_shape must be that of the weights, \(2, 2\), not"),
+        (network(pads=[1.5]), r"pads must be a list of whole numbers, not \(1.5,\)"),
+        (network(shape=(1, 4, 1, 1)), "a window of 2 must fit into 1 and padding"),
+        (network("Flatten", axis=9), "axis must be within -4..4, not 9"),
+        (network("Conv", dilations=[9, 1]), "a window of 10 must fit into 6"),
+    ],
+)
+def test_malformed(data: bytes, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        load_onnx_bytes(data)
+
+
+def changed(change: Callable[[onnx.ModelProto], object]) -> bytes:
+    """The network, damaged."""
+    model = onnx.ModelProto.FromString(network())
+    change(model)
+    return model.SerializeToString()
+
+
+def _cycle(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input[0] = model.graph.node[-2].output[0]
+
+
+def _unknown(model: onnx.ModelProto) -> None:
+    model.graph.node[2].input[0] = "nowhere"
+
+
+def _twice(model: onnx.ModelProto) -> None:
+    model.graph.node[1].output[0] = model.graph.node[0].output[0]
+
+
+def _short(model: onnx.ModelProto) -> None:
+    tensor = next(item for item in model.graph.initializer if len(item.dims) == 4)
+    tensor.raw_data = tensor.raw_data[:-1]
+
+
+def _bomb(model: onnx.ModelProto) -> None:
+    tensor = next(item for item in model.graph.initializer if len(item.dims) == 4)
+    tensor.dims[0] = 1 << 40
+
+
+def _large(model: onnx.ModelProto) -> None:
+    sizes = model.graph.input[0].type.tensor_type.shape.dim
+    sizes[2].dim_value = sizes[3].dim_value = 1 << 30
+
+
+def _scale(model: onnx.ModelProto) -> None:
+    for tensor in model.graph.initializer:
+        if not tensor.dims and tensor.data_type == onnx.TensorProto.FLOAT:
+            tensor.CopyFrom(numpy_helper.from_array(np.float32(np.nan), tensor.name))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_cycle, r"depends on its own output: a cycle"),
+        (_unknown, r"Conv \(node 3\) reads|reads 'nowhere', which is no input, no initializer"),
+        (_twice, "which must be written once"),
+        (_short, r"int8 of shape \(3, 4, 2, 2\) must have 48 bytes, not 47"),
+        (_bomb, "must have at most 268435456 elements"),
+        (_large, "must have at most 268435456 elements"),
+        (_scale, r"scale input 1 '.*' must be within .*, not \[nan\]"),
+        (lambda model: model.graph.Clear(), "must have nodes, inputs and outputs"),
+        (lambda model: model.graph.output[0].Clear(), "must be a named tensor"),
+    ],
+)
+def test_damaged(change: Callable[[onnx.ModelProto], None], message: str) -> None:
+    begin = time.monotonic()
+    with pytest.raises((ModelError, UnsupportedError), match=message):
+        load_onnx_bytes(changed(change))
+    assert time.monotonic() - begin < 1
+
+
+@pytest.mark.parametrize("operator", ["ConstantOfShape", "Expand", "Tile"])
+def test_folding_makes_nothing_huge(operator: str) -> None:
+    net = OnnxWriter()
+    huge = net.constant([1 << 20, 1 << 20], "int64")
+    one = net.constant([[1.0]], "float32")
+    made = net.add(operator, [huge] if operator == "ConstantOfShape" else [one, huge])
+    y = net.add("Add", [net.pair(net.input("x", SHAPE), 0.1), made])
+    with pytest.raises(ModelError, match="the result must have at most 268435456 elements"):
+        load_onnx_bytes(net.to_bytes([net.pair(y, 0.1)]))
+
+
+def test_float_networks_are_refused() -> None:
+    net = OnnxWriter()
+    y = net.add("Relu", [net.input("x", SHAPE)])
+    with pytest.raises(UnsupportedError, match="must be quantised, and is float: quantise it"):
+        load_onnx_bytes(net.to_bytes([y]))
+
+
+def test_functions_and_sparse_constants_are_refused() -> None:
+    function = helper.make_function(
+        "local", "Twice", ["x"], ["y"], [helper.make_node("Add", ["x", "x"], ["y"])],
+        [helper.make_opsetid("", 21)],
+    )  # fmt: skip
+    with pytest.raises(UnsupportedError, match="must hold no functions of its own, not 'Twice'"):
+        load_onnx_bytes(changed(lambda model: model.functions.append(function)))
+    sparse = onnx.SparseTensorProto()
+    with pytest.raises(UnsupportedError, match="must hold dense constants"):
+        load_onnx_bytes(changed(lambda model: model.graph.sparse_initializer.append(sparse)))
+
+
+def test_constants_outside_of_the_file(tmp_path: Path) -> None:
+    model = onnx.ModelProto.FromString(network())
+    path = tmp_path / "model.onnx"
+    onnx.save(model, str(path), save_as_external_data=True, size_threshold=8, location="data.bin")
+    inside = load(path)
+    assert (tmp_path / "data.bin").exists()
+    assert [node.operator for node in inside.nodes if "conv" in node.operator] == ["conv2d"]
+    data = path.read_bytes()
+    with pytest.raises(ModelError, match="is kept in 'data.bin', and the model came without"):
+        load_onnx_bytes(data)
+    (tmp_path / "data.bin").write_bytes(b"short")
+    with pytest.raises(ModelError, match="'data.bin' must be a file of [0-9]+ bytes, not 5"):
+        load(path)
+    folder = tmp_path / "deeper"
+    folder.mkdir()
+    for place in ("../data.bin", str(tmp_path / "data.bin")):
+        moved = onnx.ModelProto.FromString(data)
+        for tensor in moved.graph.initializer:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                external_data_helper.set_external_data(tensor, place)
+        (folder / "model.onnx").write_bytes(moved.SerializeToString())
+        with pytest.raises(ModelError, match="must be kept in the model's folder, not in"):
+            load(folder / "model.onnx")
+
+
+def test_other_files_are_named() -> None:
+    with pytest.raises(ModelError, match="is no ONNX file, damaged or cut short|must be an ONNX"):
+        load_onnx_bytes(b"\x08\x0a\x12\xff\xff")
