@@ -188,8 +188,8 @@ def _with_batch(values: np.ndarray, shape: tuple[int, ...], path: Path) -> np.nd
     single = shape[1:]
     bare = single[:-1] if len(single) > 1 and single[-1] == 1 else single
     first = channels_first(shape)
-    turned = (*single[1:], single[0]) if first else single
-    grey = single[1:] if first and single[0] == 1 else single
+    turned = (*shape[2:], shape[1]) if first else single
+    grey = shape[2:] if first and shape[1] == 1 else single
     for wanted in (single, bare, turned, grey):
         if values.shape == wanted:
             values = values[np.newaxis]

@@ -59,7 +59,7 @@ class OnnxWriter:
         """Codes and their DequantizeLinear."""
         points = np.broadcast_to(np.asarray(zero_point), np.shape(scale))
         parts = self.scale(scale, points, codes.dtype.name)
-        options = {"axis": axis} if np.ndim(scale) else {}
+        options: dict[str, Any] = {"axis": axis} if np.ndim(scale) else {}
         return self.add("DequantizeLinear", [self.constant(codes), *parts], **options)
 
     def to_bytes(

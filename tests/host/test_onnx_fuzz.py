@@ -30,7 +30,9 @@ def own() -> bytes:
     rng = np.random.default_rng(3)
     net = OnnxWriter()
     x = net.pair(net.input("x", ("N", 2, 5, 4)), 0.06, 7)
-    kernel = net.weights(rng.integers(-9, 9, (3, 2, 2, 2)).astype(np.int8), np.float32([1, 2, 3]))
+    kernel = net.weights(
+        rng.integers(-9, 9, (3, 2, 2, 2)).astype(np.int8), np.array([1, 2, 3], "f4")
+    )
     y = net.pair(net.add("Relu", [net.add("Conv", [x, kernel], pads=[0, 1, 1, 0])]), 0.1)
     y = net.pair(net.add("AveragePool", [y], kernel_shape=[2, 2], ceil_mode=1), 0.1)
     y = net.pair(net.add("Add", [y, net.add("Sigmoid", [y])]), 0.2)

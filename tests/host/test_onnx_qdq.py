@@ -62,7 +62,7 @@ def test_convolution(options: dict[str, Any]) -> None:
 def test_what_folds_into_a_convolution(after: str) -> None:
     net = OnnxWriter()
     x = net.pair(net.input("x", SHAPE), 0.06, 7)
-    kernel = net.weights(codes(4, 6, 3, 3), np.float32([0.001, 0.003, 0.002, 0.004]))
+    kernel = net.weights(codes(4, 6, 3, 3), np.array([0.001, 0.003, 0.002, 0.004], "f4"))
     y = net.add("Conv", [x, kernel])
     if after == "Relu":
         y = net.add("Relu", [y])
@@ -72,8 +72,8 @@ def test_what_folds_into_a_convolution(after: str) -> None:
         numbers = [np.abs(RNG.normal(1, 0.2, 4)).astype(np.float32) for _ in range(4)]
         y = net.add("BatchNormalization", [y, *map(net.constant, numbers)])
     else:
-        y = net.add("Mul", [y, net.constant(np.float32([0.5, 2, 1, 3]).reshape(4, 1, 1))])
-        y = net.add("Add", [net.constant(np.float32([1, 2, 3, 4]).reshape(1, 4, 1, 1)), y])
+        y = net.add("Mul", [y, net.constant(np.array([0.5, 2, 1, 3], "f4").reshape(4, 1, 1))])
+        y = net.add("Add", [net.constant(np.array([1, 2, 3, 4], "f4").reshape(1, 4, 1, 1)), y])
     y = net.pair(y, 0.1)
     graph = check(net.to_bytes([y]), pictures(*SHAPE))
     assert operators(graph).count("conv2d") == 1

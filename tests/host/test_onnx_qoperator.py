@@ -169,7 +169,10 @@ def test_conv_integer(dtype: str, scaled: bool) -> None:
         net.check(y, "float32")
         return
     y = net.add("Mul", [net.add("Cast", [y], to=1), net.constant(0.00037, "float32")])
-    y = net.add("Add", [y, net.constant(np.float32(0.00037 * np.arange(1000, 5000, 1000)).reshape(1, 4, 1, 1))])
+    y = net.add(
+        "Add",
+        [y, net.constant(np.float32(0.00037 * np.arange(1000, 5000, 1000)).reshape(1, 4, 1, 1))],
+    )
     y = net.add("QuantizeLinear", [net.add("Relu", [y]), *net.parts(0.0713, -128)])
     assert "conv2d" in net.check(y)
 

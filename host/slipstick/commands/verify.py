@@ -85,7 +85,10 @@ def _comparison(
 ) -> dict[str, int | float] | None:
     if comparison is None:
         return None
-    counts = {"inputs": comparison.images, "mismatches": comparison.mismatches}
+    counts: dict[str, int | float] = {
+        "inputs": comparison.images,
+        "mismatches": comparison.mismatches,
+    }
     if not largest:
         return counts
     return {**counts, "elements": comparison.elements, "largest": comparison.largest}

@@ -1,11 +1,11 @@
-"""The front-end for quantised ONNX networks: a file becomes a graph, or is refused with the reason.
+"""The front-end for quantised ONNX networks: a file becomes a graph, or is refused.
 
 Networks of codes (QLinearConv and its like) and of real numbers between DequantizeLinear and
 QuantizeLinear are read alike: the first are taken for short forms of the second. A float operator
 waits for what reads its result; a QuantizeLinear makes it an operator of codes.
 
-Inputs and outputs stay as the file has them, N x C x H x W; inside, pictures are N x H x W x C, with
-``transpose`` nodes between.
+Inputs and outputs stay as the file has them, N x C x H x W; inside, pictures are N x H x W x C,
+with ``transpose`` nodes between.
 """
 
 import math

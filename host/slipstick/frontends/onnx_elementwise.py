@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -198,7 +199,7 @@ def _node(
     operator: Operator, kind: str, values: tuple[Value, Value], shape: Shape, offset: str
 ) -> Pending:
     builder = operator.builder
-    attributes = {"activation": "none"} if kind in ("add", "sub") else {}
+    attributes: dict[str, Any] = {"activation": "none"} if kind in ("add", "sub") else {}
     if kind == "sub":
         attributes["negate"] = True
     if offset and attributes:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -195,7 +196,7 @@ def normalized(operator: Operator, kind: str, value: Value, opset: int) -> Pendi
         own = _PICTURE_AXES[rank][axis] if picture else axis
         laid = builder.tensors[source.tensor].shape
         made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
-        attributes = {"axis": own}
+        attributes: dict[str, Any] = {"axis": own}
         if wanted.clamp is not None:
             attributes["clamp"] = wanted.clamp
         builder.node(operator.name, kind, (source.tensor,), made, attributes)

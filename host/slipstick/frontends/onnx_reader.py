@@ -90,9 +90,10 @@ def read_model(data: bytes, name: str, folder: Path | None = None) -> RawModel:
     graph = model.graph
     opset = _opset(model, name)
     if model.functions:
+        first = quoted(text(model.functions[0].name))
         raise UnsupportedError(
-            f"{name} must hold no functions of its own, not {quoted(text(model.functions[0].name))}:"
-            " inline them (onnx.inliner.inline_local_functions)"
+            f"{name} must hold no functions of its own, not {first}: inline them"
+            " (onnx.inliner.inline_local_functions)"
         )
     if graph.sparse_initializer:
         raise UnsupportedError(f"{name} must hold dense constants, not sparse initializers")

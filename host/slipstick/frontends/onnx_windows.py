@@ -84,11 +84,12 @@ def windows(operator: Operator, shape: Shape, kernel: Shape | None) -> Windows:
     padded = [a + b + c for a, b, c in zip(sizes, pads, ends, strict=False)]
     if shape[1] * math.prod(padded) > MAXIMUM_ELEMENTS:
         operator.refuse(f"the padded input must have at most {MAXIMUM_ELEMENTS} elements")
-    both = [_two(values, 1) for values in steps]
     lows, highs = _two(pads[:rank], 0), _two(tuple(ends), 0)
     declared = _two(pads[rank:], 0)
     return Windows(
-        *both,
+        _two(steps[0], 1),
+        _two(steps[1], 1),
+        _two(steps[2], 1),
         (lows[0], highs[0], lows[1], highs[1]),
         (lows[0], declared[0], lows[1], declared[1]),
         tuple(results),

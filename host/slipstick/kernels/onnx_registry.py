@@ -19,7 +19,7 @@ def _tensors(node: Node, graph: Graph) -> list[Tensor]:
 
 
 def _convolution(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
-    x, weights, bias = (*operands, None)[:3]
+    x, weights, bias = operands[0], operands[1], operands[2] if len(operands) > 2 else None
     source, described, *_, output = _tensors(node, graph)
     if described.quantization is None:
         value = onnx_layers.real_conv2d(to_real(x, source), weights, bias, output, node.attributes)
@@ -30,7 +30,7 @@ def _convolution(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
 
 
 def _fully_connected(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
-    x, weights, bias = (*operands, None)[:3]
+    x, weights, bias = operands[0], operands[1], operands[2] if len(operands) > 2 else None
     source, described, *_, output = _tensors(node, graph)
     if described.quantization is None:
         rows = to_real(x, source).reshape(len(x), -1, weights.shape[1])
@@ -43,7 +43,7 @@ def _fully_connected(node: Node, graph: Graph, operands: Operands) -> np.ndarray
 
 def _matmul(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     a, b, output = _tensors(node, graph)
-    return onnx_layers.matmul(*operands, (a, b, output), node.attributes)
+    return onnx_layers.matmul(operands[0], operands[1], (a, b, output), node.attributes)
 
 
 def _pool(kernel: Callable[..., np.ndarray]) -> Kernel:
@@ -73,7 +73,7 @@ def _sum(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     present = tuple(item for item in quantizations if item is not None)
     if len(present) == 3 and {a.dtype, b.dtype, output.dtype} == {"int8"}:
         tables = add_tables(present, node.attributes)
-        return add_codes(*operands, tables, code_range(node.attributes))
+        return add_codes(operands[0], operands[1], tables, code_range(node.attributes))
     negate = node.attributes.get("negate")
     return _real(lambda a, b, _: a - b if negate else a + b)(node, graph, operands)
 

@@ -48,10 +48,12 @@ def factor_parts(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(mantissas, np.int64), np.array(shifts, np.int64)
 
 
-def round_once(sums: np.ndarray, mantissas: np.ndarray, shifts: np.ndarray) -> np.ndarray:
+def round_once(
+    sums: np.ndarray, mantissas: np.ndarray | int, shifts: np.ndarray | int
+) -> np.ndarray:
     """Sums, wrapped at 32 bits, times factors; ties to even; int64."""
     # a factor of 2^30 and more has a shift of 30, so something is always shifted out
-    drop = 31 - shifts
+    drop = np.asarray(31 - shifts, np.int64)
     value = sums.astype(np.int32).astype(np.int64) * mantissas
     value += (np.int64(1) << (drop - 1)) - 1 + ((value >> drop) & 1)
     return value >> drop
@@ -126,6 +128,5 @@ def add_codes(
 ) -> np.ndarray:
     """ADD of int8 codes by its tables."""
     total = tables.tables[0][a.astype(np.int64) + 128] + tables.tables[1][b.astype(np.int64) + 128]
-    shift = np.int64(31 - 30 - tables.bits)
-    value = round_once(total, np.int64(1 << 30), shift) + tables.zero_point
+    value = round_once(total, 1 << 30, 1 - tables.bits) + tables.zero_point
     return np.clip(value, *clamp).astype(np.int8)
