@@ -181,3 +181,16 @@ class TransposeConv(Operator):
             "StrideW": self.stride[1],
             "FusedActivationFunction": choice("activation", self.activation, ACTIVATIONS),
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeOf(Operator):
+    """Inputs: x; the output is int32."""
+
+    code = "SHAPE"
+    version = 1
+    table = "ShapeOptions"
+
+    def fields(self) -> dict[str, Field]:
+        # TensorType.INT32
+        return {"OutType": 2}

@@ -86,7 +86,9 @@ class TflmReference:
                 self._interpreter.set_input(np.ascontiguousarray(image), position)
             self._interpreter.invoke()
             for index, values in results.items():
-                values.append(self._interpreter.GetTensor(index, 0)["tensor_data"])
+                # a scalar has no axis to lay batches along
+                shown = self._interpreter.GetTensor(index, 0)["tensor_data"]
+                values.append(np.atleast_1d(shown))
         return {self._names[index]: np.concatenate(values) for index, values in results.items()}
 
     def _batches(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

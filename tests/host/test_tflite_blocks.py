@@ -233,3 +233,22 @@ def test_large_pools(window: tuple[int, int]) -> None:
     shape = (1, 10 - window[0], 10 - window[1], 8)
     network.layer(first.AveragePool2D(window=window, stride=(1, 1)), shape)
     assert hosted(network.check()) == []
+
+
+def test_shapes_that_are_computed() -> None:
+    """What converters write for a free batch: SHAPE, STRIDED_SLICE, PACK in front of RESHAPE."""
+    network = Network(9, (1, 6, 4, 3))
+    picture = network.conv(8, 3)
+    shape, count, whole = network.fresh(), network.fresh(), network.fresh()
+    network.writer.tensor(shape, (4,), "int32")
+    network.writer.tensor(count, (), "int32")
+    network.writer.tensor(whole, (3,), "int32")
+    network.writer.add(ops.ShapeOf(), [picture], [shape])
+    spans = [network.integers([place]) for place in (0, 1, 1)]
+    network.writer.add(ops.StridedSlice(shrink_axis_mask=1), [shape, *spans], [count])
+    sides = [network.integers(12), network.integers(16)]
+    network.writer.add(ops.Pack(count=3, axis=0), [count, *sides], [whole])
+    network.layer(first.Reshape(shape=(1, 12, 16)), (1, 12, 16), [whole])
+    network.layer(first.Relu(), (1, 12, 16))
+    program = network.check()
+    assert [layer.operator for layer in program.layers] == ["conv2d", "reshape", "relu"]

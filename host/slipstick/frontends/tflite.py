@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Graph, Node, Tensor
+from .tflite_folding import fold
 from .tflite_legacy import check_types, conversion, legacy_tensors, lowered
 from .tflite_operator import Operator
 from .tflite_operators import OPERATORS, SPLITTERS
@@ -145,6 +146,8 @@ class _Builder:
         label = f"{self._name}: {raw.name} (operator {raw.index})"
         if len(raw.outputs) == 1:
             label = f"{label[:-1]}, output {quoted(self._names[raw.outputs[0]])})"
+        if raw.outputs and self._folds(raw):
+            return []
         if raw.name not in OPERATORS and raw.name not in SPLITTERS:
             known = ", ".join([*OPERATORS, *SPLITTERS])
             raise UnsupportedError(f"{label}: operator must be one of {known}")
@@ -161,6 +164,33 @@ class _Builder:
             nodes.append(Node(name, kind, names, (operator.outputs[number].name,), attributes))
         self._written.update(raw.outputs)
         return nodes
+
+    def _folds(self, raw: RawOperator) -> bool:
+        """Whether an operator's output is known: it becomes a constant then."""
+        index = raw.outputs[0]
+        known = {*self._written, *self._model.inputs}
+        if len(raw.outputs) != 1 or index in known or self._tensor_is_constant(index):
+            return False
+        inputs = []
+        for source in raw.inputs:
+            tensor = self._tensor(source) if source >= 0 else None
+            if tensor is not None and tensor.data is None:
+                if source not in known:
+                    return False
+                # as the file has it
+                shape = tensor.shape[tensor.name in self._lifted :]
+                tensor = dataclasses.replace(tensor, shape=shape)
+            inputs.append(tensor)
+        output = make_tensor(self._model.tensors[index], self._names[index], self._name)
+        data = fold(raw.name, raw.options, inputs, output)
+        if data is not None:
+            self._tensors[index] = dataclasses.replace(output, data=data)
+        return data is not None
+
+    def _tensor_is_constant(self, index: int) -> bool:
+        known = self._tensors.get(index)
+        held = self._model.tensors[index].data is not None
+        return held or known is not None and known.data is not None
 
     def _operator(self, raw: RawOperator, label: str) -> Operator:
         """An operator with its tensors, which are there when it runs."""

@@ -20,6 +20,8 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "AVERAGE_POOL_2D": ("Pool2DOptions", _POOL),
     "MAX_POOL_2D": ("Pool2DOptions", _POOL),
     "MEAN": ("ReducerOptions", ("KeepDims",)),
+    "GATHER": ("GatherOptions", ("Axis", "BatchDims")),
+    "REDUCE_PROD": ("ReducerOptions", ("KeepDims",)),
     "SUM": ("ReducerOptions", ("KeepDims",)),
     "BATCH_MATMUL": ("BatchMatMulOptions", ("AdjX", "AdjY")),
     "REDUCE_MAX": ("ReducerOptions", ("KeepDims",)),
