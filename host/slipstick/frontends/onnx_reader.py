@@ -118,9 +118,10 @@ def _opset(model: onnx.ModelProto, name: str) -> int:
     if len(versions) != 1:
         raise ModelError(f"{name} must import one version of ONNX's operators, not {versions}")
     if not OLDEST_OPSET <= versions[0] <= newest:
+        older = versions[0] < OLDEST_OPSET
+        advice = "older networks are float: quantise it first" if older else "export it with one"
         raise UnsupportedError(
-            f"{name}: opset must be within {OLDEST_OPSET}..{newest}, not {versions[0]}:"
-            " convert it (onnx.version_converter)"
+            f"{name}: opset must be within {OLDEST_OPSET}..{newest}, not {versions[0]}; {advice}"
         )
     return versions[0]
 
