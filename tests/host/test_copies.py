@@ -1,5 +1,7 @@
 """Concatenations, slices, borders and enlargements on the device, in every order of execution."""
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,10 +10,13 @@ from program_runner import run_program
 from random_networks import NetworkBuilder
 from slipstick import program_file
 from slipstick.compiler import compile_graph
+from slipstick.devices import open_device
+from slipstick.execution import Execution
 from slipstick.kernels import run_graph
 from slipstick.kernels.resize import nearest_places
 from slipstick.program import Program
 from slipstick.schedule.copies import BORDER, runs
+from slipstick.targets import find_target
 from slipstick_rtl.config import Configuration
 
 ORDERS = ("matrix_first", "post_first", 1, 2)
@@ -100,9 +105,8 @@ def grow(builder: NetworkBuilder) -> None:
             move(builder, "pad", shape, padding=padding, value=value)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.integers(0, 1 << 30), st.sampled_from([4, 8]), st.booleans())
-def test_random_copies(seed, lanes, inspect):
+def random_copies(seed: int) -> NetworkBuilder:
+    """A convolution, some copies, and at times another convolution."""
     rng = np.random.default_rng(seed)
     sizes = (int(size) for size in rng.integers((1, 1, 1), (7, 7, 9)))
     builder = NetworkBuilder(seed, *sizes)
@@ -111,10 +115,38 @@ def test_random_copies(seed, lanes, inspect):
         grow(builder)
     if rng.integers(0, 2):
         builder.same_conv2d(3, int(rng.integers(1, 10)))
+    return builder
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 1 << 30), st.sampled_from([4, 8]), st.booleans())
+def test_random_copies(seed, lanes, inspect):
     configuration = Configuration(
         rows=8, columns=8, lanes=lanes, activation_bytes=1 << 16, instruction_words=1 << 15
     )
-    check(builder, configuration, inspect=inspect)
+    check(random_copies(seed), configuration, inspect=inspect)
+
+
+def test_random_copies_on_the_rtl() -> None:
+    """The gateware copies as the golden model does, in the cycles that were predicted."""
+    configuration = find_target("1x4x4").configuration
+    predicted = measured = 0
+    with (
+        closing(open_device("model", configuration)) as model,
+        closing(open_device("sim", configuration)) as sim,
+    ):
+        for seed in range(25):
+            builder = random_copies(seed)
+            program = compile_graph(builder.graph(), configuration)
+            feed = {"input": builder.images()}
+            expected = Execution(program, model).infer(feed)
+            execution = Execution(program, sim)
+            got = execution.infer(feed)
+            for name in program.outputs:
+                np.testing.assert_array_equal(got[name], expected[name], f"{seed}: {name}")
+            predicted += program.predicted_cycles
+            measured += execution.last_cycles
+    assert abs(predicted / measured - 1) < 0.05
 
 
 @pytest.mark.parametrize("inspect", [False, True])
