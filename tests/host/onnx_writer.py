@@ -8,7 +8,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 MICROSOFT = "com.microsoft"
 IR_VERSION = 10
-TYPES = {"float32": TensorProto.FLOAT, "int8": TensorProto.INT8, "uint8": TensorProto.UINT8}
+TYPES = {
+    "float32": TensorProto.FLOAT,
+    "int8": TensorProto.INT8,
+    "uint8": TensorProto.UINT8,
+    "int64": TensorProto.INT64,
+}
 
 
 class OnnxWriter:

@@ -99,6 +99,11 @@ class _Reading:
                 f"{self._name} must be quantised, and is float: quantise it first"
                 " (slipstick quantize, or onnxruntime.quantization)"
             )
+        # steps within a node are no tensors of ONNX's
+        known = {name for node in model.nodes for name in node.outputs}
+        known |= {tensor.name for tensor in model.inputs}
+        for name in [name for name, source in self.sources.items() if source.name not in known]:
+            del self.sources[name]
         used = {name for node in builder.nodes for name in (*node.inputs, *node.outputs)}
         used |= set(self._inputs.values())
         tensors = {name: tensor for name, tensor in builder.tensors.items() if name in used}
@@ -187,7 +192,7 @@ class _Reading:
             operator.reject("the first output must have a name")
         made = fold(operator) if node.domain == "" else None
         if made is None:
-            made = [self._handle(operator, node)]
+            made = self._handle(operator, node)
         for name, value in zip(node.outputs, made, strict=False):
             if name:
                 self._values[name] = value
@@ -195,7 +200,7 @@ class _Reading:
     def _is_constant(self, node: RawNode) -> bool:
         return all(isinstance(self._values.get(name), Constant) for name in node.inputs if name)
 
-    def _handle(self, operator: Operator, node: RawNode) -> Value:
+    def _handle(self, operator: Operator, node: RawNode) -> list[Value]:
         handler = OPERATORS.get((node.domain, node.operator))
         if handler is None:
             operator.refuse("operator is not known, even of constants")
@@ -203,10 +208,13 @@ class _Reading:
             if name not in handler.attributes:
                 listed = ", ".join(handler.attributes) or "none"
                 operator.refuse(f"attributes must be {listed}, not {quoted(name)} = {value!r:.40}")
+        made = handler.read(operator)
+        if isinstance(made, list):
+            return made
         for name in node.outputs[1:]:
             if name in self._read_names:
                 operator.refuse(f"outputs must be 1, but {quoted(name)} is read as well")
-        return handler.read(operator)
+        return [made]
 
     def _may_be_renamed(self, tensor: str) -> bool:
         return tensor not in self._inputs.values() and tensor not in self._done
@@ -225,7 +233,7 @@ class _Reading:
         described = builder.tensors[activation.tensor]
         builder.reserved.discard(tensor.name)
         wanted = value.dtype if isinstance(value, Codes) else tensor.dtype
-        if wanted != tensor.dtype or wanted not in (*INPUT_TYPES, "int32"):
+        if wanted != tensor.dtype or wanted not in (*INPUT_TYPES, "int32", "int64"):
             raise UnsupportedError(f"{what} must be {tensor.dtype}, and is {wanted}")
         name = activation.tensor
         quantization = described.quantization

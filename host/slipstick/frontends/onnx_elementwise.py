@@ -117,10 +117,17 @@ def extreme(kind: str) -> Callable[[Operator], Value]:
         operator.require_inputs(1, 64)
         value = operator.value(0)
         for index in range(1, len(operator.inputs)):
-            value = combine(operator, kind, value, operator.value(index))
+            value = combine(operator, kind, _part(operator, value), operator.value(index))
         return value
 
     return handle
+
+
+def _part(operator: Operator, value: Value) -> Value:
+    """A value that is a step on the way to the operator's output, under a name of its own."""
+    if isinstance(value, Pending) and value.name == operator.output:
+        return dataclasses.replace(value, name=f"{value.name}/part", made={})
+    return value
 
 
 def combine(operator: Operator, kind: str, a: Value, b: Value, offset: str = "") -> Value:
@@ -268,7 +275,7 @@ def batch_normalization(operator: Operator) -> Value:
     column = (shape[1], *(1,) * (len(shape) - 2))
     offset = Constant((bias - mean * factor).astype(np.float32).reshape(column))
     scaled = combine(operator, "mul", value, Constant(factor.astype(np.float32).reshape(column)))
-    return combine(operator, "add", scaled, offset)
+    return combine(operator, "add", _part(operator, scaled), offset)
 
 
 def prelu(operator: Operator) -> Value:

@@ -10,9 +10,9 @@ Move = Callable[[Activation, str], Activation]
 """Moves the numbers of an activation into a new one of some name."""
 
 
-def moved(operator: Operator, value: Value, move: Move, shape: Shape) -> Value:
+def moved(operator: Operator, value: Value, move: Move, shape: Shape, output: str = "") -> Value:
     """A computed value, moved; what is not computed yet is computed where it is read."""
-    name = operator.output
+    name = output or operator.output
     match value:
         case Codes(activation, dtype):
             made = move(activation, name)
@@ -25,12 +25,12 @@ def moved(operator: Operator, value: Value, move: Move, shape: Shape) -> Value:
             operator.builder.note(name, made, operator.builder.tensors[made.tensor].dtype)
             return Float(made)
         case Pending():
-            return _later(operator, value, move, shape)
+            return _later(operator, value, move, shape, name)
         case _:
             operator.refuse("one input must be computed, and all are constants")
 
 
-def _later(operator: Operator, value: Pending, move: Move, shape: Shape) -> Pending:
+def _later(operator: Operator, value: Pending, move: Move, shape: Shape, name: str) -> Pending:
     def emit(result: Result) -> Activation:
         before = dataclasses.replace(result, name=value.name)
         if result.quantization is None:
@@ -38,4 +38,4 @@ def _later(operator: Operator, value: Pending, move: Move, shape: Shape) -> Pend
             return move(operator.builder.real(value), result.name)
         return move(operator.builder.emit(value, before), result.name)
 
-    return Pending(operator.output, shape, emit, low=value.low, high=value.high, dtype=value.dtype)
+    return Pending(name, shape, emit, low=value.low, high=value.high, dtype=value.dtype)

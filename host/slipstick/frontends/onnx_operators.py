@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ..kernels.onnx_functions import DEFAULTS, FUNCTIONS
 from . import onnx_convolutions as convolutions
+from . import onnx_cuts as cuts
 from . import onnx_elementwise as elementwise
 from . import onnx_matrix as matrix
 from . import onnx_pools as pools
@@ -21,7 +22,7 @@ MICROSOFT = "com.microsoft"
 class Handler:
     """What reads an operator, and the attributes that it looks at."""
 
-    read: Callable[[Operator], Value]
+    read: Callable[[Operator], Value | list[Value]]
     attributes: tuple[str, ...] = ()
 
 
@@ -39,6 +40,8 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
         for name in FUNCTIONS
     },
     ("", "Add"): Handler(elementwise.arithmetic("add")),
+    ("", "ArgMax"): Handler(cuts.arg_extreme("arg_max"), ("axis", "keepdims", "select_last_index")),
+    ("", "ArgMin"): Handler(cuts.arg_extreme("arg_min"), ("axis", "keepdims", "select_last_index")),
     ("", "AveragePool"): Handler(pools.average_pool, (*_POOL, "count_include_pad")),
     ("", "BatchNormalization"): Handler(
         elementwise.batch_normalization, ("epsilon", "momentum", "training_mode")
@@ -49,12 +52,15 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "Constant"): Handler(constant, _CONSTANTS),
     ("", "Conv"): Handler(convolutions.conv, _CONV),
     ("", "ConvInteger"): Handler(convolutions.conv_integer, _CONV),
+    ("", "DepthToSpace"): Handler(cuts.blocks("depth_to_space"), ("blocksize", "mode")),
     ("", "DequantizeLinear"): _DEQUANTIZE,
     ("", "Div"): Handler(elementwise.arithmetic("div")),
     ("", "Dropout"): Handler(shapes.identity, ("ratio", "seed")),
     ("", "Flatten"): Handler(shapes.flatten, ("axis",)),
+    ("", "Gather"): Handler(cuts.gather, ("axis",)),
     ("", "Gemm"): Handler(matrix.gemm, ("alpha", "beta", "transA", "transB")),
     ("", "GlobalAveragePool"): Handler(pools.global_average_pool),
+    ("", "GlobalMaxPool"): Handler(cuts.extreme_of_axes("reduce_max")),
     ("", "Identity"): Handler(shapes.identity),
     ("", "LayerNormalization"): Handler(
         pools.layer_normalization, ("axis", "epsilon", "stash_type")
@@ -72,12 +78,29 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "QLinearConv"): Handler(convolutions.qlinear_conv, _CONV),
     ("", "QLinearMatMul"): Handler(matrix.qlinear_matmul),
     ("", "QuantizeLinear"): _QUANTIZE,
+    ("", "ReduceMax"): Handler(cuts.extreme_of_axes("reduce_max"), ("axes", "keepdims")),
     ("", "ReduceMean"): Handler(pools.reduce_mean, ("axes", "keepdims", "noop_with_empty_axes")),
+    ("", "ReduceMin"): Handler(cuts.extreme_of_axes("reduce_min"), ("axes", "keepdims")),
     ("", "Reshape"): Handler(shapes.reshape, ("allowzero",)),
+    ("", "Resize"): Handler(
+        cuts.resize,
+        (
+            "mode",
+            "coordinate_transformation_mode",
+            "nearest_mode",
+            "cubic_coeff_a",
+            "exclude_outside",
+            "extrapolation_value",
+        ),
+    ),
     ("", "Shape"): Handler(shape_constant, ("start", "end")),
+    ("", "Slice"): Handler(cuts.take_slice),
     ("", "Softmax"): Handler(pools.whole_axis("softmax"), ("axis",)),
+    ("", "SpaceToDepth"): Handler(cuts.blocks("space_to_depth"), ("blocksize",)),
+    ("", "Split"): Handler(cuts.split, ("axis", "split", "num_outputs")),
     ("", "Squeeze"): Handler(shapes.squeeze, ("axes",)),
     ("", "Sub"): Handler(elementwise.arithmetic("sub")),
+    ("", "Sum"): Handler(elementwise.extreme("add")),
     ("", "Transpose"): Handler(shapes.transpose, ("perm",)),
     ("", "Unsqueeze"): Handler(shapes.unsqueeze, ("axes",)),
     (MICROSOFT, "DequantizeLinear"): _DEQUANTIZE,

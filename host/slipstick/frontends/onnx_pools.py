@@ -14,7 +14,7 @@ from .onnx_operator import Operator
 from .onnx_values import Activation, Pending, Real, Result, Shape, Value, shape_of
 from .onnx_windows import windows
 
-_PICTURE_AXES = {3: {0: 0, 1: 3, 2: 2}, 4: {0: 0, 1: 3, 2: 1, 3: 2}}
+PICTURE_AXES = {3: {0: 0, 1: 3, 2: 2}, 4: {0: 0, 1: 3, 2: 1, 3: 2}}
 """Where ONNX's axes are in a picture."""
 
 
@@ -111,7 +111,7 @@ def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> P
         picture = source.layout == "picture"
         if not picture:
             source = builder.natural(source)
-        own = tuple(_PICTURE_AXES[rank][axis] for axis in axes) if picture else axes
+        own = tuple(PICTURE_AXES[rank][axis] for axis in axes) if picture else axes
         if picture and rank == 3 and 2 in own:
             # a row is a picture of height 1
             own = (1, *own)
@@ -193,7 +193,7 @@ def normalized(operator: Operator, kind: str, value: Value, opset: int) -> Pendi
         picture = source.layout == "picture"
         if not picture:
             source = builder.natural(source)
-        own = _PICTURE_AXES[rank][axis] if picture else axis
+        own = PICTURE_AXES[rank][axis] if picture else axis
         laid = builder.tensors[source.tensor].shape
         made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
         attributes: dict[str, Any] = {"axis": own}

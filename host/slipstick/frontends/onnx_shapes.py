@@ -7,7 +7,7 @@ import numpy as np
 from .onnx_convolutions import operand, result
 from .onnx_moves import moved
 from .onnx_operator import Operator
-from .onnx_pools import _PICTURE_AXES
+from .onnx_pools import PICTURE_AXES
 from .onnx_values import (
     Activation,
     Coded,
@@ -228,7 +228,7 @@ def _join(
     n, *rest = output
     shape = (n, *rest[1:], rest[0]) if picture else output
     made = builder.tensor(wanted.name, shape, wanted.dtype, wanted.quantization)
-    attributes: dict[str, object] = {"axis": _PICTURE_AXES[4][axis] if picture else axis}
+    attributes: dict[str, object] = {"axis": PICTURE_AXES[4][axis] if picture else axis}
     builder.node(operator.name, "concatenation", tuple(names), made, attributes)
     return Activation(made, output, "picture" if picture else "natural")
 

@@ -10,7 +10,7 @@ from ..graph import Graph, Node
 from ..kernels.activation import TABLE_OPERATORS
 from .convolutions import make_convolution, make_fully_connected
 from .copies import make_blocks, make_border, make_concatenation, make_nearest, make_slice
-from .maps import make_choice, make_function, make_mean, make_product, make_sum
+from .maps import make_choice, make_function, make_product, make_reduction, make_sum
 from .onnx_maps import make_lookup, make_onnx_mean, make_onnx_pool, make_onnx_sum
 from .operations import Alias, HostOperation, Operation
 from .pools import make_pool
@@ -25,6 +25,7 @@ def _make_alias(node: Node, graph: Graph, views: Views) -> Alias:
         raise HostReason("both its sides are outputs")
     view = views.current(source.name)
     needs_own_view = {"conv2d", "depthwise_conv2d", "average_pool2d", "max_pool2d", "mean"}
+    needs_own_view |= {"reduce_sum", "reduce_max"}
     readers = {reader.operator for reader in graph.consumers(result.name)}
     if readers & needs_own_view and natural_view(result) != view:
         raise HostReason(f"{view} in memory is not the shape {result.shape}")
@@ -41,7 +42,7 @@ _MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
     **dict.fromkeys(("maximum", "minimum", "prelu", "squared_difference"), make_choice),
     "average_pool2d": make_pool,
     "max_pool2d": make_pool,
-    "mean": make_mean,
+    **dict.fromkeys(("mean", "reduce_sum", "reduce_max"), make_reduction),
     "reshape": _make_alias,
     "concatenation": make_concatenation,
     "slice": make_slice,
@@ -66,6 +67,7 @@ _ONNX_MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
             "slice",
             "pad",
             "mirror_pad",
+            "resize_nearest",
             "depth_to_space",
             "space_to_depth",
         )
