@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from shared_data import DATA
-from slipstick import console, verification
+from slipstick import console, references
 from slipstick.cli import app
 from slipstick.commands import verify
 from slipstick.examples.digits import MODEL, load_digits
@@ -141,7 +141,7 @@ def test_verify_finds_a_wrong_layer(slipstick, monkeypatch: pytest.MonkeyPatch) 
             layers["stem"] = layers["stem"] ^ 1
             return layers
 
-    monkeypatch.setattr(verification, "TflmReference", Skewed)
+    monkeypatch.setattr(references, "TflmReference", Skewed)
     outcome = slipstick("verify", MODEL, "--target", TARGET, "--no-rtl", "--limit", 1, "--json")
     assert outcome.status == 1
     wrong = [layer for layer in outcome.json["layers"] if layer["mismatches"]]

@@ -252,3 +252,20 @@ def test_shapes_that_are_computed() -> None:
     network.layer(first.Relu(), (1, 12, 16))
     program = network.check()
     assert [layer.operator for layer in program.layers] == ["conv2d", "reshape", "relu"]
+
+
+@pytest.mark.parametrize("kind", [first.Mean, functions.Sum, functions.ReduceMax])
+def test_reductions_run_on_the_device(kind: type[Any]) -> None:
+    for axes in [(1,), (2,), (1, 2)]:
+        for keep in (False, True):
+            network = Network(10, (1, 5, 7, 3))
+            network.conv(6, 3)
+            kept = tuple(1 if axis in axes else size for axis, size in enumerate((1, 5, 7, 6)))
+            short = tuple(size for axis, size in enumerate((1, 5, 7, 6)) if axis not in axes)
+            place = network.integers(axes)
+            quantization = (1.1, -3) if kind is functions.Sum else None
+            network.layer(
+                kind(keep_dimensions=keep), kept if keep else short, [place], quantization
+            )
+            network.layer(functions.LeakyRelu(alpha=0.2), network.shapes[network.last])
+            assert hosted(network.check()) == []

@@ -99,8 +99,8 @@ def _copied(
         first = (window.channels or (0, 0))[0]
         if first % lanes or window.origin_channel % lanes:
             raise HostReason(
-                f"it moves channels {window.origin_channel}... to {first}...: a copy moves whole slices"
-                f" of {lanes}"
+                f"it moves channels from {window.origin_channel} on to {first} and on: a copy moves"
+                f" whole slices of {lanes}"
             )
     if output.width > LARGEST_WIDTH:
         raise HostReason(f"{output.width} columns exceed an instruction ({LARGEST_WIDTH})")

@@ -1,17 +1,23 @@
-"""Sums of two activations, functions of one code, and means, as maps."""
+"""Sums of two activations, functions of one code, and reductions, as maps."""
 
 import dataclasses
 
 import numpy as np
 
-from ..graph import Graph, Node
+from ..graph import Graph, Node, Tensor
 from ..kernels.binary import sub_parameters, sub_tables
 from ..kernels.dispatch import run
 from ..kernels.pooling import mean_multiplier
-from ..kernels.scaling import activation_range, add_parameters, add_tables
+from ..kernels.scaling import (
+    activation_range,
+    add_parameters,
+    add_tables,
+    quantize_multiplier,
+)
 from .convolutions import make_scaling
-from .operations import Convolution, Map, Window
-from .requantization import identity, requantization
+from .operations import Convolution, Map, View, Window
+from .pools import LARGEST_WINDOW
+from .requantization import Requantization, identity, requantization
 from .views import HostReason, Views, natural_view, scale_and_zero
 
 CODES = 256
@@ -99,28 +105,38 @@ def tabulate(node: Node, graph: Graph) -> np.ndarray:
     return run(node, graph.replace(tensors=tensors), operands)[0].reshape(-1)
 
 
-def make_mean(node: Node, graph: Graph, views: Views) -> Map:
-    """A mean over height and width; HostReason for others."""
+def make_reduction(node: Node, graph: Graph, views: Views) -> Map:
+    """A mean, reduce_sum or reduce_max over height, width or both; HostReason for others."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    axes = sorted(int(axis) % len(source.shape) for axis in node.attributes["axes"])
-    if len(source.shape) != 4 or axes != [1, 2]:
-        raise HostReason(f"it averages over axes {axes}, not over height and width")
-    view = natural_view(source)
-    if max(view.height, view.width) > 255:
-        raise HostReason(f"{view.height} x {view.width} are more taps than a map has")
-    (scale, zero_point), (result_scale, result_zero) = map(scale_and_zero, (source, result))
-    multiplier, shift = mean_multiplier(scale / result_scale, view.pixels)
+    rank, view = len(source.shape), natural_view(source)
+    # counted from the height on, as the view does
+    axes = [int(axis) % rank - rank + 3 for axis in node.attributes["axes"]]
+    if rank > 4 or not set(axes) <= {0, 1}:
+        listed = sorted(int(axis) % rank for axis in node.attributes["axes"])
+        raise HostReason(f"it reduces axes {listed}, not height and width")
+    taps = view.height if 0 in axes else 1, view.width if 1 in axes else 1
+    if max(taps) > LARGEST_WINDOW:
+        raise HostReason(f"{taps[0]} x {taps[1]} are more taps than a map has")
+    output = View(view.height // taps[0], view.width // taps[1], view.channels)
+    rescale = _rescale(node, (source, result), taps[0] * taps[1])
+    views.read(source.name, view)
+    rows, columns = (0, output.height), (0, output.width)
+    window = Window(rows, columns, (0, 0), (1, 1), taps, rescale)
+    largest = node.operator == "reduce_max"
+    return Map(node, (source.name,), result.name, output, (window,), take_maximum=largest)
+
+
+def _rescale(node: Node, tensors: tuple[Tensor, Tensor], count: int) -> Requantization:
+    """How the sum, or the largest, of so many codes becomes the result's code."""
+    (scale, zero_point), (result_scale, result_zero) = map(scale_and_zero, tensors)
+    if node.operator == "reduce_max":
+        if (scale, zero_point) != (result_scale, result_zero):
+            raise HostReason("it changes the scale")
+        return identity()
+    real = scale / result_scale
+    summed = node.operator == "reduce_sum"
+    multiplier, shift = quantize_multiplier(real) if summed else mean_multiplier(real, count)
     if not -31 <= shift <= 7:
         raise HostReason(f"its factor is 2^{shift}, beyond the requantiser")
-    views.read(source.name, view)
-    rescale = requantization(
-        np.array([multiplier]),
-        np.array([shift]),
-        np.array([-zero_point * view.pixels]),
-        result_zero,
-        (-128, 127),
-    )
-    taps = (view.height, view.width)
-    window = Window((0, 1), (0, 1), (0, 0), (1, 1), taps, rescale)
-    output = type(view)(1, 1, view.channels)
-    return Map(node, (source.name,), result.name, output, (window,))
+    bias = np.array([-zero_point * count])
+    return requantization(np.array([multiplier]), np.array([shift]), bias, result_zero, (-128, 127))
