@@ -107,8 +107,8 @@ def _joined(old: Tensor, parts: list[np.ndarray], way: int, name: str) -> Tensor
 
 
 def _stretched(node: Node, way: int, times: int) -> dict[str, Any]:
-    """The attributes over repeated rows or columns."""
-    attributes = dict(node.attributes)
+    """The attributes over repeated rows or columns; ``parts`` of the products are one's."""
+    attributes = {**node.attributes, "parts": times}
     if way != _CHANNELS:
         stride, padding = list(attributes["stride"]), list(attributes["padding"])
         stride[way] *= times

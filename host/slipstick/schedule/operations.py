@@ -79,7 +79,8 @@ class Convolution:
 
     @property
     def macs(self) -> int:
-        return self.output.pixels * self.weights.size
+        # weights in parts of 8 bits are one product to the network
+        return self.output.pixels * self.weights.size // self.node.attributes.get("parts", 1)
 
 
 @dataclass(frozen=True, eq=False)
