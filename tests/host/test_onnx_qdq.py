@@ -319,3 +319,12 @@ def test_microsofts_forms() -> None:
     q = net.add("QuantizeLinear", [y, *parts], domain=MICROSOFT)
     y = net.add("DequantizeLinear", [q, *parts], domain=MICROSOFT)
     check(net.to_bytes([y]), pictures(*SHAPE))
+
+
+def test_a_product_with_a_function_of_itself_is_one_table() -> None:
+    net = OnnxWriter()
+    x = net.pair(net.input("x", SHAPE), 0.0307, 7)
+    y = net.pair(net.add("Sigmoid", [x]), 1 / 256, -128)
+    y = net.pair(net.add("Mul", [x, y]), 0.0193, -100)
+    graph = check(net.to_bytes([y]), pictures(*SHAPE))
+    assert "mul" not in operators(graph) and "lookup" in on_device(graph)

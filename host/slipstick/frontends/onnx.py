@@ -52,7 +52,12 @@ def read_network(
 ) -> tuple[Graph, dict[str, Source]]:
     """The graph, and which ONNX tensor each of its tensors is."""
     reading = _Reading(read_model(data, name, folder), name)
-    return reading.graph(), reading.sources
+    try:
+        return reading.graph(), reading.sources
+    except RecursionError:
+        raise UnsupportedError(
+            f"{name} must not have hundreds of float operators in a row without QuantizeLinear"
+        ) from None
 
 
 class _Reading:

@@ -72,11 +72,14 @@ class Builder:
     -------
     reserved : set of str
         Names that only ``rename`` gives: those of the network's outputs.
+    derived : dict
+        Tensors that are functions of another one's codes: that one, and a code for each code.
     """
 
     def __init__(self, model: str, batch: int = 1) -> None:
         self.model, self.batch = model, batch
         self.reserved: set[str] = set()
+        self.derived: dict[str, tuple[Activation, np.ndarray]] = {}
         self.tensors: dict[str, Tensor] = {}
         self.nodes: list[Node] = []
         self.sources: dict[str, Source] = {}

@@ -137,22 +137,35 @@ def combine(operator: Operator, kind: str, a: Value, b: Value, offset: str = "")
     except ValueError:
         operator.reject(f"inputs of {shape_of(a)} and {shape_of(b)} must broadcast together")
     return (
-        _of_codes(kind, a, b)
+        _of_codes(operator, kind, a, b)
         or _folded(operator, kind, a, b)
         or _node(operator, kind, (a, b), shape, offset)
     )
 
 
-def _of_codes(kind: str, a: Value, b: Value) -> Real | None:
+def _based(operator: Operator, value: Value, other: Value) -> Value:
+    """A function of another tensor's codes, where it and the other operand both are one."""
+    derived = operator.builder.derived
+    if not isinstance(value, Real) or not isinstance(other, Real):
+        return value
+    base, codes = derived.get(value.activation.tensor, (None, None))
+    rival = derived.get(other.activation.tensor, (other.activation, None))[0]
+    if base is None or codes is None or value.activation == other.activation or base != rival:
+        return value
+    return Real(base, value.values[codes.astype(np.int64) + 128], False)
+
+
+def _of_codes(operator: Operator, kind: str, a: Value, b: Value) -> Real | None:
     """A function of the codes of one tensor, where nothing else takes part."""
+    a, b = _based(operator, a, b), _based(operator, b, a)
     values = []
     for value, other in ((a, b), (b, a)):
         if isinstance(value, Real):
             values.append(value.values)
         elif (
             isinstance(value, Constant | Coded)
-            and value.array.size == 1
-            and len(value.array.shape) <= len(shape_of(other))
+            and math.prod(shape_of(value)) == 1
+            and len(shape_of(value)) <= len(shape_of(other))
         ):
             values.append(value.array.astype(np.float32).reshape(()))
         else:

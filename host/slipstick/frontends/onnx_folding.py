@@ -38,12 +38,12 @@ def fold(operator: Operator) -> Sequence[Constant | Coded] | None:
         isinstance(value, Constant | Coded) for value in values
     ):
         return None
-    arrays = [
-        value.array if isinstance(value, Constant | Coded) else np.zeros(0) for value in values
-    ]
     moved = _moved_codes(operator)
     if moved is not None:
         return moved
+    arrays = [
+        value.array if isinstance(value, Constant | Coded) else np.zeros(0) for value in values
+    ]
     elements = _elements(operator, arrays)
     if elements > MAXIMUM_ELEMENTS:
         operator.reject(f"the result must have at most {MAXIMUM_ELEMENTS} elements, not {elements}")

@@ -70,7 +70,9 @@ def average(operator: Operator, value: Value) -> Pending:
         source = builder.picture(builder.real(value))
         laid = picture_shape(output)
         made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
-        given = {**attributes, **_exactness(operator, source, wanted, math.prod(slide.kernel))}
+        given = {**attributes, **
+            **_exactness(operator, source, wanted, math.prod(slide.kernel), max(slide.stride)),
+        }
         if wanted.clamp is not None:
             given["clamp"] = wanted.clamp
         builder.node(operator.name, "average_pool2d", (source.tensor,), made, given)
@@ -80,18 +82,20 @@ def average(operator: Operator, value: Value) -> Pending:
 
 
 def _exactness(
-    operator: Operator, source: Activation, wanted: Result, count: int
-) -> dict[str, bool]:
-    """Whether sums of codes give the results that float32 gives.
+    operator: Operator, source: Activation, wanted: Result, count: int, stride: int = 0
+) -> dict[str, str]:
+    """The order in which float32 numbers are summed up, if sums of codes give other results.
 
     Between equal scales the mean of an even number of codes lies halfway between two of them every
-    now and then. A runtime that averages float32 numbers rounds by the errors of its sum there.
+    now and then. onnxruntime averages float32 numbers and rounds by the errors of its sum there:
+    it adds them one by one, but to opset 18 column by column where a pool's stride is 1 or 2.
     """
     old = operator.builder.tensors[source.tensor].quantization
     if old is None or wanted.quantization is None or operator.operator.startswith("QLinear"):
         return {}
     same = float(old.scale[0]) == float(wanted.quantization.scale[0])
-    return {"exact": False} if same and count % 2 == 0 else {}
+    order = "columns" if stride in (1, 2) and operator.opset < 19 else "rows"
+    return {"float32": order} if same and count % 2 == 0 else {}
 
 
 def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> Pending:

@@ -125,6 +125,8 @@ def _quantize_computed(
         made = builder.tensor(name, source.shape, "int8", quantization)
         table = builder.constant(f"{made}/table", codes)
         builder.node(operator.name, "lookup", (source.name, table), made, {})
+        base, inner = builder.derived.get(source.name, (value.activation, np.arange(-128, 128)))
+        builder.derived[made] = (base, codes[inner.astype(np.int64) + 128])
     else:
         made = builder.tensor(name, source.shape, "int8", quantization)
         builder.node(operator.name, "quantize", (source.name,), made, {})

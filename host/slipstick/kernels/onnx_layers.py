@@ -92,8 +92,14 @@ def average_pool2d(
     padded = pad_image(centred, attributes["padding"], 0)
     total = np.zeros((len(x), *output.shape[1:]), padded.dtype)
     count = np.zeros((1, *sizes, 1), np.int64)
-    for origin in np.ndindex(attributes["window"]):
-        total += tap(padded, origin, stride, sizes)
+    height, width = attributes["window"]
+    # float32 sums have an order: one by one, or those of the columns
+    parts = [[origin] for origin in np.ndindex(height, width)]
+    if attributes.get("float32") == "columns":
+        parts = [[(y, column) for y in range(height)] for column in range(width)]
+    for part in parts:
+        total += sum(tap(padded, origin, stride, sizes) for origin in part)
+    for origin in np.ndindex(height, width):
         count += tap(counted, origin, stride, sizes)
     return _mean(total, count, (source, output), attributes)
 
@@ -132,7 +138,7 @@ def mean(
 
 def _centred(x: np.ndarray, source: Tensor, attributes: Mapping[str, Any]) -> np.ndarray:
     """What is summed up: codes less their zero point, or the real numbers."""
-    if source.quantization is None or attributes.get("exact") is False:
+    if source.quantization is None or "float32" in attributes:
         return to_real(x, source)
     return x.astype(np.int64) - scalar(source.quantization)[1]
 
