@@ -70,7 +70,8 @@ def average(operator: Operator, value: Value) -> Pending:
         source = builder.picture(builder.real(value))
         laid = picture_shape(output)
         made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
-        given = {**attributes, **
+        given = {
+            **attributes,
             **_exactness(operator, source, wanted, math.prod(slide.kernel), max(slide.stride)),
         }
         if wanted.clamp is not None:
