@@ -280,3 +280,12 @@ def test_shifted_weights_of_fully_connected() -> None:
         tensors = [described((1, inputs), (0.05, zero_point(rng))), weights]
         data = network(first.FullyConnected(), tensors, [described((1, outputs), top)])
         check(data, [codes(rng, (3, inputs))])
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 5000, 3), (1, 9000, 1), (1, 1, 1, 17000)])
+def test_longer_than_an_instruction_counts(shape: tuple[int, ...]) -> None:
+    same = 0.1, 3
+    tensors = [described(shape, same)], [described(shape, same)]
+    data = network(functions.LeakyRelu(alpha=0.5), *tensors)
+    program = check(data, [codes(np.random.default_rng(19), (1, *shape[1:]))])
+    assert "exceed an instruction (4095)" in program.layers[0].why

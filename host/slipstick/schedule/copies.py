@@ -4,8 +4,6 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slipstick_rtl.isa import POST_FIELDS
-
 from ..graph import Graph, Node, Tensor
 from ..kernels.resize import nearest_places
 from .operations import Map, View, Window
@@ -17,8 +15,6 @@ MOST_WINDOWS = 64
 
 LARGEST_STEP = 16
 """Between places whose sources follow one another: the factor of an enlargement."""
-
-LARGEST_WIDTH = (1 << POST_FIELDS["columns"].width) - 1
 
 BORDER = -1
 """The source of a place that takes a constant code."""
@@ -102,8 +98,6 @@ def _copied(
                 f"it moves channels from {window.origin_channel} on to {first} and on: a copy moves"
                 f" whole slices of {lanes}"
             )
-    if output.width > LARGEST_WIDTH:
-        raise HostReason(f"{output.width} columns exceed an instruction ({LARGEST_WIDTH})")
     if len(windows) > MOST_WINDOWS:
         raise HostReason(f"it is {len(windows)} rectangles, a copy has at most {MOST_WINDOWS}")
     for source in sources:

@@ -10,9 +10,10 @@ from ..graph import Graph, Node
 from ..kernels.activation import TABLE_OPERATORS
 from .convolutions import make_convolution, make_fully_connected
 from .copies import make_blocks, make_border, make_concatenation, make_nearest, make_slice
+from .groups import LARGEST_LOOP
 from .maps import make_choice, make_function, make_product, make_reduction, make_sum
 from .onnx_maps import make_lookup, make_onnx_mean, make_onnx_pool, make_onnx_sum
-from .operations import Alias, HostOperation, Operation
+from .operations import Alias, HostOperation, Map, Operation
 from .pools import make_pool
 from .views import HostReason, Views, natural_view
 
@@ -88,6 +89,8 @@ def _operation(node: Node, graph: Graph, views: Views) -> Operation:
         return HostOperation(node, "the device has no such operator", _host_macs(node, graph))
     try:
         made = makers[node.operator](node, graph, views)
+        if isinstance(made, Map):
+            _check_loops(made, views.configuration.lanes)
     except HostReason as reason:
         return HostOperation(node, str(reason), _host_macs(node, graph))
     if isinstance(made, Alias):
@@ -95,6 +98,16 @@ def _operation(node: Node, graph: Graph, views: Views) -> Operation:
     elif not isinstance(made, HostOperation):
         views.write(made.result, made.output)
     return made
+
+
+def _check_loops(made: Map, lanes: int) -> None:
+    """HostReason if a map's columns or slices of channels exceed an instruction's counts."""
+    view = made.output
+    slices = -(-view.channels // lanes)
+    if max(view.width, slices) > LARGEST_LOOP:
+        raise HostReason(
+            f"{view.width} columns of {slices} slices exceed an instruction ({LARGEST_LOOP})"
+        )
 
 
 def _host_macs(node: Node, graph: Graph) -> int:
