@@ -84,6 +84,22 @@ class Node:
     quantize, dequantize          x
     ============================  ==================================================================
 
+    Of graphs with ONNX's semantics (they have not all of the above, and no fused activations):
+
+    ============================  ==================================================================
+    all that compute              clamp (lowest and highest code), if not all codes; where an input
+                                  or output is float32, they compute in float32
+    add                           negate: a - b; offset "before": the zero point is added before the
+                                  rounding
+    average_pool2d, mean          counted: how much of the padding counts; float32 "rows" or
+                                  "columns": in which order float32 numbers are summed up
+    matmul, div, pow              a, b
+    softmax, log_softmax          x; axis
+    layer_normalization           x, scale, bias; axes, epsilon
+    lookup                        codes, a table of 256
+    function                      x; function (ONNX's name) and its attributes
+    ============================  ==================================================================
+
     Weights may have zero points. The leading axis of an activation is its batch: no operator mixes
     or moves it.
 

@@ -56,7 +56,7 @@ def compile_file(
     Parameters
     ----------
     path : path
-        An int8 .tflite file.
+        A quantised .tflite or .onnx file.
     target : str, Target, Configuration, optional
         Which hardware; by default ``targets.DEFAULT_TARGET``.
     inspect : bool

@@ -32,7 +32,7 @@ class InferenceSession:
     Parameters
     ----------
     model : path or Program
-        An int8 .tflite file, which is compiled; a .slip file or a ``Program``.
+        A quantised .tflite or .onnx file, which is compiled; a .slip file or a ``Program``.
     device : str or Device
         As for ``open_device``: ``sim`` (the compiled RTL), ``model`` (the golden model), either
         with ``:TARGET``. A device that is passed open stays open.
