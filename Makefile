@@ -40,8 +40,10 @@ formal: setup
 bitstream: setup
 	$(BIN)/python -m slipstick build --target $(BOARD) $(if $(SEEDS),--seeds $(SEEDS))
 
+# Every figure of the README but clocks and areas, which are those of `make bitstream`; an hour or two.
 bench: setup
 	$(BIN)/python -m slipstick.benchmarks
+	$(BIN)/python -m slipstick.wire_benchmark
 	$(BIN)/python -m slipstick.fault_benchmark
 
 check: setup

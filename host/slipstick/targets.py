@@ -40,6 +40,8 @@ class Target:
         One of ``slipstick_rtl.boards.registry``; None: the target is only simulated.
     part : Part or None
         The board's FPGA.
+    seed : int
+        That place and route begins with unless it is told another: one that reached the clock.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Target:
     configuration: Configuration
     board: str | None = None
     part: Part | None = None
+    seed: int = 1
 
 
 def _lanes(pixels: int, rows: int, columns: int) -> int:

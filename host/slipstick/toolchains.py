@@ -129,9 +129,10 @@ class Ecp5(Toolchain):
 
     def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
         series, _, size = part.device.partition("-")
-        kind = series.removeprefix("LFE5U").lower()
+        # LFE5U is the plain one; LFE5UM and LFE5UM5G have transceivers
+        kind = "" if series == "LFE5U" else series.removeprefix("LFE5").lower() + "-"
         return [
-            f"--{kind}{'-' if kind else ''}{size.removesuffix('F')}k",
+            f"--{kind}{size.removesuffix('F')}k",
             "--package",
             part.package,
             "--speed",

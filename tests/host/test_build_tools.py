@@ -1,5 +1,7 @@
 """The real tools of each family, on a board whose core only echoes: from gateware to bitstream."""
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from slipstick import build as flow
 from slipstick.parts import ICEBREAKER, TANG_NANO_9K, ULX3S_25F, Part
-from slipstick.targets import Target
+from slipstick.targets import TARGETS, Target
+from slipstick.toolchains import find_toolchain
 from slipstick_rtl.config import Configuration
 
 
@@ -65,3 +68,17 @@ def test_the_tools_make_a_bitstream(
     assert done.meets_clock
     assert 0 < done.layout.usage["lut"].used < 1000
     assert (tmp_path / "design.v").stat().st_size > 0
+
+
+@pytest.mark.parametrize("family", ["ECP5", "iCE40", "Gowin"])
+def test_place_and_route_knows_every_option(family: str) -> None:
+    parts = {target.part for target in TARGETS.values() if target.part is not None}
+    parts = {part for part in parts if find_toolchain(part).family == family}
+    assert parts
+    toolchain = find_toolchain(next(iter(parts)))
+    command = [toolchain.place_and_route.find(), "--help"]
+    known = subprocess.run(command, capture_output=True, text=True)
+    options = set(re.findall(r"--[\w-]+", known.stdout + known.stderr))
+    for part in parts:
+        given = toolchain.placing(part, asked_mhz=100, seed=1, folder="f")
+        assert {word for word in given if word.startswith("--")} <= options

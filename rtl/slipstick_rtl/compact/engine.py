@@ -140,7 +140,8 @@ class CompactEngine(wiring.Component):
             self.events.post_done.eq(fetcher.finished & fetcher.is_post),
         ]
         with m.If(start & is_table):
-            m.d.sync += self._port.table.eq(fields.post.table_address)
+            first = MemoryMap(self._configuration).weights
+            m.d.sync += self._port.table.eq(fields.post.table_address + first)
         m.submodules.counters = counters = RunCounters()
         m.d.comb += [
             counters.run.eq(self.run),

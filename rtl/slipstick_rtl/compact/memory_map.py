@@ -10,9 +10,9 @@ INSTRUCTION_BYTES = 4
 
 @dataclass(frozen=True)
 class MemoryMap:
-    """Weights, then activations, then instructions, in words of C bytes.
+    """Activations, then weights, then instructions, in words of C bytes.
 
-    The weights begin at word 0, so that tables in them are found by a single addition.
+    The activations begin at word 0: their addresses come late, and go to memory as they are.
 
     Parameters
     ----------
@@ -22,15 +22,14 @@ class MemoryMap:
     configuration: Configuration
 
     @property
-    def activations(self) -> int:
-        """The first word of the activations."""
-        return self.configuration.weight_words
+    def weights(self) -> int:
+        """The first word of the weights."""
+        return self.configuration.activation_bytes // self.configuration.columns
 
     @property
     def instructions(self) -> int:
         """The first word of the instructions."""
-        size = self.configuration.activation_bytes
-        return self.activations + size // self.configuration.columns
+        return self.weights + self.configuration.weight_words
 
     @property
     def words(self) -> int:

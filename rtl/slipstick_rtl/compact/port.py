@@ -25,7 +25,7 @@ class MemoryPort(wiring.Component):
     load, weight_word : In
         A word of the weights is read.
     look_up, table, entry : In
-        A 32-bit entry of the table at weight word ``table``.
+        A 32-bit entry of the table that begins at word ``table`` of the memory.
     read, read_address : In
         A byte of the activations, or the R bytes that it is in.
     write, write_address, byte : In
@@ -73,9 +73,7 @@ class MemoryPort(wiring.Component):
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         self._map = MemoryMap(c)
-        # an access is a word of C bytes, the base of its space, and a lane within it
-        self._word = Signal(ceil_log2(self._map.words))
-        self._base = Signal.like(self._word, name="_base")
+        # an access is a word of C bytes and a lane within it
         self._lane = Signal(exact_log2(c.columns))
         activation = ceil_log2(c.activation_bytes)
         weight = ceil_log2(c.weight_words)
@@ -85,7 +83,7 @@ class MemoryPort(wiring.Component):
                 **dict.fromkeys(requests, In(1)),
                 "instruction_word": In(ceil_log2(c.instruction_words)),
                 "weight_word": In(weight),
-                "table": In(weight),
+                "table": In(ceil_log2(self._map.words)),
                 "entry": In(9),
                 "read_address": In(activation),
                 "write_address": In(activation),
@@ -114,15 +112,18 @@ class MemoryPort(wiring.Component):
         return m
 
     def _locate(self, m: Module, writing: Value) -> None:
-        """Where the access is: the engine's if there is one, else the link's write or its read."""
+        """Where the access is: the engine's if there is one, else the link's write or its read.
+
+        What is to be added is added before the choice, which is what comes late.
+        """
         written = self.link_writes.payload
+        instruction, weight = self._map.instructions, self._map.weights
         with m.If(self.fetch):
-            m.d.comb += self._part(self.instruction_word)
-            m.d.comb += self._base.eq(self._map.instructions)
+            m.d.comb += self._part(self.instruction_word, instruction)
         with m.Elif(self.look_up):
-            m.d.comb += [*self._part(self.entry), self._base.eq(self.table)]
+            m.d.comb += self._part(self.entry, self.table)
         with m.Elif(self.load):
-            m.d.comb += self._word.eq(self.weight_word)
+            m.d.comb += self.address.eq(self.weight_word + weight)
         with m.Elif(self.write):
             m.d.comb += self._byte(self.write_address)
         with m.Elif(self.read | self.window):
@@ -130,9 +131,10 @@ class MemoryPort(wiring.Component):
         with m.Elif(~writing):
             m.d.comb += self._byte(self.link_reads.payload)
         with m.Elif(written.space == Space.WEIGHTS):
-            m.d.comb += [self._word.eq(written.address), self._lane.eq(written.offset)]
+            m.d.comb += self.address.eq(written.address + weight)
+            m.d.comb += self._lane.eq(written.offset)
         with m.Elif(written.space == Space.INSTRUCTIONS):
-            m.d.comb += [*self._part(written.address), self._base.eq(self._map.instructions)]
+            m.d.comb += self._part(written.address, instruction)
             m.d.comb += self._lane[:2].eq(written.offset)
         with m.Else():
             m.d.comb += self._byte(written.address)
@@ -140,17 +142,13 @@ class MemoryPort(wiring.Component):
     def _byte(self, address: Value) -> list:
         """The access is to this byte of the activations."""
         lane_bits = len(self._lane)
-        return [
-            self._word.eq(address[lane_bits:]),
-            self._base.eq(self._map.activations),
-            self._lane.eq(address[:lane_bits]),
-        ]
+        return [self.address.eq(address[lane_bits:]), self._lane.eq(address[:lane_bits])]
 
-    def _part(self, index: Value) -> list:
+    def _part(self, index: Value, base: Value | int) -> list:
         """The access is to 32 bits of a word, counted from its space's base."""
         part_bits = exact_log2(self._configuration.columns // INSTRUCTION_BYTES)
         low = Cat(Const(0, exact_log2(INSTRUCTION_BYTES)), index[:part_bits])
-        return [self._word.eq(index[part_bits:]), self._lane.eq(low)]
+        return [self.address.eq(index[part_bits:] + base), self._lane.eq(low)]
 
     def _grant(self, m: Module, *, elsewhere: Value, writing: Value) -> None:
         """Do the access, and take the link's if it is that."""
@@ -160,7 +158,6 @@ class MemoryPort(wiring.Component):
         granted = writing & free
         m.d.sync += self.waiting.eq(wanted & ~free)
         m.d.comb += [
-            self.address.eq(self._word + self._base),
             self.enables.eq(Mux(self.write | granted, 1 << self._lane, 0)),
             self.store_byte.eq(Mux(self.write, self.byte, self.link_writes.payload.data)),
             self.link_writes.ready.eq(elsewhere | free),
