@@ -1,64 +1,27 @@
 """The build flow with tools that only pretend: steps, reports, and every way to fail."""
 
 import json
-import re
-import stat
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from pretended_tools import (
+    ECP5,
+    PACKING,
+    PART,
+    PLACEMENT,
+    SMALL,
+    SYNTHESIS,
+    TARGET,
+    pretend,
+    report_text,
+)
 from slipstick import build as flow
-from slipstick import targets
-from slipstick.cli import app
 from slipstick.errors import TargetError
-from slipstick.parts import Part
 from slipstick.place_and_route import Usage, does_not_fit, read_report
-from slipstick.targets import Target, find_target
-from slipstick.toolchains import TOOLCHAINS
+from slipstick.targets import find_target
 from slipstick_rtl.config import PROTOCOL_VERSION, Configuration
 from slipstick_rtl.isa import ISA_VERSION
-
-SMALL = Configuration(
-    rows=4, columns=4, lanes=4, activation_bytes=1 << 10, weight_bytes=1 << 10, clock_hz=100_000_000
-)
-PART = Part("LFE5U-25F", "CABGA381", 6, 24_288, 56, 28)
-TARGET = Target("tiny", "a tiny one", SMALL, "ulx3s-25f", PART)
-ECP5 = TOOLCHAINS["LFE5U"]
-
-
-def report_text(fmax: float = 104.26, luts: int = 14359, other: float = 208.52) -> str:
-    """A report of nextpnr, cut down to what is read."""
-    clock = "$glbnet$clocking.clock"
-
-    def step(source: str, sink: str) -> dict[str, Any]:
-        return {"from": {"cell": source, "port": "Q"}, "to": {"cell": sink, "port": "D"}}
-
-    counts = {"TRELLIS_COMB": luts, "TRELLIS_FF": 14068, "MULT18X18D": 24, "DP16KD": 48}
-    return json.dumps(
-        {
-            "fmax": {
-                clock: {"achieved": fmax, "constraint": 105.0},
-                "$glbnet$usb": {"achieved": other, "constraint": 48.0},
-            },
-            "utilization": {
-                kind: {"used": used, "available": 24288} for kind, used in counts.items()
-            },
-            "critical_paths": [
-                {"from": "<async>", "to": f"posedge {clock}", "path": [step("pin", "x")]},
-                {
-                    "from": f"posedge {clock}",
-                    "to": f"posedge {clock}",
-                    "path": [
-                        step("a", "a"),
-                        step("a", "b_CIN_ALU_COUT"),
-                        step("b_CIN_ALU_COUT_CIN_ALU_COUT", "c"),
-                    ],
-                },
-            ],
-        }
-    )
 
 
 def test_a_report_gives_clock_resources_and_slowest_path(tmp_path: Path) -> None:
@@ -87,48 +50,6 @@ Info: \t        TRELLIS_COMB:   31000/  24288   127%
 """
     assert does_not_fit(log) == "57 of 56 DP16KD, 31,000 of 24,288 TRELLIS_COMB"
     assert does_not_fit("Info: \t DP16KD:  56/  56   100%\n") is None
-
-
-def pretend(folder: Path, monkeypatch: pytest.MonkeyPatch, **bodies: str) -> None:
-    """Tools that run a line of Python each; ``arguments`` are theirs."""
-    folder.mkdir(exist_ok=True)
-    for tool in ECP5.tools:
-        body = bodies.get(tool.variable, "pass")
-        program = folder / tool.name
-        program.write_text(
-            f"#!{sys.executable}\nimport sys\nfrom pathlib import Path\narguments = sys.argv[1:]\n"
-            f"if '--version' in arguments:\n    sys.exit('{tool.name} (Version 9.1-2)')\n{body}\n"
-        )
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setenv(tool.variable, str(program))
-
-
-NETLIST = {
-    "modules": {
-        "slipstick": {
-            "ports": {"o": {"direction": "output", "bits": [4]}},
-            "cells": {
-                f"carry_{bit}": {
-                    "type": "CCU2C",
-                    "port_directions": {"CIN": "input", "COUT": "output"},
-                    "connections": {"CIN": [bit - 1], "COUT": [bit]},
-                }
-                for bit in (2, 3, 5)
-            },
-        }
-    }
-}
-SYNTHESIS = f"Path('netlist.json').write_text({json.dumps(json.dumps(NETLIST))})"
-
-
-def placement(fmax: float = 104.26, **counts: Any) -> str:
-    """Place and route that writes its report where it is told to."""
-    text = report_text(fmax, **counts)
-    return f"Path(arguments[arguments.index('--report') + 1]).write_text({text!r})"
-
-
-PLACEMENT = placement()
-PACKING = "Path(arguments[-1]).write_bytes(b'bits')"
 
 
 def test_a_build_leaves_design_logs_bitstream_and_report(
@@ -278,80 +199,10 @@ def test_a_bare_core_has_no_board_around_it(
     assert not (tmp_path / "reports").exists()
 
 
-# the fastest seed is the third; the second fails
-SEEDS = f"""
-seed = int(arguments[arguments.index('--seed') + 1])
-if seed == 2:
-    print('ERROR: routing failed'); sys.exit(1)
-text = {report_text(1234.5)!r}.replace('1234.5', str(90.0 + 5 * seed))
-Path(arguments[arguments.index('--report') + 1]).write_text(text)
-"""
-NAMED_PACKING = "Path(arguments[-1]).write_text(arguments[1])"
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        app(list(arguments))
-    return int(ended.value.code or 0)
-
-
 @pytest.fixture
 def no_gateware(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves out what takes the most time."""
     monkeypatch.setattr(flow, "_generate", lambda *arguments: None)
-
-
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(targets.TARGETS, "tiny", TARGET)
-    return tmp_path
-
-
-@pytest.mark.usefixtures("no_gateware")
-def test_the_fastest_seed_is_kept(
-    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pretend(tiny / "tools", monkeypatch, YOSYS=SYNTHESIS, NEXTPNR_ECP5=SEEDS, ECPPACK=NAMED_PACKING)
-    assert run("build", "--target", "tiny", "--seeds", "3") == 0
-    printed = capsys.readouterr().out
-    assert "95.00" in printed and "105.00" in printed and "routing failed" in printed
-    report = json.loads((tiny / "reports" / "build-tiny.json").read_text())
-    assert report["seed"] == 3 and report["fmax_mhz"] == 105.0
-    assert [entry["seed"] for entry in report["seeds"]] == [1, 2, 3]
-    assert "routing failed" in report["seeds"][1]["problem"]
-    assert "--seeds 3" in report["command"]
-    bitstream = tiny / "build" / "bitstreams" / "tiny" / "slipstick.bit"
-    assert bitstream.read_text() == "seed_3/slipstick.config"
-
-
-@pytest.mark.usefixtures("no_gateware")
-@pytest.mark.parametrize(
-    ("placing", "message"),
-    [
-        (placement(98.7), "tiny MISSES ITS CLOCK.* the core's reaches 98.7 of 100 MHz; try more"),
-        (placement(other=47.0), "MISSES ITS CLOCK.*usb reaches 47.0 of 48.0 MHz; try more"),
-    ],
-)
-def test_a_missed_clock_is_an_error_that_leaves_its_report(
-    tiny: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    placing: str,
-    message: str,
-) -> None:
-    pretend(tiny / "tools", monkeypatch, YOSYS=SYNTHESIS, NEXTPNR_ECP5=placing, ECPPACK=PACKING)
-    assert run("build", "--target", "tiny") == 1
-    assert re.search(message, capsys.readouterr().err)
-    report = json.loads((tiny / "reports" / "build-tiny.json").read_text())
-    assert report["meets_clock"] is False
-
-
-def test_seed_and_seeds_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("build", "--seed", "1", "--seeds", "2") == 2
-    assert "--seed and --seeds must not be given together" in capsys.readouterr().err
-    assert run("build", "--seeds", "0") == 2
-    assert "--seeds must be at least 1, not 0" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_gateware")

@@ -1,0 +1,93 @@
+"""``slipstick build``: seeds, missed clocks, and what the exit status says."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from pretended_tools import (
+    PACKING,
+    SYNTHESIS,
+    TARGET,
+    placement,
+    pretend,
+    report_text,
+)
+from slipstick import build as flow
+from slipstick import targets
+from slipstick.cli import app
+
+# the fastest seed is the third; the second fails
+SEEDS = f"""
+seed = int(arguments[arguments.index('--seed') + 1])
+if seed == 2:
+    print('ERROR: routing failed'); sys.exit(1)
+text = {report_text(1234.5)!r}.replace('1234.5', str(90.0 + 5 * seed))
+Path(arguments[arguments.index('--report') + 1]).write_text(text)
+"""
+NAMED_PACKING = "Path(arguments[-1]).write_text(arguments[1])"
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        app(list(arguments))
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def no_gateware(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves out what takes the most time."""
+    monkeypatch.setattr(flow, "_generate", lambda *arguments: None)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(targets.TARGETS, "tiny", TARGET)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("no_gateware")
+def test_the_fastest_seed_is_kept(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(tiny / "tools", monkeypatch, YOSYS=SYNTHESIS, NEXTPNR_ECP5=SEEDS, ECPPACK=NAMED_PACKING)
+    assert run("build", "--target", "tiny", "--seeds", "3") == 0
+    printed = capsys.readouterr().out
+    assert "95.00" in printed and "105.00" in printed and "routing failed" in printed
+    report = json.loads((tiny / "reports" / "build-tiny.json").read_text())
+    assert report["seed"] == 3 and report["fmax_mhz"] == 105.0
+    assert [entry["seed"] for entry in report["seeds"]] == [1, 2, 3]
+    assert "routing failed" in report["seeds"][1]["problem"]
+    assert "--seeds 3" in report["command"]
+    bitstream = tiny / "build" / "bitstreams" / "tiny" / "slipstick.bit"
+    assert bitstream.read_text() == "seed_3/slipstick.config"
+
+
+@pytest.mark.usefixtures("no_gateware")
+@pytest.mark.parametrize(
+    ("placing", "message"),
+    [
+        (placement(98.7), "tiny MISSES ITS CLOCK.* the core's reaches 98.7 of 100 MHz; try more"),
+        (placement(other=47.0), "MISSES ITS CLOCK.*usb reaches 47.0 of 48.0 MHz; try more"),
+    ],
+)
+def test_a_missed_clock_is_an_error_that_leaves_its_report(
+    tiny: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    placing: str,
+    message: str,
+) -> None:
+    pretend(tiny / "tools", monkeypatch, YOSYS=SYNTHESIS, NEXTPNR_ECP5=placing, ECPPACK=PACKING)
+    assert run("build", "--target", "tiny") == 1
+    assert re.search(message, capsys.readouterr().err)
+    report = json.loads((tiny / "reports" / "build-tiny.json").read_text())
+    assert report["meets_clock"] is False
+
+
+def test_seed_and_seeds_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("build", "--seed", "1", "--seeds", "2") == 2
+    assert "--seed and --seeds must not be given together" in capsys.readouterr().err
+    assert run("build", "--seeds", "0") == 2
+    assert "--seeds must be at least 1, not 0" in capsys.readouterr().err
