@@ -102,7 +102,7 @@ class _Reading:
         if not any(tensor.dtype == "int8" for tensor in builder.tensors.values()):
             raise UnsupportedError(
                 f"{self._name} must be quantised, and is float: quantise it first"
-                " (slipstick quantize, or onnxruntime.quantization)"
+                " (onnxruntime.quantization, for example)"
             )
         # steps within a node are no tensors of ONNX's
         known = {name for node in model.nodes for name in node.outputs}
