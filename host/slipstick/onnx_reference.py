@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DeviceError, InputError
+from .errors import DeviceError
 from .frontends.onnx import read_network
 from .frontends.onnx_builder import Source
 from .frontends.tflite_reader import read_file
+from .reference import single_images
 
 NEWEST_IR = 10
 """What every onnxruntime of use reads; newer files differ in what is refused before."""
@@ -42,24 +43,7 @@ class OnnxReference:
         self._session = _session(data, folder, sorted(shown - set(graph.inputs)), self._name)
 
     def run(self, *inputs: np.ndarray) -> list[np.ndarray]:
-        """Runs the network on each image of a batch.
-
-        Parameters
-        ----------
-        inputs : arrays
-            One an input, of the input's type; with the input's shape, without its batch, or with a
-            batch of any size.
-
-        Returns
-        -------
-        list of arrays
-            One an output, with the batch in the leading axis.
-
-        Raises
-        ------
-        InputError
-            If an input is of another shape or type.
-        """
+        """As ``TflmReference.run``."""
         values = self._run(inputs, self.outputs)
         return [values[name] for name in self.outputs]
 
@@ -75,7 +59,7 @@ class OnnxReference:
         }
 
     def _run(self, inputs: Sequence[np.ndarray], wanted: Sequence[str]) -> dict[str, np.ndarray]:
-        batches = self._batches(inputs)
+        batches = single_images(self._name, self._tensors.items(), inputs)
         parts: list[list[np.ndarray]] = []
         for images in zip(*batches, strict=True):
             feeds = {
@@ -87,27 +71,6 @@ class OnnxReference:
             name: np.concatenate([part[index] for part in parts])
             for index, name in enumerate(wanted)
         }
-
-    def _batches(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Each input as an array of single-image batches."""
-        if len(inputs) != len(self.inputs):
-            raise InputError(f"{self._name} takes {len(self.inputs)} inputs, not {len(inputs)}")
-        batches = []
-        for name, value in zip(self.inputs, inputs, strict=True):
-            tensor = self._tensors[name]
-            single = tensor.shape[1:]
-            batch = value[None] if value.shape == single else value
-            if value.dtype != tensor.dtype or batch.shape[1:] != single or not len(batch):
-                raise InputError(
-                    f"input {name} must be {tensor.dtype} of shape {tensor.shape} or a batch of"
-                    f" that, not {value.dtype} of shape {value.shape}"
-                )
-            batches.append(batch[:, None])
-        if len({len(batch) for batch in batches}) > 1:
-            raise InputError(
-                f"inputs must have one batch size, not {[len(batch) for batch in batches]}"
-            )
-        return batches
 
 
 def _as_graph(value: np.ndarray, source: Source) -> np.ndarray:

@@ -1,9 +1,9 @@
 """The reference runtime, TensorFlow Lite Micro, behind the names of the graph."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -79,7 +79,10 @@ class TflmReference:
         return self._run(inputs, written)
 
     def _run(self, inputs: Sequence[np.ndarray], wanted: Sequence[int]) -> dict[str, np.ndarray]:
-        batches = self._batches(inputs)
+        described = [
+            (self._names[index], self._model.tensors[index]) for index in self._model.inputs
+        ]
+        batches = single_images(self._name, described, inputs)
         results: dict[int, list[np.ndarray]] = {index: [] for index in wanted}
         for images in zip(*batches, strict=True):
             for position, image in enumerate(images):
@@ -90,28 +93,6 @@ class TflmReference:
                 shown = self._interpreter.GetTensor(index, 0)["tensor_data"]
                 values.append(np.atleast_1d(shown))
         return {self._names[index]: np.concatenate(values) for index, values in results.items()}
-
-    def _batches(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Each input as an array of single-image batches."""
-        wanted = self._model.inputs
-        if len(inputs) != len(wanted):
-            raise InputError(f"{self._name} takes {len(wanted)} inputs, not {len(inputs)}")
-        batches = []
-        for index, value in zip(wanted, inputs, strict=True):
-            tensor = self._model.tensors[index]
-            single = tensor.shape[1:]
-            batch = value[None] if value.shape == single else value
-            if value.dtype != tensor.dtype or batch.shape[1:] != single or not len(batch):
-                raise InputError(
-                    f"input {self._names[index]} must be {tensor.dtype} of shape {tensor.shape} or"
-                    f" a batch of that, not {value.dtype} of shape {value.shape}"
-                )
-            batches.append(batch[:, None])
-        if len({len(batch) for batch in batches}) > 1:
-            raise InputError(
-                f"inputs must have one batch size, not {[len(batch) for batch in batches]}"
-            )
-        return batches
 
     def _arena_bytes(self) -> int:
         """Room for all activations at once, twice over as the runtime aligns and pads them."""
@@ -146,3 +127,55 @@ def _interpreter(data: bytes, arena_bytes: int, name: str) -> Any:
         )
     except (RuntimeError, ValueError) as error:
         raise DeviceError(f"the reference runtime refuses {name}: {error}") from error
+
+
+class Described(Protocol):
+    """What is known of an input."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """With a batch of 1."""
+        ...
+
+    @property
+    def dtype(self) -> str:
+        """By NumPy's name."""
+        ...
+
+
+def single_images(
+    network: str, described: Collection[tuple[str, Described]], inputs: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """Each input of a reference as an array of single-image batches.
+
+    Parameters
+    ----------
+    network : str
+        For messages.
+    described : collection of (name, tensor)
+        The network's inputs, in their order.
+    inputs : sequence of arrays
+        One an input: with the input's shape, without its batch, or with a batch of any size.
+
+    Raises
+    ------
+    InputError
+        If their number, or the shape or type of one, is wrong, or the batches differ.
+    """
+    if len(inputs) != len(described):
+        raise InputError(f"{network} takes {len(described)} inputs, not {len(inputs)}")
+    batches = []
+    for (name, tensor), value in zip(described, inputs, strict=True):
+        single = tensor.shape[1:]
+        batch = value[None] if value.shape == single else value
+        if value.dtype != tensor.dtype or batch.shape[1:] != single or not len(batch):
+            raise InputError(
+                f"input {name} must be {tensor.dtype} of shape {tensor.shape} or a batch of"
+                f" that, not {value.dtype} of shape {value.shape}"
+            )
+        batches.append(batch[:, None])
+    if len({len(batch) for batch in batches}) > 1:
+        raise InputError(
+            f"inputs must have one batch size, not {[len(batch) for batch in batches]}"
+        )
+    return batches

@@ -72,14 +72,13 @@ class LayerRuntime:
         self._graph = graph
         self._runtime = OnnxReference(model)
 
-    def run_layers(self, *inputs: np.ndarray) -> Values:
-        """Every tensor that the runtime shows, by the graph's name."""
-        return self._runtime.run_layers(*inputs)
-
     def differences(
         self, inputs: Mapping[str, np.ndarray], note: Callable[[str, np.ndarray, np.ndarray], None]
-    ) -> None:
-        """Calls ``note`` with each layer's tensor, the runtime's codes and the rule's."""
+    ) -> Values:
+        """Calls ``note`` with each layer's tensor, the runtime's codes and the rule's.
+
+        Returns every tensor that the runtime shows, by the graph's name.
+        """
         shown = self._runtime.run_layers(*(inputs[name] for name in self._graph.inputs))
         values = {**inputs, **shown}
         for node in self._graph.nodes:
@@ -90,6 +89,7 @@ class LayerRuntime:
                     note(name, shown[name], value)
                 else:
                     values[name] = value
+        return shown
 
 
 def open_references(path: str | os.PathLike[str]) -> tuple[Reference, LayerRuntime | None]:

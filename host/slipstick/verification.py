@@ -225,10 +225,8 @@ class Verifier:
                 before = layers.runtime.get(name, Comparison(0, 0))
                 layers.runtime[name] = before.plus(count, wanted, actual)
 
-            self._runtime.differences(part, note)
-            ordered = [part[name] for name in self._reference.inputs]
-            rule = self._reference.run_layers(*ordered)
-            shown = self._runtime.run_layers(*ordered)
+            shown = self._runtime.differences(part, note)
+            rule = self._run_reference(part)
             for name in shown.keys() & set(self.program.outputs):
                 before = outputs.runtime.get(name, Comparison(0, 0))
                 outputs.runtime[name] = before.plus(images, shown[name], rule[name])
