@@ -1,7 +1,7 @@
 """A network so small that an inference takes some hundred cycles: what fault suites run."""
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from slipstick_rtl.config import Configuration
@@ -25,18 +25,7 @@ HARDWARE = Configuration(
 )
 """With short frames: more of them, and more places for a fault between two of them."""
 
-COMPACT = Configuration(
-    engine="compact",
-    rows=2,
-    columns=8,
-    lanes=1,
-    activation_bytes=1 << 13,
-    weight_bytes=1 << 10,
-    accumulator_depth=16,
-    parameter_words=16,
-    instruction_words=128,
-    payload_bytes=64,
-)
+COMPACT = replace(HARDWARE, engine="compact", rows=2, columns=8, lanes=1)
 """The same for the other engine, whose end of the link is another as well."""
 
 _SIDE, _CHANNELS, _CLASSES = 5, 4, 6

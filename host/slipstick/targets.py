@@ -40,8 +40,6 @@ class Target:
         One of ``slipstick_rtl.boards.registry``; None: the target is only simulated.
     part : Part or None
         The board's FPGA.
-    seed : int
-        That place and route begins with unless it is told another: one that reached the clock.
     """
 
     name: str
@@ -49,7 +47,6 @@ class Target:
     configuration: Configuration
     board: str | None = None
     part: Part | None = None
-    seed: int = 1
 
 
 def _lanes(pixels: int, rows: int, columns: int) -> int:
@@ -127,32 +124,23 @@ _UP5K = Configuration(
     instruction_words=1 << 11,
     payload_bytes=64,
 )
-_GW2A = Configuration(
+_GW2A = replace(
     # all 46 block RAMs: 32 hold the three memories, 8 the accumulators, 5 the parameters, and one
     # the UART's queue; room for the key-word network DS-CNN
-    engine="compact",
+    _UP5K,
     rows=4,
-    columns=8,
-    lanes=1,
     activation_bytes=16 << 10,
     weight_bytes=36 << 10,
-    accumulator_depth=256,
     parameter_words=1024,
     instruction_words=3 << 10,
-    payload_bytes=64,
 )
-_GW1N = Configuration(
+_GW1N = replace(
     # 24 of 26 block RAMs: 12 hold the three memories, 8 the accumulators, 3 the parameters
-    engine="compact",
-    rows=2,
-    columns=8,
-    lanes=1,
+    _UP5K,
     activation_bytes=4 << 10,
     weight_bytes=13_824,
-    accumulator_depth=256,
     parameter_words=256,
     instruction_words=1664,
-    payload_bytes=64,
 )
 
 

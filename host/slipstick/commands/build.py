@@ -12,6 +12,7 @@ from .. import console
 from ..build import (
     BARE,
     DEFAULT_LINK,
+    DEFAULT_SEED,
     Build,
     build,
     default_output,
@@ -31,7 +32,7 @@ def build_command(
         str, typer.Option("--target", "-t", help="A target with a board.")
     ] = DEFAULT_BOARD,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Of place and route: the target's.")
+        int | None, typer.Option("--seed", min=0, help=f"Of place and route: {DEFAULT_SEED}.")
     ] = None,
     seeds: Annotated[
         int | None,
@@ -58,7 +59,7 @@ def build_command(
     if seed is not None and seeds is not None:
         raise InputError("--seed and --seeds must not be given together")
     if seeds is None:
-        tried = [wanted.seed if seed is None else seed]
+        tried = [DEFAULT_SEED if seed is None else seed]
         given = f"--seed {tried[0]}"
     else:
         tried = list(range(1, seeds + 1))
