@@ -90,16 +90,9 @@ def figures(suite: FaultSuite, tally: Tally) -> Figures:
     """What a report says of a suite that ran."""
     result: Figures = {
         "faults": {fault.value: suite.line.counts[fault] for fault in Fault},
-        "operations": dict(tally.operations),
-        "right": dict(tally.right),
-        "failed_by_code": dict(tally.failed),
-        "wrong": len(tally.wrong),
+        **tally.figures(),
         "wrong_at": tally.wrong[:20],
-        "without_recovery": len(tally.unrecovered),
-        "without_recovery_because": tally.unrecovered[:20],
-        "longest_operation_seconds": tally.longest_seconds,
         "stalled_seconds_imagined": suite.line.stalled_seconds,
-        "recoveries": len(tally.result_seconds),
     }
     for name in ("answer_seconds", "answer_cycles", "result_seconds", "result_cycles"):
         values = getattr(tally, name)

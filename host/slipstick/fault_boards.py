@@ -14,6 +14,7 @@ from .devices.transport import LoopbackTransport, Transport
 from .errors import DeviceError
 
 if TYPE_CHECKING:
+    from slipstick_sim.compiled.device import CompiledCore
     from slipstick_sim.golden.core import GoldenCore
 
 BOARDS = ("model", "sim", "compact")
@@ -146,7 +147,55 @@ class ModelBoard:
         """There is nothing to end."""
 
 
-class SimulatedBoard:
+class CompiledBoard:
+    """What boards have in common whose RTL is compiled by Verilator.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    core : CompiledCore
+        At whose bytes, or pins, the hosts are.
+    cycles_per_second : int
+        Of the board's time a second of the host's patience is worth.
+    """
+
+    stall_seconds = 0.2
+    forget_cycles = TIMEOUT_CYCLES + 20
+    """Longer than the link's timeout."""
+
+    def __init__(
+        self, configuration: Configuration, core: "CompiledCore", cycles_per_second: int
+    ) -> None:
+        self.configuration = configuration
+        self._core, self._cycles_per_second = core, cycles_per_second
+
+    @property
+    def cycles(self) -> int:
+        """Clock cycles that have passed."""
+        return self._core.cycles
+
+    def idle(self, seconds: float) -> None:
+        """Runs for the cycles that the seconds are worth."""
+        self._core.run_cycles(round(seconds * self._cycles_per_second))
+
+    def forget(self) -> None:
+        """Runs for longer than the link's timeout."""
+        self._core.run_cycles(self.forget_cycles)
+
+    def pause(self, seconds: float) -> None:
+        """Runs for some cycles, or until the run ends."""
+        self._core.wait_idle(_PAUSE_CYCLES)
+
+    def power_cycle(self) -> None:
+        """A core as after configuration."""
+        self._core.reset()
+
+    def close(self) -> None:
+        """Frees the core."""
+        self._core.close()
+
+
+class SimulatedBoard(CompiledBoard):
     """The RTL, compiled by Verilator.
 
     Parameters
@@ -159,8 +208,6 @@ class SimulatedBoard:
         If the simulation cannot be built.
     """
 
-    stall_seconds = 0.2
-
     def __init__(self, configuration: Configuration) -> None:
         try:
             from slipstick_sim.compiled.device import CompiledCore, CompiledTransport
@@ -168,43 +215,16 @@ class SimulatedBoard:
         except ImportError as error:
             raise DeviceError(f"board sim needs slipstick[sim]: {error}") from error
         try:
-            self._core = CompiledCore.of(configuration, timeout_cycles=TIMEOUT_CYCLES)
+            core = CompiledCore.of(configuration, timeout_cycles=TIMEOUT_CYCLES)
         except (ToolError, OSError) as error:
             raise DeviceError(f"the simulation of {configuration.shape}: {error}") from error
-        self.configuration = configuration
-        self.transport: Transport = CompiledTransport(
-            self._core, cycles_per_second=_CYCLES_PER_SECOND
-        )
+        super().__init__(configuration, core, _CYCLES_PER_SECOND)
+        self.transport: Transport = CompiledTransport(core, cycles_per_second=_CYCLES_PER_SECOND)
         # the silence is longer than the link's timeout
         self.patience = Patience(timeout_seconds=0.1, silence_seconds=0.06)
 
-    @property
-    def cycles(self) -> int:
-        """Clock cycles that have passed."""
-        return self._core.cycles
-
-    def idle(self, seconds: float) -> None:
-        """Runs for the cycles that the seconds are worth."""
-        self._core.run_cycles(round(seconds * _CYCLES_PER_SECOND))
-
-    def forget(self) -> None:
-        """Runs for longer than the link's timeout."""
-        self._core.run_cycles(TIMEOUT_CYCLES + 20)
-
-    def pause(self, seconds: float) -> None:
-        """Runs for some cycles, or until the run ends."""
-        self._core.wait_idle(_PAUSE_CYCLES)
-
-    def power_cycle(self) -> None:
-        """A core as after configuration."""
-        self._core.reset()
-
     def calm(self, calm: bool) -> None:
         """There are no wires."""
-
-    def close(self) -> None:
-        """Frees the core."""
-        self._core.close()
 
 
 def open_board(name: str, configuration: Configuration) -> Board:

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, encode, session_of
@@ -45,6 +46,19 @@ class Tally:
     result_seconds: list[float] = field(default_factory=list)
     result_cycles: list[int] = field(default_factory=list)
     """To the first inference, with a new session and its program if the old one was lost."""
+
+    def figures(self) -> dict[str, Any]:
+        """What every report says."""
+        return {
+            "operations": dict(self.operations),
+            "right": dict(self.right),
+            "failed_by_code": dict(self.failed),
+            "wrong": len(self.wrong),
+            "without_recovery": len(self.unrecovered),
+            "without_recovery_because": self.unrecovered[:20],
+            "recoveries": len(self.result_seconds),
+            "longest_operation_seconds": self.longest_seconds,
+        }
 
 
 def intrusion(seed: int) -> bytes:

@@ -14,7 +14,7 @@ from .devices.exchange import Patience
 from .devices.faults import RandomPlan
 from .devices.transport import Transport
 from .errors import DeviceError
-from .fault_boards import TIMEOUT_CYCLES
+from .fault_boards import TIMEOUT_CYCLES, CompiledBoard
 from .fault_network import Work
 from .fault_suite import FaultSuite, Tally
 
@@ -31,10 +31,8 @@ _RATES = (*_CALM_RATES, -0.01, 0.01, -0.03, 0.03, -0.05, 0.05, -0.1, 0.1)
 _ANSWER_BYTES = 1000
 """On the wire, from a window of requests to the end of their answers."""
 
-_PAUSE_CYCLES = 50
 
-
-class WiredBoard:
+class WiredBoard(CompiledBoard):
     """The RTL behind the pins of its UART; while it is not calm, both wires are disturbed.
 
     Calm wires carry bits whose rate is off by as much as it may be.
@@ -58,7 +56,7 @@ class WiredBoard:
         If the simulation cannot be built.
     """
 
-    stall_seconds = 0.2
+    forget_cycles = 2 * TIMEOUT_CYCLES
 
     def __init__(self, configuration: Configuration, seed: int) -> None:
         try:
@@ -69,31 +67,26 @@ class WiredBoard:
             raise DeviceError(f"disturbed wires need slipstick[sim]: {error}") from error
         try:
             self.library = serial_library(configuration, DIVISOR, timeout_cycles=TIMEOUT_CYCLES)
-            self._core = CompiledCore(self.library)
+            core = CompiledCore(self.library)
         except (ToolError, OSError) as error:
             raise DeviceError(f"the simulation of {configuration.shape}: {error}") from error
-        self.configuration = configuration
+        byte_cycles = BITS_PER_BYTE * DIVISOR
+        # a second of a host's patience is worth so much of the board's time
+        cycles_per_second = 10 * _ANSWER_BYTES * byte_cycles
+        super().__init__(configuration, core, cycles_per_second)
         self.rates: Counter[float] = Counter()
         self._random = random.Random(seed)
-        byte_cycles = BITS_PER_BYTE * DIVISOR
         self._byte_cycles = byte_cycles
-        # a second of a host's patience is worth so much of the board's time
-        self._cycles_per_second = 10 * _ANSWER_BYTES * byte_cycles
         self.transport: Transport = CompiledTransport(
-            self._core, cycles_per_second=self._cycles_per_second, byte_cycles=2 * byte_cycles
+            core, cycles_per_second=cycles_per_second, byte_cycles=2 * byte_cycles
         )
         # few enough retries for the link's timeout to be relied on: zeros for a longest frame would
         # take most of the simulation's time
         self.patience = Patience(
             timeout_seconds=0.1,
             retries=4,
-            silence_seconds=2 * TIMEOUT_CYCLES / self._cycles_per_second,
+            silence_seconds=2 * TIMEOUT_CYCLES / cycles_per_second,
         )
-
-    @property
-    def cycles(self) -> int:
-        """Clock cycles that have passed."""
-        return self._core.cycles
 
     @property
     def disturbances(self) -> dict[str, int]:
@@ -108,26 +101,6 @@ class WiredBoard:
         mean_bytes = self._random.choice(_MEAN_BYTES)
         mean_cycles = 0 if calm else mean_bytes * self._byte_cycles
         self._core.disturb(self._random.getrandbits(32), mean_cycles)
-
-    def idle(self, seconds: float) -> None:
-        """Runs for the cycles that the seconds are worth."""
-        self._core.run_cycles(round(seconds * self._cycles_per_second))
-
-    def forget(self) -> None:
-        """Runs for longer than the link's timeout."""
-        self._core.run_cycles(2 * TIMEOUT_CYCLES)
-
-    def pause(self, seconds: float) -> None:
-        """Runs for some cycles, or until the run ends."""
-        self._core.wait_idle(_PAUSE_CYCLES)
-
-    def power_cycle(self) -> None:
-        """A core as after configuration."""
-        self._core.reset()
-
-    def close(self) -> None:
-        """Frees the core."""
-        self._core.close()
 
 
 def disturb(
@@ -169,13 +142,6 @@ def _figures(board: WiredBoard, tally: Tally) -> dict[str, Any]:
     return {
         "disturbances": board.disturbances,
         "episodes_by_rate_error": {f"{rate:+.0%}": n for rate, n in sorted(board.rates.items())},
-        "operations": dict(tally.operations),
-        "right": dict(tally.right),
-        "failed_by_code": dict(tally.failed),
-        "wrong": len(tally.wrong),
-        "without_recovery": len(tally.unrecovered),
-        "without_recovery_because": tally.unrecovered[:20],
-        "recoveries": len(tally.result_seconds),
-        "longest_operation_seconds": tally.longest_seconds,
+        **tally.figures(),
         "device_cycles": board.cycles,
     }
