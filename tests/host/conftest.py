@@ -1,6 +1,18 @@
 """Lets the tests of this folder import the helpers that stand beside them."""
 
 import sys
+import zlib
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_its_own(request: pytest.FixtureRequest) -> None:
+    """A module's ``RNG`` begins anew with each test: which others ran before must not matter."""
+    if hasattr(request.module, "RNG"):
+        seed = zlib.crc32(request.node.name.encode())
+        request.module.RNG.bit_generator.state = np.random.default_rng(seed).bit_generator.state
