@@ -1,8 +1,9 @@
 """Drops nodes that change nothing, or whose results nobody reads."""
 
 import dataclasses
+from collections.abc import Callable
 
-from ..graph import Graph, Node, Quantization
+from ..graph import Graph, Node, Quantization, Tensor
 
 
 def same_quantization(a: Quantization | None, b: Quantization | None) -> bool:
@@ -27,6 +28,26 @@ def rename_inputs(node: Node, names: dict[str, str]) -> Node:
     """The node with its inputs renamed, where ``names`` has a new name."""
     inputs = tuple(names.get(name, name) for name in node.inputs)
     return dataclasses.replace(node, inputs=inputs) if inputs != node.inputs else node
+
+
+def replace_nodes(
+    graph: Graph, lowered: Callable[[Graph, Node], tuple[list[Node], list[Tensor]] | None]
+) -> Graph:
+    """With other nodes, and the tensors that they need, instead of some.
+
+    Parameters
+    ----------
+    graph : Graph
+    lowered : callable
+        What a node becomes; None: it stays.
+    """
+    nodes: list[Node] = []
+    tensors = dict(graph.tensors)
+    for node in graph.nodes:
+        made, added = lowered(graph, node) or ([node], [])
+        nodes += made
+        tensors |= {tensor.name: tensor for tensor in added}
+    return graph.replace(nodes=tuple(nodes), tensors=tensors)
 
 
 def _is_identity(graph: Graph, node: Node) -> bool:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from ..graph import Graph, Node, Quantization, Tensor
-from .clean import fresh_name
+from .clean import fresh_name, replace_nodes
 
 
 def _lowers(graph: Graph, node: Node) -> bool:
@@ -24,12 +24,14 @@ def _lowers(graph: Graph, node: Node) -> bool:
     return vector and factors.min() >= -128 and factors.max() <= 127
 
 
-def _lowered(graph: Graph, node: Node) -> tuple[list[Node], list[Tensor]]:
+def _lowered(graph: Graph, node: Node) -> tuple[list[Node], list[Tensor]] | None:
     """min(x, 0), its product with the factors, max(x, 0) in the result's scale, and their sum.
 
     One of the summands is zero everywhere, and a sum of codes of one scale is exact in ADD's
     arithmetic: nothing is rounded twice.
     """
+    if not _lowers(graph, node):
+        return None
     x, result = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     assert x.quantization is not None
     zero_point = x.quantization.zero_point
@@ -64,13 +66,4 @@ def lower_prelu(graph: Graph) -> Graph:
     """Without PRELUs whose constant factors are one a channel; every code stays."""
     if graph.semantics != "tflm":
         return graph
-    nodes: list[Node] = []
-    tensors = dict(graph.tensors)
-    for node in graph.nodes:
-        if not _lowers(graph, node):
-            nodes.append(node)
-            continue
-        made, added = _lowered(graph, node)
-        nodes += made
-        tensors |= {tensor.name: tensor for tensor in added}
-    return graph.replace(nodes=tuple(nodes), tensors=tensors)
+    return replace_nodes(graph, _lowered)

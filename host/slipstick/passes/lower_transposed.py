@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph, Node, Quantization, Tensor
-from .clean import fresh_name
+from .clean import fresh_name, replace_nodes
 
 _Step = tuple[str, str, tuple[str, ...], dict[str, Any], str]
 """Name, operator, inputs (or none: what the step before made), attributes, name of the result."""
@@ -74,8 +74,10 @@ def _weights(weights: Tensor, name: str, sides: tuple[_Side, _Side], stride: int
     )
 
 
-def _lowered(graph: Graph, node: Node) -> tuple[list[Node], list[Tensor]]:
+def _lowered(graph: Graph, node: Node) -> tuple[list[Node], list[Tensor]] | None:
     """A convolution with an output channel for each phase, their interleaving, and a cut."""
+    if not _lowers(graph, node):
+        return None
     x, weights = (graph.tensors[name] for name in node.inputs[:2])
     result, stride = graph.tensors[node.outputs[0]], node.attributes["stride"][0]
     sides = tuple(
@@ -137,16 +139,7 @@ def lower_transposed(graph: Graph) -> Graph:
     output channels are those taps' sums, stride x stride times as many, makes them all, and
     ``depth_to_space`` lays them side by side. Sums, and so codes, are the same.
     """
-    nodes: list[Node] = []
-    tensors = dict(graph.tensors)
-    for node in graph.nodes:
-        if not _lowers(graph, node):
-            nodes.append(node)
-            continue
-        made, added = _lowered(graph, node)
-        nodes += made
-        tensors |= {tensor.name: tensor for tensor in added}
-    return graph.replace(nodes=tuple(nodes), tensors=tensors)
+    return replace_nodes(graph, _lowered)
 
 
 def _lowers(graph: Graph, node: Node) -> bool:

@@ -1,10 +1,11 @@
 """Sums of two activations, functions of one code, and reductions, as maps."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..graph import Graph, Node, Tensor
+from ..graph import Graph, Node, Quantization, Tensor
 from ..kernels.binary import sub_parameters, sub_tables
 from ..kernels.dispatch import run
 from ..kernels.pooling import mean_multiplier
@@ -13,6 +14,7 @@ from ..kernels.scaling import (
     add_parameters,
     add_tables,
     quantize_multiplier,
+    scalar,
 )
 from .convolutions import make_scaling
 from .operations import Convolution, Map, View, Window
@@ -27,20 +29,11 @@ def make_sum(node: Node, graph: Graph, views: Views) -> Map:
     """An add or sub of two activations, or of one and a constant code; or HostReason."""
     if single_operand(node, graph):
         return make_function(node, graph, views)
-    a, b = (views.activation(name) for name in node.inputs)
-    result = views.activation(node.outputs[0])
-    if a.shape != b.shape or a.shape != result.shape:
-        raise HostReason(f"it joins {a.shape} and {b.shape}: the device does not broadcast")
-    # an operand that the device made decides how the other must lie
-    known = [name for name in node.inputs if name in views.known]
-    view = views.current((known or node.inputs)[0])
-    for name in node.inputs:
-        views.read(name, view)
-    quantizations = [tensor.quantization for tensor in (a, b, result)]
-    first, second, output = (item for item in quantizations if item is not None)
+    view, quantizations = summands(node, views)
+    first, second, output = quantizations
     subtracts = node.operator == "sub"
     factors = (sub_parameters if subtracts else add_parameters)(first, second, output)
-    scale, zero_point = scale_and_zero(result)
+    scale, zero_point = scalar(output)
     rescale = requantization(
         np.array([factors.multiplier]),
         np.array([factors.shift]),
@@ -48,11 +41,50 @@ def make_sum(node: Node, graph: Graph, views: Views) -> Map:
         zero_point,
         activation_range(node.attributes["activation"], scale, zero_point),
     )
-    window = Window((0, view.height), (0, view.width), (0, 0), (1, 1), (1, 1), rescale)
     tables = (sub_tables if subtracts else add_tables)(first, second, output)
-    return Map(
-        node, tuple(node.inputs), result.name, view, (window,), tables.astype(np.int32).reshape(-1)
+    return table_map(node, node.inputs, view, tables, rescale)
+
+
+def summands(
+    node: Node, views: Views
+) -> tuple[View, tuple[Quantization, Quantization, Quantization]]:
+    """How two activations lie, and their quantisations and their sum's; or HostReason."""
+    tensors = [views.activation(name) for name in (*node.inputs, node.outputs[0])]
+    a, b, result = (tensor.shape for tensor in tensors)
+    if a != b or a != result:
+        raise HostReason(f"it joins {a} and {b}: the device does not broadcast")
+    # an operand that the device made decides how the other must lie
+    known = [name for name in node.inputs if name in views.known]
+    view = views.current((known or node.inputs)[0])
+    for name in node.inputs:
+        views.read(name, view)
+    first, second, output = (
+        tensor.quantization for tensor in tensors if tensor.quantization is not None
     )
+    return view, (first, second, output)
+
+
+def table_map(
+    node: Node,
+    sources: Sequence[str],
+    view: View,
+    tables: np.ndarray,
+    rescale: Requantization | None = None,
+) -> Map:
+    """A map of each code, or pair of codes, through a table each; without ``rescale`` as it is."""
+    rows, columns = (0, view.height), (0, view.width)
+    window = Window(rows, columns, (0, 0), (1, 1), (1, 1), rescale or identity())
+    codes = tables.astype(np.int32).reshape(-1)
+    return Map(node, tuple(sources), node.outputs[0], view, (window,), codes)
+
+
+def function_map(node: Node, source: str, views: Views, table: np.ndarray) -> Map:
+    """A map of one activation through a table."""
+    for name in (source, node.outputs[0]):
+        views.activation(name)
+    view = views.current(source)
+    views.read(source, view)
+    return table_map(node, (source,), view, table)
 
 
 def make_product(node: Node, graph: Graph, views: Views) -> Map | Convolution:
@@ -83,12 +115,8 @@ def single_operand(node: Node, graph: Graph) -> bool:
 def make_function(node: Node, graph: Graph, views: Views) -> Map:
     """A function of one code as a table of what the host's kernel makes of each."""
     (name,) = {name for name in node.inputs if graph.tensors[name].data is None}
-    source, result = views.activation(name), views.activation(node.outputs[0])
-    view = views.current(source.name)
-    views.read(source.name, view)
-    window = Window((0, view.height), (0, view.width), (0, 0), (1, 1), (1, 1), identity())
-    table = tabulate(node, graph).astype(np.int32)
-    return Map(node, (source.name,), result.name, view, (window,), table)
+    views.activation(name)
+    return function_map(node, name, views, tabulate(node, graph))
 
 
 def tabulate(node: Node, graph: Graph) -> np.ndarray:

@@ -1,33 +1,22 @@
 """Maps of graphs with ONNX's semantics: every result is rounded once, half to even."""
 
-import itertools
-
 import numpy as np
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import encode_shift
 
 from ..graph import Graph, Node, Tensor
 from ..kernels.onnx_scaling import add_tables, average_factor, code_range, factor_parts
+from .maps import function_map, summands, table_map
 from .operations import Map, Window
-from .pools import LARGEST_WINDOW, MOST_RECTANGLES, Run, clipped_runs
-from .requantization import Requantization, half_even, identity
+from .pools import LARGEST_WINDOW, Run, pool_map
+from .requantization import Requantization, half_even
 from .views import HostReason, Views, constant, natural_view, scale_and_zero
 
 
 def make_onnx_sum(node: Node, graph: Graph, views: Views) -> Map:
     """An add of two activations; HostReason if it broadcasts or has a constant."""
-    a, b = (views.activation(name) for name in node.inputs)
-    result = views.activation(node.outputs[0])
-    if a.shape != b.shape or a.shape != result.shape:
-        raise HostReason(f"it joins {a.shape} and {b.shape}: the device does not broadcast")
-    # an operand that the device made decides how the other must lie
-    known = [name for name in node.inputs if name in views.known]
-    view = views.current((known or node.inputs)[0])
-    for name in node.inputs:
-        views.read(name, view)
-    quantizations = [tensor.quantization for tensor in (a, b, result)]
-    first, second, output = (item for item in quantizations if item is not None)
-    sums = add_tables((first, second, output), node.attributes)
+    view, quantizations = summands(node, views)
+    sums = add_tables(quantizations, node.attributes)
     shift = encode_shift(Rounding.HALF_EVEN, 30 + sums.bits)
     rescale = Requantization(
         np.array([0]),
@@ -37,19 +26,13 @@ def make_onnx_sum(node: Node, graph: Graph, views: Views) -> Map:
         sums.zero_point,
         *code_range(node.attributes),
     )
-    window = Window((0, view.height), (0, view.width), (0, 0), (1, 1), (1, 1), rescale)
-    tables = sums.tables.reshape(-1)
-    return Map(node, tuple(node.inputs), result.name, view, (window,), tables)
+    return table_map(node, node.inputs, view, sums.tables, rescale)
 
 
 def make_lookup(node: Node, graph: Graph, views: Views) -> Map:
     """A lookup of int8 in a table of int8."""
-    source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    view = views.current(source.name)
     table = constant(graph, node.inputs[1], "int8")
-    views.read(source.name, view)
-    window = Window((0, view.height), (0, view.width), (0, 0), (1, 1), (1, 1), identity())
-    return Map(node, (source.name,), result.name, view, (window,), table.astype(np.int32))
+    return function_map(node, node.inputs[0], views, table)
 
 
 def _averaging(
@@ -83,40 +66,19 @@ def make_onnx_pool(node: Node, graph: Graph, views: Views) -> Map:
     """An average_pool2d or max_pool2d; HostReason if the device cannot."""
     _require_exact(node)
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    view, output = natural_view(source), natural_view(result)
+    view = natural_view(source)
     attributes = node.attributes
     window, stride, padding = (attributes[key] for key in ("window", "stride", "padding"))
     counted = attributes.get("counted", (0, 0, 0, 0))
-    rows = clipped_runs(output.height, view.height, window[0], stride[0], padding[0])
-    columns = clipped_runs(output.width, view.width, window[1], stride[1], padding[2])
-    if max(run[2] for run in (*rows, *columns)) > LARGEST_WINDOW:
-        raise HostReason(f"its window {tuple(window)} has more than {LARGEST_WINDOW} taps a side")
-    if len(rows) * len(columns) > MOST_RECTANGLES:
-        raise HostReason(f"its padding cuts it into {len(rows) * len(columns)} rectangles")
     clamp = code_range(attributes)
-    maximum = node.operator == "max_pool2d"
     pads = [(padding[i], counted[i], counted[i + 1]) for i in (0, 2)]
-    windows = []
-    for down, across in itertools.product(rows, columns):
-        rescale = identity(clamp)
-        if not maximum:
-            count = _counted(down, view.height, pads[0], window[0], stride[0])
-            count *= _counted(across, view.width, pads[1], window[1], stride[1])
-            rescale = _averaging((source, result), down[2] * across[2], count, clamp)
-        windows.append(
-            Window(
-                down[0],
-                across[0],
-                (down[1], across[1]),
-                (stride[0], stride[1]),
-                (down[2], across[2]),
-                rescale,
-            )
-        )
-    views.read(source.name, view)
-    return Map(
-        node, (source.name,), result.name, output, tuple(windows), None, take_maximum=maximum
-    )
+
+    def mean(down: Run, across: Run) -> Requantization:
+        count = _counted(down, view.height, pads[0], window[0], stride[0])
+        count *= _counted(across, view.width, pads[1], window[1], stride[1])
+        return _averaging((source, result), down[2] * across[2], count, clamp)
+
+    return pool_map(node, views, clamp, mean)
 
 
 def make_onnx_mean(node: Node, graph: Graph, views: Views) -> Map:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -62,30 +63,43 @@ def make_pool(node: Node, graph: Graph, views: Views) -> Map:
     scale, zero_point = scale_and_zero(result)
     if scale_and_zero(source) != (scale, zero_point):
         raise HostReason("it changes the scale")
+    clamp = activation_range(node.attributes["activation"], scale, zero_point)
+    mean = averaging if node.attributes.get("ties", "away") == "away" else averaging_up
+    return pool_map(node, views, clamp, lambda down, across: mean(down[2] * across[2], clamp))
+
+
+def pool_map(
+    node: Node,
+    views: Views,
+    clamp: tuple[int, int],
+    mean: Callable[[Run, Run], Requantization],
+) -> Map:
+    """The map of a pool, a rectangle for each run of rows and of columns; or HostReason.
+
+    ``mean`` tells how the sums of a rectangle become codes; the largest codes are only clamped.
+    """
+    source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
     view, output = natural_view(source), natural_view(result)
-    attributes = node.attributes
-    window, stride, padding = (attributes[key] for key in ("window", "stride", "padding"))
+    window, stride, padding = (node.attributes[key] for key in ("window", "stride", "padding"))
     rows = clipped_runs(output.height, view.height, window[0], stride[0], padding[0])
     columns = clipped_runs(output.width, view.width, window[1], stride[1], padding[2])
     if max(run[2] for run in (*rows, *columns)) > LARGEST_WINDOW:
         raise HostReason(f"its window {tuple(window)} has more than {LARGEST_WINDOW} taps a side")
     if len(rows) * len(columns) > MOST_RECTANGLES:
         raise HostReason(f"its padding cuts it into {len(rows) * len(columns)} rectangles")
-    views.read(source.name, view)
-    clamp = activation_range(attributes["activation"], scale, zero_point)
-    mean = averaging if attributes.get("ties", "away") == "away" else averaging_up
     maximum = node.operator == "max_pool2d"
     windows = [
         Window(
+            down[0],
             across[0],
-            along[0],
-            (across[1], along[1]),
+            (down[1], across[1]),
             (stride[0], stride[1]),
-            (across[2], along[2]),
-            identity(clamp) if maximum else mean(across[2] * along[2], clamp),
+            (down[2], across[2]),
+            identity(clamp) if maximum else mean(down, across),
         )
-        for across, along in itertools.product(rows, columns)
+        for down, across in itertools.product(rows, columns)
     ]
+    views.read(source.name, view)
     return Map(
         node, (source.name,), result.name, output, tuple(windows), None, take_maximum=maximum
     )

@@ -142,6 +142,7 @@ def select(
     Parameters
     ----------
     graph : Graph
+        Whose tensors are there: ``require_tensors``.
     configuration : Configuration
     copies : bool
         Whether the device concatenates, slices and pads: else the host does.
@@ -156,13 +157,12 @@ def select(
     UnsupportedError
         If the graph follows semantics that the device cannot.
     ModelError
-        If a node refers to a tensor that is not there.
+        If a node's tensors do not suit each other.
     """
     if graph.semantics not in _MAKERS_BY_SEMANTICS:
         known = " or ".join(_MAKERS_BY_SEMANTICS)
         raise UnsupportedError(
             f"graph {graph.name!r}: semantics must be {known}, not {graph.semantics}"
         )
-    require_tensors(graph)
     views = Views(graph, configuration, copies=copies)
     return tuple(_operation(node, graph, views) for node in graph.nodes), views
