@@ -8,7 +8,7 @@ from typing import Any
 
 from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 NUMBER_FORMATS = ("int8",)
 MULTIPLIERS = ("plain", "lut")
 ENGINES = ("pipelined", "compact")

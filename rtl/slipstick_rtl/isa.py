@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-ISA_VERSION = 1
+ISA_VERSION = 2
 WORDS_PER_INSTRUCTION = 12
 INSTRUCTION_BITS = 32 * WORDS_PER_INSTRUCTION
 
@@ -47,7 +47,9 @@ class Opcode(IntEnum):
                         accumulator[bank][row * groups + group][p][j] (+)=
                             sum(v[p][r] * weight[weight_address + tile * R + r][j] for r in R)
 
-    The first tile writes, the others add. Lanes count ``c`` up to ``channels``, then ``kx`` up to
+    The first tile writes, the others add; with ``accumulate`` the first adds as well, so that a
+    reduction may be cut over several CONVOLVEs, also of several runs: accumulators keep their
+    contents between runs. Lanes count ``c`` up to ``channels``, then ``kx`` up to
     ``kernel_x``, then ``ky``; with ``align_tap`` the lanes left in a tile when ``c`` wraps are
     idle (their weights must be zero), with ``align_row`` those left when ``kx`` wraps. The address
     of lane r must be congruent to that of lane 0 plus r, modulo R, for every lane that counts.
@@ -102,7 +104,13 @@ class Rounding(IntEnum):
     """Once, ties towards plus infinity."""
 
     HALF_EVEN = 2
-    """Once, ties to even: ONNX."""
+    """Once, ties to even."""
+
+    FLOAT = 3
+    """As float32 does: the product to 24 significant bits, ties to even, and that to an integer,
+    ties to even: ONNX's rule in its runtimes' arithmetic. The multiplier is the significand of a
+    float32, its lowest 7 bits are zero; shifts are as for HALF_EVEN. The two differ only where the
+    product lies within half a unit of its 24th bit of a tie: FLOAT takes it for that tie."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +161,7 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "rows": _unsigned(12, "output rows"),
     "groups": _unsigned(12, "groups of P output columns in a row"),
     "padding_value": _signed(8, "what lies outside the input: its zero point"),
+    "accumulate": _unsigned(1, "the first tile adds to what the bank holds"),
 }
 """Fields of HALT and CONVOLVE, from bit 0 up."""
 

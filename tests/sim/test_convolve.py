@@ -127,6 +127,7 @@ def random_case(
         "rows": int(pick(1, 7)),
         "groups": groups,
         "padding_value": int(pick(-128, 128)),
+        "accumulate": int(pick(0, 2)),
     }
     instruction = unpack(MATRIX_FIELDS, pack(MATRIX_FIELDS, instruction))
     weights = random.integers(-128, 128, (configuration.weight_words, configuration.columns))
@@ -164,6 +165,7 @@ def test_convolve_is_the_loop_nest(
         used = instruction["rows"] * instruction["groups"]
         for activations, result in zip(images, accumulators, strict=True):
             expected = naive_convolve(instruction, weights, activations, configuration)
+            expected += 77 * instruction["accumulate"]
             np.testing.assert_array_equal(result[:used], expected)
         assert (accumulators[:, used:] == 77).all()
 
@@ -231,6 +233,7 @@ def test_zero_weights_read_nothing() -> None:
     random = np.random.default_rng(4)
     configuration = _configuration(1)
     instruction, weights, image = random_case(random, configuration, False, "none")
+    instruction["accumulate"] = 0
     accumulators = np.ones((1, 128, 1, 8), np.int32)
     convolve(instruction, weights * np.int8(0), image[None], accumulators, configuration)
     used = instruction["rows"] * instruction["groups"]

@@ -32,6 +32,10 @@ CONFIGURATION = Configuration(
 )
 
 
+UNITS = (4, 16, 72, 1)
+"""Bytes of a unit of each space."""
+
+
 class Recorder:
     """A backend that notes what it is told."""
 
@@ -108,12 +112,13 @@ def test_what_breaks_a_rule_changes_nothing(request_bytes: bytes, status: Status
 def test_what_is_allowed_while_running() -> None:
     backend = Recorder(running=True)
     endpoint = Endpoint(CONFIGURATION, backend)
-    assert endpoint.feed(_write(Space.WEIGHTS, 0, 16)) == _response(Status.BUSY)
-    assert endpoint.feed(_write(Space.WEIGHTS, 0, 15)) == _response(Status.BUSY)
+    assert endpoint.feed(_write(Space.WEIGHTS, 0, 15)) == _response(Status.BAD_LENGTH)
     assert endpoint.feed(_run(0, 0)) == _response(Status.BUSY)
     assert not backend.calls
-    assert endpoint.feed(_write(Space.ACTIVATIONS, 1, 2)) == _response(Status.OK)
-    assert backend.calls == [("write", Space.ACTIVATIONS, 1, bytes(2))]
+    writes = [("write", space, 1, bytes(unit)) for space, unit in zip(Space, UNITS, strict=True)]
+    for _, space, address, data in writes:
+        assert endpoint.feed(_write(space, address, len(data))) == _response(Status.OK)
+    assert backend.calls == writes
     assert endpoint.feed(_read(Space.ACTIVATIONS, 3, 2)) == _response(Status.OK, b"\3\4")
     status = DeviceStatus(True, False, 1, 2, 3, 4, 5).pack()
     assert endpoint.feed(_request(Command.STATUS)) == _response(Status.OK, status)

@@ -39,15 +39,17 @@ class Command(IntEnum):
 
     WRITE = 2
     """(space u8, address u24, data ...) -> (); the address counts units of the space (see Space)
-    and the data must be whole units. BUSY while a program runs, except to ACTIVATIONS."""
+    and the data must be whole units. Allowed while a program runs, which goes on meanwhile: what it
+    reads of the units written is undefined until the answer has come."""
 
     READ = 3
     """(space u8, address u24, count u16 in bytes) -> data; only ACTIVATIONS can be read."""
 
     RUN = 4
     """(flags u8, matrix_pc u16, post_pc u16) -> (); starts both instruction streams at these words
-    of the instruction memory; flag bit 0 clears the completion counters first. A repeated RUN with
-    the sequence number of the last one is answered OK and not run again."""
+    of the instruction memory; flag bit 0 clears the completion counters first. BUSY while a program
+    runs; but a repeated RUN with the sequence number of the last one is answered OK and not run
+    again."""
 
     STATUS = 5
     """() -> state u8 (bit 0 running, bit 1 bad instruction met), matrix_done u16, post_done u16,

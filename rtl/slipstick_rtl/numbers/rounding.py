@@ -45,6 +45,7 @@ def requantize(
     shift : int, broadcast
         As ``encode_shift`` gives it: 9..40 for DOUBLE, 2..40 else.
     rounding : Rounding
+        With FLOAT the multiplier is a multiple of 128.
 
     Returns
     -------
@@ -69,6 +70,9 @@ def requantize(
         value >>= exponent
         return value
     drop = shift - FRACTION_BITS + 31
+    if rounding is Rounding.FLOAT:
+        # the cast rounds once, half to even; what it gives is below 2^39 after the shift
+        return np.rint(np.ldexp(value.astype(np.float32), -drop)).astype(np.int64)
     if rounding is Rounding.HALF_EVEN:
         value += ((one << drop) >> 1) - 1 + ((value >> drop) & 1)
     else:

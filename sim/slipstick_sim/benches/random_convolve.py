@@ -82,5 +82,6 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
         "rows": out_rows,
         "groups": groups,
         "padding_value": draw(-128, 127),
+        "accumulate": draw(0, 1),
     }
     return fields if out_rows * groups * pixels <= 64 * pixels else None

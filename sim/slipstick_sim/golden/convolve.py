@@ -52,6 +52,7 @@ class PreparedConvolve:
         self._configuration = configuration
         reduction = lanes(instruction, configuration)
         self._rows, self._groups = instruction["rows"], instruction["groups"]
+        self._accumulate = bool(instruction["accumulate"])
         _check_within(
             "accumulators of CONVOLVE",
             0,
@@ -75,7 +76,10 @@ class PreparedConvolve:
     def __call__(
         self, activations: np.ndarray, accumulators: np.ndarray, scratch: "Scratch | None" = None
     ) -> None:
-        """Writes ``accumulators`` (batch, depth, P, C) from ``activations`` (batch, bytes)."""
+        """Writes ``accumulators`` (batch, depth, P, C) from ``activations`` (batch, bytes).
+
+        With ``accumulate`` it adds to them, modulo 2^32.
+        """
         rows, columns, reduction = self._gather.shape
         scratch = scratch or Scratch()
         images = max(1, _BLOCK_ELEMENTS // max(1, rows * columns * reduction))
@@ -96,7 +100,7 @@ class PreparedConvolve:
             for pixel in range(0, pixels, step):
                 piece = slice(pixel, pixel + step)
                 np.matmul(matrix[piece, part], weights, out=total[piece])
-            if first:
+            if first or self._accumulate:
                 results += total.reshape(results.shape).astype(np.int32)
             else:
                 results[...] = total.reshape(results.shape)

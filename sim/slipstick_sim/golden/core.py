@@ -108,7 +108,8 @@ class GoldenCore:
 
     def batched(self, batch: int) -> "GoldenCore":
         """A core of another batch: it shares the memories that a run only reads, also when they
-        are written later, and starts with this one's first activations for every image."""
+        are written later, and starts with this one's first activations and accumulators for every
+        image."""
         core = GoldenCore(
             self.configuration,
             batch,
@@ -117,6 +118,7 @@ class GoldenCore:
         )
         core.activations[:] = self.activations[0]
         core._table[:] = self._table
+        core.accumulators[:] = self.accumulators[:, :1]
         return core
 
     def write(self, space: int, address: int, data: bytes) -> None:

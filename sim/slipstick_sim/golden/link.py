@@ -163,8 +163,6 @@ class Endpoint:
         data = payload[WRITE_ARGUMENTS:]
         if space not in tuple(Space):
             raise _Refused(Status.BAD_SPACE)
-        if space != Space.ACTIVATIONS and self._backend.status().running:
-            raise _Refused(Status.BUSY)
         units, rest = divmod(len(data), unit_bytes(self._configuration, Space(space)))
         if rest:
             raise _Refused(Status.BAD_LENGTH)
