@@ -20,6 +20,14 @@ class LayerTimes:
     array_ends: list[int] = field(default_factory=list)
     post_ends: list[int] = field(default_factory=list)
 
+    def note(self, on_array: bool, start: int, end: int) -> None:
+        """Counts an instruction in."""
+        if on_array:
+            self.array_starts.append(start)
+            self.array_ends.append(end)
+        else:
+            self.post_ends.append(end)
+
     @property
     def works(self) -> bool:
         """Whether the layer has instructions at all."""

@@ -8,7 +8,6 @@ import numpy as np
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from . import kernels
-from .completions import COUNTER_MASK, instruction_counts
 from .devices.base import Device
 from .devices.exchange import LinkError
 from .errors import DeviceError
@@ -26,6 +25,9 @@ from .transfers import gather, runs, stored_bytes
 
 Values = dict[str, np.ndarray]
 """Tensors by name, each with a batch axis."""
+
+COUNTER_MASK = 0xFFFF
+"""The device's completion counters have 16 bits."""
 
 BATCH = 16
 """Images that a batch core runs together: enough to fill BLAS, few enough to stay in the cache."""
@@ -78,7 +80,6 @@ class Execution:
         self.last_cycles = 0
         self.on_run: Callable[[DeviceStatus], None] | None = None
         self._unfinished = False
-        self._completions = instruction_counts(program)
         self._completed = (0, 0)
         tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
         self._graph = Graph(
@@ -209,8 +210,8 @@ class Execution:
     def _check_completion(self, step: RunStep, status: DeviceStatus) -> None:
         """A RESET, of another host or of the board, ends a run as its HALTs do: the counts tell."""
         before = (0, 0) if step.clear_counters else self._completed
-        more = self._completions[step.matrix_pc, step.post_pc]
-        matrix, post = (a + b & COUNTER_MASK for a, b in zip(before, more, strict=True))
+        pairs = zip(before, step.instructions, strict=True)
+        matrix, post = (a + b & COUNTER_MASK for a, b in pairs)
         self._completed = (status.matrix_done, status.post_done)
         if self._completed != (matrix, post):
             raise LinkError(

@@ -1,11 +1,10 @@
 """Where the cycles of an inference went: the event log of the simulated core, layer by layer."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, WORDS_PER_INSTRUCTION, Opcode, unpack
-from slipstick_rtl.link.protocol import Space
 
 from .attribution import LayerTimes, attribute
 from .errors import DeviceError
@@ -68,110 +67,47 @@ def profile(program: Program, events: Sequence[RunEvents]) -> list[LayerProfile]
     DeviceError
         If the log is not of this program's instructions.
     """
-    instructions = _decode(program)
-    starts, completions, ends = _join(events)
-    for stream in STREAMS:
-        count = len(instructions[stream])
-        if not len(starts[stream]) == len(completions[stream]) == count:
-            raise DeviceError(
-                f"the event log must hold the {count} {stream} instructions of {program.name!r},"
-                f" not {len(starts[stream])} starts and {len(completions[stream])} completions"
-            )
-    owners = {stream: _owners(program, stream, instructions[stream]) for stream in STREAMS}
+    runs = [step for step in program.steps if isinstance(step, RunStep)]
+    _check_counts(program, runs, events)
+    cycles = [0] * len(program.layers)
     spans: list[list[Span]] = [[] for _ in program.layers]
-    times = [LayerTimes() for _ in program.layers]
-    for stream in STREAMS:
-        for number, owner in enumerate(owners[stream]):
-            start, end = int(starts[stream][number]), int(completions[stream][number])
-            name = program.layers[owner].name
-            spans[owner].append(Span(name=name, unit=stream, start=start, end=max(start, end)))
-            if stream == "matrix":
-                times[owner].array_starts.append(start)
-                times[owner].array_ends.append(end)
-            else:
-                times[owner].post_ends.append(end)
-    cycles = _layer_cycles(program, times, ends)
+    offset = 0
+    for step, run in zip(runs, events, strict=True):
+        times: dict[int, LayerTimes] = {}
+        for stream, owners in _owners(step):
+            pairs = zip(run.starts[stream].tolist(), run.completions[stream].tolist(), strict=True)
+            for owner, (start, end) in zip(owners, pairs, strict=True):
+                times.setdefault(owner, LayerTimes()).note(stream == "matrix", start, end)
+                name = program.layers[owner].name
+                place = start + offset, max(start, end) + offset
+                spans[owner].append(Span(name=name, unit=stream, start=place[0], end=place[1]))
+        order = sorted(times)
+        own = attribute([times[index] for index in order], run.cycles)
+        for index, count in zip(order, own, strict=True):
+            cycles[index] += count
+        offset += run.cycles
     return [
         LayerProfile(layer, own, tuple(parts))
         for layer, own, parts in zip(program.layers, cycles, spans, strict=True)
     ]
 
 
-def _layer_cycles(program: Program, times: Sequence[LayerTimes], ends: Sequence[int]) -> list[int]:
-    """Each layer's cycles, run by run."""
-    cycles, begin = [0] * len(program.layers), 0
-    run_steps = [i for i, step in enumerate(program.steps) if isinstance(step, RunStep)]
-    for step, end in zip(run_steps, ends, strict=True):
-        members = [i for i, layer in enumerate(program.layers) if layer.step == step]
-        own = attribute([times[index] for index in members], end, begin)
-        for index, count in zip(members, own, strict=True):
-            cycles[index] = count
-        begin = end
-    return cycles
+def _check_counts(program: Program, runs: Sequence[RunStep], events: Sequence[RunEvents]) -> None:
+    """DeviceError unless the log holds as many instructions as the runs."""
+    expected = [sum(counts) for counts in zip(*(run.instructions for run in runs), strict=True)]
+    for stream, count in zip(STREAMS, expected or [0, 0], strict=True):
+        starts, completions = (
+            sum(len(log[stream]) for log in logs)
+            for logs in ([run.starts for run in events], [run.completions for run in events])
+        )
+        if not starts == completions == count:
+            raise DeviceError(
+                f"the event log must hold the {count} {stream} instructions of {program.name!r},"
+                f" not {starts} starts and {completions} completions"
+            )
 
 
-def _join(
-    events: Sequence[RunEvents],
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[int]]:
-    """Starts and completions of all runs on one axis, and where each run ends."""
-    starts: dict[str, list[np.ndarray]] = {stream: [] for stream in STREAMS}
-    completions: dict[str, list[np.ndarray]] = {stream: [] for stream in STREAMS}
-    offset, ends = 0, []
-    for run in events:
-        for stream in STREAMS:
-            starts[stream].append(np.asarray(run.starts[stream]) + offset)
-            completions[stream].append(np.asarray(run.completions[stream]) + offset)
-        offset += run.cycles
-        ends.append(offset)
-    empty = [np.zeros(0, np.int64)]
-    return (
-        {stream: np.concatenate(starts[stream] or empty) for stream in STREAMS},
-        {stream: np.concatenate(completions[stream] or empty) for stream in STREAMS},
-        ends,
-    )
-
-
-def _decode(program: Program) -> dict[str, list[dict[str, int]]]:
-    """The instructions of both streams over all runs, HALTs left out."""
-    memory = bytearray(4 * program.hardware.instruction_words)
-    for image in program.images:
-        if image.space == Space.INSTRUCTIONS:
-            memory[4 * image.address : 4 * image.address + len(image.data)] = image.data
-    decoded: dict[str, list[dict[str, int]]] = {stream: [] for stream in STREAMS}
-    size = 4 * WORDS_PER_INSTRUCTION
-    for step in program.steps:
-        if not isinstance(step, RunStep):
-            continue
-        for stream, pc in zip(STREAMS, (step.matrix_pc, step.post_pc), strict=True):
-            fields = MATRIX_FIELDS if stream == "matrix" else POST_FIELDS
-            for start in range(4 * pc, len(memory) - size + 1, size):
-                instruction = unpack(fields, bytes(memory[start : start + size]))
-                if instruction["opcode"] == Opcode.HALT:
-                    break
-                decoded[stream].append(instruction)
-    return decoded
-
-
-def _owners(program: Program, stream: str, instructions: Sequence[dict[str, int]]) -> list[int]:
-    """Which layer each instruction belongs to: layers that overlap in time share ranges."""
-    owners = []
-    for number, instruction in enumerate(instructions):
-        own = [
-            index
-            for index, layer in enumerate(program.layers)
-            if (ends := getattr(layer, stream))[0] <= number < ends[1]
-        ]
-        if not own:
-            raise DeviceError(f"{stream} instruction {number} belongs to no layer")
-        owners.append(min(own, key=lambda index: _mismatch(program, index, instruction)))
-    return owners
-
-
-def _mismatch(program: Program, index: int, instruction: Mapping[str, int]) -> tuple[bool, bool]:
-    """How badly a layer fits an instruction: convolutions drain, others map to their output."""
-    layer = program.layers[index]
-    convolves = layer.matrix[1] > layer.matrix[0]
-    place = program.tensors[layer.output].placement
-    destination = instruction.get("destination", 0)
-    inside = place is not None and place.address <= destination < place.end
-    return convolves != (instruction["opcode"] in (Opcode.CONVOLVE, Opcode.DRAIN)), not inside
+def _owners(step: RunStep) -> Iterator[tuple[str, Iterator[int]]]:
+    """Each stream, and the layer of each of its instructions."""
+    for stream, owners in zip(STREAMS, (step.matrix_layers, step.post_layers), strict=True):
+        yield stream, itertools.chain.from_iterable(itertools.repeat(*owner) for owner in owners)

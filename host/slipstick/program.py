@@ -118,13 +118,40 @@ class UploadStep:
     tensor: str
 
 
+Owners = tuple[tuple[int, int], ...]
+"""Instructions of a stream in their order: (which of the program's layers, how many of its)."""
+
+
 @dataclass(frozen=True)
 class RunStep:
-    """Starts both streams at these words of the instruction memory and waits for their ends."""
+    """Starts both streams at these words of the instruction memory and waits for their ends.
+
+    Parameters
+    ----------
+    matrix_pc, post_pc : int
+    matrix_layers, post_layers : Owners
+        Whose instructions the streams hold, HALTs left out.
+    clear_counters : bool
+    """
 
     matrix_pc: int
     post_pc: int
+    matrix_layers: Owners = ()
+    post_layers: Owners = ()
     clear_counters: bool = True
+
+    def __post_init__(self) -> None:
+        for layer, count in (*self.matrix_layers, *self.post_layers):
+            good = layer >= 0 and 0 < count < LARGEST
+            _require(good, f"a run's instructions must be some of a layer, not {count} of {layer}")
+
+    @property
+    def instructions(self) -> tuple[int, int]:
+        """How many each stream completes, matrix and post."""
+        matrix, post = (
+            sum(count for _, count in owners) for owners in (self.matrix_layers, self.post_layers)
+        )
+        return matrix, post
 
 
 @dataclass(frozen=True)
@@ -163,14 +190,9 @@ class LayerRecord:
     macs : int
         Multiply-accumulates of the network's layer, padding included, idle lanes not.
     predicted_cycles : int
-        From the completion of the layer before it to its own.
-    matrix, post : (int, int)
-        Its instructions in each stream, first and behind the last, counted from 0 over all runs.
-        Two layers that overlap in time may share a range.
+        From the completion of the layer before it to its own, in all runs.
     output : str
         The tensor it makes.
-    step : int
-        Which of the program's steps runs it.
     """
 
     name: str
@@ -179,14 +201,11 @@ class LayerRecord:
     why: str
     macs: int
     predicted_cycles: int
-    matrix: tuple[int, int]
-    post: tuple[int, int]
     output: str
-    step: int = 0
 
     def __post_init__(self) -> None:
         _require(self.where in ("device", "host"), f"where must be device or host: {self.where!r}")
-        for value in (self.macs, self.predicted_cycles, self.step, *self.matrix, *self.post):
+        for value in (self.macs, self.predicted_cycles):
             _require(0 <= value < 1 << 62, f"a layer's counts must be within 0..2^62, not {value}")
 
 
@@ -256,6 +275,13 @@ class Program:
         for step in self.steps:
             if isinstance(step, HostStep):
                 used += [*step.inputs, *step.outputs]
+            elif isinstance(step, RunStep):
+                owners = [layer for layer, _ in (*step.matrix_layers, *step.post_layers)]
+                _require(
+                    max(owners, default=-1) < len(self.layers),
+                    f"program {self.name!r}: a run works on layer {max(owners, default=-1)} of"
+                    f" {len(self.layers)}",
+                )
             elif isinstance(step, UploadStep | DownloadStep):
                 described = self.tensors.get(step.tensor)
                 placed = described is not None and described.placement is not None

@@ -27,7 +27,7 @@ from .graph import Tensor
 from .program import DTYPES, Program
 
 MAGIC = b"SLIP"
-VERSION = 1
+VERSION = 2
 LARGEST_FILE = 1 << 28
 _HEADER = struct.Struct("<4sHHII")
 

@@ -51,8 +51,8 @@ def run_program(
             case UploadStep(tensor):
                 described, offsets = _placed(program, tensor)
                 core.activations[0, offsets] = values[tensor].reshape(-1)
-            case RunStep(matrix_pc, post_pc, clear):
-                core.run(matrix_pc, post_pc, clear, order)
+            case RunStep():
+                core.run(step.matrix_pc, step.post_pc, step.clear_counters, order)
             case DownloadStep(tensor):
                 described, offsets = _placed(program, tensor)
                 values[tensor] = core.activations[0, offsets].reshape(described.shape).copy()

@@ -31,10 +31,12 @@ def log(counts: Sequence[int], start: int = 5) -> dict[str, np.ndarray]:
 
 
 def counts(program: Program) -> tuple[int, int]:
-    return (
-        max(layer.matrix[1] for layer in program.layers),
-        max(layer.post[1] for layer in program.layers),
-    )
+    (run,) = runs_of(program)
+    return run.instructions
+
+
+def runs_of(program: Program) -> list[RunStep]:
+    return [step for step in program.steps if isinstance(step, RunStep)]
 
 
 def run_events(events: dict[str, np.ndarray], cycles: int) -> RunEvents:
@@ -59,8 +61,10 @@ def test_cycles_sum_up_and_every_instruction_has_its_layer(program: Program) -> 
     spans = [span for line in lines for span in line.spans]
     assert sum(span.unit == "matrix" for span in spans) == matrix
     assert sum(span.unit == "post" for span in spans) == post
-    for line in lines:
-        on_array = line.layer.matrix[1] > line.layer.matrix[0]
+    (run,) = runs_of(program)
+    array_layers = {layer for layer, _ in run.matrix_layers}
+    for number, line in enumerate(lines):
+        on_array = number in array_layers
         assert any(span.unit == "matrix" for span in line.spans) == on_array
         works = line.layer.where == "device" and line.layer.operator != "reshape"
         assert bool(line.spans) == works
@@ -98,7 +102,7 @@ class LoggingModel(ModelDevice):
 @pytest.mark.parametrize("inspect", [False, True])
 def test_records_all_runs_of_an_inference(inspect: bool) -> None:
     program = compile_file(MODEL, "sim-small", inspect=inspect)
-    runs = sum(isinstance(step, RunStep) for step in program.steps)
+    runs = len(runs_of(program))
     with closing(LoggingModel(program.hardware)) as device:
         recorder = Recorder(Execution(program, device))
         image = np.zeros((1, 8, 8, 1), np.int8)
@@ -109,23 +113,8 @@ def test_records_all_runs_of_an_inference(inspect: bool) -> None:
             assert sum(line.cycles for line in lines) == recorder.cycles
     assert (runs > 1) == inspect
     assert recorder.cycles == 5 * runs + INSTRUCTION_CYCLES * sum(
-        max(layer_counts) for layer_counts in _per_run(program)
+        max(run.instructions) for run in runs_of(program)
     )
-
-
-def _per_run(program: Program) -> list[tuple[int, int]]:
-    totals = []
-    for number, step in enumerate(program.steps):
-        if isinstance(step, RunStep):
-            own = [layer for layer in program.layers if layer.step == number]
-            ranges = [
-                [getattr(layer, stream) for layer in own if any(getattr(layer, stream))]
-                for stream in STREAMS
-            ]
-            totals.append(
-                tuple(max(b for _, b in r) - min(a for a, _ in r) if r else 0 for r in ranges)
-            )
-    return totals
 
 
 def test_a_device_without_a_log_is_refused(program: Program) -> None:
