@@ -13,6 +13,7 @@ from .commands.compile import compile_command
 from .commands.evaluate import eval_command
 from .commands.export import export_command
 from .commands.program import program_command
+from .commands.quantize import quantize_command
 from .commands.run import run_command
 from .commands.serve_sim import serve_sim_command
 from .commands.targets import targets_command
@@ -67,6 +68,7 @@ app.command("run")(run_command)
 app.command("eval")(eval_command)
 app.command("bench")(bench_command)
 app.command("verify")(verify_command)
+app.command("quantize")(quantize_command)
 app.command("build")(build_command)
 app.command("program")(program_command)
 app.command("export")(export_command)
