@@ -222,9 +222,7 @@ def _quantize(
         str(folder / "prepared.onnx"),
         str(folder / "quantised.onnx"),
         reader,
-        quant_format=dict(zip(FORMATS, (QuantFormat.QDQ, QuantFormat.QOperator), strict=True))[
-            form
-        ],
+        quant_format=QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator,
         per_channel=per_channel,
         activation_type=QuantType.QInt8,
         weight_type=QuantType.QInt8,

@@ -14,7 +14,7 @@ from .onnx_scaling import (
     code_range,
     factor_parts,
     layer_factors,
-    round_once,
+    round_float,
     to_codes,
 )
 from .scaling import scalar
@@ -165,7 +165,7 @@ def _mean(
     }
     factors = np.vectorize(lambda number: parts[number], otypes=[np.float32])(count)
     mantissas, shifts = (part.reshape(count.shape) for part in factor_parts(factors))
-    codes = round_once(total, mantissas, shifts) + scalar(output.quantization)[1]
+    codes = round_float(total, mantissas, shifts) + scalar(output.quantization)[1]
     return np.clip(codes, *code_range(attributes, output.dtype)).astype(output.dtype)
 
 

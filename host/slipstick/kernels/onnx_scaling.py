@@ -1,7 +1,8 @@
-"""ONNX's rule for codes: a sum times a float32 factor, rounded half to even, once.
+"""ONNX's rule for codes, in its runtimes' arithmetic: float32.
 
-The factor has 24 bits, so the 31-bit multipliers of the hardware hold it exactly; the product is
-not rounded to float32 before it becomes a code, as a runtime in float32 arithmetic would.
+A sum times a float32 factor is rounded to float32, and that to an integer, ties to even both times.
+The 31-bit multipliers of the hardware hold a float32's 24 bits exactly; its FLOAT mode does both
+roundings.
 """
 
 import math
@@ -48,15 +49,13 @@ def factor_parts(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(mantissas, np.int64), np.array(shifts, np.int64)
 
 
-def round_once(
+def round_float(
     sums: np.ndarray, mantissas: np.ndarray | int, shifts: np.ndarray | int
 ) -> np.ndarray:
-    """Sums, wrapped at 32 bits, times factors; ties to even; int64."""
-    # a factor of 2^30 and more has a shift of 30, so something is always shifted out
-    drop = np.asarray(31 - shifts, np.int64)
-    value = sums.astype(np.int32).astype(np.int64) * mantissas
-    value += (np.int64(1) << (drop - 1)) - 1 + ((value >> drop) & 1)
-    return value >> drop
+    """Sums, wrapped at 32 bits, times factors, rounded to float32, that to integers; int64."""
+    product = sums.astype(np.int32).astype(np.int64) * mantissas
+    # the cast rounds once, ties to even; the power of two changes no digit
+    return np.rint(np.ldexp(product.astype(np.float32), np.subtract(shifts, 31))).astype(np.int64)
 
 
 def to_codes(
@@ -64,7 +63,7 @@ def to_codes(
 ) -> np.ndarray:
     """Sums as codes of the output."""
     zero_point = scalar(output.quantization)[1]
-    value = round_once(sums, *factor_parts(factors)) + zero_point
+    value = round_float(sums, *factor_parts(factors)) + zero_point
     return np.clip(value, *code_range(attributes, output.dtype)).astype(output.dtype)
 
 
@@ -75,7 +74,9 @@ def average_factor(source: Quantization, output: Quantization, count: int) -> np
 
 @dataclass(frozen=True, eq=False)
 class AddTables:
-    """ADD as round_half_even((tables[0][a + 128] + tables[1][b + 128]) / 2^bits) + zero_point.
+    """ADD as round((tables[0][a + 128] + tables[1][b + 128]) / 2^bits) + zero_point.
+
+    The sum is rounded to float32, and that to an integer, as in ``round_float``.
 
     Parameters
     ----------
@@ -101,20 +102,21 @@ def add_tables(quantizations: tuple[Quantization, ...], attributes: Mapping[str,
         With ``offset`` "before" the zero point is added before the rounding, else behind it: of
         codes that lie halfway, the even one is another. With ``negate`` it is a - b.
     """
-    a, b, output = quantizations
-    scale, zero_point = scalar(output)
-    codes = np.arange(-128, 128)
+    a, b, (scale, zero_point) = (scalar(item) for item in quantizations)
     signs = (1, -1 if attributes.get("negate") else 1)
-    # the operands as a runtime has them, in float32
-    exact = np.stack(
-        [
-            sign * (np.float32(own) * (codes - zero).astype(np.float32)).astype(np.float64) / scale
-            for sign, (own, zero) in zip(signs, (scalar(a), scalar(b)), strict=True)
-        ]
-    )
     before = attributes.get("offset") == "before"
     if before:
-        exact[0] += zero_point
+        exact = _fused_terms((a, b), signs, (scale, zero_point))
+    else:
+        # the operands as a runtime has them, in float32
+        codes = np.arange(-128, 128)
+        exact = np.stack(
+            [
+                sign * (np.float32(own) * (codes - zero).astype(np.float32)).astype(np.float64)
+                for sign, (own, zero) in zip(signs, (a, b), strict=True)
+            ]
+        )
+        exact /= scale
     # what is beyond saturates, whatever the other operand is
     exact = np.clip(exact, -(1 << 34), 1 << 34)
     largest = float(np.abs(exact).max(axis=1).sum())
@@ -123,10 +125,30 @@ def add_tables(quantizations: tuple[Quantization, ...], attributes: Mapping[str,
     return AddTables(tables, bits, 0 if before else zero_point)
 
 
+def _fused_terms(
+    operands: tuple[tuple[float, int], ...], signs: tuple[int, int], output: tuple[float, int]
+) -> np.ndarray:
+    """What QLinearAdd sums, as onnxruntime does on x86: fma(a, A, fma(b, B, C)).
+
+    A and B are the ratios of the scales; C is all zero points' part. A fused multiply-add rounds
+    once, to float32; the outer one does so to the sum of these tables.
+    """
+    scale, zero_point = output
+    (first, zero_a), (second, zero_b) = operands
+    ratio_a, ratio_b = (
+        np.float64(sign * np.float32(own) / np.float32(scale))
+        for sign, own in zip(signs, (first, second), strict=True)
+    )
+    zeros = np.float32(ratio_a * zero_a + np.float32(ratio_b * zero_b))
+    codes = np.arange(-128, 128)
+    fixed = np.float64(np.float32(zero_point) - zeros)
+    return np.stack([codes * ratio_a, (codes * ratio_b + fixed).astype(np.float32)])
+
+
 def add_codes(
     a: np.ndarray, b: np.ndarray, tables: AddTables, clamp: tuple[int, int]
 ) -> np.ndarray:
     """ADD of int8 codes by its tables."""
     total = tables.tables[0][a.astype(np.int64) + 128] + tables.tables[1][b.astype(np.int64) + 128]
-    value = round_once(total, 1 << 30, 1 - tables.bits) + tables.zero_point
+    value = round_float(total, 1 << 30, 1 - tables.bits) + tables.zero_point
     return np.clip(value, *clamp).astype(np.int8)

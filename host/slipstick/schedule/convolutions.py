@@ -11,7 +11,7 @@ from ..kernels.onnx_scaling import code_range, factor_parts, layer_factors
 from ..kernels.scaling import activation_range, layer_multipliers
 from .operations import Convolution, View
 from .reduction import LARGEST_KERNEL_WIDTH
-from .requantization import Requantization, half_even, requantization, rounding_runs
+from .requantization import Requantization, float_product, requantization, rounding_runs
 from .views import HostReason, Views, constant, natural_view, scale_and_zero
 
 LARGEST_STRIDE = 255
@@ -22,9 +22,9 @@ def _requantization(node: Node, graph: Graph, views: Views, weights: np.ndarray)
     """Per-channel factors; the input's zero point times the weights' sums goes into the bias."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
     outputs = len(weights)
-    once = graph.semantics == "onnx"
+    in_float = graph.semantics == "onnx"
     tensors = source, graph.tensors[node.inputs[1]], result
-    parts = factor_parts(layer_factors(*tensors)) if once else layer_multipliers(*tensors)
+    parts = factor_parts(layer_factors(*tensors)) if in_float else layer_multipliers(*tensors)
     multipliers, shifts = (np.broadcast_to(array, outputs).copy() for array in parts)
     if shifts.max() > LARGEST_LEFT_SHIFT:
         raise HostReason(f"a channel's factor reaches 2^{shifts.max()}, beyond the requantiser")
@@ -39,8 +39,8 @@ def _requantization(node: Node, graph: Graph, views: Views, weights: np.ndarray)
             f"node {node.name!r}: bias less zero point times weights must be 32 bits, not {worst}"
         )
     scale, zero_out = scale_and_zero(result)
-    if once:
-        return half_even(multipliers, shifts, bias, zero_out, code_range(node.attributes))
+    if in_float:
+        return float_product(multipliers, shifts, bias, zero_out, code_range(node.attributes))
     clamp = activation_range(node.attributes["activation"], scale, zero_out)
     values = requantization(multipliers, shifts, bias, zero_out, clamp)
     if rounding_runs(values, outputs, views.configuration.lanes) is None:

@@ -1,4 +1,4 @@
-"""Maps of graphs with ONNX's semantics: every result is rounded once, half to even."""
+"""Maps of graphs with ONNX's semantics: results are rounded as float32 is."""
 
 import numpy as np
 from slipstick_rtl.isa import Rounding
@@ -9,7 +9,7 @@ from ..kernels.onnx_scaling import add_tables, average_factor, code_range, facto
 from .maps import function_map, summands, table_map
 from .operations import Map, Window
 from .pools import LARGEST_WINDOW, Run, pool_map
-from .requantization import Requantization, half_even
+from .requantization import Requantization, float_product
 from .views import HostReason, Views, constant, natural_view, scale_and_zero
 
 
@@ -17,12 +17,12 @@ def make_onnx_sum(node: Node, graph: Graph, views: Views) -> Map:
     """An add of two activations; HostReason if it broadcasts or has a constant."""
     view, quantizations = summands(node, views)
     sums = add_tables(quantizations, node.attributes)
-    shift = encode_shift(Rounding.HALF_EVEN, 30 + sums.bits)
+    shift = encode_shift(Rounding.FLOAT, 30 + sums.bits)
     rescale = Requantization(
         np.array([0]),
         np.array([1 << 30]),
         np.array([shift]),
-        np.array([int(Rounding.HALF_EVEN)]),
+        np.array([int(Rounding.FLOAT)]),
         sums.zero_point,
         *code_range(node.attributes),
     )
@@ -46,7 +46,7 @@ def _averaging(
     if not -31 <= shift[0] <= 7:
         raise HostReason(f"its factor is 2^{shift[0]}, beyond the requantiser")
     bias = np.array([-taps * scale_and_zero(source)[1]])
-    return half_even(multiplier, shift, bias, scale_and_zero(result)[1], clamp)
+    return float_product(multiplier, shift, bias, scale_and_zero(result)[1], clamp)
 
 
 def _require_exact(node: Node) -> None:

@@ -59,22 +59,22 @@ def requantization(
     return Requantization(bias, multiplier, np.array(encoded), rounding, zero_point, *clamp)
 
 
-def half_even(
+def float_product(
     multiplier: np.ndarray,
     shift: np.ndarray,
     bias: np.ndarray,
     zero_point: int,
     clamp: tuple[int, int],
 ) -> Requantization:
-    """ONNX's multiplication by mantissa / 2^31 x 2^shift: one rounding, ties to even.
+    """ONNX's multiplication by mantissa / 2^31 x 2^shift, a float32, in float32's arithmetic.
 
     Raises
     ------
     ValueError
         If a shift is too large for the hardware.
     """
-    encoded = [encode_shift(Rounding.HALF_EVEN, 31 - int(places)) for places in shift]
-    rounding = np.full(len(encoded), int(Rounding.HALF_EVEN))
+    encoded = [encode_shift(Rounding.FLOAT, 31 - int(places)) for places in shift]
+    rounding = np.full(len(encoded), int(Rounding.FLOAT))
     return Requantization(bias, multiplier, np.array(encoded), rounding, zero_point, *clamp)
 
 
@@ -86,8 +86,8 @@ def rounding_runs(
     An instruction has one rounding. DOUBLE without a right shift is HALF_UP by 31, and both are
     encoded alike, so such a channel suits either. None if channels of one slice disagree.
     """
-    if (values.rounding == int(Rounding.HALF_EVEN)).all():
-        return [(0, channels, int(Rounding.HALF_EVEN))]
+    if (values.rounding == int(Rounding.FLOAT)).all():
+        return [(0, channels, int(Rounding.FLOAT))]
     unshifted = encode_shift(Rounding.DOUBLE, 0)
     runs: list[tuple[int, int, int]] = []
     suits_either = False
