@@ -46,7 +46,7 @@ def network(
         (network("Softmax", axis=0), "axis must not be 0, the batch"),
         (network("MaxPool", kernel_shape=[2, 2], dilations=[2, 1]), r"dilations must be \(1, 1\)"),
         (network("MaxPool", kernel_shape=[2, 2], storage_order=1), "storage_order must be 0, "),
-        (network("Gemm", shape=(1, 6), transA=1), "transA must be 0, not 1"),
+        (network("Gemm", shape=(1, 6), transA=1), "transA must be 0 where"),
         (network("Cast", to=10), "to must be 1, not 10"),
     ],
 )  # fmt: skip

@@ -21,7 +21,7 @@ from .onnx_operator import Operator
 from .onnx_operators import OPERATORS
 from .onnx_quantization import SHIFT
 from .onnx_reader import DOMAINS, RawModel, RawNode, RawTensor, read_model
-from .onnx_values import Activation, Codes, Constant, Float, Pending, Real, Value
+from .onnx_values import Activation, Codes, Constant, Float, Pending, Real, Shape, Value
 from .tflite_reader import MAXIMUM_ELEMENTS, quoted, read_file
 
 INPUT_TYPES = ("float32", "int8", "uint8")
@@ -48,10 +48,27 @@ def load_onnx_bytes(data: bytes, name: str = "model", folder: Path | None = None
 
 
 def read_network(
-    data: bytes, name: str = "model", folder: Path | None = None
+    data: bytes,
+    name: str = "model",
+    folder: Path | None = None,
+    *,
+    batched: bool = True,
+    quantised: bool = True,
 ) -> tuple[Graph, dict[str, Source]]:
-    """The graph, and which ONNX tensor each of its tensors is."""
-    reading = _Reading(read_model(data, name, folder), name)
+    """The graph, and which ONNX tensor each of its tensors is.
+
+    Parameters
+    ----------
+    data, name, folder
+        As for ``load_onnx_bytes``.
+    batched : bool
+        Whether axis 0 of every computed tensor is the batch. If not, the graph's tensors have an
+        axis of one more, in front of ONNX's.
+    quantised : bool
+        Whether a network without any codes is refused.
+    """
+    model = read_model(data, name, folder)
+    reading = _Reading(model, name, batched=batched, quantised=quantised)
     try:
         return reading.graph(), reading.sources
     except RecursionError:
@@ -63,9 +80,10 @@ def read_network(
 class _Reading:
     """Walks the nodes in an order in which they can run."""
 
-    def __init__(self, model: RawModel, name: str) -> None:
+    def __init__(self, model: RawModel, name: str, *, batched: bool, quantised: bool) -> None:
         self._model = model
         self._name = name
+        self._batched, self._quantised = batched, quantised
         self._values: dict[str, Value] = {
             name: Constant(array) for name, array in model.constants.items()
         }
@@ -78,6 +96,8 @@ class _Reading:
 
     def _batch(self) -> int:
         """The batch that the file fixes in all its inputs, 1 if it leaves it open."""
+        if not self._batched:
+            return 1
         sizes = {tensor.shape[0] for tensor in self._model.inputs if tensor.shape}
         size = sizes.pop() if len(sizes) == 1 else None
         return size if size is not None and 0 < size <= MAXIMUM_ELEMENTS else 1
@@ -99,10 +119,12 @@ class _Reading:
             self._read(node)
         outputs = tuple(self._finish(tensor) for tensor in model.outputs)
         builder = self._builder
-        if not any(tensor.dtype == "int8" for tensor in builder.tensors.values()):
+        if self._quantised and not any(
+            tensor.dtype == "int8" for tensor in builder.tensors.values()
+        ):
             raise UnsupportedError(
                 f"{self._name} must be quantised, and is float: quantise it first"
-                " (onnxruntime.quantization, for example)"
+                f" (slipstick quantize {self._name}.onnx --calibrate FILES)"
             )
         # steps within a node are no tensors of ONNX's
         known = {name for node in model.nodes for name in node.outputs}
@@ -128,14 +150,7 @@ class _Reading:
         what = f"{self._name}: input {quoted(tensor.name)}"
         if tensor.dtype not in INPUT_TYPES:
             raise UnsupportedError(f"{what} must be one of {INPUT_TYPES}, not {tensor.dtype}")
-        if not tensor.shape or any(size is None or size < 1 for size in tensor.shape[1:]):
-            raise UnsupportedError(
-                f"{what}: shape must be fixed but for the batch, not {tensor.shape}"
-            )
-        first = tensor.shape[0]
-        if first is not None and first > 0 and first != self._builder.batch:
-            raise UnsupportedError(f"{what}: the batch must be that of all inputs, not {first}")
-        shape = (1, *(size or 1 for size in tensor.shape[1:]))
+        shape = self._shape(tensor, what)
         if math.prod(shape) > MAXIMUM_ELEMENTS:
             raise ModelError(f"{what} must have at most {MAXIMUM_ELEMENTS} elements, not {shape}")
         made = self._builder.tensor(tensor.name, shape, tensor.dtype)
@@ -145,6 +160,18 @@ class _Reading:
             self._values[tensor.name] = Float(activation)
         else:
             self._values[tensor.name] = self._input_codes(tensor, activation)
+
+    def _shape(self, tensor: RawTensor, what: str) -> Shape:
+        """The graph's shape of an input."""
+        shape = tensor.shape
+        rest = shape[1:] if self._batched and shape else shape
+        open_size = rest is None or any(size is None or size < 1 for size in rest)
+        if open_size or self._batched and not shape:
+            raise UnsupportedError(f"{what}: shape must be fixed but for the batch, not {shape}")
+        first = shape[0] if self._batched and shape else None
+        if first is not None and first > 0 and first != self._builder.batch:
+            raise UnsupportedError(f"{what}: the batch must be that of all inputs, not {first}")
+        return (1, *(size or 1 for size in rest or ()))
 
     def _input_codes(self, tensor: RawTensor, activation: Activation) -> Codes:
         """An input of codes, which mean what the first node that reads them says."""
@@ -192,6 +219,7 @@ class _Reading:
             node.inputs,
             node.outputs,
             node.attributes,
+            lead=0 if self._batched else 1,
         )
         if not node.outputs or not node.outputs[0]:
             operator.reject("the first output must have a name")
@@ -213,6 +241,9 @@ class _Reading:
             if name not in handler.attributes:
                 listed = ", ".join(handler.attributes) or "none"
                 operator.refuse(f"attributes must be {listed}, not {quoted(name)} = {value!r:.40}")
+        for index in handler.constants:
+            if operator.has(index):
+                operator.constant(index)
         made = handler.read(operator)
         if isinstance(made, list):
             return made

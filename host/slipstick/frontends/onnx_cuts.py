@@ -1,19 +1,21 @@
 """Operators that take parts of a tensor, enlarge it, or look for its largest number."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
-from ..kernels.resize import nearest_places
-from .onnx_elementwise import require_monotone
+from .onnx_functions import require_monotone
 from .onnx_moves import Move, moved
 from .onnx_operator import Operator
 from .onnx_pools import PICTURE_AXES
-from .onnx_values import Activation, Coded, Codes, Constant, Float, Real, Shape, Value, shape_of
+from .onnx_reductions import reduced_axes, reduced_shape
+from .onnx_values import Activation, Coded, Codes, Constant, Float, Real, Value, shape_of
 
 Span = tuple[int, int, int]
 """Start, step and size along an axis."""
+
+
+_COLUMNS_FIRST = {"depth_to_space": "pixel_shuffle", "space_to_depth": "pixel_unshuffle"}
 
 
 def _cut(operator: Operator, spans: dict[int, Span], dropped: tuple[int, ...] = ()) -> Move:
@@ -70,7 +72,10 @@ def take_slice(operator: Operator) -> Value:
     if len({len(starts), len(ends), len(axes), len(steps)}) > 1 or 0 in steps:
         operator.reject("starts, ends, axes and steps must be as many, and steps not 0")
     spans = {}
+    batch = operator.builder.batch
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        if not axis and len(range(batch)[start:end:step]) < batch:
+            operator.refuse(f"axis 0, a batch of {batch}, must stay whole, not {start}:{end}")
         places = range(shape[axis])[start:end:step]
         if not places:
             operator.refuse(f"the slice {start}:{end}:{step} of axis {axis} must not be empty")
@@ -104,35 +109,43 @@ def split(operator: Operator) -> list[Value]:
 
 
 def gather(operator: Operator) -> Value:
-    """Gather of one place, or of places that are equally far apart."""
+    """Gather; of one place, or of places that are equally far apart, it is a slice."""
     operator.require_inputs(2, 2)
     shape = shape_of(operator.value(0))
     axis = operator.axis(operator.integer("axis", 0), len(shape))
     value = _require_computed(operator, (axis,))
     indices = operator.constant(1)
     size = shape[axis]
-    if indices.dtype.kind not in "iu" or indices.ndim > 1 or not indices.size:
-        operator.refuse(f"indices must be a list of whole numbers, not of shape {indices.shape}")
-    places = [int(place) + size * (place < 0) for place in indices.ravel()]
-    if not all(0 <= place < size for place in places):
+    if indices.dtype.kind not in "iu" or not indices.size:
+        operator.refuse(f"indices must be whole numbers, not {indices.dtype} of {indices.shape}")
+    if not ((indices >= -size) & (indices < size)).all():
         operator.reject(f"indices must be within {-size}..{size - 1}")
-    steps = {b - a for a, b in zip(places, places[1:], strict=False)} or {1}
-    if len(steps) > 1 or 0 in steps:
-        operator.refuse("indices must be equally far apart")
-    span = (places[0], steps.pop(), len(places))
-    cut = [*shape[:axis], len(places), *shape[axis + 1 :]]
-    dropped = () if indices.ndim else (axis,)
-    if dropped:
-        del cut[axis]
-    return moved(operator, value, _cut(operator, {axis: span}, dropped), tuple(cut))
+    places = np.where(indices < 0, indices + size, indices).astype(np.int64)
+    cut = (*shape[:axis], *indices.shape, *shape[axis + 1 :])
+    steps = set(np.diff(places.ravel()).tolist()) or {1}
+    if indices.ndim < 2 and len(steps) == 1 and 0 not in steps:
+        span = (int(places.ravel()[0]), steps.pop(), places.size)
+        dropped = () if indices.ndim else (axis,)
+        return moved(operator, value, _cut(operator, {axis: span}, dropped), cut)
+    builder = operator.builder
+
+    def move(activation: Activation, name: str) -> Activation:
+        source = builder.natural(activation)
+        made = builder.like(source.tensor, name, cut)
+        listed = builder.constant(f"{operator.name}/indices", places)
+        builder.node(operator.name, "gather", (source.tensor, listed), made, {"axis": axis})
+        return Activation(made, cut)
+
+    return moved(operator, value, move, cut)
 
 
 def blocks(kind: str) -> Callable[[Operator], Value]:
-    """DepthToSpace in the order of columns, or SpaceToDepth."""
+    """DepthToSpace or SpaceToDepth, with depth or column, row, depth innermost."""
 
     def handle(operator: Operator) -> Value:
         operator.require_inputs(1, 1)
-        operator.require("mode", operator.text("mode", "DCR"), ("DCR",))
+        mode = operator.text("mode", "DCR")
+        operator.require("mode", mode, ("DCR", "CRD"))
         value = operator.value(0)
         shape = shape_of(value)
         block = operator.integer("blocksize", 0)
@@ -154,7 +167,8 @@ def blocks(kind: str) -> Callable[[Operator], Value]:
             source = builder.picture(activation)
             laid = (n, *output[2:], output[1])
             made = builder.like(source.tensor, name, laid)
-            builder.node(operator.name, kind, (source.tensor,), made, {"block": block})
+            own = kind if mode == "DCR" else _COLUMNS_FIRST[kind]
+            builder.node(operator.name, own, (source.tensor,), made, {"block": block})
             return Activation(made, output, "picture")
 
         return moved(operator, value, move, output)
@@ -162,115 +176,30 @@ def blocks(kind: str) -> Callable[[Operator], Value]:
     return handle
 
 
-def resize(operator: Operator) -> Value:
-    """Resize of height and width by repeating pixels."""
-    operator.require_inputs(1, 4)
-    operator.require("mode", operator.text("mode", "nearest"), ("nearest",))
-    value = operator.value(0)
-    shape = shape_of(value)
-    if len(shape) != 4:
-        operator.refuse(f"the input must have 4 dimensions, not shape {shape}")
-    scales_at, sizes_at = (2, 3) if operator.opset >= 11 else (1, 9)
-    if operator.has(sizes_at):
-        sizes = operator.constant_integers(sizes_at)
-        factors = [size / own for size, own in zip(sizes, shape, strict=False)]
-    else:
-        factors = [float(item) for item in operator.constant(scales_at).reshape(-1)]
-        good = len(factors) == 4 and all(0 < factor <= 1 << 12 for factor in factors)
-        if not good:
-            operator.refuse(f"scales must be 4 positive numbers, not {factors[:8]}")
-        sizes = tuple(math.floor(own * item) for own, item in zip(shape, factors, strict=True))
-    if len(sizes) != 4 or tuple(sizes[:2]) != shape[:2] or min(sizes) < 1:
-        operator.refuse(f"sizes must keep batch and channels of {shape}, not {sizes}")
-    mode = operator.text(
-        "coordinate_transformation_mode", "half_pixel" if operator.opset >= 11 else "asymmetric"
-    )
-    operator.require(
-        "coordinate_transformation_mode", mode, ("half_pixel", "asymmetric", "align_corners")
-    )
-    rounding = operator.text(
-        "nearest_mode", "round_prefer_floor" if operator.opset >= 11 else "floor"
-    )
-    operator.require("nearest_mode", rounding, tuple(_ROUNDINGS))
-    places = [_places(shape[axis], sizes[axis], factors[axis], mode, rounding) for axis in (2, 3)]
-    options = _same_places(places, shape[2:], (sizes[2], sizes[3]))
-    if options is None:
-        operator.refuse(f"nearest_mode {rounding} must be another for {mode} and {sizes}")
-    builder = operator.builder
-
-    def move(activation: Activation, name: str) -> Activation:
-        source = builder.picture(activation)
-        made = builder.like(source.tensor, name, (sizes[0], *sizes[2:], sizes[1]))
-        attributes = {"size": tuple(sizes[2:]), **options}
-        builder.node(operator.name, "resize_nearest", (source.tensor,), made, attributes)
-        return Activation(made, tuple(sizes), "picture")
-
-    return moved(operator, value, move, tuple(sizes))
-
-
-_ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-}
-
-
-def _places(size: int, wanted: int, factor: float, mode: str, rounding: str) -> np.ndarray:
-    """The input position of each output position."""
-    index = np.arange(wanted)
-    if mode == "half_pixel":
-        exact = (index + 0.5) / factor - 0.5
-    elif mode == "asymmetric":
-        exact = index / factor
-    else:
-        exact = index * (size - 1) / max(wanted - 1, 1)
-    return np.clip(_ROUNDINGS[rounding](exact), 0, size - 1).astype(np.int64)
-
-
-def _same_places(
-    places: list[np.ndarray], shape: Shape, sizes: tuple[int, int]
-) -> dict[str, bool] | None:
-    """The graph's options that give these positions."""
-    for corners, half in ((False, False), (False, True), (True, False), (True, True)):
-        options = {"align_corners": corners, "half_pixel_centers": half}
-        found = [nearest_places(own, size, options) for own, size in zip(shape, sizes, strict=True)]
-        if all(np.array_equal(a, b) for a, b in zip(places, found, strict=True)):
-            return options
-    return None
-
-
 def extreme_of_axes(kind: str) -> Callable[[Operator], Value]:
     """ReduceMax, ReduceMin, GlobalMaxPool."""
 
     def handle(operator: Operator) -> Value:
-        operator.require_inputs(1, 2)
         value = operator.value(0)
         if isinstance(value, Real):
             require_monotone(operator, value)
         shape = shape_of(value)
-        rank = len(shape)
-        listed = operator.integers("axes", ())
-        if operator.has(1):
-            listed = operator.constant_integers(1)
+        axes, keep = reduced_axes(operator)
         if operator.operator == "GlobalMaxPool":
-            listed = tuple(range(2, rank))
-        axes = tuple(sorted({operator.axis(axis, rank) for axis in listed or range(rank)}))
-        if 0 in axes:
-            operator.refuse(f"axes must leave out 0, the batch, not {axes}")
-        keep = bool(operator.integer("keepdims", 1))
-        kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
-        short = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+            axes = tuple(range(2, len(shape)))
+        if not axes:
+            return value
+        output = reduced_shape(shape, axes, keep=keep)
         builder = operator.builder
 
         def move(activation: Activation, name: str) -> Activation:
             source = builder.natural(activation)
-            made = builder.like(source.tensor, name, kept if keep else short)
+            made = builder.like(source.tensor, name, output)
             attributes = {"axes": axes, "keep_dimensions": keep}
             builder.node(operator.name, kind, (source.tensor,), made, attributes)
-            return Activation(made, kept if keep else short)
+            return Activation(made, output)
 
-        return moved(operator, value, move, kept if keep else short)
+        return moved(operator, value, move, output)
 
     return handle
 
@@ -280,7 +209,6 @@ def arg_extreme(kind: str) -> Callable[[Operator], Value]:
 
     def handle(operator: Operator) -> Value:
         operator.require_inputs(1, 1)
-        operator.require("select_last_index", operator.integer("select_last_index", 0), (0,))
         value = operator.value(0)
         shape = shape_of(value)
         axis = operator.axis(operator.integer("axis", 0), len(shape))
@@ -293,7 +221,9 @@ def arg_extreme(kind: str) -> Callable[[Operator], Value]:
         keep = bool(operator.integer("keepdims", 1))
         output = (*shape[:axis], *((1,) if keep else ()), *shape[axis + 1 :])
         made = builder.tensor(operator.output, output, "int64")
-        builder.node(operator.name, kind, (source.tensor,), made, {"axis": axis})
+        last = bool(operator.integer("select_last_index", 0))
+        attributes = {"axis": axis, **({"last": True} if last else {})}
+        builder.node(operator.name, kind, (source.tensor,), made, attributes)
         builder.note(operator.output, Activation(made, output), "int64")
         return Float(Activation(made, output))
 

@@ -1,4 +1,4 @@
-"""Functions of one number, and sums, products and the like of two tensors."""
+"""Sums, products and the like of two tensors."""
 
 import dataclasses
 import math
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.onnx_functions import DEFAULTS, evaluate
 from .onnx_convolutions import operand, result
+from .onnx_functions import apply
 from .onnx_operator import Operator
+from .onnx_unbatched import ranked
 from .onnx_values import (
     Activation,
     Coded,
     Constant,
-    Float,
     Pending,
     Real,
     Result,
@@ -34,72 +34,6 @@ _ARITHMETIC: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
-def function(operator: Operator) -> Value:
-    """A function of one number by its own name."""
-    operator.require_inputs(1, 1)
-    given = {}
-    for name, default in DEFAULTS.get(operator.operator, {}).items():
-        if isinstance(default, str):
-            given[name] = operator.text(name, default)
-            operator.require(name, given[name], ("none", "tanh"))
-        else:
-            given[name] = operator.number(name, default)
-    if given.get("alpha") == 0 and operator.operator == "Celu":
-        operator.reject("alpha must not be 0")
-    return apply(operator, operator.value(0), operator.operator, given)
-
-
-def clip(operator: Operator) -> Value:
-    """Clip; to opset 10 its bounds are attributes."""
-    operator.require_inputs(1, 3)
-    if operator.opset < 11:
-        bounds = [operator.number("min", -math.inf) if "min" in operator.attributes else -math.inf]
-        bounds += [operator.number("max", math.inf) if "max" in operator.attributes else math.inf]
-    else:
-        bounds = [-math.inf, math.inf]
-        for index in (1, 2):
-            if operator.has(index):
-                array = operator.constant(index)
-                if array.size != 1 or np.isnan(array.astype(np.float64)).any():
-                    operator.reject(f"{operator.what(index)} must be one number, not {array.shape}")
-                bounds[index - 1] = float(array.ravel()[0])
-    limit = float(np.finfo(np.float32).max)
-    low, high = (min(max(bound, -limit), limit) for bound in bounds)
-    return apply(operator, operator.value(0), "Clip", {"low": low, "high": high})
-
-
-def apply(operator: Operator, value: Value, name: str, attributes: dict[str, float | str]) -> Value:
-    """A function of a value's numbers."""
-    if isinstance(value, Real):
-        changed = evaluate(name, value.values, attributes)
-        return Real(
-            value.activation, changed, value.linear and bool((changed == value.values).all())
-        )
-    if isinstance(value, Pending) and value.dtype == "float32" and name in ("Relu", "Clip"):
-        bounds = (0.0, math.inf) if name == "Relu" else (attributes["low"], attributes["high"])
-        low, high = (float(bound) for bound in bounds)
-        # the upper bound wins where they cross, as in ONNX
-        low, high = min(max(value.low, low), high), min(max(value.high, low), high)
-        return dataclasses.replace(
-            value, name=operator.output, low=low, high=high, affine=None, made={}
-        )
-    if not isinstance(value, Pending | Float):
-        operator.refuse(f"{operator.what(0)} must be real numbers, and is not")
-    builder, shape = operator.builder, shape_of(value)
-
-    def emit(wanted: Result) -> Activation:
-        source = builder.real(value)
-        laid = builder.tensors[source.tensor].shape
-        made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
-        given = {"function": name, **attributes}
-        if wanted.clamp is not None:
-            given["clamp"] = wanted.clamp
-        builder.node(operator.name, "function", (source.tensor,), made, given)
-        return Activation(made, source.shape, source.layout, source.picture)
-
-    return Pending(operator.output, shape, emit)
-
-
 def arithmetic(kind: str) -> Callable[[Operator], Value]:
     """An operator of two tensors that broadcast."""
 
@@ -117,13 +51,13 @@ def extreme(kind: str) -> Callable[[Operator], Value]:
         operator.require_inputs(1, 64)
         value = operator.value(0)
         for index in range(1, len(operator.inputs)):
-            value = combine(operator, kind, _part(operator, value), operator.value(index))
+            value = combine(operator, kind, part(operator, value), operator.value(index))
         return value
 
     return handle
 
 
-def _part(operator: Operator, value: Value) -> Value:
+def part(operator: Operator, value: Value) -> Value:
     """A value that is a step on the way to the operator's output, under a name of its own."""
     if isinstance(value, Pending) and value.name == operator.output:
         return dataclasses.replace(value, name=f"{value.name}/part", made={})
@@ -132,10 +66,7 @@ def _part(operator: Operator, value: Value) -> Value:
 
 def combine(operator: Operator, kind: str, a: Value, b: Value, offset: str = "") -> Value:
     """Two values, element by element; ``offset`` as the attribute of ADD."""
-    try:
-        shape = np.broadcast_shapes(shape_of(a), shape_of(b))
-    except ValueError:
-        operator.reject(f"inputs of {shape_of(a)} and {shape_of(b)} must broadcast together")
+    shape = operator.broadcast(a, b)
     return (
         _of_codes(operator, kind, a, b)
         or _folded(operator, kind, a, b)
@@ -257,13 +188,10 @@ def _operands(
             names.append(builder.constant(f"{operator.name}/operand{index}", array))
         else:
             activation = builder.real(value)
+            if len(activation.shape) != len(shape):
+                activation = ranked(operator, activation, shape)
             laid = builder.picture if layout == "picture" else builder.natural
             names.append(laid(activation).tensor)
-            if len(activation.shape) != len(shape):
-                operator.refuse(
-                    f"computed inputs must have the output's {len(shape)} dimensions, not"
-                    f" {len(activation.shape)}"
-                )
     return (names[0], names[1]), layout
 
 
@@ -288,7 +216,7 @@ def batch_normalization(operator: Operator) -> Value:
     column = (shape[1], *(1,) * (len(shape) - 2))
     offset = Constant((bias - mean * factor).astype(np.float32).reshape(column))
     scaled = combine(operator, "mul", value, Constant(factor.astype(np.float32).reshape(column)))
-    return combine(operator, "add", _part(operator, scaled), offset)
+    return combine(operator, "add", part(operator, scaled), offset)
 
 
 def prelu(operator: Operator) -> Value:
@@ -313,20 +241,3 @@ def qlinear_binary(kind: str) -> Callable[[Operator], Value]:
         return result(operator, combine(operator, kind, a, b, "before"), 6)
 
     return handle
-
-
-def qlinear_function(name: str) -> Callable[[Operator], Value]:
-    """com.microsoft.QLinearSigmoid and QLinearLeakyRelu."""
-
-    def handle(operator: Operator) -> Value:
-        operator.require_inputs(4, 5)
-        given = {key: operator.number(key, 0.01) for key in DEFAULTS.get(name, {})}
-        return result(operator, apply(operator, operand(operator, 0), name, dict(given)), 3)
-
-    return handle
-
-
-def require_monotone(operator: Operator, value: Real) -> None:
-    """Refuses a function that the largest code need not have the largest number of."""
-    if (np.diff(value.values) < 0).any():
-        operator.refuse(f"{operator.what(0)} must grow with the codes that it is computed of")

@@ -134,7 +134,7 @@ def _run(operator: Operator) -> list[np.ndarray]:
 def shape_constant(operator: Operator) -> Constant:
     """Shape: known, as shapes are complete; the batch counts as 1."""
     operator.require_inputs(1, 1)
-    shape = shape_of(operator.value(0))
+    shape = shape_of(operator.value(0))[operator.lead :]
     start = operator.integer("start", 0)
     end = operator.integer("end", len(shape))
     return Constant(np.array(shape[start:end], np.int64))

@@ -1,10 +1,16 @@
 """MatMul and Gemm, and the integer operators that are one."""
 
+import dataclasses
+import math
+
 import numpy as np
 
 from .onnx_convolutions import as_integers, integer_operand, operand, result
+from .onnx_elementwise import combine, part
 from .onnx_layers import Layer, bias_values, coded_weights, quantised, real_layer
+from .onnx_moves import moved
 from .onnx_operator import Operator
+from .onnx_unbatched import ranked, with_shape
 from .onnx_values import Activation, Coded, Constant, Pending, Result, Shape, Value, shape_of
 
 
@@ -26,23 +32,23 @@ def product(
     exact : array of int64 or None
         The bias in units of the sums instead.
     """
-    first, second = shape_of(a), shape_of(b)
+    first, second = _own_shape(operator, a), _own_shape(operator, b)
     if len(first) < 2 or len(second) < 2 or first[-1] != second[-2]:
         operator.refuse(f"matrices of {first} and {second} must fit together")
     try:
         leading = np.broadcast_shapes(first[:-2], second[:-2])
     except ValueError:
         operator.reject(f"matrices of {first} and {second} must broadcast together")
-    shape = (*leading, first[-2], second[-1])
+    shape = (*(1,) * operator.lead, *leading, first[-2], second[-1])
     constant = isinstance(b, Constant | Coded) and len(second) == 2
     if not constant or isinstance(a, Constant | Coded):
         if bias is not None or exact is not None:
             operator.refuse("a bias wants the second matrix to be a constant")
-        return _of_activations(operator, a, b, shape)
+        return _of_activations(operator, (a, b), shape)
     assert isinstance(b, Constant | Coded)
     outputs = second[1]
     numbers = np.zeros(outputs) if bias is None else bias
-    attributes = {"keep_dimensions": len(first) > 2}
+    attributes = {"keep_dimensions": len(shape) > 2}
     x = quantised(operator, a)
     coded = coded_weights(b, 1) if isinstance(b, Coded) else None
     if x is None or coded is None:
@@ -75,16 +81,28 @@ def product(
     return layer.pending()
 
 
-def _of_activations(operator: Operator, a: Value, b: Value, shape: Shape) -> Pending:
+def _own_shape(operator: Operator, value: Value) -> Shape:
+    """ONNX's shape, without an axis in front that the graph alone has."""
+    constant = isinstance(value, Constant | Coded)
+    return shape_of(value)[0 if constant else operator.lead :]
+
+
+def _of_activations(operator: Operator, values: tuple[Value, Value], shape: Shape) -> Pending:
     builder = operator.builder
+    ranks = [len(shape_of(value)) for value in values if not isinstance(value, Constant | Coded)]
+    if not operator.lead and (len(set(ranks)) > 1 or min(ranks, default=3) < 3):
+        operator.refuse(f"computed matrices must have as many dimensions, at least 3, not {ranks}")
 
     def emit(wanted: Result) -> Activation:
         names = []
-        for value, letter in ((a, "a"), (b, "b")):
+        for value, letter in zip(values, "ab", strict=True):
             if isinstance(value, Constant | Coded):
                 names.append(builder.real_constant(f"{operator.name}/{letter}", value))
-            else:
-                names.append(builder.natural(builder.real(value)).tensor)
+                continue
+            activation = builder.natural(builder.real(value))
+            if len(activation.shape) < len(shape):
+                activation = ranked(operator, activation, shape)
+            names.append(activation.tensor)
         made = builder.tensor(wanted.name, shape, wanted.dtype, wanted.quantization)
         attributes = {} if wanted.clamp is None else {"clamp": wanted.clamp}
         builder.node(operator.name, "matmul", (names[0], names[1]), made, attributes)
@@ -93,24 +111,39 @@ def _of_activations(operator: Operator, a: Value, b: Value, shape: Shape) -> Pen
     return Pending(operator.output, shape, emit, channel_axis=len(shape) - 1)
 
 
-def _transposed(value: Value) -> Value:
-    """A constant matrix the other way round."""
+def _turned(operator: Operator, value: Value, index: int) -> Value:
+    """The matrix of input ``index`` the other way round."""
     if isinstance(value, Coded):
         axis = None if value.axis is None else 1 - value.axis
         return Coded(value.codes.T, value.scale, value.zero_point, axis)
-    assert isinstance(value, Constant)
-    return Constant(value.array.T)
+    if isinstance(value, Constant):
+        return Constant(value.array.T)
+    shape = shape_of(value)
+    attribute, name = ("transB" if index else "transA"), operator.input_names[index]
+    if not operator.lead:
+        operator.refuse(f"{attribute} must be 0 where the matrix's rows are the batch, not 1")
+    turned = (*shape[:-2], shape[-1], shape[-2])
+    builder, permutation = operator.builder, (0, 2, 1)
+
+    def move(activation: Activation, made: str) -> Activation:
+        source = builder.natural(activation)
+        made = builder.like(source.tensor, made, turned)
+        given = {"permutation": permutation}
+        builder.node(f"{operator.name}/turned", "transpose", (source.tensor,), made, given)
+        return Activation(made, turned)
+
+    return moved(operator, value, move, turned, f"{name}/turned")
 
 
 def _gemm_operands(operator: Operator, a: Value, b: Value) -> tuple[Value, Value]:
-    """The matrices, the second one turned if it must be."""
-    operator.require("transA", operator.integer("transA", 0), (0,))
-    if len(shape_of(a)) != 2 or len(shape_of(b)) != 2:
-        operator.reject(f"matrices must have 2 dimensions, not {shape_of(a)} and {shape_of(b)}")
+    """The matrices, turned if they must be."""
+    shapes = _own_shape(operator, a), _own_shape(operator, b)
+    if any(len(shape) != 2 for shape in shapes):
+        operator.reject(f"matrices must have 2 dimensions, not {shapes[0]} and {shapes[1]}")
+    if operator.integer("transA", 0):
+        a = _turned(operator, a, 0)
     if operator.integer("transB", 0):
-        if not isinstance(b, Constant | Coded):
-            operator.refuse("transB must be 0 where the second matrix is computed, not 1")
-        b = _transposed(b)
+        b = _turned(operator, b, 3 if len(operator.inputs) > 5 else 1)
     return a, b
 
 
@@ -119,25 +152,51 @@ def gemm(operator: Operator) -> Value:
     operator.require_inputs(2, 3)
     a, b = _gemm_operands(operator, operator.value(0), operator.value(1))
     alpha, beta = operator.number("alpha", 1.0), operator.number("beta", 1.0)
-    outputs = shape_of(b)[1]
-    c = operator.value(2) if operator.has(2) else None
-    bias = None if c is None or beta == 0 else bias_values(operator, c, outputs) * beta
-    if alpha == 1:
-        return product(operator, a, b, bias)
-    scaled = product(operator, a, b)
-    changed = None
-    if scaled.affine is not None:
+    c = operator.value(2) if operator.has(2) and beta else None
+    outputs = shape_of(b)[-1]
+    row = isinstance(c, Constant | Coded) and (shape_of(c) or (1,))[-1] in (math.prod(shape_of(c)),)
+    fits = c is None or row and math.prod(shape_of(c)) in (1, outputs)
+    if isinstance(b, Constant | Coded) and fits:
+        bias = None if c is None else bias_values(operator, c, outputs) * beta
+        if alpha == 1:
+            return product(operator, a, b, bias)
+        scaled = product(operator, a, b)
         offset = np.zeros(1) if bias is None else bias
-        changed = scaled.affine(np.array([alpha]), offset)
-    if changed is None:
-        operator.refuse(f"alpha must be 1, or positive with constant weights, not {alpha}")
-    return changed
+        changed = scaled.affine and scaled.affine(np.array([alpha]), offset)
+        if changed:
+            return changed
+    made: Value = part(operator, product(operator, a, b))
+    if alpha != 1:
+        made = combine(operator, "mul", made, Constant(np.float32(alpha)))
+    if c is None:
+        return made
+    if beta != 1:
+        c = combine(operator, "mul", c, Constant(np.float32(beta)))
+    return combine(operator, "add", part(operator, made), part(operator, c))
 
 
 def matmul(operator: Operator) -> Value:
-    """MatMul."""
+    """MatMul; a vector is a matrix of one row, or column."""
     operator.require_inputs(2, 2)
-    return product(operator, operator.value(0), operator.value(1))
+    a, b = operator.value(0), operator.value(1)
+    vectors = [len(_own_shape(operator, value)) == 1 for value in (a, b)]
+    if not any(vectors):
+        return product(operator, a, b)
+    for value, vector in zip((a, b), vectors, strict=True):
+        if vector and not operator.lead and not isinstance(value, Constant | Coded):
+            operator.refuse(f"a matrix of the batch must have 2 dimensions, not {shape_of(value)}")
+    inner = dataclasses.replace(operator, outputs=(f"{operator.output}/matrix",))
+    if vectors[0]:
+        a = with_shape(inner, a, (*shape_of(a)[:-1], 1, shape_of(a)[-1]), f"{operator.output}/a")
+    if vectors[1]:
+        b = with_shape(inner, b, (*shape_of(b), 1), f"{operator.output}/b")
+    made = product(inner, a, b)
+    shape = list(made.shape)
+    if vectors[1]:
+        del shape[-1]
+    if vectors[0]:
+        del shape[-1 if vectors[1] else -2]
+    return with_shape(operator, made, tuple(shape), operator.output)
 
 
 def qlinear_matmul(operator: Operator) -> Value:

@@ -8,11 +8,27 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from .onnx_values import Coded, Constant, Value
+from .onnx_values import Coded, Constant, Shape, Value, shape_of
 from .tflite_reader import quoted
 
 if TYPE_CHECKING:
     from .onnx_builder import Builder
+
+
+class ComputedError(UnsupportedError):
+    """An input must be known when the network is compiled, and is not.
+
+    Parameters
+    ----------
+    message : str
+    tensor : str
+        ONNX's name of the input.
+    """
+
+    def __init__(self, message: str, tensor: str) -> None:
+        super().__init__(message)
+        self.tensor = tensor
+
 
 SCALES = (1e-30, 1e30)
 """Between these the products and quotients of scales stay within float32."""
@@ -36,6 +52,9 @@ class Operator:
     input_names: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
+    lead: int = 0
+    """Axes of one that the shapes of computed values have in front of ONNX's: 1 where the network
+    has no batch."""
 
     def refuse(self, rule: str) -> NoReturn:
         """Raises UnsupportedError; ``rule`` says what must be, and what is instead."""
@@ -75,7 +94,8 @@ class Operator:
         """An input that the file holds, with its contents; refuses a computed one."""
         value = self.value(index)
         if not isinstance(value, Constant | Coded):
-            self.refuse(f"{self.what(index)} must be a constant, and is computed")
+            message = f"{self.label}: {self.what(index)} must be a constant, and is computed"
+            raise ComputedError(message, self.input_names[index])
         return value.array
 
     def constant_integers(self, index: int) -> tuple[int, ...]:
@@ -153,7 +173,23 @@ class Operator:
             self.refuse(f"{name} must be {listed}, not {value!r:.80}")
 
     def axis(self, axis: int, rank: int) -> int:
-        """An axis counted from the front."""
+        """An axis of a computed value of some rank, counted from the front."""
+        own = rank - self.lead
+        return self.constant_axis(axis, own) + self.lead
+
+    def constant_axis(self, axis: int, rank: int) -> int:
+        """An axis of a constant, counted from the front."""
         if not -rank <= axis < rank:
             self.reject(f"axis must be within {-rank}..{rank - 1}, not {axis}")
         return axis % rank
+
+    def broadcast(self, *values: Value) -> Shape:
+        """The shape of what some values broadcast to; rejects what does not."""
+        shapes = [
+            shape_of(value)[0 if isinstance(value, Constant | Coded) else self.lead :]
+            for value in values
+        ]
+        try:
+            return (1,) * self.lead + np.broadcast_shapes(*shapes)
+        except ValueError:
+            self.reject(f"inputs of {' and '.join(map(str, shapes))} must broadcast together")

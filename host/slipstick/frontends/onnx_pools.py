@@ -1,16 +1,15 @@
-"""Pooling, means, and functions of a whole axis: softmax and layer normalisation."""
+"""Pooling, means and softmax."""
 
 import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .onnx_builder import picture_shape
 from .onnx_convolutions import operand, result
-from .onnx_elementwise import require_monotone
+from .onnx_functions import require_monotone
 from .onnx_moves import moved
 from .onnx_operator import Operator
+from .onnx_reductions import reduced_axes
 from .onnx_values import Activation, Pending, Real, Result, Shape, Value, shape_of
 from .onnx_windows import windows
 
@@ -157,19 +156,10 @@ def _over_sizes(operator: Operator, value: Value) -> Pending:
 
 
 def reduce_mean(operator: Operator) -> Value:
-    """ReduceMean; to opset 17 the axes are an attribute."""
-    operator.require_inputs(1, 2)
+    """ReduceMean."""
+    axes, keep = reduced_axes(operator)
     value = operator.value(0)
-    rank = len(shape_of(value))
-    listed = operator.integers("axes", ())
-    if operator.has(1):
-        listed = operator.constant_integers(1)
-    if not listed and not operator.integer("noop_with_empty_axes", 0):
-        listed = tuple(range(rank))
-    axes = tuple(sorted({operator.axis(axis, rank) for axis in listed}))
-    if not axes:
-        return value
-    return reduced_mean(operator, value, axes, bool(operator.integer("keepdims", 1)))
+    return reduced_mean(operator, value, axes, keep) if axes else value
 
 
 def whole_axis(kind: str) -> Callable[[Operator], Value]:
@@ -206,43 +196,6 @@ def normalized(operator: Operator, kind: str, value: Value, opset: int) -> Pendi
             attributes["clamp"] = wanted.clamp
         builder.node(operator.name, kind, (source.tensor,), made, attributes)
         return Activation(made, shape, source.layout)
-
-    return Pending(operator.output, shape, emit)
-
-
-def layer_normalization(operator: Operator) -> Value:
-    """LayerNormalization over the last axes."""
-    operator.require_inputs(2, 3)
-    operator.require("stash_type", operator.integer("stash_type", 1), (1,))
-    if len([name for name in operator.outputs if name]) > 1:
-        operator.refuse("outputs must be 1, without mean and deviation")
-    value = operator.value(0)
-    shape = shape_of(value)
-    axis = operator.axis(operator.integer("axis", -1), len(shape))
-    if axis == 0:
-        operator.refuse("axis must not be 0, the batch")
-    constants = [operator.constant(index) for index in (1, 2) if operator.has(index)]
-    for array in constants:
-        if np.broadcast_shapes(shape[axis:], array.shape) != shape[axis:]:
-            operator.reject(f"scale and bias must broadcast to {shape[axis:]}, not {array.shape}")
-    builder = operator.builder
-
-    def emit(wanted: Result) -> Activation:
-        source = builder.natural(builder.real(value))
-        names = [
-            builder.constant(f"{operator.name}/{what}", array.astype(np.float32))
-            for what, array in zip(("scale", "bias"), constants, strict=False)
-        ]
-        made = builder.tensor(wanted.name, shape, wanted.dtype, wanted.quantization)
-        attributes = {
-            "axes": tuple(range(axis, len(shape))),
-            "epsilon": operator.number("epsilon", 1e-5),
-        }
-        if wanted.clamp is not None:
-            attributes["clamp"] = wanted.clamp
-        inputs = (source.tensor, *names)
-        builder.node(operator.name, "layer_normalization", inputs, made, attributes)
-        return Activation(made, shape)
 
     return Pending(operator.output, shape, emit)
 

@@ -72,7 +72,7 @@ def _dequantize_constant(
         zero_points = zero_points.astype(dtype)
     several = len(scales) > 1
     if several:
-        axis = operator.axis(axis, array.ndim)
+        axis = operator.constant_axis(axis, array.ndim)
         if array.shape[axis] != len(scales):
             operator.reject(f"axis {axis} must have {array.shape[axis]} scales, not {len(scales)}")
     shift = SHIFT[dtype]
@@ -154,7 +154,7 @@ def _quantize_constant(
         operator.refuse(f"a constant must become int8 or uint8, not {array.dtype} {dtype}")
     shape = [1] * array.ndim
     if len(scales) > 1:
-        axis = operator.axis(axis, array.ndim)
+        axis = operator.constant_axis(axis, array.ndim)
         if array.shape[axis] != len(scales):
             operator.reject(f"axis {axis} must have {array.shape[axis]} scales, not {len(scales)}")
         shape[axis] = -1

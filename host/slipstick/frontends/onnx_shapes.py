@@ -41,7 +41,8 @@ def _reshaped(operator: Operator, shape: Shape) -> Value:
 def reshape(operator: Operator) -> Value:
     """Reshape to a constant shape; a batch that the file fixes counts as 1."""
     operator.require_inputs(2, 2)
-    old, wanted = shape_of(operator.value(0)), list(operator.constant_integers(1))
+    lead = operator.lead
+    old, wanted = shape_of(operator.value(0))[lead:], list(operator.constant_integers(1))
     copies = not operator.integer("allowzero", 0)
     for axis, size in enumerate(wanted):
         if size == 0 and copies:
@@ -49,6 +50,8 @@ def reshape(operator: Operator) -> Value:
                 operator.reject(f"size {axis} must be one of the input's {old}, not 0")
             wanted[axis] = old[axis]
     batch = operator.builder.batch
+    if batch > 1 and wanted and wanted[0] == 1:
+        operator.refuse(f"the batch of {batch} must stay in front, not become 1")
     if -1 not in wanted and wanted and batch > 1 and wanted[0] == batch:
         wanted[0] = 1
     if wanted.count(-1) > 1:
@@ -58,18 +61,22 @@ def reshape(operator: Operator) -> Value:
         if rest <= 0 or math.prod(old) % rest:
             operator.reject(f"sizes {tuple(wanted)} must divide the input {old}")
         wanted[wanted.index(-1)] = math.prod(old) // rest
-    return _reshaped(operator, tuple(wanted))
+    return _reshaped(operator, (*(1,) * lead, *wanted))
 
 
 def flatten(operator: Operator) -> Value:
     """Flatten to two dimensions."""
     operator.require_inputs(1, 1)
-    shape = shape_of(operator.value(0))
+    lead = operator.lead
+    shape = shape_of(operator.value(0))[lead:]
     axis = operator.integer("axis", 1)
     if not -len(shape) <= axis <= len(shape):
         operator.reject(f"axis must be within {-len(shape)}..{len(shape)}, not {axis}")
     axis = axis + len(shape) if axis < 0 else axis
-    return _reshaped(operator, (math.prod(shape[:axis]), math.prod(shape[axis:])))
+    if not axis and operator.builder.batch > 1:
+        operator.refuse(f"axis must leave out 0, a batch of {operator.builder.batch}")
+    sizes = (math.prod(shape[:axis]), math.prod(shape[axis:]))
+    return _reshaped(operator, (*(1,) * lead, *sizes))
 
 
 def _axes(operator: Operator, rank: int) -> tuple[int, ...]:
@@ -97,6 +104,8 @@ def unsqueeze(operator: Operator) -> Value:
     shape = shape_of(operator.value(0))
     count = len(operator.constant_integers(1) if operator.has(1) else operator.integers("axes", ()))
     axes = _axes(operator, len(shape) + count)
+    if 0 in axes and operator.builder.batch > 1:
+        operator.refuse(f"axes must leave out 0, a batch of {operator.builder.batch}")
     rest = iter(shape)
     return _reshaped(
         operator,
@@ -109,9 +118,12 @@ def transpose(operator: Operator) -> Value:
     operator.require_inputs(1, 1)
     value = operator.value(0)
     shape = shape_of(value)
-    permutation = operator.integers("perm", tuple(reversed(range(len(shape)))))
-    if sorted(permutation) != list(range(len(shape))):
-        operator.reject(f"perm must order {len(shape)} axes, not {permutation}")
+    lead = operator.lead
+    own = len(shape) - lead
+    permutation = operator.integers("perm", tuple(reversed(range(own))))
+    if sorted(permutation) != list(range(own)):
+        operator.reject(f"perm must order {own} axes, not {permutation}")
+    permutation = (*range(lead), *(axis + lead for axis in permutation))
     if permutation and permutation[0] != 0:
         operator.refuse(f"perm must leave axis 0, the batch, in front, not {permutation}")
     output = tuple(shape[axis] for axis in permutation)
@@ -167,7 +179,11 @@ def concat(operator: Operator) -> Value:
 
 def joined(operator: Operator, values: list[Value]) -> Value:
     """Values behind one another along the attribute's axis."""
-    shapes = [shape_of(value) for value in values]
+    front = (1,) * operator.lead
+    shapes = [
+        (*front, *shape_of(value)) if isinstance(value, Constant | Coded) else shape_of(value)
+        for value in values
+    ]
     rank = len(shapes[0])
     axis = operator.axis(operator.integer("axis", 1), rank)
     rests = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
@@ -222,7 +238,7 @@ def _join(
             names.append((builder.picture if picture else builder.natural)(item).tensor)
             continue
         assert isinstance(value, Constant | Coded)
-        array = value.array.astype(np.float32)
+        array = value.array.astype(np.float32).reshape((1,) * operator.lead + shape_of(value))
         laid = array.transpose(0, 2, 3, 1) if picture else array
         names.append(builder.constant(f"{operator.name}/operand{index}", laid))
     n, *rest = output
@@ -253,7 +269,7 @@ def pad(operator: Operator) -> Value:
     filler = operator.number("value", 0.0)
     if operator.has(2):
         filler = float(operator.constant(2).reshape(-1)[0])
-    axes = tuple(range(rank))
+    axes = tuple(range(operator.lead, rank))
     if operator.has(3):
         axes = tuple(operator.axis(axis, rank) for axis in operator.constant_integers(3))
     if len(pads) != 2 * len(axes) or min(pads, default=0) < 0:

@@ -51,9 +51,43 @@ def layer_normalization(
     bias: np.ndarray | None,
     axes: tuple[int, ...],
     epsilon: float,
+    *,
+    centred: bool = True,
 ) -> np.ndarray:
-    """x less its mean over its deviation, both along the last axes, times scale plus bias."""
-    centred = x - x.mean(axis=axes, keepdims=True)
-    variance = np.mean(centred * centred, axis=axes, keepdims=True)
-    value = centred / np.sqrt(variance + np.float32(epsilon)) * scale
+    """x less its mean over its deviation, both along some axes, times scale plus bias.
+
+    Without ``centred`` the mean counts as 0.
+    """
+    middle = x.mean(axis=axes, keepdims=True) if centred else np.float32(0)
+    rest = x - middle
+    variance = np.mean(rest * rest, axis=axes, keepdims=True)
+    value = rest / np.sqrt(variance + np.float32(epsilon)) * scale
     return value if bias is None else value + bias
+
+
+def reduce(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
+    """Numbers over some axes as one: their sum, product, ..., in float64 on the way."""
+    axes, keep = tuple(attributes["axes"]), bool(attributes["keep_dimensions"])
+    value = x.astype(np.float64)
+    match attributes["function"]:
+        case "product":
+            return value.prod(axis=axes, keepdims=keep)
+        case "mean":
+            return value.mean(axis=axes, keepdims=keep)
+        case "scale":
+            # what layer normalisation multiplies by
+            return 1 / np.sqrt(value.var(axis=axes, keepdims=keep) + attributes["epsilon"])
+        case "absolute":
+            return np.abs(value).sum(axis=axes, keepdims=keep)
+        case "square":
+            return (value * value).sum(axis=axes, keepdims=keep)
+        case "length":
+            return np.sqrt((value * value).sum(axis=axes, keepdims=keep))
+        case "log":
+            return np.log(value.sum(axis=axes, keepdims=keep))
+        case "log_exp":
+            largest = value.max(axis=axes, keepdims=True)
+            total = np.log(np.exp(value - largest).sum(axis=axes, keepdims=keep))
+            return total + (largest if keep else largest.squeeze(axes))
+        case _:
+            return value.sum(axis=axes, keepdims=keep)

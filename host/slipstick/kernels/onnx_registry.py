@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph, Node, Tensor
-from . import matrix, onnx_layers, onnx_real
+from . import matrix, onnx_layers, onnx_real, onnx_rearrange
 from .onnx_functions import evaluate
 from .onnx_real import from_real, to_real
 from .onnx_scaling import add_codes, add_tables, code_range, same_codes
@@ -102,7 +102,32 @@ def _normalize(
     assert isinstance(attributes, Mapping)
     shift = bias[0] if bias and isinstance(bias[0], np.ndarray) else None
     axes, epsilon = tuple(attributes["axes"]), attributes["epsilon"]
-    return onnx_real.layer_normalization(x, scale, shift, axes, epsilon)
+    centred = attributes.get("centred", True)
+    return onnx_real.layer_normalization(x, scale, shift, axes, epsilon, centred=centred)
+
+
+def _resize(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    source, output = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    real = to_real(operands[0], source)
+    value = onnx_rearrange.resize(real, *operands[1:], node.attributes)
+    return from_real(value, output, node.attributes)
+
+
+def _gather(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    return onnx_rearrange.gather(operands[0], operands[1], node.attributes["axis"])
+
+
+def _place(*, largest: bool) -> Kernel:
+    def run_place(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+        output = graph.tensors[node.outputs[0]]
+        place = onnx_rearrange.arg_extreme(operands[0], node.attributes, largest=largest)
+        return place.astype(output.dtype).reshape(len(place), *output.shape[1:])
+
+    return run_place
+
+
+def _blocks(kernel: Callable[[np.ndarray, int], np.ndarray]) -> Kernel:
+    return lambda node, graph, operands: kernel(operands[0], node.attributes["block"])
 
 
 def _pick(operators: tuple[str, ...]) -> dict[str, Kernel]:
@@ -113,8 +138,14 @@ ONNX_KERNELS: Mapping[str, Kernel] = {
     **dict.fromkeys(onnx_layers.SUMS, _convolution),
     # these move codes, whatever they mean
     **_pick(("reshape", "slice", "transpose", "pad", "mirror_pad", "depth_to_space")),
-    **_pick(("space_to_depth", "arg_max", "arg_min", "reduce_max", "reduce_min", "pack")),
-    **_pick(("resize_nearest",)),
+    **_pick(("space_to_depth", "reduce_max", "reduce_min", "pack", "resize_nearest")),
+    "arg_max": _place(largest=True),
+    "arg_min": _place(largest=False),
+    "gather": _gather,
+    "pixel_shuffle": _blocks(onnx_rearrange.pixel_shuffle),
+    "pixel_unshuffle": _blocks(onnx_rearrange.pixel_unshuffle),
+    "reduce": _real(onnx_real.reduce),
+    "resize": _resize,
     "fully_connected": _fully_connected,
     "matmul": _matmul,
     "add": _sum,
