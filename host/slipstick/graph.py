@@ -90,7 +90,7 @@ class Node:
     all that compute              clamp (lowest and highest code), if not all codes; where an input
                                   or output is float32, they compute in float32
     add                           negate: a - b; offset "before": the zero point is added before the
-                                  rounding
+                                  rounding; "before of uint8": that of codes 128 higher
     average_pool2d, mean          counted: how much of the padding counts; float32 "rows" or
                                   "columns": in which order float32 numbers are summed up
     matmul, div, pow              a, b

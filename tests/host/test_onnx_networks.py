@@ -1,4 +1,7 @@
-"""Real ONNX networks on the golden core: against the rule to the last bit, near onnxruntime."""
+"""Real ONNX networks on the golden core: as the rule and onnxruntime to the last bit.
+
+But where onnxruntime sums products in float32 (QDQ), its sums' own errors turn a near tie at times.
+"""
 
 import gzip
 from pathlib import Path
@@ -12,11 +15,12 @@ from slipstick.verification import Verifier
 from slipstick_rtl.config import Configuration
 
 CIFAR = DATA / "data/cifar10/ic01_cifar10_200.npz"
-RESNETS = ("resnet8_cifar10_int8_qdq", "resnet8_cifar10_int8_qoperator_perchannel")
+QDQ = "resnet8_cifar10_int8_qdq"
+RESNETS = (QDQ, "resnet8_cifar10_int8_qoperator_perchannel")
 MNIST = "mnist_int8_qoperator_pertensor"
 IMAGES = 40
-MOST_OF_A_LAYER = 1e-4
-"""Share of a layer's codes that float32 arithmetic rounds otherwise: ties, and what is near one."""
+MOST_OF_A_LAYER = 1e-5
+"""Share of a layer's codes of QDQ that a float32 sum rounds otherwise: what is near a tie."""
 
 
 def model(name: str) -> Path:
@@ -49,7 +53,8 @@ def test_every_layer(name: str) -> None:
     for tensor in checked:
         assert tensor.mismatches == 0, tensor
         if tensor.operator != "output" and tensor.runtime is not None:
-            assert tensor.runtime.mismatches <= max(2, MOST_OF_A_LAYER * tensor.runtime.elements)
+            most = max(2, MOST_OF_A_LAYER * tensor.runtime.elements) if name == QDQ else 0
+            assert tensor.runtime.mismatches <= most, tensor
             assert tensor.runtime.largest <= 1, tensor
     layers = {tensor.operator for tensor in checked if tensor.where == "device"}
     assert {"conv2d", "fully_connected"} <= layers
@@ -62,11 +67,12 @@ def test_classes_of_pictures(name: str) -> None:
     with InferenceSession(path, device="model") as session:
         (ours,) = session.run(None, {session.get_inputs()[0].name: images})
     (theirs,) = OnnxReference(path).run(images)
-    guesses = ours.argmax(axis=1), theirs.argmax(axis=1)
-    # a code that is rounded otherwise early on may turn a class that is all but undecided
-    assert (guesses[0] != guesses[1]).sum() <= 1
-    assert (guesses[0] == classes).mean() >= 0.85
-    assert (np.abs(ours - theirs) < 1e-6).mean() >= 0.99
+    np.testing.assert_array_equal(ours.argmax(axis=1), theirs.argmax(axis=1))
+    assert (ours.argmax(axis=1) == classes).mean() >= 0.85
+    # docs/onnx.md: one image's codes, by two
+    differing = np.unique(np.nonzero(ours != theirs)[0])
+    assert len(differing) <= (1 if name == QDQ else 0)
+    assert np.abs(ours - theirs).max() <= 2 / 256
 
 
 def test_ten_thousand_digits() -> None:

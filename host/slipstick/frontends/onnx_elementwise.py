@@ -14,6 +14,7 @@ from .onnx_unbatched import ranked
 from .onnx_values import (
     Activation,
     Coded,
+    Codes,
     Constant,
     Pending,
     Real,
@@ -238,6 +239,9 @@ def qlinear_binary(kind: str) -> Callable[[Operator], Value]:
     def handle(operator: Operator) -> Value:
         operator.require_inputs(7, 8)
         a, b = operand(operator, 0), operand(operator, 3)
-        return result(operator, combine(operator, kind, a, b, "before"), 6)
+        codes = operator.value(0)
+        raised = isinstance(codes, Codes) and codes.dtype == "uint8"
+        offset = "before of uint8" if raised else "before"
+        return result(operator, combine(operator, kind, a, b, offset), 6)
 
     return handle

@@ -84,7 +84,7 @@ class AddTables:
     bits : int
         Fraction bits, -6 to ``MOST_TABLE_BITS``.
     zero_point : int
-        0 where the tables hold it: it is added before the rounding then.
+        Where the tables hold it, it is added before the rounding: 0, or -128 of raised codes.
     """
 
     tables: np.ndarray
@@ -100,13 +100,15 @@ def add_tables(quantizations: tuple[Quantization, ...], attributes: Mapping[str,
     quantizations : (a, b, output)
     attributes : mapping
         With ``offset`` "before" the zero point is added before the rounding, else behind it: of
-        codes that lie halfway, the even one is another. With ``negate`` it is a - b.
+        codes that lie halfway, the even one is another. "before of uint8": all codes and zero
+        points are 128 more, which float32 notices. With ``negate`` it is a - b.
     """
     a, b, (scale, zero_point) = (scalar(item) for item in quantizations)
     signs = (1, -1 if attributes.get("negate") else 1)
-    before = attributes.get("offset") == "before"
+    before = attributes.get("offset", "")
+    raised = 128 if before == "before of uint8" else 0
     if before:
-        exact = _fused_terms((a, b), signs, (scale, zero_point))
+        exact = _fused_terms((a, b), signs, (scale, zero_point), raised)
     else:
         # the operands as a runtime has them, in float32
         codes = np.arange(-128, 128)
@@ -122,11 +124,14 @@ def add_tables(quantizations: tuple[Quantization, ...], attributes: Mapping[str,
     largest = float(np.abs(exact).max(axis=1).sum())
     bits = min(MOST_TABLE_BITS, 30 - max(0, math.frexp(largest)[1]))
     tables = np.rint(np.ldexp(exact, bits)).astype(np.int32)
-    return AddTables(tables, bits, 0 if before else zero_point)
+    return AddTables(tables, bits, -raised if before else zero_point)
 
 
 def _fused_terms(
-    operands: tuple[tuple[float, int], ...], signs: tuple[int, int], output: tuple[float, int]
+    operands: tuple[tuple[float, int], ...],
+    signs: tuple[int, int],
+    output: tuple[float, int],
+    raised: int,
 ) -> np.ndarray:
     """What QLinearAdd sums, as onnxruntime does on x86: fma(a, A, fma(b, B, C)).
 
@@ -139,9 +144,9 @@ def _fused_terms(
         np.float64(sign * np.float32(own) / np.float32(scale))
         for sign, own in zip(signs, (first, second), strict=True)
     )
-    zeros = np.float32(ratio_a * zero_a + np.float32(ratio_b * zero_b))
-    codes = np.arange(-128, 128)
-    fixed = np.float64(np.float32(zero_point) - zeros)
+    zeros = np.float32(ratio_a * (zero_a + raised) + np.float32(ratio_b * (zero_b + raised)))
+    codes = np.arange(-128, 128) + raised
+    fixed = np.float64(np.float32(zero_point + raised) - zeros)
     return np.stack([codes * ratio_a, (codes * ratio_b + fixed).astype(np.float32)])
 
 
