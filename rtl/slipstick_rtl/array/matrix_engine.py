@@ -118,7 +118,7 @@ class MatrixEngine(wiring.Component):
         with m.If(swap):
             m.d.sync += [
                 vector.valid.eq(1),
-                vector.first.eq(loader.first_tile),
+                vector.first.eq(loader.first_tile & ~loader.instruction.accumulate),
                 vector.final.eq(loader.final_tile),
             ]
         with m.Elif(pixels.last):

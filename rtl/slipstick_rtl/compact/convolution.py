@@ -31,7 +31,7 @@ class Convolution(wiring.Component):
     inside : Out
         It lies within the input.
     first : Out
-        It belongs to the first tile.
+        Its sums overwrite: it belongs to the first tile, without ``accumulate``.
     reading_weights : Out
         Word ``weight_word`` of the weights is read.
     weight_word : Out
@@ -76,8 +76,11 @@ class Convolution(wiring.Component):
         row = Signal(self._rows, init=1)  # one hot
         with m.FSM():
             with m.State("rest"), m.If(self.start):
-                m.d.sync += [self.weight_word.eq(self.fields.weight_address), self.first.eq(1)]
-                m.d.sync += row.eq(1)
+                m.d.sync += [
+                    self.weight_word.eq(self.fields.weight_address),
+                    self.first.eq(~self.fields.accumulate),
+                    row.eq(1),
+                ]
                 m.next = "weights"
             with m.State("weights"):
                 m.d.comb += [

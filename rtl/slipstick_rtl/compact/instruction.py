@@ -36,7 +36,7 @@ _SHARED = (
     ("dilation_x", "rounding"),
     ("dilation_y", ""),
     ("diagonal", "parameter_step"),
-    ("", "take_maximum"),
+    ("accumulate", "take_maximum"),
     ("", "use_table"),
 )
 """A register each: the field of CONVOLVE and that of DRAIN, MAP and TABLE that it holds."""

@@ -77,8 +77,7 @@ class CompactParameters(wiring.Component):
             writer.data.eq(stored.replicate(ENTRY_BYTES)),
             writer.en.eq(Mux(write.enable, 1 << write.offset[:4], 0)),
             reader.addr.eq(self.address),
-            # not in a cycle with a write: synthesis need not build what would happen then
-            reader.en.eq(~write.enable),
+            reader.en.eq(1),
             self.bias.eq(reader.data[:32]),
             self.shift.eq(reader.data.word_select(_SHIFT, 8)),
             self.digits[DIGITS - 1].eq(reader.data[-1]),

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..isa import Rounding
 from ..postprocess.multiplier import VALUE_BITS
+from ..postprocess.product_rounder import ProductRounder
 from ..postprocess.rounding_shifter import QUOTIENT_BITS, SHIFT_BITS, RoundingShifter
 from ..primitives.delay import delay
 from ..primitives.load_adder import LoadAdder
@@ -95,6 +96,7 @@ class CompactRequantizer(wiring.Component):
 
     def __init__(self, *, configuration: Configuration, sums: data.ArrayLayout) -> None:
         self._product = DigitProduct(configuration=configuration, sums=sums)
+        self._rounder = ProductRounder(stages=1)
         super().__init__(
             {
                 "value": In(signed(VALUE_BITS)),
@@ -114,12 +116,13 @@ class CompactRequantizer(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles: the bias, the product, the shift, the zero point, the clamp."""
-        return 1 + self._product.latency + RoundingShifter.latency + 2
+        """Cycles: the bias, the product, its roundings and the shift, the zero point, the clamp."""
+        return 1 + self._product.latency + self._rounder.latency + RoundingShifter.latency + 2
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.product = product = self._product
+        m.submodules.rounder = rounder = self._rounder
         m.submodules.shifter = shifter = RoundingShifter()
         with m.If(self.valid):
             m.d.sync += product.value.eq(self.value + self.bias)
@@ -127,7 +130,10 @@ class CompactRequantizer(wiring.Component):
         m.d.comb += [
             self.operands.eq(product.operands),
             product.sums.eq(self.sums),
-            shifter.product.eq(product.product),
+            rounder.product.eq(product.product),
+            rounder.rounding.eq(self.rounding),
+            shifter.product.eq(rounder.rounded),
+            shifter.sticky.eq(rounder.sticky),
             shifter.shift.eq(self.shift),
             shifter.rounding.eq(self.rounding),
             self.done.eq(delay(m, self.valid, self.latency, "valid")),

@@ -121,7 +121,7 @@ class CompactRules(wiring.Component):
             (~known, Status.BAD_COMMAND),
             (~fits, Status.BAD_LENGTH),
             (is_write & (target.space >= len(Space)) | is_read & elsewhere, Status.BAD_SPACE),
-            ((is_write & elsewhere | runs) & self.running, Status.BUSY),
+            (runs & self.running, Status.BUSY),
             (is_write & ~whole | is_read & (target.count > c.payload_bytes), Status.BAD_LENGTH),
             ((is_write | is_read) & beyond | runs & outside, Status.BAD_ADDRESS),
         )

@@ -89,7 +89,7 @@ class _Rules(wiring.Component):
                 ~known,
                 ~fits,
                 write & (target.space >= len(Space)) | read & elsewhere,
-                (write & elsewhere | run) & self.running,
+                run & self.running,
                 write & ~self.whole | read & (target.count > configuration.payload_bytes),
                 (write | read) & (self.end > limit)
                 | run & ((run_target.matrix_pc >= words) | (run_target.post_pc >= words)),
@@ -106,7 +106,7 @@ class RequestChecker(wiring.Component):
     1. BAD_COMMAND: the command is unknown.
     2. BAD_LENGTH: the payload is not as long as its arguments (WRITE: shorter).
     3. BAD_SPACE: the space is unknown, or READ's is not ACTIVATIONS.
-    4. BUSY: a WRITE elsewhere than to ACTIVATIONS, or a RUN, while a program runs.
+    4. BUSY: a RUN while a program runs.
     5. BAD_LENGTH: WRITE's data are not whole units; READ asks for more than ``payload_bytes``.
     6. BAD_ADDRESS: a byte written or read, or where RUN is to start, lies beyond the memory.
 

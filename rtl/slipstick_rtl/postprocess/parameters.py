@@ -1,6 +1,6 @@
 """The parameter memory: bias, multiplier and shift of L channels a word."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -42,7 +42,7 @@ class ParameterMemory(wiring.Component):
     shift: data.View
 
     latency = 3
-    """Cycles: the choice of an address, block RAM and its output register."""
+    """Cycles: the address on its way, block RAM and its output register."""
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._lanes, self._words = configuration.lanes, configuration.parameter_words
@@ -70,15 +70,13 @@ class ParameterMemory(wiring.Component):
             memory = Memory(shape=bits * self._lanes, depth=self._words, init=[])
             m.submodules[name] = memory
             reading = delay(m, self.address, delays[name], f"{name}_address", reset_less=True)
-            # one address for both, from a register: synthesis makes one port of the two, and its
-            # own choice would stand between registers far away and every block RAM
-            address = Signal.like(self.address, name=f"{name}_port_address", reset_less=True)
-            m.d.sync += address.eq(Mux(chosen.enable, chosen.address, reading))
+            # from a register, as it goes to block RAMs all over the chip
+            address = delay(m, reading, 1, f"{name}_port_address", reset_less=True)
             writer = memory.write_port(granularity=8)
             reader = memory.read_port()
             layout = data.ArrayLayout(bits, self._lanes)
             output = Signal(layout, name=f"{name}_output", reset_less=True)
-            # from registers as well, on a chip that is wider than a cycle
+            # likewise
             enables = Signal(len(writer.en), name=f"{name}_enables")
             m.d.sync += enables.eq(
                 Cat(
@@ -88,11 +86,10 @@ class ParameterMemory(wiring.Component):
                 )
             )
             m.d.comb += [
-                writer.addr.eq(address),
+                writer.addr.eq(write.address[: len(address)]),
                 writer.data.eq(write.data.replicate(len(writer.en))),
                 writer.en.eq(enables),
-                # not in a cycle with a write: what would happen then need not be built
-                reader.en.eq(~write.enable),
+                reader.en.eq(1),
                 reader.addr.eq(address),
             ]
             m.d.sync += output.eq(reader.data)

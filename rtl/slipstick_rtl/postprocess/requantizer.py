@@ -6,7 +6,10 @@ from amaranth.lib.wiring import In, Out
 
 from ..isa import Rounding
 from .multiplier import FACTOR_BITS, VALUE_BITS, PipelinedMultiplier
+from .product_rounder import ProductRounder
 from .rounding_shifter import QUOTIENT_BITS, SHIFT_BITS, RoundingShifter
+
+_ROUNDER_STAGES = 2
 
 
 class Requantizer(wiring.Component):
@@ -45,9 +48,9 @@ class Requantizer(wiring.Component):
     multiplier_delay = 1
     """Cycles: the addition of the bias."""
 
-    shift_delay = multiplier_delay + PipelinedMultiplier.latency + RoundingShifter.shift_delay
+    shift_delay = multiplier_delay + PipelinedMultiplier.latency + _ROUNDER_STAGES
 
-    latency = multiplier_delay + PipelinedMultiplier.latency + RoundingShifter.latency + 2
+    latency = shift_delay + RoundingShifter.latency + 2
     """Cycles: all parts, the addition of the zero point and the clamp."""
 
     def __init__(self) -> None:
@@ -68,6 +71,7 @@ class Requantizer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.scaler = multiplier = PipelinedMultiplier()
+        m.submodules.rounder = rounder = ProductRounder(stages=_ROUNDER_STAGES)
         m.submodules.shifter = shifter = RoundingShifter()
         # no reset in here: what is under way leaves without being written
         total = Signal(signed(VALUE_BITS), reset_less=True)
@@ -75,7 +79,10 @@ class Requantizer(wiring.Component):
         m.d.comb += [
             multiplier.value.eq(total),
             multiplier.factor.eq(self.multiplier),
-            shifter.product.eq(multiplier.product),
+            rounder.product.eq(multiplier.product),
+            rounder.rounding.eq(self.rounding),
+            shifter.product.eq(rounder.rounded),
+            shifter.sticky.eq(rounder.sticky),
             shifter.shift.eq(self.shift),
             shifter.rounding.eq(self.rounding),
         ]

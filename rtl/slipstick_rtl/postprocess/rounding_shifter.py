@@ -1,4 +1,4 @@
-"""Rounding right shift of a product by 22..62 bits, in the three ways of ``isa.Rounding``."""
+"""Rounding right shift of a product by 24..62 bits, in the ways of ``isa.Rounding``."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
@@ -8,7 +8,7 @@ from amaranth.utils import exact_log2
 from ..isa import Rounding
 from ..numbers.rounding import FRACTION_BITS
 from ..primitives.delay import delay
-from .multiplier import PRODUCT_BITS
+from .product_rounder import LOWEST_BIT, ROUNDED_BITS
 
 SHIFT_BITS = 6
 QUOTIENT_BITS = 10
@@ -23,13 +23,15 @@ class RoundingShifter(wiring.Component):
 
     The shift is taken 16 bits, then 4 bits, then 1 bit at a time; each stage keeps only the bits
     that the later ones can bring into the quotient, plus what was lost above (``overflow``) and
-    below (sticky).
+    below (sticky). What is rounded before that, :class:`ProductRounder` has rounded.
 
     Members
     -------
-    product : In(signed(63))
+    product : In(signed(56))
+        From bit 7 up, with ``sticky``, as ``ProductRounder`` gives it.
+    sticky : In(1)
     shift : In(6)
-        As ``encode_shift`` gives it, at most 40; taken ``shift_delay`` cycles after its product.
+        As ``encode_shift`` gives it, at most 40; in the same cycle.
     rounding : In(Rounding)
         Constant while products are under way.
     quotient : Out(signed(10))
@@ -43,6 +45,7 @@ class RoundingShifter(wiring.Component):
     """
 
     product: Signal
+    sticky: Signal
     shift: Signal
     rounding: Signal
     quotient: Signal
@@ -50,16 +53,14 @@ class RoundingShifter(wiring.Component):
     overflow: Signal
     negative: Signal
 
-    shift_delay = 1
-    """Cycles: the doubling high multiply's own rounding comes before the shift."""
-
-    latency = shift_delay + 4
-    """Cycles: that rounding, three stages of the shift, the decision on the increment."""
+    latency = len(_STAGES) + 1
+    """Cycles: three stages of the shift, the decision on the increment."""
 
     def __init__(self) -> None:
         super().__init__(
             {
-                "product": In(signed(PRODUCT_BITS)),
+                "product": In(signed(ROUNDED_BITS)),
+                "sticky": In(1),
                 "shift": In(SHIFT_BITS),
                 "rounding": In(Rounding),
                 "quotient": Out(signed(QUOTIENT_BITS)),
@@ -72,7 +73,10 @@ class RoundingShifter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         double = self.rounding == Rounding.DOUBLE
-        window, sticky = self._scale(m, double)
+        # from 2^21 up: that bit is 0, and becomes the half bit
+        first = 31 - FRACTION_BITS - LOWEST_BIT
+        window: Value = Cat(Const(0, 1), self.product[first:])
+        sticky: Value = self.sticky | self.product[:first].any()
         sign = delay(m, window[-1], len(_STAGES), "sign", reset_less=True)
         overflow: Value = Const(0)
         for stage, (unit, keep) in enumerate(_STAGES):
@@ -93,22 +97,6 @@ class RoundingShifter(wiring.Component):
         for k, (port, value) in enumerate(decided):
             m.d.comb += port.eq(delay(m, value, 1, f"decided_{k}", reset_less=True))
         return m
-
-    def _scale(self, m: Module, double: Value) -> tuple[Value, Value]:
-        """The product from 2^21 up (that bit is 0: it becomes the half bit), and a sticky bit.
-
-        With ``double`` the bits from 2^31 up are rounded half up and those below cleared.
-        """
-        first = 31 - FRACTION_BITS
-        rounded = Signal(signed(PRODUCT_BITS - 30), reset_less=True)
-        fraction = Signal(FRACTION_BITS, reset_less=True)
-        sticky = Signal(reset_less=True)
-        m.d.sync += [
-            rounded.eq(self.product[30:].as_signed() + double),
-            fraction.eq(Mux(double, 0, self.product[first:31])),
-            sticky.eq(~double & self.product[:first].any()),
-        ]
-        return Cat(Const(0, 1), fraction, rounded[1:]), sticky
 
 
 def _shift_stage(

@@ -20,7 +20,13 @@ def component() -> Requantizer:
 
 BENCH = Bench(name="bench_requantizer", component=component, test_module=__name__)
 
-_SHIFTS = {Rounding.DOUBLE: (0, 31), Rounding.HALF_UP: (24, 62), Rounding.HALF_EVEN: (24, 62)}
+_SHIFTS = {rounding: (24, 62) for rounding in Rounding} | {Rounding.DOUBLE: (0, 31)}
+_SIGNIFICANT = 24
+"""Bits that FLOAT keeps of a product."""
+
+_LOWEST_FACTOR = 7
+"""Bits below a float32's significand in a multiplier."""
+
 _CORNERS = (0, 1, -1, 2, -2, 2**31 - 1, -(2**31), 2**30, -(2**30))
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -40,6 +46,8 @@ def _random(generator: np.random.Generator, rounding: Rounding, count: int) -> V
         generator.choice([0, 1, 2**30, 2**31 - 1], count),
         generator.integers(2**30, 2**31, count),
     )
+    if rounding is Rounding.FLOAT:
+        multiplier = multiplier >> _LOWEST_FACTOR << _LOWEST_FACTOR
     shift = np.resize(np.arange(low, high + 1), count)
     return any_magnitude(), bias, multiplier, generator.permutation(shift)
 
@@ -62,6 +70,38 @@ def _ties(generator: np.random.Generator, rounding: Rounding, count: int) -> Val
     value = np.clip(value, -(2**31), 2**31 - 1)
     encoded = shift + encode_shift(rounding, low) - low
     return value, np.zeros(count, np.int64), np.int64(1) << power, encoded
+
+
+def _near_ties(generator: np.random.Generator, count: int) -> Values:
+    """Products around the ends of what FLOAT takes for a tie, for results of every size and sign.
+
+    With 2^L <= |tie| < 2^(L + 1), those ends are 2^(L - 24) away; below 1/2, half as far as above.
+    """
+    exponent = generator.integers(-2, 9, count)
+    first = 1 << np.maximum(exponent, 0)
+    whole = np.where(exponent < 0, 0, first + generator.integers(0, first))
+    shift = generator.integers(np.maximum(31 - exponent, 24), 60 - exponent)
+    end = shift + exponent - _SIGNIFICANT
+    # powers of two give products every bit down to the end, or a few less
+    power = generator.integers(
+        np.maximum(shift + exponent - 29, _LOWEST_FACTOR), np.minimum(end, 30) + 1
+    )
+    tie = (2 * whole + 1) << (shift - 1 - power)
+    distance = generator.choice([-1, 0, 1], count) << (end - power)
+    total = tie + distance + generator.integers(-2, 3, count)
+    sign = generator.choice([-1, 1], count)
+    encoded = shift + encode_shift(Rounding.FLOAT, 24) - 24
+    return total * sign, np.zeros(count, np.int64), np.int64(1) << power, encoded
+
+
+def _near_products(generator: np.random.Generator, count: int) -> Values:
+    """Sums and significands whose products lie as near a tie as they can."""
+    shift = generator.integers(32, 54, count)
+    multiplier = generator.integers(1 << 23, 1 << 24, count) << _LOWEST_FACTOR
+    tie = (2 * generator.integers(-300, 300, count) + 1) << (shift - 1)
+    total = np.clip(tie // multiplier + generator.integers(0, 2, count), -(2**31), 2**31 - 1)
+    encoded = shift + encode_shift(Rounding.FLOAT, 24) - 24
+    return total, np.zeros(count, np.int64), multiplier, encoded
 
 
 async def _check(dut: Any, rounding: Rounding, values: Values, limits: tuple[int, ...]) -> None:
@@ -109,3 +149,12 @@ async def ties(dut: Any, rounding: Rounding) -> None:
     await start(dut)
     for limits in ((0, -128, 127), (100, -128, 127)):
         await _check(dut, rounding, _ties(generator, rounding, 2000), limits)
+
+
+@cocotb.test()
+async def float_ties(dut: Any) -> None:
+    generator = np.random.default_rng(20)
+    await start(dut)
+    for limits in ((0, -128, 127), (127, -128, 127), (-128, -128, 127)):
+        await _check(dut, Rounding.FLOAT, _near_ties(generator, 4000), limits)
+        await _check(dut, Rounding.FLOAT, _near_products(generator, 1000), limits)

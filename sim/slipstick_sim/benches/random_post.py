@@ -43,12 +43,15 @@ def random_table(generator: np.random.Generator, configuration: Configuration) -
 def random_parameters(
     generator: np.random.Generator, configuration: Configuration
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bias, multiplier and shift, (words, L): each word for sums of another size."""
+    """Bias, multiplier and shift, (words, L): each word for sums of another size.
+
+    Multipliers are significands of float32, so that they serve every rounding.
+    """
     shape = (configuration.parameter_words, configuration.lanes)
     word_shift = generator.integers(9, 22, (shape[0], 1))
     shift = np.clip(word_shift + generator.integers(-1, 3, shape), 9, 40)
     bias = generator.integers(-(1 << 31), 1 << 31, shape) >> np.clip(35 - shift, 0, 31)
-    multiplier = generator.integers(1 << 29, 1 << 31, shape)
+    multiplier = generator.integers(1 << 22, 1 << 24, shape) << 7
     return bias.astype(np.int32), multiplier, shift
 
 

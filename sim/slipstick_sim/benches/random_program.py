@@ -12,9 +12,17 @@ INSTRUCTIONS = 8
 
 
 def random_program(
-    generator: np.random.Generator, configuration: Configuration, weights: np.ndarray
+    generator: np.random.Generator,
+    configuration: Configuration,
+    weights: np.ndarray,
+    *,
+    first_weight: int = 0,
+    first_parameter: int = 0,
 ) -> tuple[bytes, int]:
-    """Both streams, one instruction waiting for the other; the word where the second starts."""
+    """Both streams, one instruction waiting for the other; the word where the second starts.
+
+    Weights and parameters are those of the configuration, and lie from these words on.
+    """
     matrix, post = b"", b""
     for index in range(INSTRUCTIONS):
         convolve = random_convolve(generator, configuration, weights)
@@ -22,6 +30,9 @@ def random_program(
         # a compact engine notes where its table lies, and knows of none before
         draw = random_post if index or not configuration.is_compact else random_table
         step = draw(generator, configuration) | {"wait": index + 1}
+        convolve["weight_address"] += first_weight
+        step["table_address"] += first_weight
+        step["parameter_address"] += first_parameter
         matrix += isa.pack(isa.MATRIX_FIELDS, convolve)
         post += isa.pack(isa.POST_FIELDS, step)
     matrix += isa.pack(isa.MATRIX_FIELDS, {})

@@ -106,14 +106,14 @@ class GoldenCore:
         self._done = {MATRIX: 0, POST: 0}
         self._bad_instruction = False
 
-    def batched(self, batch: int) -> "GoldenCore":
+    def batched(self, batch: int, *, shared: bool = True) -> "GoldenCore":
         """A core of another batch: it shares the memories that a run only reads, also when they
-        are written later, and starts with this one's first activations and accumulators for every
-        image."""
+        are written later, unless it gets copies of its own; and it starts with this one's first
+        activations and accumulators for every image."""
         core = GoldenCore(
             self.configuration,
             batch,
-            memories=self.memories,
+            memories=self.memories if shared else self.memories.copy(),
             check_hazards=self._check_hazards,
         )
         core.activations[:] = self.activations[0]

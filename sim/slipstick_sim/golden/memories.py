@@ -8,6 +8,7 @@ from slipstick_rtl.isa import (
     MATRIX_OPCODES,
     POST_FIELDS,
     POST_OPCODES,
+    WORDS_PER_INSTRUCTION,
     Opcode,
     opcode_of,
     unpack,
@@ -53,6 +54,15 @@ class Memories:
         self._decoded: dict[tuple[str, int], dict[str, int] | None] = {}
         self._prepared: dict[int, PreparedConvolve] = {}
 
+    def copy(self) -> "Memories":
+        """The same contents in memories of their own."""
+        other = Memories(self._configuration)
+        other._instructions[:] = self._instructions
+        other.weights[...] = self.weights
+        for own, copied in zip(self.parameters, other.parameters, strict=True):
+            copied[...] = own
+        return other
+
     def write(self, space: Space, address: int, data: bytes) -> None:
         """Writes whole units of a memory other than ACTIVATIONS.
 
@@ -77,8 +87,13 @@ class Memories:
         span = range(address, address + count)
         if space is Space.INSTRUCTIONS:
             self._instructions[address * unit : (address + count) * unit] = data
-            self._decoded.clear()
-            self._prepared.clear()
+            reached = range(address - WORDS_PER_INSTRUCTION + 1, address + count)
+            self._decoded = {
+                key: fields for key, fields in self._decoded.items() if key[1] not in reached
+            }
+            self._prepared = {
+                word: prepared for word, prepared in self._prepared.items() if word not in reached
+            }
         elif space is Space.WEIGHTS:
             self.weights[span.start : span.stop] = np.frombuffer(data, np.int8).reshape(count, unit)
             stale = [
