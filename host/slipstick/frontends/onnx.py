@@ -21,7 +21,7 @@ from .onnx_operator import Operator
 from .onnx_operators import OPERATORS
 from .onnx_quantization import SHIFT
 from .onnx_reader import DOMAINS, RawModel, RawNode, RawTensor, read_model
-from .onnx_values import Activation, Codes, Constant, Float, Pending, Real, Shape, Value
+from .onnx_values import Activation, Coded, Codes, Constant, Float, Overall, Shape, Value
 from .tflite_reader import MAXIMUM_ELEMENTS, quoted, read_file
 
 INPUT_TYPES = ("float32", "int8", "uint8")
@@ -261,14 +261,19 @@ class _Reading:
         value = self._values.get(tensor.name)
         if value is None:
             raise ModelError(f"{what} must be some node's output")
-        if isinstance(value, Constant) or not isinstance(value, Codes | Real | Float | Pending):
+        if isinstance(value, Constant | Coded):
             raise UnsupportedError(f"{what} must depend on an input, and is constant")
+        if isinstance(value, Overall) and self._batched:
+            raise UnsupportedError(f"{what} must have a batch, and has shape {value.shape}")
         builder = self._builder
-        activation = value.activation if isinstance(value, Codes) else builder.real(value)
+        known = isinstance(value, Codes | Overall)
+        activation = value.activation if known else builder.real(value)
         activation = builder.natural(activation)
+        wanted = value.dtype if known else tensor.dtype
+        if wanted == "uint8" and builder.tensors[activation.tensor].quantization is None:
+            activation = builder.relabelled(activation, per_tensor(1.0, -128))
         described = builder.tensors[activation.tensor]
         builder.reserved.discard(tensor.name)
-        wanted = value.dtype if isinstance(value, Codes) else tensor.dtype
         if wanted != tensor.dtype or wanted not in (*INPUT_TYPES, "int32", "int64"):
             raise UnsupportedError(f"{what} must be {tensor.dtype}, and is {wanted}")
         name = activation.tensor

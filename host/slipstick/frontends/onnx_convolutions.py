@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from .onnx_dynamic import integer_operand
 from .onnx_layers import Layer, bias_values, coded_weights, quantised, real_layer
 from .onnx_operator import Operator
 from .onnx_quantization import dequantize, quantize
@@ -51,6 +52,7 @@ def convolution(
         source = operator.builder.picture(operator.builder.real(x))
         laid = weights.array.reshape(filters, channels, *slide.kernel).transpose(0, 2, 3, 1)
         given = {**slide.attributes(), "dilation": slide.dilation, "groups": groups}
+        given |= whole_numbers(operator)
         return real_layer(operator, "conv2d", source, (laid, numbers), given, output)
     codes, scale, zero_point = coded
     laid = codes.reshape(filters, channels, *slide.kernel).transpose(0, 2, 3, 1)
@@ -97,6 +99,11 @@ def conv_integer(operator: Operator) -> Value:
     return as_integers(convolution(operator, x, weights, None, None))
 
 
+def whole_numbers(operator: Operator) -> dict[str, bool]:
+    """The attribute of layers in float32 whose sums must be exact."""
+    return {"whole": True} if operator.operator in ("ConvInteger", "MatMulInteger") else {}
+
+
 def as_integers(pending: Pending) -> Pending:
     """A layer of scale 1, as the int32 sums that it is."""
     return dataclasses.replace(pending, dtype="int32", made={})
@@ -113,16 +120,6 @@ def operand(operator: Operator, index: int, axis: int = 1) -> Value:
     if len(zero_points) == 1 and len(scales) > 1:
         zero_points = np.broadcast_to(zero_points, scales.shape)
     return dequantize(operator, value, scales, zero_points, axis)
-
-
-def integer_operand(operator: Operator, index: int, zero_index: int, axis: int = 1) -> Value:
-    """Codes less their zero point, as whole numbers."""
-    value = operator.value(index)
-    default = value.array.dtype.name if isinstance(value, Constant) else "uint8"
-    default = value.dtype if isinstance(value, Codes) else default
-    count = operator.constant(zero_index).size if operator.has(zero_index) else 1
-    zero_points = operator.zero_points(zero_index, count, default)
-    return dequantize(operator, value, np.ones(count, np.float32), zero_points, axis)
 
 
 def result(operator: Operator, value: Value, index: int) -> Value:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .onnx_convolutions import operand, result
+from .onnx_dynamic import overall_ranked
 from .onnx_functions import apply
 from .onnx_operator import Operator
 from .onnx_unbatched import ranked
@@ -16,6 +17,7 @@ from .onnx_values import (
     Coded,
     Codes,
     Constant,
+    Overall,
     Pending,
     Real,
     Result,
@@ -67,12 +69,38 @@ def part(operator: Operator, value: Value) -> Value:
 
 def combine(operator: Operator, kind: str, a: Value, b: Value, offset: str = "") -> Value:
     """Two values, element by element; ``offset`` as the attribute of ADD."""
+    if all(isinstance(value, Constant | Coded | Overall) for value in (a, b)):
+        return _overall(operator, kind, (a, b))
     shape = operator.broadcast(a, b)
     return (
         _of_codes(operator, kind, a, b)
         or _folded(operator, kind, a, b)
         or _node(operator, kind, (a, b), shape, offset)
     )
+
+
+def _overall(operator: Operator, kind: str, values: tuple[Value, Value]) -> Overall:
+    """Of tensors that have no batch, as computed scales."""
+    try:
+        shape = np.broadcast_shapes(*map(shape_of, values))
+    except ValueError:
+        operator.reject("inputs must broadcast together")
+    builder, names = operator.builder, []
+    for index, value in enumerate(values):
+        if isinstance(value, Overall):
+            if value.dtype != "float32":
+                operator.refuse(f"{operator.what(index)} must be float, not {value.dtype}")
+            names.append(overall_ranked(operator, value, len(shape) + 1).tensor)
+            continue
+        assert isinstance(value, Constant | Coded)
+        array = value.array.astype(np.float32)
+        laid = array.reshape((1,) * (len(shape) + 1 - array.ndim) + array.shape)
+        names.append(builder.constant(f"{operator.name}/operand{index}", laid))
+    made = builder.tensor(operator.output, (1, *shape), "float32")
+    attributes = {"negate": True} if kind == "sub" else {}
+    graph_kind = "add" if kind == "sub" else kind
+    builder.node(operator.name, graph_kind, (names[0], names[1]), made, attributes)
+    return Overall(Activation(made, (1, *shape)), shape, "float32")
 
 
 def _based(operator: Operator, value: Value, other: Value) -> Value:
@@ -175,7 +203,9 @@ def _operands(
 ) -> tuple[tuple[str, str], str]:
     """Both operands as tensors of the graph in one layout, and that layout."""
     builder = operator.builder
-    computed = [builder.real(value) for value in values if not isinstance(value, Constant | Coded)]
+    computed = [
+        builder.real(value) for value in values if not isinstance(value, Constant | Coded | Overall)
+    ]
     whole = all(len(activation.shape) == 4 for activation in computed)
     pictures = any(activation.layout == "picture" for activation in computed)
     layout = "picture" if whole and pictures and len(shape) == 4 else "natural"
@@ -188,7 +218,9 @@ def _operands(
                 array = array.transpose(0, 2, 3, 1)
             names.append(builder.constant(f"{operator.name}/operand{index}", array))
         else:
-            activation = builder.real(value)
+            overall = isinstance(value, Overall)
+            rank = len(shape)
+            activation = overall_ranked(operator, value, rank) if overall else builder.real(value)
             if len(activation.shape) != len(shape):
                 activation = ranked(operator, activation, shape)
             laid = builder.picture if layout == "picture" else builder.natural

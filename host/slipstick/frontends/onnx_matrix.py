@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 
-from .onnx_convolutions import as_integers, integer_operand, operand, result
+from .onnx_convolutions import as_integers, operand, result, whole_numbers
+from .onnx_dynamic import integer_operand
 from .onnx_elementwise import combine, part
 from .onnx_layers import Layer, bias_values, coded_weights, quantised, real_layer
 from .onnx_moves import moved
@@ -56,6 +57,7 @@ def product(
             operator.refuse("the first matrix must be codes, and the second one's scales along N")
         source = operator.builder.natural(operator.builder.real(a))
         operands = (b.array.T, numbers)
+        attributes |= whole_numbers(operator)
         return real_layer(operator, "fully_connected", source, operands, attributes, shape)
     codes, scale, zero_point = coded
     if x.layout == "flattened":
@@ -104,7 +106,9 @@ def _of_activations(operator: Operator, values: tuple[Value, Value], shape: Shap
                 activation = ranked(operator, activation, shape)
             names.append(activation.tensor)
         made = builder.tensor(wanted.name, shape, wanted.dtype, wanted.quantization)
-        attributes = {} if wanted.clamp is None else {"clamp": wanted.clamp}
+        attributes: dict[str, object] = {**whole_numbers(operator)}
+        if wanted.clamp is not None:
+            attributes["clamp"] = wanted.clamp
         builder.node(operator.name, "matmul", (names[0], names[1]), made, attributes)
         return Activation(made, shape)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from .onnx_values import Coded, Constant, Shape, Value, shape_of
+from .onnx_values import Coded, Constant, Overall, Shape, Value, shape_of
 from .tflite_reader import quoted
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Operator:
     def broadcast(self, *values: Value) -> Shape:
         """The shape of what some values broadcast to; rejects what does not."""
         shapes = [
-            shape_of(value)[0 if isinstance(value, Constant | Coded) else self.lead :]
+            shape_of(value)[0 if isinstance(value, Constant | Coded | Overall) else self.lead :]
             for value in values
         ]
         try:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from ..kernels.onnx_functions import DEFAULTS, FUNCTIONS
 from . import onnx_convolutions as convolutions
 from . import onnx_cuts as cuts
+from . import onnx_dynamic as dynamic
 from . import onnx_elementwise as elementwise
 from . import onnx_functions as functions
 from . import onnx_matrix as matrix
 from . import onnx_normalization as normalization
 from . import onnx_pools as pools
-from . import onnx_quantization as quantization
 from . import onnx_reductions as reductions
 from . import onnx_resize as resizing
 from . import onnx_shapes as shapes
+from . import onnx_transposed as transposed
 from .onnx_folding import constant, shape_constant
 from .onnx_operator import Operator
 from .onnx_unbatched import own_batch
@@ -58,8 +59,8 @@ _REDUCTIONS = {
     "ReduceSumSquare": "square",
 }
 _LINEAR = ("axis", "block_size", "output_dtype", "precision", "saturate")
-_QUANTIZE = Handler(quantization.quantize_linear, _LINEAR)
-_DEQUANTIZE = Handler(quantization.dequantize_linear, _LINEAR)
+_QUANTIZE = Handler(dynamic.quantize_linear, _LINEAR)
+_DEQUANTIZE = Handler(dynamic.dequantize_linear, _LINEAR)
 _QLINEAR_CONV = tuple(range(1, 9))
 _CONSTANTS = ("value", "value_float", "value_floats", "value_int", "value_ints")
 
@@ -86,8 +87,12 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "Constant"): Handler(constant, _CONSTANTS),
     ("", "Conv"): Handler(own_batch(convolutions.conv), _CONV, (1, 2)),
     ("", "ConvInteger"): Handler(own_batch(convolutions.conv_integer), _CONV, (1, 2, 3)),
+    ("", "ConvTranspose"): Handler(
+        own_batch(transposed.conv_transpose), (*_CONV, "output_padding", "output_shape"), (1, 2)
+    ),
     ("", "DepthToSpace"): Handler(own_batch(cuts.blocks("depth_to_space")), ("blocksize", "mode")),
     ("", "DequantizeLinear"): _DEQUANTIZE,
+    ("", "DynamicQuantizeLinear"): Handler(dynamic.dynamic_quantize_linear),
     ("", "Div"): Handler(elementwise.arithmetic("div")),
     ("", "Dropout"): Handler(shapes.identity, ("ratio", "seed")),
     ("", "Flatten"): Handler(shapes.flatten, ("axis",)),

@@ -162,31 +162,3 @@ def _quantize_constant(
     codes = np.rint(quotient) + zero_points.astype(np.float32).reshape(shape)
     limits = np.iinfo(dtype)
     return Constant(np.clip(np.nan_to_num(codes), limits.min, limits.max).astype(dtype))
-
-
-def dequantize_linear(operator: Operator) -> Value:
-    """DequantizeLinear."""
-    operator.require_inputs(2, 3)
-    operator.require("block_size", operator.integer("block_size", 0), (0,))
-    operator.require("output_dtype", operator.integer("output_dtype", 0), (0, 1))
-    value = operator.value(0)
-    scales = operator.scales(1)
-    default = value.dtype if isinstance(value, Codes) else "uint8"
-    if isinstance(value, Constant) and value.array.dtype.name in SHIFT:
-        default = value.array.dtype.name
-    zero_points = operator.zero_points(2, len(scales), default)
-    return dequantize(operator, value, scales, zero_points, operator.integer("axis", 1))
-
-
-def quantize_linear(operator: Operator) -> Value:
-    """QuantizeLinear."""
-    operator.require_inputs(2, 3)
-    operator.require("block_size", operator.integer("block_size", 0), (0,))
-    operator.require("precision", operator.integer("precision", 0), (0, 1))
-    # of TensorProto's types: none given, uint8, int8
-    wanted = operator.integer("output_dtype", 0)
-    operator.require("output_dtype", wanted, (0, 2, 3))
-    scales = operator.scales(1)
-    zero_points = operator.zero_points(2, len(scales), "int8" if wanted == 3 else "uint8")
-    axis = operator.integer("axis", 1)
-    return quantize(operator, operator.value(0), scales, zero_points, axis, operator.output)

@@ -108,6 +108,25 @@ class Float:
 
 
 @dataclass(frozen=True)
+class Overall:
+    """A tensor that ONNX has once for the whole batch, and the graph once a picture.
+
+    Parameters
+    ----------
+    activation : Activation
+        float32, or int8 codes without a meaning; its shape has the batch in front of ONNX's.
+    shape : tuple of int
+        ONNX's.
+    dtype : str
+        ONNX's.
+    """
+
+    activation: Activation
+    shape: Shape
+    dtype: str
+
+
+@dataclass(frozen=True)
 class Result:
     """What a node of the graph shall write."""
 
@@ -153,7 +172,7 @@ class Pending:
     made: dict[object, Activation] = field(default_factory=dict)
 
 
-Value = Constant | Coded | Codes | Real | Float | Pending
+Value = Constant | Coded | Codes | Real | Float | Overall | Pending
 
 
 def shape_of(value: Value) -> Shape:
@@ -163,7 +182,7 @@ def shape_of(value: Value) -> Shape:
             return array.shape
         case Coded():
             return value.codes.shape
-        case Pending():
+        case Pending() | Overall():
             return value.shape
         case _:
             return value.activation.shape
@@ -174,7 +193,7 @@ def dtype_of(value: Value) -> str:
     match value:
         case Constant(array):
             return array.dtype.name
-        case Codes():
+        case Codes() | Overall():
             return value.dtype
         case Pending():
             return value.dtype

@@ -48,11 +48,13 @@ def real_conv2d(
     output: Tensor,
     attributes: Mapping[str, Any],
 ) -> np.ndarray:
-    """A convolution in float32; x NHWC, weights OHWI."""
+    """A convolution in float32; x NHWC, weights OHWI; exact where all are ``whole`` numbers."""
+    if attributes.get("whole"):
+        x, weights = x.astype(np.float64), weights.astype(np.float64)
     groups, channels, filters = attributes["groups"], weights.shape[3], len(weights)
     padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
     padded = pad_image(x, padding, 0)
-    total = np.zeros((len(x), *output.shape[1:]), np.float32)
+    total = np.zeros((len(x), *output.shape[1:]), x.dtype)
     for y, column in np.ndindex(weights.shape[1:3]):
         origin = y * dilation[0], column * dilation[1]
         window = tap(padded, origin, stride, output.shape[1:3])
@@ -63,13 +65,36 @@ def real_conv2d(
     return total if bias is None else total + bias
 
 
+def real_transpose_conv2d(
+    x: np.ndarray,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    output: Tensor,
+    attributes: Mapping[str, Any],
+) -> np.ndarray:
+    """A transposed convolution in float32; x NHWC, weights OHWI, without groups."""
+    stride, (top, left) = attributes["stride"], attributes["padding"]
+    spans = zip(
+        x.shape[1:3], weights.shape[1:3], output.shape[1:3], (top, left), stride, strict=True
+    )
+    sides = [max((size - 1) * step + taps, out + cut) for size, taps, out, cut, step in spans]
+    whole = np.zeros((len(x), *sides, len(weights)), np.float32)
+    for y, column in np.ndindex(weights.shape[1:3]):
+        places = tap(whole, (y, column), stride, x.shape[1:3])
+        places += x @ weights[:, y, column].T
+    total = whole[:, top : top + output.shape[1], left : left + output.shape[2]]
+    return total if bias is None else total + bias
+
+
 def matmul(
     a: np.ndarray, b: np.ndarray, tensors: Tensors, attributes: Mapping[str, Any]
 ) -> np.ndarray:
     """The product of two activations, of matrices in the last two axes."""
     first, second, output = tensors
     if first.quantization is None or second.quantization is None:
-        return from_real(np.matmul(to_real(a, first), to_real(b, second)), output, attributes)
+        kind = np.float64 if attributes.get("whole") else np.float32
+        reals = to_real(a, first).astype(kind), to_real(b, second).astype(kind)
+        return from_real(np.matmul(*reals), output, attributes)
     centred = [
         value.astype(np.float64) - scalar(tensor.quantization)[1]
         for value, tensor in ((a, first), (b, second))

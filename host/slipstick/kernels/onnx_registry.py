@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph, Node, Tensor
-from . import matrix, onnx_layers, onnx_real, onnx_rearrange
+from . import matrix, onnx_dynamic, onnx_layers, onnx_real, onnx_rearrange
 from .onnx_functions import evaluate
 from .onnx_real import from_real, to_real
 from .onnx_scaling import add_codes, add_tables, code_range, same_codes
@@ -22,7 +22,9 @@ def _convolution(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     x, weights, bias = operands[0], operands[1], operands[2] if len(operands) > 2 else None
     source, described, *_, output = _tensors(node, graph)
     if described.quantization is None:
-        value = onnx_layers.real_conv2d(to_real(x, source), weights, bias, output, node.attributes)
+        turned = node.operator == "transpose_conv2d"
+        layer = onnx_layers.real_transpose_conv2d if turned else onnx_layers.real_conv2d
+        value = layer(to_real(x, source), weights, bias, output, node.attributes)
         return from_real(value, output, node.attributes)
     tensors = (source, described, output)
     sums = onnx_layers.SUMS[node.operator](x, weights, tensors, node.attributes)
@@ -33,7 +35,8 @@ def _fully_connected(node: Node, graph: Graph, operands: Operands) -> np.ndarray
     x, weights, bias = operands[0], operands[1], operands[2] if len(operands) > 2 else None
     source, described, *_, output = _tensors(node, graph)
     if described.quantization is None:
-        rows = to_real(x, source).reshape(len(x), -1, weights.shape[1])
+        kind = np.float64 if node.attributes.get("whole") else np.float32
+        rows = to_real(x, source).reshape(len(x), -1, weights.shape[1]).astype(kind)
         value = (rows @ weights.T).reshape(len(x), *output.shape[1:])
         return from_real(value if bias is None else value + bias, output, node.attributes)
     tensors = (source, described, output)
@@ -106,6 +109,24 @@ def _normalize(
     return onnx_real.layer_normalization(x, scale, shift, axes, epsilon, centred=centred)
 
 
+def _dynamic_scale(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    return onnx_dynamic.scale(to_real(operands[0], graph.tensors[node.inputs[0]]))
+
+
+def _dynamic_zero_point(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    x = to_real(operands[0], graph.tensors[node.inputs[0]])
+    return onnx_dynamic.zero_point(x, operands[1])
+
+
+def _quantize_by(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    x = to_real(operands[0], graph.tensors[node.inputs[0]])
+    return onnx_dynamic.quantize_by(x, *operands[1:])
+
+
+def _dequantize_by(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    return onnx_dynamic.dequantize_by(*operands)
+
+
 def _resize(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     source, output = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     real = to_real(operands[0], source)
@@ -146,6 +167,10 @@ ONNX_KERNELS: Mapping[str, Kernel] = {
     "pixel_unshuffle": _blocks(onnx_rearrange.pixel_unshuffle),
     "reduce": _real(onnx_real.reduce),
     "resize": _resize,
+    "dynamic_scale": _dynamic_scale,
+    "dynamic_zero_point": _dynamic_zero_point,
+    "quantize_by": _quantize_by,
+    "dequantize_by": _dequantize_by,
     "fully_connected": _fully_connected,
     "matmul": _matmul,
     "add": _sum,

@@ -107,6 +107,8 @@ def _lowered(graph: Graph, node: Node) -> tuple[list[Node], list[Tensor]] | None
         "groups": 1,
         "activation": node.attributes["activation"],
     }
+    if "clamp" in node.attributes:
+        attributes["clamp"] = node.attributes["clamp"]
     height, width = sides[0].outputs, sides[1].outputs
     shapes = {"phases": (1, height, width, phases * filters)}
     steps: list[_Step] = [
