@@ -50,6 +50,7 @@ def compile_file(
     target: str | Target | Configuration | None = None,
     *,
     inspect: bool = False,
+    semantics: str | None = None,
 ) -> Program:
     """Compiles a network's file for a target.
 
@@ -61,6 +62,8 @@ def compile_file(
         Which hardware; by default ``targets.DEFAULT_TARGET``.
     inspect : bool
         Every layer's output comes back to the host, for verification; see ``compile_graph``.
+    semantics : str, optional
+        Whose rounding it follows, "tflm" or "onnx"; by default that of the file's kind.
 
     Returns
     -------
@@ -70,19 +73,23 @@ def compile_file(
     ------
     ModelError, UnsupportedError, CapacityError, TargetError
         If the file is no network, holds what Slipstick does not run, or does not fit; if there is
-        no such target.
+        no such target, or the network cannot follow those semantics.
     """
     configuration = configuration_of(target)
     if is_program(path):
         raise ModelError(f"{os.fspath(path)} is a compiled program already, not a network")
     from .compiler import compile_graph
     from .frontends import load
+    from .semantics import with_semantics
 
-    return compile_graph(load(os.fspath(path)), configuration, inspect=inspect)
+    graph = with_semantics(load(os.fspath(path)), semantics)
+    return compile_graph(graph, configuration, inspect=inspect)
 
 
 def load_program(
-    model: str | os.PathLike[str] | Program, wanted: Configuration | None = None
+    model: str | os.PathLike[str] | Program,
+    wanted: Configuration | None = None,
+    semantics: str | None = None,
 ) -> Program:
     """The program of a model: a network is compiled, a program read or taken as it is.
 
@@ -91,19 +98,26 @@ def load_program(
     model : path or Program
     wanted : Configuration, optional
         The hardware that it must be for; by default a program's own, else ``DEFAULT_TARGET``.
+    semantics : str, optional
+        Whose rounding it must follow; by default a program's own, or that of the file's kind.
 
     Raises
     ------
     ProgramError
-        If it is a damaged program, or one for other hardware.
+        If it is a damaged program, or one for other hardware or of other semantics.
     ModelError, UnsupportedError, CapacityError
         As for ``compile_file``.
     """
     if not isinstance(model, Program) and not is_program(model):
-        return compile_file(model, wanted)
+        return compile_file(model, wanted, semantics=semantics)
     program = model if isinstance(model, Program) else _read_program(model)
     if wanted is not None:
         program.check(wanted)
+    if semantics not in (None, program.semantics):
+        raise ProgramError(
+            f"program {program.name} follows the semantics {program.semantics}, not {semantics}:"
+            " compile its network anew"
+        )
     return program
 
 

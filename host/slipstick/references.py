@@ -14,6 +14,7 @@ from .frontends.tflite_legacy import legacy_tensors
 from .frontends.tflite_reader import read_file, read_model
 from .graph import Graph
 from .reference import TflmReference
+from .semantics import with_semantics
 
 Values = dict[str, np.ndarray]
 
@@ -92,23 +93,34 @@ class LayerRuntime:
         return shown
 
 
-def open_references(path: str | os.PathLike[str]) -> tuple[Reference, LayerRuntime | None]:
+def open_references(
+    path: str | os.PathLike[str], semantics: str | None = None
+) -> tuple[Reference, LayerRuntime | None]:
     """The reference of a network, and a runtime that is near it, if there is another one.
+
+    Parameters
+    ----------
+    path : path
+    semantics : str, optional
+        Whose rounding the network follows; other than its file's kind's, it is held to their
+        definition.
 
     Raises
     ------
     ModelError, UnsupportedError
-        If the network cannot be read.
+        If the network cannot be read, or cannot follow those semantics.
     DeviceError
         If the runtime is missing or refuses the network.
     """
     place = Path(path)
     data = read_file(place)
     if not is_onnx(data):
+        if semantics not in (None, "tflm"):
+            return Definition(with_semantics(load_tflite_bytes(data, place.stem), semantics)), None
         if legacy_tensors(read_model(data, place.stem)):
             return Definition(load_tflite_bytes(data, place.stem)), None
         return TflmReference(place), None
     from .frontends.onnx import load_onnx
 
-    graph = load_onnx(place)
+    graph = with_semantics(load_onnx(place), semantics)
     return Definition(graph), LayerRuntime(place, graph)

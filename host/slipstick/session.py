@@ -38,6 +38,8 @@ class InferenceSession:
         with ``:TARGET``. A device that is passed open stays open.
     target : str, Target or Configuration, optional
         The hardware; by default the program's, the device's, or ``targets.DEFAULT_TARGET``.
+    semantics : str, optional
+        Whose rounding the network follows, "tflm" or "onnx"; by default that of the file's kind.
 
     Members
     -------
@@ -56,9 +58,11 @@ class InferenceSession:
         model: str | os.PathLike[str] | Program,
         device: str | Device = "sim",
         target: str | Target | Configuration | None = None,
+        *,
+        semantics: str | None = None,
     ) -> None:
         wanted = _wanted_hardware(device, target)
-        self.program = load_program(model, wanted)
+        self.program = load_program(model, wanted, semantics)
         self._own = isinstance(device, str)
         self.device = (
             open_device(device, wanted or self.program.hardware)

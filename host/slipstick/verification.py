@@ -103,6 +103,8 @@ class Verifier:
     path : path
         A quantised .tflite or .onnx file.
     configuration : Configuration
+    semantics : str, optional
+        Whose rounding the network follows, "tflm" or "onnx"; by default that of the file's kind.
 
     Raises
     ------
@@ -112,11 +114,16 @@ class Verifier:
         If the reference runtime is missing or refuses the network.
     """
 
-    def __init__(self, path: str | os.PathLike[str], configuration: Configuration) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        configuration: Configuration,
+        semantics: str | None = None,
+    ) -> None:
         self._configuration = configuration
-        self.program = compile_file(path, configuration)
-        self.inspected = compile_file(path, configuration, inspect=True)
-        self._reference, self._runtime = open_references(path)
+        self.program = compile_file(path, configuration, semantics=semantics)
+        self.inspected = compile_file(path, configuration, inspect=True, semantics=semantics)
+        self._reference, self._runtime = open_references(path, semantics)
 
     def random_inputs(self, count: int, seed: int) -> Values:
         """Seeded random inputs over the whole range of their types; InputError if too many."""

@@ -6,12 +6,14 @@ from .. import console
 from ..benchmark import Benchmark, measure
 from ..loading import configuration_of, is_program, load_program
 from ..targets import DEFAULT_TARGET
-from .options import Json, Model, TargetName
+from .options import Json, Model, SemanticsName, TargetName
 
 
-def bench_command(model: Model, target: TargetName = None, json: Json = False) -> None:
+def bench_command(
+    model: Model, target: TargetName = None, semantics: SemanticsName = None, json: Json = False
+) -> None:
     """Simulate one inference of the RTL; show cycles and share of peak per layer."""
-    program = load_program(model, configuration_of(target) if target else None)
+    program = load_program(model, configuration_of(target) if target else None, semantics)
     name = target or ("its own" if is_program(model) else DEFAULT_TARGET)
     with console.waiting(f"simulating {program.name} on {name} (a new simulation is built first)"):
         benchmark = measure(program, target=target)

@@ -10,12 +10,13 @@ from ..loading import compile_file
 from ..program import LayerRecord, Program
 from ..program_file import encode
 from ..targets import DEFAULT_TARGET
-from .options import Json, Network, TargetName
+from .options import Json, Network, SemanticsName, TargetName
 
 
 def compile_command(
     model: Network,
     target: TargetName = None,
+    semantics: SemanticsName = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write the .slip program.")
     ] = None,
@@ -23,7 +24,7 @@ def compile_command(
 ) -> None:
     """Compile a network; show where each layer runs and what it costs."""
     name = target or DEFAULT_TARGET
-    program = compile_file(model, name)
+    program = compile_file(model, name, semantics=semantics)
     size = len(encode(program))
     if output is not None:
         program.save(output)
@@ -31,6 +32,7 @@ def compile_command(
         "model": str(model),
         "target": name,
         "fingerprint": program.fingerprint,
+        "semantics": program.semantics,
         "layers": [layer_entry(program, layer) for layer in program.layers],
         "program_bytes": size,
         "predicted_cycles": program.predicted_cycles,

@@ -10,7 +10,16 @@ import typer
 from .. import console
 from ..errors import InputError
 from ..inputs import load_inputs, load_labels
-from .options import DEVICE_HELP, INPUTS_HELP, Json, Limit, Model, TargetName, check_least
+from .options import (
+    DEVICE_HELP,
+    INPUTS_HELP,
+    Json,
+    Limit,
+    Model,
+    SemanticsName,
+    TargetName,
+    check_least,
+)
 from .run import one_input
 from .sessions import open_session
 
@@ -28,12 +37,13 @@ def eval_command(
     ] = None,
     device: Annotated[str, typer.Option("--device", "-d", help=DEVICE_HELP)] = "model",
     target: TargetName = None,
+    semantics: SemanticsName = None,
     limit: Limit = None,
     json: Json = False,
 ) -> None:
     """Measure a network's accuracy (top 1) over a labelled set."""
     check_least("--limit", limit, 1)
-    with open_session(model, device, target) as session:
+    with open_session(model, device, target, semantics) as session:
         name = one_input(session.program)
         samples = load_inputs([inputs], session.program.tensors[name].shape)
         truths = samples.y if labels is None else load_labels(labels, len(samples))

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,13 +9,30 @@ import typer
 from ..errors import InputError
 
 Model = Annotated[
-    Path, typer.Argument(help="An int8 .tflite network, or a compiled .slip program.")
+    Path,
+    typer.Argument(help="A quantised .tflite or .onnx network, or a compiled .slip program."),
 ]
-Network = Annotated[Path, typer.Argument(help="An int8 .tflite network.")]
+Network = Annotated[Path, typer.Argument(help="A quantised .tflite or .onnx network.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 TargetName = Annotated[
     str | None,
     typer.Option("--target", "-t", help="The hardware: a target's name or a shape like 1x16x16."),
+]
+
+
+class Semantics(StrEnum):
+    """Whose rounding a network follows."""
+
+    TFLM = "tflm"
+    ONNX = "onnx"
+
+
+SemanticsName = Annotated[
+    Semantics | None,
+    typer.Option(
+        "--semantics",
+        help="Whose rounding: tflm (31-bit factors, twice) or onnx (float32). By the file's kind.",
+    ),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", help="Only the first N inputs.")]
 DEVICE_HELP = (

@@ -12,7 +12,16 @@ from ..feeds import dequantise
 from ..inputs import Samples, load_inputs
 from ..program import Program
 from ..session import InferenceSession
-from .options import DEVICE_HELP, INPUTS_HELP, Json, Limit, Model, TargetName, check_least
+from .options import (
+    DEVICE_HELP,
+    INPUTS_HELP,
+    Json,
+    Limit,
+    Model,
+    SemanticsName,
+    TargetName,
+    check_least,
+)
 from .sessions import open_session
 
 
@@ -26,6 +35,7 @@ def run_command(
     ] = None,
     device: Annotated[str, typer.Option("--device", "-d", help=DEVICE_HELP)] = "sim",
     target: TargetName = None,
+    semantics: SemanticsName = None,
     top: Annotated[int, typer.Option("--top", "-k", help="Classes to show.")] = 5,
     limit: Limit = None,
     json: Json = False,
@@ -36,7 +46,7 @@ def run_command(
     paths = [*(inputs or []), *(files or [])]
     if not paths:
         raise InputError("inputs must be at least one file: --input FILE")
-    with open_session(model, device, target) as session:
+    with open_session(model, device, target, semantics) as session:
         name = one_input(session.program)
         samples = load_inputs(paths, session.program.tensors[name].shape).first(limit)
         with console.progress("running", len(samples)) as advance:

@@ -12,7 +12,7 @@ from ..inputs import load_inputs
 from ..loading import configuration_of
 from ..targets import DEFAULT_TARGET
 from ..verification import CheckedTensor, Comparison, Verifier
-from .options import INPUTS_HELP, Json, Limit, Network, TargetName, check_least
+from .options import INPUTS_HELP, Json, Limit, Network, SemanticsName, TargetName, check_least
 from .run import one_input
 
 RANDOM_IMAGES = 4
@@ -25,6 +25,7 @@ def verify_command(
         typer.Option("--inputs", "-i", help=f"{INPUTS_HELP} By default seeded random ones."),
     ] = None,
     target: TargetName = None,
+    semantics: SemanticsName = None,
     limit: Limit = None,
     layer_limit: Annotated[int, typer.Option(help="Inputs whose every layer the RTL shows.")] = 20,
     seed: Annotated[int, typer.Option(help="Of random inputs.")] = 0,
@@ -35,7 +36,7 @@ def verify_command(
     check_least("--limit", limit, 1)
     check_least("--layer-limit", layer_limit, 0)
     check_least("--seed", seed, 0)
-    verifier = Verifier(model, configuration_of(target))
+    verifier = Verifier(model, configuration_of(target), semantics)
     if inputs is None:
         feeds = verifier.random_inputs(limit or RANDOM_IMAGES, seed)
     else:
@@ -55,6 +56,7 @@ def verify_command(
         "model": str(model),
         "target": target or DEFAULT_TARGET,
         "fingerprint": verifier.program.fingerprint,
+        "semantics": verifier.program.semantics,
         "count": count,
         "layers": [_entry(tensor) for tensor in checked],
         "total_mismatches": total,
