@@ -34,7 +34,7 @@ def network(
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (network("NonZero"), r"NonZero \(node 2 'NonZero_\d+'\): operator must be one of Abs, Add"),
+        (network("NonZero"), r"NonZero \(node 2 'NonZero_\d+'\): operator must be one of Abs, Acos"),
         (network(domain="test.org"), r"of domain 'test.org' must be of a domain in \('', "),
         (network(fancy=3), r"attributes must be auto_pad, .*, not 'fancy' = 3"),
         (network(pads=[-1, 0, 0, 0]), r"pads must be 4 numbers of 0..4096, not \(-1, 0, 0, 0\)"),
@@ -44,7 +44,10 @@ def network(
         (network(shape=(1, 4, "height", 6)), r"input 'x': shape must be fixed but for the batch"),
         (network("Transpose", perm=[1, 0, 2, 3]), "perm must leave axis 0, the batch, in front"),
         (network("Softmax", axis=0), "axis must not be 0, the batch"),
-        (network("MaxPool", kernel_shape=[2, 2], dilations=[2, 1]), r"dilations must be \(1, 1\)"),
+        (
+            network("AveragePool", kernel_shape=[2, 2], dilations=[2, 1], pads=[1, 0, 0, 0]),
+            r"pads must be 0 where dilations are \(2, 1\), not \(1, 0, 0, 0\)",
+        ),
         (network("MaxPool", kernel_shape=[2, 2], storage_order=1), "storage_order must be 0, "),
         (network("Gemm", shape=(1, 6), transA=1), "transA must be 0 where"),
         (network("Cast", to=10), "to must be 1, not 10"),

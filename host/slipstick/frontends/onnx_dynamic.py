@@ -66,8 +66,7 @@ def _coded(
     operator: Operator, x: Activation, by: tuple[Scale, Scale], dtype: str, name: str
 ) -> Codes:
     builder = operator.builder
-    # of one scale for all the layout does not matter
-    x = x if all(isinstance(part, Overall) for part in by) else builder.natural(x)
+    x = x if _one_for_all(by) else builder.natural(x)
     shape = builder.tensors[x.tensor].shape
     made = builder.tensor(name, shape, "int8")
     inputs = (x.tensor, *_parts(operator, by, dtype, len(shape)))
@@ -77,10 +76,15 @@ def _coded(
     return Codes(activation, dtype)
 
 
+def _one_for_all(by: tuple[Scale, Scale]) -> bool:
+    """Whether the layout of what is scaled does not matter."""
+    return all(isinstance(part, Overall) or part.size == 1 for part in by)
+
+
 def dequantize_by(operator: Operator, value: Codes, by: tuple[Scale, Scale], name: str) -> Float:
     """Codes as real numbers; parameters are as for ``quantize_by``."""
     builder, x = operator.builder, value.activation
-    x = x if all(isinstance(part, Overall) for part in by) else builder.natural(x)
+    x = x if _one_for_all(by) else builder.natural(x)
     shape = builder.tensors[x.tensor].shape
     made = builder.tensor(name, shape, "float32")
     inputs = (x.tensor, *_parts(operator, by, value.dtype, len(shape)))

@@ -176,7 +176,7 @@ def _by_channel(array: np.ndarray, pending: Pending) -> np.ndarray | None:
 
 
 def _node(
-    operator: Operator, kind: str, values: tuple[Value, Value], shape: Shape, offset: str
+    operator: Operator, kind: str, values: tuple[Value, ...], shape: Shape, offset: str
 ) -> Pending:
     builder = operator.builder
     attributes: dict[str, Any] = {"activation": "none"} if kind in ("add", "sub") else {}
@@ -199,9 +199,9 @@ def _node(
 
 
 def _operands(
-    operator: Operator, values: tuple[Value, Value], shape: Shape
-) -> tuple[tuple[str, str], str]:
-    """Both operands as tensors of the graph in one layout, and that layout."""
+    operator: Operator, values: tuple[Value, ...], shape: Shape
+) -> tuple[tuple[str, ...], str]:
+    """All operands as tensors of the graph in one layout, and that layout."""
     builder = operator.builder
     computed = [
         builder.real(value) for value in values if not isinstance(value, Constant | Coded | Overall)
@@ -225,7 +225,34 @@ def _operands(
                 activation = ranked(operator, activation, shape)
             laid = builder.picture if layout == "picture" else builder.natural
             names.append(laid(activation).tensor)
-    return (names[0], names[1]), layout
+    return tuple(names), layout
+
+
+def where(operator: Operator) -> Value:
+    """Where, by a constant condition."""
+    operator.require_inputs(3, 3)
+    return _chosen(operator, operator.value(1), operator.value(2))
+
+
+def qlinear_where(operator: Operator) -> Value:
+    """com.microsoft.QLinearWhere, by a constant condition."""
+    operator.require_inputs(9, 9)
+    return result(operator, _chosen(operator, operand(operator, 1), operand(operator, 4)), 7)
+
+
+def _chosen(operator: Operator, a: Value, b: Value) -> Value:
+    condition = Constant(operator.constant(0) != 0)
+    if isinstance(a, Constant | Coded) and isinstance(b, Constant | Coded):
+        operator.refuse("one input must be computed, and all are constants")
+    shape = operator.broadcast(condition, a, b)
+    return _node(operator, "where", (condition, a, b), shape, "")
+
+
+def mean(operator: Operator) -> Value:
+    """Mean of any number of tensors."""
+    total = extreme("add")(operator)
+    share = Constant(np.float32(1 / len(operator.inputs)))
+    return combine(operator, "mul", part(operator, total), share)
 
 
 def batch_normalization(operator: Operator) -> Value:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ..kernels.onnx_functions import DEFAULTS, FUNCTIONS
 from . import onnx_convolutions as convolutions
+from . import onnx_copies as copies
 from . import onnx_cuts as cuts
 from . import onnx_dynamic as dynamic
 from . import onnx_elementwise as elementwise
@@ -86,7 +87,7 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "Concat"): Handler(shapes.concat, ("axis",)),
     ("", "Constant"): Handler(constant, _CONSTANTS),
     ("", "Conv"): Handler(own_batch(convolutions.conv), _CONV, (1, 2)),
-    ("", "ConvInteger"): Handler(own_batch(convolutions.conv_integer), _CONV, (1, 2, 3)),
+    ("", "ConvInteger"): Handler(own_batch(convolutions.conv_integer), _CONV, (1, 3)),
     ("", "ConvTranspose"): Handler(
         own_batch(transposed.conv_transpose), (*_CONV, "output_padding", "output_shape"), (1, 2)
     ),
@@ -95,6 +96,7 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "DynamicQuantizeLinear"): Handler(dynamic.dynamic_quantize_linear),
     ("", "Div"): Handler(elementwise.arithmetic("div")),
     ("", "Dropout"): Handler(shapes.identity, ("ratio", "seed")),
+    ("", "Expand"): Handler(copies.expand),
     ("", "Flatten"): Handler(shapes.flatten, ("axis",)),
     ("", "Gather"): Handler(cuts.gather, ("axis",)),
     ("", "Gemm"): Handler(matrix.gemm, ("alpha", "beta", "transA", "transB")),
@@ -115,10 +117,11 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "MatMulInteger"): Handler(matrix.matmul_integer),
     ("", "Max"): Handler(elementwise.extreme("maximum")),
     ("", "MaxPool"): Handler(own_batch(pools.max_pool), (*_POOL, "storage_order")),
+    ("", "Mean"): Handler(elementwise.mean),
     ("", "Min"): Handler(elementwise.extreme("minimum")),
     ("", "Mul"): Handler(elementwise.arithmetic("mul")),
     ("", "PRelu"): Handler(elementwise.prelu),
-    ("", "Pad"): Handler(shapes.pad, ("mode", "pads", "value")),
+    ("", "Pad"): Handler(copies.pad, ("mode", "pads", "value")),
     ("", "Pow"): Handler(elementwise.arithmetic("pow")),
     ("", "QLinearConv"): Handler(own_batch(convolutions.qlinear_conv), _CONV, _QLINEAR_CONV),
     ("", "QLinearMatMul"): Handler(matrix.qlinear_matmul),
@@ -136,8 +139,10 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "Squeeze"): Handler(shapes.squeeze, ("axes",)),
     ("", "Sub"): Handler(elementwise.arithmetic("sub")),
     ("", "Sum"): Handler(elementwise.extreme("add")),
+    ("", "Tile"): Handler(copies.tile),
     ("", "Transpose"): Handler(shapes.transpose, ("perm",)),
     ("", "Unsqueeze"): Handler(shapes.unsqueeze, ("axes",)),
+    ("", "Where"): Handler(elementwise.where),
     (MICROSOFT, "DequantizeLinear"): _DEQUANTIZE,
     (MICROSOFT, "Gelu"): Handler(functions.function),
     (MICROSOFT, "QGemm"): Handler(matrix.qgemm, ("alpha", "transA", "transB")),
@@ -154,6 +159,7 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     (MICROSOFT, "QLinearMul"): Handler(elementwise.qlinear_binary("mul")),
     (MICROSOFT, "QLinearSigmoid"): Handler(functions.qlinear_function("Sigmoid")),
     (MICROSOFT, "QLinearSoftmax"): Handler(pools.qlinear_softmax, ("axis", "opset")),
+    (MICROSOFT, "QLinearWhere"): Handler(elementwise.qlinear_where),
     (MICROSOFT, "QuantizeLinear"): _QUANTIZE,
 }
 """What the front-end reads."""

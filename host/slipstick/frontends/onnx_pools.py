@@ -11,7 +11,7 @@ from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_reductions import reduced_axes
 from .onnx_values import Activation, Pending, Real, Result, Shape, Value, shape_of
-from .onnx_windows import windows
+from .onnx_windows import Windows, windows
 
 PICTURE_AXES = {3: {0: 0, 1: 3, 2: 2}, 4: {0: 0, 1: 3, 2: 1, 3: 2}}
 """Where ONNX's axes are in a picture."""
@@ -28,19 +28,27 @@ def max_pool(operator: Operator) -> Value:
         require_monotone(operator, value)
     shape = shape_of(value)
     slide = windows(operator, shape, None)
-    operator.require("dilations", slide.dilation, ((1, 1),))
     output = (*shape[:2], *slide.sizes)
     attributes = {**slide.attributes(), "window": slide.kernel}
+    kind = _dilated("max_pool2d", slide, attributes)
     _check_inside(operator, slide.kernel, slide.padding)
     builder = operator.builder
 
     def move(activation: Activation, name: str) -> Activation:
         source = builder.picture(activation)
         made = builder.like(source.tensor, name, picture_shape(output))
-        builder.node(operator.name, "max_pool2d", (source.tensor,), made, attributes)
+        builder.node(operator.name, kind, (source.tensor,), made, attributes)
         return Activation(made, output, "picture")
 
     return moved(operator, value, move, output)
+
+
+def _dilated(kind: str, slide: Windows, attributes: dict[str, Any]) -> str:
+    """The graph's operator: one that the host alone knows, if the windows have gaps."""
+    if slide.dilation == (1, 1):
+        return kind
+    attributes["dilation"] = slide.dilation
+    return f"dilated_{kind}"
 
 
 def _check_inside(operator: Operator, window: Shape, padding: Shape) -> None:
@@ -54,14 +62,16 @@ def average(operator: Operator, value: Value) -> Pending:
     """AveragePool of real numbers."""
     shape = shape_of(value)
     slide = windows(operator, shape, None)
-    operator.require("dilations", slide.dilation, ((1, 1),))
+    if slide.dilation != (1, 1) and any(slide.padding):
+        operator.refuse(f"pads must be 0 where dilations are {slide.dilation}, not {slide.padding}")
     _check_inside(operator, slide.kernel, slide.padding)
     every = operator.integer("count_include_pad", 0)
-    attributes = {
+    attributes: dict[str, Any] = {
         **slide.attributes(),
         "window": slide.kernel,
         "counted": slide.declared if every else (0, 0, 0, 0),
     }
+    kind = _dilated("average_pool2d", slide, attributes)
     output = (*shape[:2], *slide.sizes)
     builder = operator.builder
 
@@ -75,7 +85,7 @@ def average(operator: Operator, value: Value) -> Pending:
         }
         if wanted.clamp is not None:
             given["clamp"] = wanted.clamp
-        builder.node(operator.name, "average_pool2d", (source.tensor,), made, given)
+        builder.node(operator.name, kind, (source.tensor,), made, given)
         return Activation(made, output, "picture")
 
     return Pending(operator.output, output, emit)

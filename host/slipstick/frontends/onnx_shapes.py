@@ -15,7 +15,6 @@ from .onnx_values import (
     Constant,
     Float,
     Pending,
-    Real,
     Result,
     Shape,
     Value,
@@ -256,55 +255,3 @@ def qlinear_concat(operator: Operator) -> Value:
         operator.reject(f"inputs must be 2 and threes, not {len(operator.inputs)}")
     values = [operand(operator, index) for index in range(2, len(operator.inputs), 3)]
     return result(operator, joined(operator, values), 0)
-
-
-def pad(operator: Operator) -> Value:
-    """Pad with a constant; to opset 10 its numbers are attributes."""
-    operator.require_inputs(1, 4)
-    operator.require("mode", operator.text("mode", "constant"), ("constant",))
-    value = operator.value(0)
-    shape = shape_of(value)
-    rank = len(shape)
-    pads = operator.integers("pads", ()) if operator.opset < 11 else operator.constant_integers(1)
-    filler = operator.number("value", 0.0)
-    if operator.has(2):
-        filler = float(operator.constant(2).reshape(-1)[0])
-    axes = tuple(range(operator.lead, rank))
-    if operator.has(3):
-        axes = tuple(operator.axis(axis, rank) for axis in operator.constant_integers(3))
-    if len(pads) != 2 * len(axes) or min(pads, default=0) < 0:
-        operator.refuse(f"pads must be {2 * len(axes)} numbers of at least 0, not {pads}")
-    padding = [(0, 0)] * rank
-    for place, axis in enumerate(axes):
-        padding[axis] = (pads[place], pads[len(axes) + place])
-    if padding[0] != (0, 0):
-        operator.refuse(f"pads of axis 0, the batch, must be 0, not {padding[0]}")
-    if isinstance(value, Real) and not value.linear:
-        operator.refuse(f"{operator.what(0)} must be quantised")
-    output = tuple(size + sum(ends) for size, ends in zip(shape, padding, strict=True))
-    builder = operator.builder
-
-    def move(activation: Activation, name: str) -> Activation:
-        tensor = builder.tensors[activation.tensor]
-        code: float | int = filler
-        if isinstance(value, Codes):
-            code = int(filler) - (128 if value.dtype == "uint8" else 0)
-        elif tensor.quantization is not None:
-            scale, zero_point = tensor.quantization.scale[0], tensor.quantization.zero_point[0]
-            exact = np.float32(filler) / np.float32(scale) + zero_point
-            code = int(np.rint(exact))
-            if code != exact or not -128 <= code <= 127:
-                operator.refuse(f"the value {filler} must have a code of scale {scale:g}")
-        picture = activation.layout == "picture" and rank == 4
-        source = activation if picture else builder.natural(activation)
-        own = [padding[axis] for axis in (0, 2, 3, 1)] if picture else padding
-        laid = tuple(
-            size + sum(ends)
-            for size, ends in zip(builder.tensors[source.tensor].shape, own, strict=True)
-        )
-        made = builder.like(source.tensor, name, laid)
-        attributes = {"padding": tuple(own), "value": code}
-        builder.node(operator.name, "pad", (source.tensor,), made, attributes)
-        return Activation(made, output, "picture" if picture else "natural")
-
-    return moved(operator, value, move, output)

@@ -36,12 +36,19 @@ def _gelu(x: np.ndarray, attributes: Attributes) -> np.ndarray:
 
 FUNCTIONS: Mapping[str, Function] = {
     "Abs": lambda x, _: np.abs(x),
+    "Acos": lambda x, _: np.arccos(x),
+    "Acosh": lambda x, _: np.arccosh(x),
+    "Asin": lambda x, _: np.arcsin(x),
+    "Asinh": lambda x, _: np.arcsinh(x),
+    "Atan": lambda x, _: np.arctan(x),
+    "Atanh": lambda x, _: np.arctanh(x),
     "Ceil": lambda x, _: np.ceil(x),
     "Celu": lambda x, a: (
         np.maximum(x, 0) + np.minimum(0, a["alpha"] * np.expm1(np.minimum(x, 0) / a["alpha"]))
     ),
     "Clip": lambda x, a: np.minimum(np.maximum(x, a["low"]), a["high"]),
     "Cos": lambda x, _: np.cos(x),
+    "Cosh": lambda x, _: np.cosh(x),
     "Elu": lambda x, a: _elu(x, a["alpha"]),
     "Erf": lambda x, _: _ERF(x),
     "Exp": lambda x, _: np.exp(x),
@@ -59,10 +66,16 @@ FUNCTIONS: Mapping[str, Function] = {
     "Selu": lambda x, a: a["gamma"] * _elu(x, a["alpha"]),
     "Sigmoid": lambda x, _: _sigmoid(x),
     "Sign": lambda x, _: np.sign(x),
+    "Shrink": lambda x, a: np.where(
+        x < -a["lambd"], x + a["bias"], np.where(x > a["lambd"], x - a["bias"], 0)
+    ),
     "Sin": lambda x, _: np.sin(x),
+    "Sinh": lambda x, _: np.sinh(x),
     "Softplus": lambda x, _: _softplus(x),
     "Softsign": lambda x, _: x / (1 + np.abs(x)),
     "Sqrt": lambda x, _: np.sqrt(x),
+    "Swish": lambda x, a: x * _sigmoid(a["alpha"] * x),
+    "Tan": lambda x, _: np.tan(x),
     "Tanh": lambda x, _: np.tanh(x),
     "ThresholdedRelu": lambda x, a: np.where(x > a["alpha"], x, 0),
 }
@@ -75,6 +88,8 @@ DEFAULTS: Mapping[str, Mapping[str, float | str]] = {
     "HardSigmoid": {"alpha": 0.2, "beta": 0.5},
     "LeakyRelu": {"alpha": 0.01},
     "Selu": {"alpha": _SELU_ALPHA, "gamma": _SELU_GAMMA},
+    "Shrink": {"bias": 0.0, "lambd": 0.5},
+    "Swish": {"alpha": 1.0},
     "ThresholdedRelu": {"alpha": 1.0},
 }
 """Their attributes, with what they are where the file does not say."""

@@ -118,14 +118,15 @@ def average_pool2d(
     total = np.zeros((len(x), *output.shape[1:]), padded.dtype)
     count = np.zeros((1, *sizes, 1), np.int64)
     height, width = attributes["window"]
+    down, across = attributes.get("dilation", (1, 1))
     # float32 sums have an order: one by one, or those of the columns
-    parts = [[origin] for origin in np.ndindex(height, width)]
+    parts = [[(y * down, column * across)] for y, column in np.ndindex(height, width)]
     if attributes.get("float32") == "columns":
-        parts = [[(y, column) for y in range(height)] for column in range(width)]
+        parts = [[(y * down, column * across) for y in range(height)] for column in range(width)]
     for part in parts:
         total += sum(tap(padded, origin, stride, sizes) for origin in part)
-    for origin in np.ndindex(height, width):
-        count += tap(counted, origin, stride, sizes)
+    for y, column in np.ndindex(height, width):
+        count += tap(counted, (y * down, column * across), stride, sizes)
     return _mean(total, count, (source, output), attributes)
 
 
@@ -138,7 +139,9 @@ def max_pool2d(
     edges = ((0, 0), (top, bottom), (left, right), (0, 0))
     padded = np.pad(x, edges, constant_values=lowest)
     value = np.full((len(x), *output.shape[1:]), lowest, x.dtype)
-    for origin in np.ndindex(attributes["window"]):
+    down, across = attributes.get("dilation", (1, 1))
+    for y, column in np.ndindex(attributes["window"]):
+        origin = y * down, column * across
         np.maximum(value, tap(padded, origin, attributes["stride"], value.shape[1:3]), out=value)
     if source.quantization is None:
         return value

@@ -12,6 +12,12 @@ def gather(x: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
     return np.take(x, indices, axis=axis)
 
 
+def expand(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """x, repeated along axes of one and new ones behind the batch to an image's shape."""
+    ranked = x.reshape(len(x), *(1,) * (len(shape) - x.ndim), *x.shape[1:])
+    return np.broadcast_to(ranked, (len(x), *shape[1:])).copy()
+
+
 def arg_extreme(x: np.ndarray, attributes: Mapping[str, Any], *, largest: bool) -> np.ndarray:
     """The place of the largest or smallest number along an axis: of equal ones the first, or,
     with ``last``, the last."""

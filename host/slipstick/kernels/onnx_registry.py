@@ -162,7 +162,15 @@ ONNX_KERNELS: Mapping[str, Kernel] = {
     **_pick(("space_to_depth", "reduce_max", "reduce_min", "pack", "resize_nearest")),
     "arg_max": _place(largest=True),
     "arg_min": _place(largest=False),
+    "edge_pad": lambda node, graph, operands: np.pad(
+        operands[0], node.attributes["padding"], mode="edge"
+    ),
+    "expand": lambda node, graph, operands: onnx_rearrange.expand(
+        operands[0], graph.tensors[node.outputs[0]].shape
+    ),
     "gather": _gather,
+    "tile": lambda node, graph, operands: np.tile(operands[0], node.attributes["repeats"]),
+    "where": _real(lambda condition, a, b, _: np.where(condition != 0, a, b)),
     "pixel_shuffle": _blocks(onnx_rearrange.pixel_shuffle),
     "pixel_unshuffle": _blocks(onnx_rearrange.pixel_unshuffle),
     "reduce": _real(onnx_real.reduce),
@@ -181,6 +189,8 @@ ONNX_KERNELS: Mapping[str, Kernel] = {
     "prelu": _real(lambda x, slope, _: np.where(x < 0, x * slope, x)),
     "average_pool2d": _pool(onnx_layers.average_pool2d),
     "max_pool2d": _pool(onnx_layers.max_pool2d),
+    "dilated_average_pool2d": _pool(onnx_layers.average_pool2d),
+    "dilated_max_pool2d": _pool(onnx_layers.max_pool2d),
     "mean": _pool(onnx_layers.mean),
     "concatenation": _concatenation,
     "softmax": _real(lambda x, attributes: onnx_real.softmax(x, attributes["axis"])),
