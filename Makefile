@@ -43,6 +43,7 @@ bitstream: setup
 # Every figure of the README but clocks and areas, which are those of `make bitstream`; an hour or two.
 bench: setup
 	$(BIN)/python -m slipstick.benchmarks
+	$(BIN)/python -m slipstick.speed_benchmark
 	$(BIN)/python -m slipstick.wire_benchmark
 	$(BIN)/python -m slipstick.fault_benchmark
 
