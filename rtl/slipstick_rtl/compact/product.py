@@ -40,6 +40,8 @@ class DigitProduct(wiring.Component):
     sums : In
     product : Out(signed(63))
         ``latency`` cycles after ``valid``, for that cycle.
+    late_product : Out(signed(63))
+        A cycle later.
     """
 
     value: Signal
@@ -47,6 +49,7 @@ class DigitProduct(wiring.Component):
     operands: data.View
     sums: data.View
     product: Signal
+    late_product: Signal
 
     def __init__(self, *, configuration: Configuration, sums: data.ArrayLayout) -> None:
         self._rows, self._passes = configuration.rows, passes(configuration)
@@ -57,6 +60,7 @@ class DigitProduct(wiring.Component):
                 "operands": Out(data.ArrayLayout(DIGIT_BITS, configuration.rows)),
                 "sums": In(sums),
                 "product": Out(signed(PRODUCT_BITS)),
+                "late_product": Out(signed(PRODUCT_BITS)),
             }
         )
 
@@ -94,7 +98,17 @@ class DigitProduct(wiring.Component):
             high.eq(Mux(first, 0, rest) + low_part + (high_part << (DIGIT_BITS * half))),
             low.eq(Cat(low[step:], high[:step]) if step < VALUE_BITS else high[:step]),
         ]
-        m.d.comb += self.product.eq(Cat(low, high))
+        # a cycle later the middle of the product has only moved
+        m.d.comb += [
+            self.product.eq(Cat(low, high)),
+            self.late_product.eq(
+                Cat(
+                    delay(m, self.product[:step], 1, "lowest", reset_less=True),
+                    low,
+                    delay(m, self.product[step + VALUE_BITS :], 1, "highest", reset_less=True),
+                )
+            ),
+        ]
         return m
 
     def _combine(self, first: int, end: int) -> Value:

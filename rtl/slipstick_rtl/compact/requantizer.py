@@ -96,7 +96,6 @@ class CompactRequantizer(wiring.Component):
 
     def __init__(self, *, configuration: Configuration, sums: data.ArrayLayout) -> None:
         self._product = DigitProduct(configuration=configuration, sums=sums)
-        self._rounder = ProductRounder(stages=1)
         super().__init__(
             {
                 "value": In(signed(VALUE_BITS)),
@@ -117,12 +116,12 @@ class CompactRequantizer(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles: the bias, the product, its roundings and the shift, the zero point, the clamp."""
-        return 1 + self._product.latency + self._rounder.latency + RoundingShifter.latency + 2
+        return 1 + self._product.latency + ProductRounder.latency + RoundingShifter.latency + 2
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.product = product = self._product
-        m.submodules.rounder = rounder = self._rounder
+        m.submodules.rounder = rounder = ProductRounder()
         m.submodules.shifter = shifter = RoundingShifter()
         with m.If(self.valid):
             m.d.sync += product.value.eq(self.value + self.bias)
@@ -131,6 +130,7 @@ class CompactRequantizer(wiring.Component):
             self.operands.eq(product.operands),
             product.sums.eq(self.sums),
             rounder.product.eq(product.product),
+            rounder.late_product.eq(product.late_product),
             rounder.rounding.eq(self.rounding),
             shifter.product.eq(rounder.rounded),
             shifter.sticky.eq(rounder.sticky),

@@ -5,7 +5,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..isa import Rounding
-from ..primitives.delay import delay
 from .multiplier import PRODUCT_BITS
 
 LOWEST_BIT = 7
@@ -19,7 +18,10 @@ _HALF_UNITS = range(LOWEST_BIT, PRODUCT_BITS - 1 - _SIGNIFICANT)
 
 _DOUBLE_HALF_UNIT = 30
 _WITNESSES = (20, 33, 46)
-"""Each lies 1 to 13 places above the half units from 12 places below the one before it up."""
+"""Bits of a product: each serves the half units that lie 1 to 13 places below it."""
+
+_GROUP = 4
+"""Bits whose values are combined before others', to find the highest."""
 
 
 class ProductRounder(wiring.Component):
@@ -35,91 +37,80 @@ class ProductRounder(wiring.Component):
     ten of the 24 bits, and all those from there down to h are equal, ones below the tie and zeros
     above it. So one of them, a witness, says whether ties go up.
 
-    Parameters
-    ----------
-    stages : int
-        1, or 2 for a quick clock: the highest bit is found in a cycle of its own.
-
     Members
     -------
     product : In(signed(63))
-        With FLOAT a multiple of 2^7.
+        With FLOAT a multiple of 2^7. In this cycle its highest bit is found.
+    late_product : In(signed(63))
+        The one of the cycle before, which is rounded: who makes it may have it at hand.
     rounding : In(Rounding)
         Constant while products are under way.
     rounded : Out(signed(56))
         From bit 7 up; ``latency`` cycles after its product.
     sticky : Out(1)
         A bit below is set.
-
-    Raises
-    ------
-    ValueError
-        If ``stages`` is neither 1 nor 2.
     """
 
     product: Signal
+    late_product: Signal
     rounding: Signal
     rounded: Signal
     sticky: Signal
 
-    def __init__(self, *, stages: int) -> None:
-        if stages not in (1, 2):
-            raise ValueError(f"stages must be 1 or 2, not {stages}")
-        self._stages = stages
+    latency = 2
+    """Cycles: the highest bit, the sum."""
+
+    def __init__(self) -> None:
         super().__init__(
             {
                 "product": In(signed(PRODUCT_BITS)),
+                "late_product": In(signed(PRODUCT_BITS)),
                 "rounding": In(Rounding),
                 "rounded": Out(signed(ROUNDED_BITS)),
                 "sticky": Out(1),
             }
         )
 
-    @property
-    def latency(self) -> int:
-        """Cycles: as many as stages."""
-        return self._stages
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         double = self.rounding == Rounding.DOUBLE
-        cleared, up = self._find(m, double)
-
-        def settle(value: Value, name: str) -> Value:
-            return delay(m, value, self._stages - 1, name, reset_less=True)
-
-        cleared, up = settle(cleared, "cleared"), settle(up, "up")
-        product = settle(self.product[LOWEST_BIT:], "product")
-        below = settle(self.product[:LOWEST_BIT].any() & ~double, "below")
-        # one addition: the lowest place makes the carry
+        cleared, up = Signal(len(_HALF_UNITS), reset_less=True), Signal(reset_less=True)
         total = Signal(ROUNDED_BITS + 1)
-        m.d.comb += total.eq(Cat(Const(1, 1), product) + Cat(up, cleared[1:]))
-        high = len(cleared) + 1
+        self._find(m, double, cleared, up)
+        high = len(cleared)
+        product = self.late_product
+        # one addition: the lowest place makes the carry
+        m.d.comb += total.eq(Cat(Const(1, 1), product[LOWEST_BIT:]) + Cat(up, cleared[1:]))
         m.d.sync += [
-            self.rounded.eq(Cat(total[1:high] & ~cleared, total[high:])),
-            self.sticky.eq(below),
+            self.rounded.eq(Cat(total[1:][:high] & ~cleared, total[1:][high:])),
+            self.sticky.eq(product[:LOWEST_BIT].any() & ~double),
         ]
         return m
 
-    def _find(self, m: Module, double: Value) -> tuple[Value, Value]:
+    def _find(self, m: Module, double: Value, cleared: Signal, up: Signal) -> None:
         """Bits that are cleared, from LOWEST_BIT up, and whether a tie goes up.
 
         Bit i is cleared if it is at most the half unit: if a bit from i + 24 up is not the sign's.
         """
-        product, sign = self.product, self.product[-1]
         is_float = self.rounding == Rounding.FLOAT
-        # place k: a bit from k up differs from the sign
-        differs: list[Value] = [Const(0, 1)] * PRODUCT_BITS
-        for place in reversed(range(_HALF_UNITS.start + _SIGNIFICANT, PRODUCT_BITS - 1)):
-            differs[place] = differs[place + 1] | (product[place] ^ sign)
-        cleared = Signal(len(_HALF_UNITS))
-        m.d.comb += cleared.eq(
-            Cat(
-                is_float & differs[place + _SIGNIFICANT] | double & (place <= _DOUBLE_HALF_UNIT)
-                for place in _HALF_UNITS
-            )
-        )
-        witness: Value = product[_WITNESSES[-1]]
+        differs = _suffixes_any(self.product[:-1] ^ self.product[-1].replicate(PRODUCT_BITS - 1))
+        first: Value = Const(0)
+        for place, bit in enumerate(_HALF_UNITS):
+            clear = is_float & differs[bit + _SIGNIFICANT] | double & (bit <= _DOUBLE_HALF_UNIT)
+            m.d.sync += cleared[place].eq(clear)
+            first = first if place else clear
+        witness: Value = self.product[_WITNESSES[-1]]
         for bit in reversed(_WITNESSES[:-1]):
-            witness = Mux(differs[bit + _SIGNIFICANT], witness, product[bit])
-        return cleared, cleared[0] & (double | witness)
+            witness = Mux(differs[bit + _SIGNIFICANT], witness, self.product[bit])
+        m.d.sync += up.eq(first & (double | witness))
+
+
+def _suffixes_any(bits: Value) -> list[Value]:
+    """For every place: a bit from there up is set; in groups, as a chain would be slow."""
+    size = len(bits)
+    groups = [bits[low : low + _GROUP].any() for low in range(0, size, _GROUP)]
+    above = [Cat(groups[k + 1 :], Const(0, 1)).any() for k in range(len(groups))]
+    return [
+        bits[place : (place // _GROUP + 1) * _GROUP].any() | above[place // _GROUP]
+        for place in range(size)
+    ]

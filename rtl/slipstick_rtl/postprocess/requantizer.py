@@ -5,11 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..isa import Rounding
+from ..primitives.delay import delay
 from .multiplier import FACTOR_BITS, VALUE_BITS, PipelinedMultiplier
 from .product_rounder import ProductRounder
 from .rounding_shifter import QUOTIENT_BITS, SHIFT_BITS, RoundingShifter
-
-_ROUNDER_STAGES = 2
 
 
 class Requantizer(wiring.Component):
@@ -48,7 +47,7 @@ class Requantizer(wiring.Component):
     multiplier_delay = 1
     """Cycles: the addition of the bias."""
 
-    shift_delay = multiplier_delay + PipelinedMultiplier.latency + _ROUNDER_STAGES
+    shift_delay = multiplier_delay + PipelinedMultiplier.latency + ProductRounder.latency
 
     latency = shift_delay + RoundingShifter.latency + 2
     """Cycles: all parts, the addition of the zero point and the clamp."""
@@ -71,7 +70,7 @@ class Requantizer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.scaler = multiplier = PipelinedMultiplier()
-        m.submodules.rounder = rounder = ProductRounder(stages=_ROUNDER_STAGES)
+        m.submodules.rounder = rounder = ProductRounder()
         m.submodules.shifter = shifter = RoundingShifter()
         # no reset in here: what is under way leaves without being written
         total = Signal(signed(VALUE_BITS), reset_less=True)
@@ -80,6 +79,7 @@ class Requantizer(wiring.Component):
             multiplier.value.eq(total),
             multiplier.factor.eq(self.multiplier),
             rounder.product.eq(multiplier.product),
+            rounder.late_product.eq(delay(m, multiplier.product, 1, "product", reset_less=True)),
             rounder.rounding.eq(self.rounding),
             shifter.product.eq(rounder.rounded),
             shifter.sticky.eq(rounder.sticky),
