@@ -10,10 +10,10 @@ from slipstick.references import LayerRuntime
 from slipstick_rtl.config import Configuration
 
 MOST_DIFFERING = 0.002
-"""Share of codes that float32 arithmetic may round otherwise."""
+"""Share of codes that a sum of float32 products may round otherwise, in small tensors."""
 
 
-def check(data: bytes, *inputs: np.ndarray) -> Graph:
+def check(data: bytes, *inputs: np.ndarray, most: float = MOST_DIFFERING) -> Graph:
     """Runs a network every way: each layer as onnxruntime, the program as the kernels.
 
     Parameters
@@ -21,6 +21,8 @@ def check(data: bytes, *inputs: np.ndarray) -> Graph:
     data : bytes
     inputs : arrays
         With a batch.
+    most : float
+        Share of codes that may differ, by one; operators of codes agree to the last one.
     """
     graph = load_onnx_bytes(data)
     given = dict(zip(graph.inputs, inputs, strict=True))
@@ -34,7 +36,7 @@ def check(data: bytes, *inputs: np.ndarray) -> Graph:
             return
         away = np.abs(actual.astype(np.int64) - wanted)
         assert away.max() <= 1, (name, away.max())
-        assert (away > 0).mean() <= MOST_DIFFERING, (name, (away > 0).sum())
+        assert (away > 0).mean() <= most, (name, (away > 0).sum())
 
     LayerRuntime(data, graph).differences(given, note)
     assert compared >= set(graph.outputs)
