@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,6 +80,12 @@ class Representation(BackendRep):
             for item in model.graph.input
             if item.name in self._inputs and _type_name(item) not in INPUT_TYPES
         }
+        if self._inputs and len(self._constants) == len(self._inputs):
+            kinds = sorted({_type_name(item) or "no tensor" for item in model.graph.input})
+            raise UnsupportedError(
+                f"{model.graph.name}: an input must be {', '.join(INPUT_TYPES)}, and is"
+                f" {', '.join(kinds)}"
+            )
         self._device: Device | None = None
         self._session: InferenceSession | None = None
         self._batched = True
@@ -131,6 +138,13 @@ class Representation(BackendRep):
         made = made if self._batched else [value[0] for value in made]
         return namedtupledict("Outputs", self._outputs)(*made)
 
+    def close(self) -> None:
+        """Closes the device."""
+        if self._device is not None:
+            self._device.close()
+        self._device = self._session = None
+        self._compiled = []
+
     def _named(self, inputs: Any) -> dict[str, np.ndarray]:
         if isinstance(inputs, np.ndarray):
             inputs = [inputs]
@@ -141,7 +155,7 @@ class Representation(BackendRep):
         missing = [name for name in self._inputs if name not in inputs]
         if missing or len(inputs) != len(self._inputs):
             raise InputError(f"inputs must be {', '.join(self._inputs)}, not {', '.join(inputs)}")
-        return {name: np.asarray(value) for name, value in inputs.items()}
+        return {name: as_array(value) for name, value in inputs.items()}
 
     def _read(self, constants: dict[str, np.ndarray]) -> _Network | None:
         """The network; None if more of its inputs must be known, which it notes."""
@@ -225,6 +239,13 @@ class SlipstickBackend(Backend):
         return True
 
 
+def as_array(value: Any) -> np.ndarray:
+    """An array of one, or of a tensor of ONNX's."""
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value)
+
+
 def _type_name(item: onnx.ValueInfoProto) -> str:
     kind = item.type.tensor_type.elem_type
     try:
@@ -263,3 +284,16 @@ prepare = SlipstickBackend.prepare
 run_model = SlipstickBackend.run_model
 run_node = SlipstickBackend.run_node
 supports_device = SlipstickBackend.supports_device
+
+
+def main() -> int:
+    """Runs ONNX's conformance cases and prints what became of them; 1 if one failed."""
+    from .conformance import report
+
+    made = report(*sys.argv[1:2])
+    print("\n".join(made.lines()))
+    return 1 if made.failed or made.stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
