@@ -1,5 +1,6 @@
 """Networks by the rounding of another reference than their file's."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from onnx_writer import OnnxWriter
 from program_runner import run_program
 from random_networks import random_network
 from shared_data import DATA
+from slipstick.cli import app
 from slipstick.compiler import compile_graph
 from slipstick.errors import ProgramError, UnsupportedError
 from slipstick.examples.digits import MODEL, load_digits
@@ -136,6 +138,30 @@ def test_digits_either_way() -> None:
     checked = verifier.check(feeds, lambda what, count: lambda done: None, rtl=False)
     assert all(tensor.reference is not None for tensor in checked)
     assert not sum(tensor.mismatches for tensor in checked)
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    images, labels = (array[:20] for array in load_digits()[2:])
+    np.savez(tmp_path / "digits.npz", x=images, y=labels)
+    given = ["-i", str(tmp_path / "digits.npz"), "--semantics", "onnx", "--json"]
+    results = {}
+    for command, *options in (
+        ("compile", "--semantics", "onnx", "--json"),
+        ("verify", *given, "--no-rtl"),
+        ("eval", *given),
+        ("run", *given, "-d", "model"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            app([command, str(MODEL), *options])
+        assert not ended.value.code
+        results[command] = json.loads(capsys.readouterr().out)
+    assert results["compile"]["semantics"] == results["verify"]["semantics"] == "onnx"
+    assert results["verify"]["total_mismatches"] == 0
+    assert results["eval"]["accuracy"] > 0.9
+    with pytest.raises(SystemExit) as ended:
+        app(["compile", str(MODEL), "--semantics", "ruy"])
+    assert ended.value.code == 2
+    assert "'ruy' is not one of 'tflm', 'onnx'" in capsys.readouterr().err
 
 
 def test_depthwise_network_equals_xnnpack() -> None:
