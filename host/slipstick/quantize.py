@@ -134,8 +134,8 @@ class FloatNetwork:
                 return (Path(folder) / "quantised.onnx").read_bytes()
             except ImportError as error:
                 raise DeviceError(
-                    "quantising needs the packages onnxruntime and sympy: install"
-                    f" slipstick[reference] ({error})"
+                    "quantising needs the package onnxruntime: install slipstick[reference]"
+                    f" ({error})"
                 ) from error
             # the quantiser's errors have no common base but this
             except Exception as error:
@@ -213,7 +213,10 @@ def _quantize(
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     onnx.save(model, str(folder / "float.onnx"))
-    quant_pre_process(str(folder / "float.onnx"), str(folder / "prepared.onnx"))
+    # shapes of inputs are fixed: constants folded, ONNX's own inference finds all, without sympy
+    quant_pre_process(
+        str(folder / "float.onnx"), str(folder / "prepared.onnx"), skip_symbolic_shape=True
+    )
     prepared = onnx.load(str(folder / "prepared.onnx"))
     _flatten_biases(prepared)
     onnx.save(prepared, str(folder / "prepared.onnx"))
