@@ -80,15 +80,20 @@ class FloatNetwork:
             )
         (tensor,) = raw.inputs
         shape = tensor.shape or ()
-        if tensor.dtype != "float32" or not shape or any(not size for size in shape[1:]):
+        fixed = all(size is not None and size > 0 for size in shape[1:])
+        if tensor.dtype != "float32" or not shape or not fixed:
             raise UnsupportedError(
                 f"{place}: input {tensor.name!r} must be float32 of a shape that is fixed but for"
                 f" the batch, not {tensor.dtype} {tensor.shape}"
             )
         single = (1, *(size or 1 for size in shape[1:]))
-        if np.prod(single, dtype=np.float64) * (shape[0] or 1) > MAXIMUM_ELEMENTS:
-            raise ModelError(f"{place}: input {tensor.name!r} must be smaller than {shape}")
-        return tensor.name, single, shape[0] or 1
+        batch = max(shape[0] or 1, 1)
+        if np.prod(single, dtype=np.float64) * batch > MAXIMUM_ELEMENTS:
+            raise ModelError(
+                f"{place}: input {tensor.name!r} must have at most {MAXIMUM_ELEMENTS} elements,"
+                f" not {shape}"
+            )
+        return tensor.name, single, batch
 
     def quantize(
         self,
@@ -209,9 +214,12 @@ def _quantize(
 ) -> None:
     """Writes the quantised network into the folder."""
     import onnx
+    import onnxruntime
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
+    # its errors are raised as well
+    onnxruntime.set_default_logger_severity(4)
     onnx.save(model, str(folder / "float.onnx"))
     # shapes of inputs are fixed: constants folded, ONNX's own inference finds all, without sympy
     quant_pre_process(

@@ -12,7 +12,7 @@ from onnx_writer import OnnxWriter
 from shared_data import DATA
 from slipstick.cli import app
 from slipstick.compiler import compile_graph
-from slipstick.errors import DeviceError, InputError, ModelError, UnsupportedError
+from slipstick.errors import DeviceError, InputError, ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends import load
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.inputs import load_inputs, load_labels
@@ -199,6 +199,37 @@ def test_networks_that_cannot_be(path: Path) -> None:
     path.write_bytes(new.SerializeToString())
     with pytest.raises((ModelError, UnsupportedError)):
         FloatNetwork(path).quantize(images(1))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_mutated_networks(path: Path, seed: int) -> None:
+    """Quantised, or refused by a typed error; onnxruntime crashes on none of them."""
+    generator = np.random.default_rng(seed)
+    model = onnx.ModelProto.FromString(network(int(generator.choice([11, 17])), 1))
+    graph = model.graph
+    node = graph.node[generator.integers(len(graph.node))]
+    tensor = graph.initializer[generator.integers(len(graph.initializer))]
+    shape = graph.input[0].type.tensor_type.shape.dim
+    match seed % 6:
+        case 0:
+            node.op_type = str(generator.choice(["Conv", "Gemm", "Loop", "Reshape", "Unheard"]))
+        case 1:
+            node.input[0] = str(generator.choice(["", "nowhere", node.output[0], tensor.name]))
+        case 2:
+            tensor.dims[:] = generator.choice([0, 1, 3, -1, 1 << 40], 3).tolist()
+        case 3:
+            tensor.data_type = int(generator.integers(0, 24))
+        case 4:
+            shape[generator.integers(4)].dim_value = int(generator.choice([-1, 0, 5, 1 << 50]))
+        case 5:
+            del graph.node[generator.integers(len(graph.node))]
+    path.write_bytes(model.SerializeToString())
+    try:
+        float_network = FloatNetwork(path)
+        x = np.random.default_rng(0).normal(size=(2, *float_network.shape[1:]))
+        load_onnx_bytes(float_network.quantize(x.astype(np.float32)))
+    except SlipstickError as error:
+        assert len(str(error)) > 20
 
 
 def test_real_networks() -> None:
