@@ -18,7 +18,7 @@ POLL_CYCLES = 4
 FETCH_CYCLES = POLL_CYCLES + WORDS_PER_INSTRUCTION + 3
 """From one instruction's end until the next one's first cycle; and its end itself."""
 
-CHANNEL_CYCLES = 21
+CHANNEL_CYCLES = 22
 """Of a channel of DRAIN or MAP, beyond its results: parameters, and the last result's way."""
 
 TAP_CYCLES = 2

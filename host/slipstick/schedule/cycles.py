@@ -30,10 +30,10 @@ MATRIX_HANDOVER = 2
 POST_HANDOVER = 1
 """From a CONVOLVE's completion until a post instruction that waits for it starts."""
 
-POST_LATENCY = 26
+POST_LATENCY = 27
 """From a post instruction's last step until the next instruction's first one: results land."""
 
-POST_PIPELINE = 24
+POST_PIPELINE = 25
 """Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
 
 TABLE_LATENCY = 10

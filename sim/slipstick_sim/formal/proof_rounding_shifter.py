@@ -1,4 +1,4 @@
-"""The rounding shifter: equal to its definition for every product, every shift, every rounding."""
+"""Rounder and shifter: equal to their definition for every product, every shift and rounding."""
 
 from amaranth.hdl import Assert, Assume, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import FRACTION_BITS, encode_shift
 from slipstick_rtl.postprocess.multiplier import FACTOR_BITS, PRODUCT_BITS, VALUE_BITS
+from slipstick_rtl.postprocess.product_rounder import LOWEST_BIT, ProductRounder
 from slipstick_rtl.postprocess.rounding_shifter import (
     QUOTIENT_BITS,
     SHIFT_BITS,
@@ -15,12 +16,15 @@ from slipstick_rtl.primitives.delay import delay
 
 from .registry import Proof
 
-_SMALLEST_SHIFT = {Rounding.DOUBLE: 0, Rounding.HALF_UP: 24, Rounding.HALF_EVEN: 24}
-_LARGEST_SHIFT = {Rounding.DOUBLE: 31, Rounding.HALF_UP: 62, Rounding.HALF_EVEN: 62}
+_SHIFTS = {rounding: (24, 62) for rounding in Rounding} | {Rounding.DOUBLE: (0, 31)}
+_SIGNIFICANT = 24
+"""Bits that a float32 has."""
+
+_LATENCY = ProductRounder.latency + RoundingShifter.latency
 
 
 class RoundsAsDefined(wiring.Component):
-    """The shifter beside ``numbers.rounding.requantize``, written in Amaranth line by line."""
+    """The two beside ``numbers.rounding.requantize``, written in Amaranth line by line."""
 
     product: Signal
     shift: Signal
@@ -31,27 +35,36 @@ class RoundsAsDefined(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        m.submodules.rounder = rounder = ProductRounder()
         m.submodules.shifter = shifter = RoundingShifter()
         rounding = self._rounding
-        low = encode_shift(rounding, _SMALLEST_SHIFT[rounding])
-        high = encode_shift(rounding, _LARGEST_SHIFT[rounding])
+        low, high = (encode_shift(rounding, shift) for shift in _SHIFTS[rounding])
         value = 1 << (VALUE_BITS - 1)
         factor = (1 << FACTOR_BITS) - 1
+        if rounding is Rounding.FLOAT:
+            factor -= (1 << LOWEST_BIT) - 1
         m.d.comb += [
             Assume((low <= self.shift) & (self.shift <= high), "shifts are encoded"),
             Assume(-value * factor <= self.product, "it is a product"),
             Assume(self.product <= (value - 1) * factor, "it is a product"),
-            shifter.product.eq(self.product),
-            shifter.shift.eq(delay(m, self.shift, shifter.shift_delay, "shift")),
+            rounder.product.eq(self.product),
+            rounder.late_product.eq(delay(m, self.product, 1, "late_product")),
+            rounder.rounding.eq(rounding),
+            shifter.product.eq(rounder.rounded),
+            shifter.sticky.eq(rounder.sticky),
+            shifter.shift.eq(delay(m, self.shift, rounder.latency, "shift")),
             shifter.rounding.eq(rounding),
         ]
-        product = delay(m, self.product, shifter.latency, "product")
-        shift = delay(m, self.shift, shifter.latency, "amount")
+        if rounding is Rounding.FLOAT:
+            exact = ~self.product[:LOWEST_BIT].any()
+            m.d.comb += Assume(exact, "the multiplier is a significand")
+        product = delay(m, self.product, _LATENCY, "product")
+        shift = delay(m, self.shift, _LATENCY, "amount")
         result = Signal(signed(PRODUCT_BITS + 1))
         m.d.comb += result.eq(self._define(m, product, shift))
         limit = 1 << (QUOTIENT_BITS - 1)
         # the first products leave after ``latency`` cycles
-        started = delay(m, Const(1), shifter.latency, "started")
+        started = delay(m, Const(1), _LATENCY, "started")
         with m.If(started & ~shifter.overflow):
             m.d.comb += Assert(result == shifter.quotient + shifter.increment, "rounded otherwise")
         with m.If(started & shifter.overflow):
@@ -72,16 +85,32 @@ class RoundsAsDefined(wiring.Component):
         drop = Signal(6)
         m.d.comb += drop.eq(shift - FRACTION_BITS + 31)
         half = (one << drop) >> 1
-        if self._rounding is Rounding.HALF_EVEN:
+        if self._rounding is Rounding.FLOAT:
+            product = self._significant(m, product)
+        if self._rounding in (Rounding.HALF_EVEN, Rounding.FLOAT):
             half = half - 1 + ((product >> drop) & 1)
         return (product + half) >> drop
+
+    def _significant(self, m: Module, product: Value) -> Value:
+        """The product as float32 has it: 24 bits from its highest down, ties to even."""
+        magnitude, rounded = Signal(PRODUCT_BITS), Signal(PRODUCT_BITS)
+        m.d.comb += [
+            magnitude.eq(Mux(product < 0, -product, product)),
+            rounded.eq(magnitude),
+        ]
+        for highest in range(_SIGNIFICANT, PRODUCT_BITS):
+            unit = highest - _SIGNIFICANT + 1
+            with m.If((magnitude >> highest) == 1):
+                half = (1 << (unit - 1)) - 1 + magnitude[unit]
+                m.d.comb += rounded.eq(((magnitude + half) >> unit) << unit)
+        return Mux(product < 0, -rounded, rounded)
 
 
 def _proof(rounding: Rounding) -> Proof:
     return Proof(
         name=f"rounding_shifter_{rounding.name.lower()}",
         component=lambda: RoundsAsDefined(rounding),
-        depth=RoundingShifter.latency + 1,
+        depth=_LATENCY + 1,
         bounded=True,
     )
 
