@@ -189,7 +189,10 @@ def _batches(images: np.ndarray, batch: int) -> list[np.ndarray]:
 
 
 class _Reader:
-    """What onnxruntime's quantiser draws its samples from, a range of them at a time."""
+    """What onnxruntime's quantiser draws its samples from, a range of them at a time.
+
+    It is its ``CalibrationDataReader`` in all but name: that class is imported with onnxruntime.
+    """
 
     def __init__(self, name: str, batches: list[np.ndarray]) -> None:
         self._name = name
@@ -210,7 +213,7 @@ class _Reader:
 
 
 def _quantize(
-    model: Any, folder: Path, reader: _Reader, form: str, method: str, per_channel: bool
+    model: Any, folder: Path, reader: Any, form: str, method: str, per_channel: bool
 ) -> None:
     """Writes the quantised network into the folder."""
     import onnx

@@ -207,8 +207,8 @@ def test_mutated_networks(path: Path, seed: int) -> None:
     generator = np.random.default_rng(seed)
     model = onnx.ModelProto.FromString(network(int(generator.choice([11, 17])), 1))
     graph = model.graph
-    node = graph.node[generator.integers(len(graph.node))]
-    tensor = graph.initializer[generator.integers(len(graph.initializer))]
+    node = graph.node[int(generator.integers(len(graph.node)))]
+    tensor = graph.initializer[int(generator.integers(len(graph.initializer)))]
     shape = graph.input[0].type.tensor_type.shape.dim
     match seed % 6:
         case 0:
@@ -220,9 +220,9 @@ def test_mutated_networks(path: Path, seed: int) -> None:
         case 3:
             tensor.data_type = int(generator.integers(0, 24))
         case 4:
-            shape[generator.integers(4)].dim_value = int(generator.choice([-1, 0, 5, 1 << 50]))
+            shape[int(generator.integers(4))].dim_value = int(generator.choice([-1, 0, 5, 1 << 50]))
         case 5:
-            del graph.node[generator.integers(len(graph.node))]
+            del graph.node[int(generator.integers(len(graph.node)))]
     path.write_bytes(model.SerializeToString())
     try:
         float_network = FloatNetwork(path)
