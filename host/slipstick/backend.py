@@ -83,7 +83,7 @@ class Representation(BackendRep):
         if self._inputs and len(self._constants) == len(self._inputs):
             kinds = sorted({_type_name(item) or "no tensor" for item in model.graph.input})
             raise UnsupportedError(
-                f"{model.graph.name}: an input must be {', '.join(INPUT_TYPES)}, and is"
+                f"{model.graph.name}: an input must be {', '.join(INPUT_TYPES)}, not"
                 f" {', '.join(kinds)}"
             )
         self._device: Device | None = None
@@ -169,8 +169,9 @@ class Representation(BackendRep):
             try:
                 graph, _ = read_network(data, name, batched=batched, quantised=False)
             except ComputedError as error:
-                if error.tensor in self._inputs:
-                    self._constants.add(error.tensor)
+                needed = self._made_of(error.tensor)
+                if needed and len(needed | self._constants) < len(self._inputs):
+                    self._constants |= needed
                     return None
                 errors.append(error)
             except (UnsupportedError, ModelError) as error:
@@ -181,6 +182,17 @@ class Representation(BackendRep):
         if str(first) == str(second):
             raise first
         raise UnsupportedError(f"{first}; without a batch: {second}")
+
+    def _made_of(self, tensor: str) -> set[str]:
+        """The inputs that a tensor depends on."""
+        makers = {name: node for node in self._model.graph.node for name in node.output}
+        found, waiting = {tensor}, [tensor]
+        while waiting:
+            node = makers.get(waiting.pop())
+            more = set(node.input) - found if node is not None else set()
+            found |= more
+            waiting += more
+        return found & set(self._inputs)
 
     def _load(self, network: _Network) -> None:
         if self._device is None:

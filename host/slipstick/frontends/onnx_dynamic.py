@@ -168,11 +168,11 @@ def _scales(operator: Operator, shape: Shape, dtype: str) -> tuple[tuple[Scale, 
     block = operator.integer("block_size", 0)
     scale = _constant_or_computed(operator, 1, np.ones(1))
     if not isinstance(scale, Overall):
-        if not block:
-            operator.scales(1)
-        good = (scale >= SCALES[0]) & (scale <= SCALES[1])
-        if scale.dtype.kind != "f" or not good.all() or not scale.size:
-            operator.refuse(f"scales {operator.what(1)} must be float within {SCALES}")
+        if scale.dtype.kind != "f" or not scale.size:
+            operator.refuse(f"scales {operator.what(1)} must be float, not {scale.dtype}")
+        scale = scale.astype(np.float32) if block else operator.scales(1)
+        if not ((scale >= SCALES[0]) & (scale <= SCALES[1])).all():
+            operator.refuse(f"scales {operator.what(1)} must be within {SCALES}")
     zero = _constant_or_computed(operator, 2, np.zeros((), dtype))
     one = not block and isinstance(scale, np.ndarray) and len(set(scale.ravel().tolist())) == 1
     if one and isinstance(zero, np.ndarray) and len(set(zero.ravel().tolist())) == 1:

@@ -116,11 +116,12 @@ class Operator:
                 f"scale {self.what(index)} must be float of 1 or a list,"
                 f" not {array.dtype.name} of shape {array.shape}"
             )
+        array = array.astype(np.float32)
         good = (array >= SCALES[0]) & (array <= SCALES[1])
         if not good.all() or not array.size:
             odd = array[~good].ravel()[:1].tolist()
             self.refuse(f"scale {self.what(index)} must be within {SCALES}, not {odd}")
-        return array.astype(np.float32).reshape(-1)
+        return array.reshape(-1)
 
     def zero_points(self, index: int, count: int, default: str = "uint8") -> np.ndarray:
         """Constant zero points, as many as ``count``, in the type that their codes have."""
