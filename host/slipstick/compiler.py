@@ -1,24 +1,27 @@
 """The compiler: a graph and a configuration make a program."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from slipstick_rtl.config import Configuration
 
+from .errors import CapacityError
 from .graph import Graph, Tensor
 from .passes import optimize
-from .program import Program, TensorDescription
+from .program import Image, LayerRecord, Placement, Program, Step, TensorDescription
 from .schedule.arrange import Arrangement, Arranger
-from .schedule.assemble import Assembler
+from .schedule.assemble import Assembler, layer_record
 from .schedule.compact_cycles import CompactCycleModel
+from .schedule.cutting import Cutter
 from .schedule.cycles import CycleModel
-from .schedule.emit import ConvolutionEmitter, MapEmitter, Site
-from .schedule.groups import Group
 from .schedule.images import Images
 from .schedule.layout import Buffer, assign_pitches, make_buffers
-from .schedule.operations import Alias, Convolution, HostOperation, Map, Operation
+from .schedule.operations import HostOperation, Map, Operation
 from .schedule.planner import PlanError
+from .schedule.runs import make_groups
 from .schedule.search import schedule_runs
 from .schedule.select import require_tensors, select
+from .schedule.streaming import Streamer
 from .schedule.streams import Timeline
 
 _MOST_TRAILING = 16
@@ -47,9 +50,31 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
     """
     require_tensors(graph)
     graph = optimize(graph)
+    if _is_hopeless(graph, configuration):
+        return _compile_cut(graph, configuration, inspect)
+    try:
+        return _compile_whole(graph, configuration, inspect)
+    except CapacityError:
+        return _compile_cut(graph, configuration, inspect)
+
+
+def _is_hopeless(graph: Graph, configuration: Configuration) -> bool:
+    """Whether the weights cannot fit at once: nothing need be tried then."""
+    weights = {
+        node.inputs[1]
+        for node in graph.nodes
+        if node.operator in ("conv2d", "depthwise_conv2d", "fully_connected")
+    }
+    return sum(math.prod(graph.tensors[name].shape) for name in weights) > (
+        configuration.weight_bytes
+    )
+
+
+def _compile_whole(graph: Graph, configuration: Configuration, inspect: bool) -> Program:
+    """All on the chip at once."""
     operations, buffers, arrangement = _plan(graph, configuration, inspect)
     images = Images(configuration)
-    runs = _groups(operations, buffers, arrangement, images, configuration)
+    runs = make_groups(operations, buffers, arrangement, images, configuration)
     loaded = images.all()
     model = (CompactCycleModel if configuration.is_compact else CycleModel)(configuration)
     numbers = sorted(runs)
@@ -58,19 +83,63 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
     )
     streams = dict(zip(numbers, timelines, strict=True))
     assembler = Assembler(operations, arrangement, streams)
-    steps = assembler.steps()
+    return _program(
+        graph,
+        configuration,
+        operations,
+        arrangement.places,
+        images=(*assembler.images, *loaded),
+        steps=assembler.steps(),
+        layers=assembler.layers(),
+    )
+
+
+def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool) -> Program:
+    """In segments, strips and boxes, with what they need streamed from the host."""
+    selected, views = select(graph, configuration, cut=True)
+    cutter = Cutter(selected, set(graph.outputs), configuration, inspect=inspect)
+    pieces = cutter.pieces()
+    streamed = Streamer(pieces, cutter.operations, views.known, configuration).stream()
+    layers = tuple(
+        layer_record(operation, streamed.cycles.get(number, 0))
+        for number, operation in enumerate(cutter.operations)
+    )
+    return _program(
+        graph,
+        configuration,
+        cutter.operations,
+        {},
+        images=streamed.images,
+        loads=streamed.loads,
+        steps=streamed.steps,
+        layers=layers,
+    )
+
+
+def _program(
+    graph: Graph,
+    configuration: Configuration,
+    operations: Sequence[Operation],
+    places: Mapping[str, Placement],
+    *,
+    images: tuple[Image, ...],
+    steps: tuple[Step, ...],
+    layers: tuple[LayerRecord, ...],
+    loads: tuple[Image, ...] = (),
+) -> Program:
     return Program(
         name=graph.name,
         semantics=graph.semantics,
         configuration=configuration.to_dict(),
         fingerprint=configuration.fingerprint,
-        tensors=_describe(graph, arrangement),
+        tensors=_describe(graph, places),
         inputs=graph.inputs,
         outputs=graph.outputs,
-        images=(*assembler.images, *loaded),
+        images=images,
+        loads=loads,
         steps=steps,
         constants=_constants(graph, operations),
-        layers=assembler.layers(),
+        layers=layers,
     )
 
 
@@ -79,7 +148,7 @@ def _plan(
 ) -> tuple[Sequence[Operation], dict[str, Buffer], Arrangement]:
     """What runs where; copies of activations on the device or, if memory is short, on the host."""
     operations, views = select(graph, configuration, copies=copies)
-    buffers = make_buffers(operations, views)
+    buffers = make_buffers(operations, views.known, views.written_by_device)
     assign_pitches(operations, buffers, configuration)
     try:
         arrangement = _arrange(graph, operations, buffers, configuration, inspect)
@@ -109,14 +178,14 @@ def _arrange(
     """
     for fuse in (True, False):
         try:
-            arranger = Arranger(graph, operations, buffers, fuse=fuse, inspect=inspect)
+            arranger = Arranger(graph.outputs, operations, buffers, fuse=fuse, inspect=inspect)
             return arranger.arrange(configuration)
         except PlanError as error:
             failure = error
     trailing: dict[str, int] = {}
     while True:
         arranger = Arranger(
-            graph, operations, buffers, fuse=False, inspect=inspect, trailing=trailing
+            graph.outputs, operations, buffers, fuse=False, inspect=inspect, trailing=trailing
         )
         try:
             return arranger.arrange(configuration)
@@ -127,48 +196,7 @@ def _arrange(
         trailing[candidate] = trailing.get(candidate, -1) + 1
 
 
-def _groups(
-    operations: Sequence[Operation],
-    buffers: Mapping[str, Buffer],
-    arrangement: Arrangement,
-    images: Images,
-    configuration: Configuration,
-) -> dict[int, list[Group]]:
-    """The groups of every run; weights and parameters are placed on the way."""
-    runs: dict[int, list[Group]] = {}
-    tables: dict[int, tuple[int, int]] = {}
-    for moment in arrangement.moments:
-        convolution, maps, load = None, [], False
-        for index in moment.operations:
-            operation = operations[index]
-            if isinstance(operation, HostOperation | Alias):
-                continue
-            site = Site(
-                tuple(arrangement.places[name] for name in operation.sources),
-                arrangement.places[operation.result],
-                tuple(buffers[name].name for name in operation.sources),
-                buffers[operation.result].name,
-            )
-            if isinstance(operation, Convolution):
-                convolution = ConvolutionEmitter(operation, index, site, images, configuration)
-                continue
-            emitter = MapEmitter(operation, index, site, images, configuration)
-            maps.append(emitter)
-            if emitter.table is not None:
-                # a table that the map before left there need not be loaded again
-                load = tables.get(moment.run) != emitter.table
-                tables[moment.run] = emitter.table
-        if convolution or maps:
-            first = moment.operations[0]
-            trailing = 0
-            if convolution is not None:
-                trailing = arrangement.row_tiles.get(convolution.convolution.result, 0)
-            group = Group(first, convolution, tuple(maps), configuration, load, trailing)
-            runs.setdefault(moment.run, []).append(group)
-    return runs
-
-
-def _describe(graph: Graph, arrangement: Arrangement) -> dict[str, TensorDescription]:
+def _describe(graph: Graph, places: Mapping[str, Placement]) -> dict[str, TensorDescription]:
     described = {}
     for name, tensor in graph.tensors.items():
         if tensor.data is not None:
@@ -178,7 +206,7 @@ def _describe(graph: Graph, arrangement: Arrangement) -> dict[str, TensorDescrip
         if quantization is not None and len(quantization.scale) == 1:
             scale = float(quantization.scale[0])
             zero_point = int(quantization.zero_point[0])
-        place = arrangement.places.get(name)
+        place = places.get(name)
         shape = tuple(int(size) for size in tensor.shape)
         described[name] = TensorDescription(shape, tensor.dtype, scale, zero_point, place)
     return described

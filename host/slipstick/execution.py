@@ -15,11 +15,16 @@ from .graph import Graph, Node
 from .program import (
     DownloadStep,
     HostStep,
+    Image,
+    LoadStep,
+    Part,
     Placement,
     Program,
     RunStep,
     TensorDescription,
+    Transfer,
     UploadStep,
+    space_units,
 )
 from .transfers import gather, runs, stored_bytes
 
@@ -40,9 +45,53 @@ _RESTARTS = 4
 class BatchDevice(Protocol):
     """A device that runs many images at once: the golden model."""
 
-    def batch_core(self, batch: int) -> Any:
-        """A core for ``batch`` images over the memories that are loaded."""
+    def batch_core(self, batch: int, *, shared: bool = True) -> Any:
+        """A core for ``batch`` images over the memories that are loaded, or copies of them."""
         ...
+
+
+class _Memory(Protocol):
+    """The memories of a device, or of a batch core."""
+
+    def load(self, image: Image) -> None: ...
+
+    def upload(self, place: Placement, value: np.ndarray) -> None: ...
+
+    def start(self, step: RunStep) -> None: ...
+
+    def finish(self, step: RunStep) -> None: ...
+
+    def download(self, place: Placement) -> np.ndarray: ...
+
+
+class _Loaded:
+    """Which of a program's loads are on a device."""
+
+    def __init__(self, program: Program) -> None:
+        units = space_units(program.hardware)
+        self._spans = []
+        for image in program.loads:
+            first = image.address * units[Space(image.space)][0]
+            self._spans.append((image.space, first, first + len(image.data)))
+        self._present: set[int] = set()
+
+    def __contains__(self, load: int) -> bool:
+        return load in self._present
+
+    def add(self, load: int) -> None:
+        """It is there now, and what it overwrites is not."""
+        space, first, end = self._spans[load]
+        self._present = {
+            other
+            for other in self._present
+            if self._spans[other][0] != space
+            or self._spans[other][2] <= first
+            or end <= self._spans[other][1]
+        } | {load}
+
+    def forget(self) -> None:
+        """Nothing is known to be there."""
+        self._present.clear()
 
 
 class _RunUnanswered(LinkError):
@@ -81,6 +130,7 @@ class Execution:
         self.on_run: Callable[[DeviceStatus], None] | None = None
         self._unfinished = False
         self._completed = (0, 0)
+        self._loaded = _Loaded(program)
         tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
         self._graph = Graph(
             program.name,
@@ -91,7 +141,7 @@ class Execution:
             program.semantics,
         )
         for image in program.images:
-            device.write(Space(image.space), image.address, image.data)
+            self.load(image)
 
     def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
@@ -107,8 +157,9 @@ class Execution:
         if self._unfinished:
             # a run that nobody waited for would go on over the inputs
             self.device.reset()
+            self._loaded.forget()
         self._unfinished = True
-        values = self._steps(dict(inputs), self)
+        values = self._steps(dict(inputs), self, self._loaded)
         self._unfinished = False
         return values
 
@@ -157,22 +208,55 @@ class Execution:
     def _run_together(self, inputs: Values) -> Values:
         count = len(next(iter(inputs.values()))) if inputs else 1
         assert isinstance(self.device, BatchDevice)
-        return self._steps(dict(inputs), _BatchMemory(self.device.batch_core(count)))
+        # what is loaded on the way would be the other thread's too
+        core = self.device.batch_core(count, shared=not self.program.loads)
+        return self._steps(dict(inputs), _BatchMemory(core), _Loaded(self.program))
 
-    def _steps(self, values: Values, memory: "Execution | _BatchMemory") -> Values:
-        for step in self.program.steps:
+    def _steps(self, values: Values, memory: _Memory, loaded: _Loaded) -> Values:
+        steps = self.program.steps
+        number = 0
+        while number < len(steps):
+            step = steps[number]
+            number += 1
             match step:
-                case UploadStep(tensor):
-                    memory.upload(self._placement(tensor), values[tensor])
                 case RunStep():
                     memory.start(step)
-                case DownloadStep(tensor):
-                    described = self.program.tensors[tensor]
-                    flat = memory.download(self._placement(tensor))
-                    values[tensor] = flat.reshape(len(flat), *described.shape[1:])
+                    for other in steps[number : number + step.overlapped]:
+                        assert isinstance(other, Transfer)
+                        self._transfer(other, values, memory, loaded)
+                    number += step.overlapped
+                    memory.finish(step)
                 case HostStep():
                     self._host(step, values)
+                case _:
+                    self._transfer(step, values, memory, loaded)
         return values
+
+    def _transfer(self, step: Transfer, values: Values, memory: _Memory, loaded: _Loaded) -> None:
+        match step:
+            case LoadStep(load):
+                if load not in loaded:
+                    memory.load(self.program.loads[load])
+                    loaded.add(load)
+            case UploadStep(tensor, Part() as part):
+                whole = values[tensor].reshape(-1, *part.whole)
+                memory.upload(part.placement, whole[part.box])
+            case UploadStep(tensor):
+                memory.upload(self._placement(tensor), values[tensor])
+            case DownloadStep(tensor, Part() as part):
+                self._join(tensor, part, memory.download(part.placement), values)
+            case DownloadStep(tensor):
+                flat = memory.download(self._placement(tensor))
+                values[tensor] = flat.reshape(len(flat), *self.program.tensors[tensor].shape[1:])
+
+    def _join(self, tensor: str, part: Part, flat: np.ndarray, values: Values) -> None:
+        """Puts a part into its tensor."""
+        if tensor not in values:
+            shape = len(flat), *self.program.tensors[tensor].shape[1:]
+            values[tensor] = np.zeros(shape, np.int8)
+        place = part.placement
+        box = flat.reshape(len(flat), place.height, place.width, place.channels)
+        values[tensor].reshape(-1, *part.whole)[part.box] = box
 
     def _placement(self, tensor: str) -> Placement:
         described: TensorDescription = self.program.tensors[tensor]
@@ -185,6 +269,10 @@ class Execution:
         outputs = kernels.run(node, self._graph, operands)
         values.update(zip(step.outputs, outputs, strict=True))
 
+    def load(self, image: Image) -> None:
+        """Writes weights, parameters or instructions to the device."""
+        self.device.write(Space(image.space), image.address, image.data)
+
     def upload(self, place: Placement, value: np.ndarray) -> None:
         """Writes one sample's tensor to the device."""
         data = value.astype(np.int8, copy=False).tobytes()
@@ -192,13 +280,16 @@ class Execution:
             self.device.write(Space.ACTIVATIONS, address, data[span])
 
     def start(self, step: RunStep) -> None:
-        """Runs both streams to their ends and counts the cycles."""
+        """Starts both streams."""
         try:
             self.device.run(step.matrix_pc, step.post_pc, step.clear_counters)
         except LinkError as error:
             if error.code == "NO_ANSWER":
                 raise _RunUnanswered(error.code, error.detail) from error
             raise
+
+    def finish(self, step: RunStep) -> None:
+        """Waits for the streams' ends and counts the cycles."""
         status = self.device.wait()
         if status.bad_instruction:
             raise DeviceError(f"program {self.program.name!r}: the device met a bad instruction")
@@ -232,6 +323,9 @@ class _BatchMemory:
     def __init__(self, core: Any) -> None:
         self._core = core
 
+    def load(self, image: Image) -> None:
+        self._core.write(image.space, image.address, image.data)
+
     def upload(self, place: Placement, value: np.ndarray) -> None:
         flat = value.reshape(len(value), -1).astype(np.int8, copy=False)
         for address, span in runs(place):
@@ -239,6 +333,9 @@ class _BatchMemory:
 
     def start(self, step: RunStep) -> None:
         self._core.run(step.matrix_pc, step.post_pc, step.clear_counters)
+
+    def finish(self, step: RunStep) -> None:
+        """It is over."""
 
     def download(self, place: Placement) -> np.ndarray:
         return gather(place, self._core.read_batch(place.address, stored_bytes(place)))

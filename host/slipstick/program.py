@@ -112,10 +112,58 @@ class Image:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A box cut out of a tensor that does not lie on the device as a whole.
+
+    Parameters
+    ----------
+    placement : Placement
+        Where the box lies; its sizes are the box's.
+    origin : (y, x, c)
+        The box's first element in the tensor.
+    whole : (height, width, channels)
+        The tensor's sizes.
+    """
+
+    placement: Placement
+    origin: tuple[int, int, int]
+    whole: tuple[int, int, int]
+
+    def __post_init__(self) -> None:
+        place = self.placement
+        sizes = place.height, place.width, place.channels
+        inside = all(
+            0 <= first and first + size <= limit
+            for first, size, limit in zip(self.origin, sizes, self.whole, strict=True)
+        )
+        _require(inside, f"a part {sizes} at {self.origin} must lie within {self.whole}")
+
+    @property
+    def box(self) -> tuple[slice, slice, slice, slice]:
+        """Its indices in a batch of tensors as (batch, height, width, channels)."""
+        place = self.placement
+        y, x, c = (
+            slice(first, first + size)
+            for first, size in zip(
+                self.origin, (place.height, place.width, place.channels), strict=True
+            )
+        )
+        return slice(None), y, x, c
+
+
+@dataclass(frozen=True)
+class LoadStep:
+    """Writes one of the program's ``loads`` to the device, unless it is there."""
+
+    load: int
+
+
+@dataclass(frozen=True)
 class UploadStep:
-    """Writes a tensor to its placement on the device."""
+    """Writes a tensor, or a part of it, to its placement on the device."""
 
     tensor: str
+    part: Part | None = None
 
 
 Owners = tuple[tuple[int, int], ...]
@@ -132,6 +180,9 @@ class RunStep:
     matrix_layers, post_layers : Owners
         Whose instructions the streams hold, HALTs left out.
     clear_counters : bool
+    overlapped : int
+        How many of the steps that follow, all of them transfers, are done before its end is waited
+        for: they touch nothing that it does.
     """
 
     matrix_pc: int
@@ -139,6 +190,7 @@ class RunStep:
     matrix_layers: Owners = ()
     post_layers: Owners = ()
     clear_counters: bool = True
+    overlapped: int = 0
 
     def __post_init__(self) -> None:
         for layer, count in (*self.matrix_layers, *self.post_layers):
@@ -156,9 +208,10 @@ class RunStep:
 
 @dataclass(frozen=True)
 class DownloadStep:
-    """Reads a tensor from its placement on the device."""
+    """Reads a tensor, or a part of it, from its placement on the device."""
 
     tensor: str
+    part: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -172,7 +225,8 @@ class HostStep:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-Step = UploadStep | RunStep | DownloadStep | HostStep
+Transfer = LoadStep | UploadStep | DownloadStep
+Step = Transfer | RunStep | HostStep
 
 
 @dataclass(frozen=True)
@@ -226,6 +280,8 @@ class Program:
     inputs, outputs : tuple of str
     images : tuple of Image
         Loaded once.
+    loads : tuple of Image
+        What does not fit at once, and is loaded during an inference.
     steps : tuple of Step
         Every inference, in order.
     constants : mapping of Tensor by name
@@ -247,6 +303,7 @@ class Program:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     images: tuple[Image, ...]
+    loads: tuple[Image, ...]
     steps: tuple[Step, ...]
     constants: Mapping[str, Tensor]
     layers: tuple[LayerRecord, ...]
@@ -267,7 +324,32 @@ class Program:
             f"semantics must be tflm or onnx, not {self.semantics!r}",
         )
         self._check_names()
+        self._check_steps()
         self._check_memories(configuration)
+
+    def _check_steps(self) -> None:
+        for number, step in enumerate(self.steps):
+            if isinstance(step, LoadStep):
+                _require(
+                    0 <= step.load < len(self.loads),
+                    f"program {self.name!r}: a load must be one of {len(self.loads)}, not"
+                    f" {step.load}",
+                )
+            elif isinstance(step, RunStep):
+                behind = self.steps[number + 1 : number + 1 + max(step.overlapped, 0)]
+                _require(
+                    len(behind) == step.overlapped
+                    and all(isinstance(other, Transfer) for other in behind),
+                    f"program {self.name!r}: {step.overlapped} transfers must follow a run",
+                )
+            elif isinstance(step, UploadStep | DownloadStep) and step.part is not None:
+                described = self.tensors.get(step.tensor)
+                _require(
+                    described is not None
+                    and described.dtype == "int8"
+                    and math.prod(described.shape) == math.prod(step.part.whole),
+                    f"program {self.name!r}: {step.part} must be of {step.tensor!r}'s size",
+                )
 
     def _check_names(self) -> None:
         known = set(self.tensors) | set(self.constants) | {""}
@@ -285,13 +367,14 @@ class Program:
             elif isinstance(step, UploadStep | DownloadStep):
                 described = self.tensors.get(step.tensor)
                 placed = described is not None and described.placement is not None
+                placed = placed or step.part is not None
                 _require(placed, f"program {self.name!r}: tensor {step.tensor!r} has no placement")
         for name in used:
             _require(name in known, f"program {self.name!r}: tensor {name!r} is not described")
 
     def _check_memories(self, configuration: Configuration) -> None:
         units = space_units(configuration)
-        for image in self.images:
+        for image in (*self.images, *self.loads):
             unit, depth = units[Space(image.space)]
             end = image.address * unit + len(image.data)
             _require(
@@ -299,8 +382,12 @@ class Program:
                 f"program {self.name!r}: an image of {len(image.data)} bytes at {image.address}"
                 f" must be whole units of {unit} bytes within {depth} of {Space(image.space).name}",
             )
-        for name, tensor in self.tensors.items():
-            end = 0 if tensor.placement is None else tensor.placement.end
+        places = [(name, tensor.placement) for name, tensor in self.tensors.items()]
+        for step in self.steps:
+            if isinstance(step, UploadStep | DownloadStep) and step.part is not None:
+                places.append((step.tensor, step.part.placement))
+        for name, place in places:
+            end = 0 if place is None else place.end
             _require(
                 end <= configuration.activation_bytes,
                 f"program {self.name!r}: tensor {name!r} ends at {end}, the activation memory at"

@@ -8,7 +8,7 @@ from program_runner import run_program
 from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick import program_file
 from slipstick.compiler import compile_graph
-from slipstick.errors import CapacityError, ModelError, UnsupportedError
+from slipstick.errors import ModelError, UnsupportedError
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import DownloadStep, HostStep, Program, RunStep
 from slipstick.schedule import streams
@@ -170,30 +170,6 @@ def test_network_for_the_host_alone():
     builder.softmax()
     program = check(builder, Configuration())
     assert [type(step) for step in program.steps] == [HostStep] and not program.images
-
-
-def _large(builder: NetworkBuilder) -> None:
-    builder.same_conv2d(3, 64)
-    builder.same_conv2d(3, 64)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"activation_bytes": 1 << 10}, "layer 'conv2d_.': the activation memory .* but has 1024"),
-        (
-            {"weight_bytes": 1 << 10},
-            "'conv2d_0': the weight memory must hold 38912 bytes .* has 1024",
-        ),
-        ({"parameter_words": 16, "lanes": 4}, "layer 'conv2d_.': the parameter memory .* has 576"),
-        ({"instruction_words": 64}, "the instruction memory .* room for 5"),
-    ],
-)
-def test_capacity_errors(changes, message):
-    builder = NetworkBuilder(9, 8, 8, 3)
-    _large(builder)
-    with pytest.raises(CapacityError, match=message):
-        compile_graph(builder.graph(), Configuration(**changes))
 
 
 def test_model_errors():

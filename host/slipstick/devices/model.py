@@ -50,9 +50,9 @@ class ModelDevice(LinkDevice):
         with _program_errors():
             super().run(matrix_pc, post_pc, clear)
 
-    def batch_core(self, batch: int) -> "BatchCore":
-        """A core for ``batch`` images over the memories that are loaded."""
-        return BatchCore(self._core.batched(batch))
+    def batch_core(self, batch: int, *, shared: bool = True) -> "BatchCore":
+        """A core for ``batch`` images over the memories that are loaded, or copies of them."""
+        return BatchCore(self._core.batched(batch, shared=shared))
 
 
 class BatchCore:
@@ -70,6 +70,11 @@ class BatchCore:
     def batch(self) -> int:
         """Images a run."""
         return self._core.batch
+
+    def write(self, space: int, address: int, data: bytes) -> None:
+        """Writes whole units of a memory, for all images."""
+        with _program_errors():
+            self._core.write(space, address, data)
 
     def write_batch(self, address: int, data: np.ndarray) -> None:
         """Writes ``data``, int8 (batch, n), into each image's activation memory."""

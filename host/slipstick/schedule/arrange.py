@@ -1,11 +1,10 @@
 """The order of things: groups, runs between host layers, lifetimes, and addresses."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
 
-from ..graph import Graph
 from ..program import Placement
 from .layout import Buffer
 from .operations import Alias, Convolution, HostOperation, Map, Operation
@@ -119,7 +118,7 @@ class Arranger:
 
     def __init__(
         self,
-        graph: Graph,
+        outputs: Collection[str],
         operations: Sequence[Operation],
         buffers: Mapping[str, Buffer],
         *,
@@ -127,7 +126,7 @@ class Arranger:
         inspect: bool,
         trailing: Mapping[str, int] | None = None,
     ) -> None:
-        self._graph, self._operations, self._buffers = graph, operations, buffers
+        self._outputs, self._operations, self._buffers = outputs, operations, buffers
         self._inspect = inspect
         self._trailing = dict(trailing or {})
         self._tight = trailing is not None
@@ -181,7 +180,7 @@ class Arranger:
     def _transfer(self) -> None:
         """What goes up before and comes down after each run; it lives until the run's end."""
         moments, uploads = self._arrangement.moments, self._arrangement.uploads
-        wanted = set(self._graph.outputs)
+        wanted = set(self._outputs)
         for operation in self._operations:
             if isinstance(operation, HostOperation):
                 wanted |= set(_reads(operation))

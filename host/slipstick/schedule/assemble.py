@@ -46,7 +46,7 @@ class Assembler:
                 code += b"".join(issued.packed() for issued in stream) + _HALT
             matrix_pc, post_pc = starts
             self._run_steps[run] = RunStep(
-                matrix_pc, post_pc, _owners(timeline.matrix), _owners(timeline.post)
+                matrix_pc, post_pc, owners(timeline.matrix), owners(timeline.post)
             )
         self.images = (Image(int(Space.INSTRUCTIONS), 0, bytes(code)),) if code else ()
 
@@ -99,10 +99,13 @@ def layer_cycles(timeline: Timeline) -> dict[int, int]:
     return dict(zip(order, cycles, strict=True))
 
 
-def _owners(stream: Sequence[Issued]) -> Owners:
-    """Whose a stream's instructions are."""
+def owners(stream: Sequence[Issued], numbers: Sequence[int] | None = None) -> Owners:
+    """Whose a stream's instructions are; ``numbers`` are its operations' in the network."""
     runs = itertools.groupby(item.instruction.operation for item in stream)
-    return tuple((operation, len(list(items))) for operation, items in runs)
+    return tuple(
+        (operation if numbers is None else numbers[operation], len(list(items)))
+        for operation, items in runs
+    )
 
 
 def _why(operation: Operation) -> str:

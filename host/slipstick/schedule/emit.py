@@ -73,13 +73,15 @@ class ConvolutionEmitter:
                 convolution.requantization, tile.first, tile.count, convolution.node.name
             )
             for tile in self.tiles
+            if convolution.drains
         ]
 
     def emit(self, rectangle: Rectangle, number: int, bank: int) -> Iterator[Instruction]:
         """CONVOLVE and DRAIN of one rectangle of pixels and one tile of channels."""
         tile = self.tiles[number]
         yield self._convolve(rectangle, tile, self._weights[number], bank)
-        yield self._drain(rectangle, tile, self._parameters[number], bank)
+        if self.convolution.drains:
+            yield self._drain(rectangle, tile, self._parameters[number], bank)
 
     def _convolve(
         self, rectangle: Rectangle, tile: ChannelTile, weights: int, bank: int
@@ -95,6 +97,7 @@ class ConvolutionEmitter:
         rows = (max(origin_y, 0), min(last_row + 1, source.height))
         fields = {
             "opcode": Opcode.CONVOLVE,
+            "accumulate": convolution.accumulates,
             "diagonal": convolution.is_diagonal,
             "align_tap": reduction.align_tap,
             "align_row": reduction.align_row,
@@ -204,12 +207,14 @@ class MapEmitter:
         }
         return Instruction(self._index, fields)
 
-    def rows_needed(self, row: int) -> Span:
-        """Input rows, clipped, that an output row depends on."""
+    def rows_needed(self, row: int, buffer: str) -> Span:
+        """Rows of an input, clipped, that an output row depends on."""
+        second = self.map.is_sum and buffer == self.source_buffers[1]
+        shift = self.map.second_origin[0] if second else 0
         spans = []
         for window in self.map.windows:
             if window.rows[0] <= row < window.rows[1]:
-                start = window.origin[0] + (row - window.rows[0]) * window.stride[0]
+                start = window.origin[0] + (row - window.rows[0]) * window.stride[0] + shift
                 spans.append((start, start + window.taps[0]))
         return min(span[0] for span in spans), max(span[1] for span in spans)
 
@@ -230,9 +235,12 @@ class MapEmitter:
         first = window.rows[0] + places[0] * window.step[0]
         last = first + (count - 1) * window.step[0]
         taps_y, taps_x, tap_step_x = (*window.taps, source.pixel_pitch)
+        shifts = [0] * len(sources)
         if len(sources) == 2:
             # the two operands are the taps
-            taps_x, tap_step_x = 2, sources[1].address - source.address
+            shifts[1], across = self.map.second_origin
+            away = shifts[1] * source.row_pitch + across * source.pixel_pitch
+            taps_x, tap_step_x = 2, sources[1].address - source.address + away
         # a copy reads other channels than it writes
         read = channels[0] if window.channels is None else window.origin_channel
         slices = -(-channels[1] // lanes) - channels[0] // lanes
@@ -265,7 +273,10 @@ class MapEmitter:
             "use_table": self.map.table is not None,
         }
         touched = (read // lanes * lanes, read // lanes * lanes + slices * lanes)
-        reads = tuple(Region(place, (top, bottom), touched) for place in sources)
+        reads = tuple(
+            Region(place, (top + shift, bottom + shift), touched)
+            for place, shift in zip(sources, shifts, strict=True)
+        )
         written = channels[0] // lanes * lanes
         write = Region(self._result, (first, last + 1), (written, written + slices * lanes))
         return Instruction(self._index, fields, reads=reads, writes=(write,))

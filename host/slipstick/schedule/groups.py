@@ -100,6 +100,9 @@ class Group:
     def tilings(self) -> list[Tiling]:
         """The tilings worth trying, the simplest first."""
         fewest = self.fewest_tiles()
+        if self.convolution is not None and self.convolution.convolution.is_partial:
+            # its sums must meet those of the other parts in the accumulators
+            return [Tiling(fewest)]
         counts = {fewest + extra for extra in (0, 1, 2, 3)} | {4, 6, 8, 2 * fewest}
         spans = len(self._channel_spans())
         found = []
@@ -152,12 +155,12 @@ class Group:
     ) -> Iterator[Instruction]:
         """The rows of a map that have all their operands now, and had not before."""
         own = progress[m.buffer]
-        sources = [progress[name] for name in m.source_buffers if name in progress]
+        sources = [name for name in m.source_buffers if name in progress]
         ready = [
             row
             for row in range(m.map.output.height)
             if not own.has((row, row + 1), tile)
-            and all(source.has(m.rows_needed(row), tile) for source in sources)
+            and all(progress[name].has(m.rows_needed(row, name), tile) for name in sources)
         ]
         for _, run in itertools.groupby(enumerate(ready), lambda item: item[1] - item[0]):
             positions = [row for _, row in run]

@@ -15,22 +15,26 @@ _IDLE_SHIFT = encode_shift(Rounding.DOUBLE, 0)
 
 
 class _Store:
-    """Units laid end to end in one memory; equal runs of units are stored once."""
+    """Units laid end to end in one memory; equal runs of units are stored once, if ``shares``."""
 
-    def __init__(self, name: str, unit: int, depth: int) -> None:
+    def __init__(self, name: str, unit: int, depth: int, *, shares: bool) -> None:
         self._name, self._unit, self._depth = name, unit, depth
+        self._shares = shares
         self._places: dict[bytes, int] = {}
         self._first_beyond: str | None = None
         self.data = bytearray()
 
     def add(self, data: bytes, layer: str) -> int:
         """The address, in units, of these bytes; it may lie behind the memory's end."""
-        if data not in self._places:
-            self._places[data] = len(self.data) // self._unit
-            self.data += data
-            if self._first_beyond is None and len(self.data) > self._depth * self._unit:
-                self._first_beyond = layer
-        return self._places[data]
+        if self._shares and data in self._places:
+            return self._places[data]
+        place = len(self.data) // self._unit
+        if self._shares:
+            self._places[data] = place
+        self.data += data
+        if self._first_beyond is None and len(self.data) > self._depth * self._unit:
+            self._first_beyond = layer
+        return place
 
     def check(self) -> None:
         """CapacityError if not all fits."""
@@ -43,13 +47,25 @@ class _Store:
 
 
 class Images:
-    """The contents of weight and parameter memory as operations add to them."""
+    """The contents of weight and parameter memory as operations add to them.
 
-    def __init__(self, configuration: Configuration) -> None:
+    Parameters
+    ----------
+    configuration : Configuration
+    shares : bool
+        Whether what is equal is stored once: addresses depend on the contents then.
+    """
+
+    def __init__(self, configuration: Configuration, *, shares: bool = True) -> None:
         self._configuration = configuration
-        self._weights = _Store("weight", configuration.columns, configuration.weight_words)
+        self._weights = _Store(
+            "weight", configuration.columns, configuration.weight_words, shares=shares
+        )
         self._parameters = _Store(
-            "parameter", configuration.parameter_bytes, configuration.parameter_words
+            "parameter",
+            configuration.parameter_bytes,
+            configuration.parameter_words,
+            shares=shares,
         )
 
     def add_weights(self, words: np.ndarray, layer: str) -> int:

@@ -1,6 +1,6 @@
 """Where the bytes of an activation lie relative to its first: row and pixel pitches."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
@@ -8,7 +8,6 @@ from slipstick_rtl.config import Configuration
 from ..program import Placement
 from .operations import Alias, Convolution, HostOperation, Map, Operation, View
 from .reduction import channel_tiles
-from .views import Views
 
 
 def round_up(value: int, step: int) -> int:
@@ -59,14 +58,24 @@ class Buffer:
         )
 
 
-def make_buffers(operations: Sequence[Operation], views: Views) -> dict[str, Buffer]:
-    """The buffers of all tensors on the device, by tensor name; aliases share one."""
+def make_buffers(
+    operations: Sequence[Operation], views: Mapping[str, View], by_device: Collection[str]
+) -> dict[str, Buffer]:
+    """The buffers of all tensors on the device, by tensor name; aliases share one.
+
+    Parameters
+    ----------
+    operations : sequence of Operation
+    views : mapping of View by name
+        Of every tensor that the device reads or writes.
+    by_device : collection of str
+        The tensors that it writes.
+    """
     buffers: dict[str, Buffer] = {}
 
     def buffer(name: str) -> Buffer:
         if name not in buffers:
-            by_device = name in views.written_by_device
-            buffers[name] = Buffer(name, views.known[name], by_device, names=[name])
+            buffers[name] = Buffer(name, views[name], name in by_device, names=[name])
         return buffers[name]
 
     for operation in operations:
@@ -85,10 +94,10 @@ def make_buffers(operations: Sequence[Operation], views: Views) -> dict[str, Buf
 
 
 def _classes(operations: Iterable[Operation], buffers: Mapping[str, Buffer]) -> list[list[Buffer]]:
-    """Buffers that must have equal pitches: operands and result of each elementwise map."""
+    """Buffers that must have equal pitches: operands and result of each elementwise map or sum."""
     classes: dict[int, list[Buffer]] = {id(b): [b] for b in buffers.values()}
     for operation in operations:
-        if isinstance(operation, Map) and operation.is_elementwise:
+        if isinstance(operation, Map) and (operation.is_elementwise or operation.is_sum):
             merged: list[Buffer] = []
             for name in (*operation.sources, operation.result):
                 group = classes[id(buffers[name])]

@@ -42,6 +42,9 @@ class Convolution:
     input_zero_point : int
     requantization : Requantization
         One entry an output channel; the input's zero point is in the bias.
+    accumulates, drains : bool
+        Whether the sums begin with those that the accumulators hold, and whether they become
+        results: of a reduction that is cut, its parts one after the other.
     """
 
     node: Node
@@ -57,10 +60,17 @@ class Convolution:
     groups: int
     input_zero_point: int
     requantization: Requantization
+    accumulates: bool = False
+    drains: bool = True
 
     @property
     def sources(self) -> tuple[str, ...]:
         return (self.source,)
+
+    @property
+    def is_partial(self) -> bool:
+        """It makes or takes sums that are not whole."""
+        return self.accumulates or not self.drains
 
     @property
     def is_diagonal(self) -> bool:
@@ -135,6 +145,8 @@ class Map:
     take_maximum : bool
     gathers : bool
         Each window copies, from its own source: what a concatenation or a slice is.
+    second_origin : (y, x)
+        Where the second operand of a sum has what the first has at (0, 0).
     """
 
     node: Node
@@ -145,10 +157,16 @@ class Map:
     table: np.ndarray | None = None
     take_maximum: bool = False
     gathers: bool = False
+    second_origin: tuple[int, int] = (0, 0)
 
     @property
     def macs(self) -> int:
         return 0
+
+    @property
+    def is_sum(self) -> bool:
+        """Its taps are two operands, not the places of a window."""
+        return len(self.sources) == 2 and not self.gathers
 
     @property
     def is_elementwise(self) -> bool:
@@ -157,6 +175,7 @@ class Map:
         return (
             not self.gathers
             and len(self.windows) == 1
+            and self.second_origin == (0, 0)
             and (first.origin, first.stride, first.taps) == ((0, 0), (1, 1), (1, 1))
         )
 

@@ -148,6 +148,20 @@ class ChannelTile:
     rounding: int
 
 
+def channel_spans(
+    convolution: Convolution, configuration: Configuration
+) -> Iterator[tuple[int, int, int]]:
+    """First, count and rounding of the channels that are computed together."""
+    width = configuration.columns
+    if convolution.is_diagonal:
+        width = min(width, configuration.rows)
+    outputs = convolution.output.channels
+    runs = rounding_runs(convolution.requantization, outputs, configuration.lanes) or ()
+    for start, end, rounding in runs:
+        for first in range(start, end, width):
+            yield first, min(width, end - first), rounding
+
+
 def channel_tiles(
     convolution: Convolution, pitches: tuple[int, int], configuration: Configuration
 ) -> tuple[ChannelTile, ...]:
@@ -155,18 +169,11 @@ def channel_tiles(
 
     A tile ends early where the channels behind it need another rounding.
     """
-    width, rows = configuration.columns, configuration.rows
-    if convolution.is_diagonal:
-        width = min(width, rows)
+    rows = configuration.rows
     outputs, groups = convolution.output.channels, convolution.groups
     filters, inputs = outputs // groups, convolution.input.channels // groups
     tiles, known = [], {}
-    runs = rounding_runs(convolution.requantization, outputs, configuration.lanes) or ()
-    for first, count, rounding in (
-        (first, min(width, end - first), rounding)
-        for start, end, rounding in runs
-        for first in range(start, end, width)
-    ):
+    for first, count, rounding in channel_spans(convolution, configuration):
         low, high = first // filters * inputs, ((first + count - 1) // filters + 1) * inputs
         if configuration.aligned:
             low = low // rows * rows

@@ -22,6 +22,8 @@ def _make_alias(node: Node, graph: Graph, views: Views) -> Alias:
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
     if source.name not in views.written_by_device:
         raise HostReason("its input comes from the host")
+    if views.cut:
+        raise HostReason("activations are on the device in parts")
     if source.name in graph.outputs and result.name in graph.outputs:
         raise HostReason("both its sides are outputs")
     view = views.current(source.name)
@@ -135,7 +137,7 @@ def require_tensors(graph: Graph) -> None:
 
 
 def select(
-    graph: Graph, configuration: Configuration, *, copies: bool = True
+    graph: Graph, configuration: Configuration, *, copies: bool = True, cut: bool = False
 ) -> tuple[tuple[Operation, ...], Views]:
     """The operations of a graph, in its order.
 
@@ -146,6 +148,8 @@ def select(
     configuration : Configuration
     copies : bool
         Whether the device concatenates, slices and pads: else the host does.
+    cut : bool
+        Whether activations are on the device in parts only.
 
     Returns
     -------
@@ -164,5 +168,5 @@ def select(
         raise UnsupportedError(
             f"graph {graph.name!r}: semantics must be {known}, not {graph.semantics}"
         )
-    views = Views(graph, configuration, copies=copies)
+    views = Views(graph, configuration, copies=copies, cut=cut)
     return tuple(_operation(node, graph, views) for node in graph.nodes), views

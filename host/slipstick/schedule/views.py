@@ -43,10 +43,19 @@ class Views:
     configuration : Configuration
     copies : bool
         Whether the device may copy activations: that takes room for both.
+    cut : bool
+        Whether activations are on the device in parts only: it cannot copy or rename them.
     """
 
-    def __init__(self, graph: Graph, configuration: Configuration, *, copies: bool = True) -> None:
-        self.copies = copies
+    def __init__(
+        self,
+        graph: Graph,
+        configuration: Configuration,
+        *,
+        copies: bool = True,
+        cut: bool = False,
+    ) -> None:
+        self.copies, self.cut = copies and not cut, cut
         self._graph = graph
         self.configuration = configuration
         self._views: dict[str, View] = {}

@@ -1,0 +1,171 @@
+"""What a piece of work costs and takes, estimated without compiling it."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from slipstick_rtl.config import Configuration
+
+from .operations import Convolution, Map, View
+from .tiles import Job
+
+LINK_CYCLES_PER_BYTE = 1
+"""The device takes and gives a byte a cycle, at best."""
+
+_INSTRUCTIONS_OF_TILE = 2
+"""CONVOLVE and DRAIN."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a job may take.
+
+    Parameters
+    ----------
+    hardware : Configuration
+        With as much of each memory as there is for a job.
+    share : float
+        How much of that an estimate may use: estimates are a little too low.
+    """
+
+    hardware: Configuration
+    share: float = 1.0
+
+    @property
+    def activation_bytes(self) -> int:
+        return int(self.hardware.activation_bytes * self.share)
+
+    @property
+    def weight_bytes(self) -> int:
+        return int(self.hardware.weight_bytes * self.share)
+
+    @property
+    def parameter_words(self) -> int:
+        return int(self.hardware.parameter_words * self.share)
+
+    @property
+    def instructions(self) -> int:
+        return int(self.hardware.instructions * self.share)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What operations take of the memories that a run only reads.
+
+    Parameters
+    ----------
+    weight_bytes, parameter_words, instructions : int
+    """
+
+    weight_bytes: int
+    parameter_words: int
+    instructions: int
+
+    def fits(self, budget: Budget) -> bool:
+        """Whether the budget allows it."""
+        return (
+            self.weight_bytes <= budget.weight_bytes
+            and self.parameter_words <= budget.parameter_words
+            and self.instructions <= budget.instructions
+        )
+
+
+def _reduction_tiles(convolution: Convolution, configuration: Configuration) -> int:
+    """Of one channel tile."""
+    taps = math.prod(convolution.kernel)
+    if convolution.is_diagonal:
+        return taps
+    inputs = convolution.weights.shape[3]
+    if convolution.groups > 1:
+        filters = convolution.output.channels // convolution.groups
+        inputs *= min(convolution.groups, -(-configuration.columns // filters) + 1)
+    if configuration.aligned:
+        return taps * -(-inputs // configuration.rows)
+    return -(-taps * inputs // configuration.rows)
+
+
+def _channel_tiles(convolution: Convolution, configuration: Configuration) -> int:
+    width = configuration.columns
+    if convolution.is_diagonal:
+        width = min(width, configuration.rows)
+    return -(-convolution.output.channels // width)
+
+
+def weight_bytes(convolution: Convolution, configuration: Configuration) -> int:
+    """What its weights take in the weight memory, nearly."""
+    words = 1 if convolution.is_diagonal else configuration.rows
+    tiles = _reduction_tiles(convolution, configuration)
+    return _channel_tiles(convolution, configuration) * tiles * words * configuration.columns
+
+
+def demand(operations: Sequence[Convolution | Map], configuration: Configuration) -> Demand:
+    """What operations need at least."""
+    weights = parameters = 0
+    instructions = 2
+    for operation in operations:
+        if isinstance(operation, Map):
+            parameters += len(operation.windows)
+            instructions += len(operation.windows) + 1
+            if operation.table is not None:
+                weights += 4 * operation.table.size
+            continue
+        weights += weight_bytes(operation, configuration)
+        parameters += -(-operation.output.channels // configuration.lanes)
+        vectors = operation.output.height * -(-operation.output.width // configuration.pixels)
+        tiles = _channel_tiles(operation, configuration) * -(
+            -vectors // configuration.accumulator_depth
+        )
+        instructions += _INSTRUCTIONS_OF_TILE * tiles
+    return Demand(weights, parameters, instructions)
+
+
+def box_bytes(view: View, configuration: Configuration) -> int:
+    """What a box takes in activation memory, at least."""
+    step = max(configuration.lanes, configuration.rows if configuration.aligned else 1)
+    return view.pixels * -(-view.channels // step) * step
+
+
+def peak_bytes(job: Job, configuration: Configuration) -> int:
+    """The most of the activation memory that is alive at once, nearly."""
+    sizes = {name: box_bytes(region.view, configuration) for name, region in job.regions.items()}
+    last = {name: -1 for name in sizes}
+    for at, operation in enumerate(job.operations):
+        for name in (*operation.sources, operation.result):
+            last[name] = at
+    for name in job.owned:
+        last[name] = len(job.operations)
+    alive = set(job.inputs)
+    peak = sum(sizes[name] for name in alive)
+    for at, operation in enumerate(job.operations):
+        dying = [name for name in operation.sources if last[name] == at]
+        reused = isinstance(operation, Map) and operation.is_elementwise and bool(dying)
+        alive.add(operation.result)
+        own = sizes[operation.result] if reused else 0
+        peak = max(peak, sum(sizes[name] for name in alive) - own)
+        alive -= {name for name in alive if last[name] <= at}
+    return peak
+
+
+def cycles(operation: Convolution | Map, configuration: Configuration) -> int:
+    """What an operation takes, nearly."""
+    results = -(-operation.output.elements // configuration.lanes)
+    if isinstance(operation, Map):
+        taps = max(math.prod(window.taps) for window in operation.windows)
+        return results * (max(taps, len(operation.sources)) + 1)
+    view = operation.output
+    vectors = view.height * -(-view.width // configuration.pixels)
+    period = max(vectors, configuration.rows + 1)
+    tiles = _channel_tiles(operation, configuration) * _reduction_tiles(operation, configuration)
+    return max(tiles * period, results)
+
+
+def transferred(job: Job, arriving: Collection[str]) -> int:
+    """Bytes of activations that go up and come down."""
+    up = sum(job.regions[name].view.elements for name in arriving)
+    return up + sum(region.view.elements for region in job.owned.values())
+
+
+def cost(job: Job, configuration: Configuration) -> int:
+    """Cycles of a job with all that goes over the link but its weights."""
+    work = sum(cycles(operation, configuration) for operation in job.operations)
+    return work + LINK_CYCLES_PER_BYTE * transferred(job, job.inputs)

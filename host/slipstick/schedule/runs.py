@@ -1,0 +1,53 @@
+"""The groups of instructions of every run, from the operations and where everything lies."""
+
+from collections.abc import Mapping, Sequence
+
+from slipstick_rtl.config import Configuration
+
+from .arrange import Arrangement
+from .emit import ConvolutionEmitter, MapEmitter, Site
+from .groups import Group
+from .images import Images
+from .layout import Buffer
+from .operations import Alias, Convolution, HostOperation, Operation
+
+
+def make_groups(
+    operations: Sequence[Operation],
+    buffers: Mapping[str, Buffer],
+    arrangement: Arrangement,
+    images: Images,
+    configuration: Configuration,
+) -> dict[int, list[Group]]:
+    """The groups of every run; weights and parameters are placed on the way."""
+    runs: dict[int, list[Group]] = {}
+    tables: dict[int, tuple[int, int]] = {}
+    for moment in arrangement.moments:
+        convolution, maps, load = None, [], False
+        for index in moment.operations:
+            operation = operations[index]
+            if isinstance(operation, HostOperation | Alias):
+                continue
+            site = Site(
+                tuple(arrangement.places[name] for name in operation.sources),
+                arrangement.places[operation.result],
+                tuple(buffers[name].name for name in operation.sources),
+                buffers[operation.result].name,
+            )
+            if isinstance(operation, Convolution):
+                convolution = ConvolutionEmitter(operation, index, site, images, configuration)
+                continue
+            emitter = MapEmitter(operation, index, site, images, configuration)
+            maps.append(emitter)
+            if emitter.table is not None:
+                # a table that the map before left there need not be loaded again
+                load = tables.get(moment.run) != emitter.table
+                tables[moment.run] = emitter.table
+        if convolution or maps:
+            first = moment.operations[0]
+            trailing = 0
+            if convolution is not None:
+                trailing = arrangement.row_tiles.get(convolution.convolution.result, 0)
+            group = Group(first, convolution, tuple(maps), configuration, load, trailing)
+            runs.setdefault(moment.run, []).append(group)
+    return runs

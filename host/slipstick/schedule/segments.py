@@ -1,0 +1,97 @@
+"""Layers that are computed together, strip by strip of rows, so that only their ends travel."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from .estimates import LINK_CYCLES_PER_BYTE, Budget, cost, demand, peak_bytes
+from .groups import split
+from .operations import Convolution, Map
+from .regions import Region, needed, restrict
+from .tiles import Job
+
+LONGEST = 16
+"""Layers of a segment, at most."""
+
+Part = tuple[int, Convolution | Map]
+"""An operation, and which of the network's it is."""
+
+
+def make_job(parts: Sequence[Part], outputs: Mapping[str, Region]) -> Job:
+    """The job that makes these boxes of the outputs: each operation makes what is needed of it."""
+    regions = dict(outputs)
+    for _, operation in reversed(parts):
+        need = needed(operation, regions[operation.result])
+        for name in operation.sources:
+            regions[name] = regions[name].hull(need) if name in regions else need
+    restricted = tuple(
+        restrict(operation, regions[operation.result], regions) for _, operation in parts
+    )
+    return Job(restricted, tuple(number for number, _ in parts), regions, outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Consecutive operations whose results in between stay on the device.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+    outputs : tuple of str
+        Those of its results that others read.
+    """
+
+    parts: tuple[Part, ...]
+    outputs: tuple[str, ...]
+
+    def most_strips(self) -> int:
+        """As many as the lowest of its outputs has rows."""
+        return min(operation.output.height for operation in self._ends())
+
+    def _ends(self) -> list[Convolution | Map]:
+        return [operation for _, operation in self.parts if operation.result in self.outputs]
+
+    def strip(self, number: int, count: int) -> Job:
+        """One of ``count`` jobs, which makes that strip of rows of each output."""
+        outputs = {}
+        for operation in self._ends():
+            view = operation.output
+            rows = split(view.height, count)[number]
+            outputs[operation.result] = Region(rows, (0, view.width), (0, view.channels))
+        return make_job(self.parts, outputs)
+
+    def strips(self, count: int) -> Iterator[Job]:
+        """Jobs that make all of the outputs."""
+        return (self.strip(number, count) for number in range(count))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A segment in so many strips, and its cost in cycles, transfers included."""
+
+    segment: Segment
+    strips: int
+    cost: int
+
+
+def choose_strips(segment: Segment, budget: Budget, least: int = 1) -> Choice | None:
+    """The fewest strips that fit, ``least`` or more; None if none does.
+
+    Fewer strips compute fewer rows twice.
+    """
+    needs = demand([operation for _, operation in segment.parts], budget.hardware)
+    if not needs.fits(budget):
+        return None
+    most = segment.most_strips()
+    count = least
+    while count <= most:
+        middle = segment.strip(count // 2, count)
+        if peak_bytes(middle, budget.hardware) <= budget.activation_bytes:
+            break
+        count += max(1, count // 4)
+    else:
+        return None
+    total = cost(segment.strip(0, count), budget.hardware)
+    if count > 1:
+        total += cost(segment.strip(count - 1, count), budget.hardware)
+        total += (count - 2) * cost(segment.strip(count // 2, count), budget.hardware)
+    return Choice(segment, count, total + LINK_CYCLES_PER_BYTE * needs.weight_bytes)

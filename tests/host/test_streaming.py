@@ -1,0 +1,189 @@
+"""Networks that do not fit: cut into strips and boxes, they are equal to the last bit."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from program_runner import run_program
+from random_networks import NetworkBuilder, random_network, some_outputs
+from slipstick import program_file
+from slipstick.compiler import compile_graph
+from slipstick.devices import open_device
+from slipstick.execution import Execution
+from slipstick.kernels.dispatch import run_graph
+from slipstick.program import DownloadStep, LoadStep, Program, RunStep, UploadStep
+from slipstick_rtl.config import Configuration
+
+
+@st.composite
+def tiny_configurations(draw) -> Configuration:
+    """Hardware of any shape with hardly any memory."""
+    rows, columns = draw(st.sampled_from([4, 8, 16])), draw(st.sampled_from([4, 8, 16]))
+    return Configuration(
+        pixels=draw(st.sampled_from([1, 2])),
+        rows=rows,
+        columns=columns,
+        lanes=draw(st.sampled_from([n for n in (4, 8, 16) if n <= min(rows, columns)])),
+        accumulator_depth=draw(st.sampled_from([16, 64])),
+        activation_bytes=1 << draw(st.integers(10, 12)),
+        weight_bytes=1 << draw(st.integers(11, 13)),
+        parameter_words=1 << draw(st.integers(5, 7)),
+        instruction_words=1 << draw(st.integers(8, 11)),
+    )
+
+
+def check(
+    builder: NetworkBuilder,
+    configuration: Configuration,
+    outputs: tuple[str, ...] = (),
+    *,
+    inspect: bool = False,
+) -> Program:
+    """Every tensor that comes down must be the kernels', whenever what overlaps is done."""
+    graph, image = builder.graph(*outputs), builder.images()
+    expected = run_graph(graph, [image])
+    program = compile_graph(graph, configuration, inspect=inspect)
+    program = program_file.decode(program_file.encode(program))
+    for order, early in (("matrix_first", False), ("post_first", True)):
+        values = run_program(program, {"input": image}, order=order, early=early)
+        assert set(graph.outputs) <= set(values)
+        for name, value in values.items():
+            message = f"{name}, {order}, early {early}"
+            np.testing.assert_array_equal(value, expected[name], message)
+    return program
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(st.integers(0, 1 << 30), tiny_configurations(), st.booleans())
+def test_random_networks_in_tiny_memories(seed, configuration, inspect):
+    builder = random_network(seed)
+    check(builder, configuration, some_outputs(builder), inspect=inspect)
+
+
+COMPACT = Configuration(
+    engine="compact",
+    rows=2,
+    columns=8,
+    lanes=1,
+    activation_bytes=1 << 10,
+    weight_bytes=1 << 11,
+    parameter_words=64,
+    instruction_words=1 << 9,
+    accumulator_depth=64,
+)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_random_networks_on_a_tiny_compact_engine(seed):
+    builder = random_network(seed)
+    check(builder, COMPACT, some_outputs(builder))
+
+
+def _runs(program: Program) -> list[RunStep]:
+    return [step for step in program.steps if isinstance(step, RunStep)]
+
+
+def _large() -> NetworkBuilder:
+    builder = NetworkBuilder(9, 16, 12, 6)
+    shortcut = builder.same_conv2d(3, 24)
+    builder.depthwise((3, 3), 1)
+    builder.last = shortcut
+    main = builder.same_conv2d(3, 24)
+    builder.last = shortcut
+    builder.add(main)
+    builder.same_conv2d(1, 40)
+    return builder
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"activation_bytes": 1 << 11},
+        {"weight_bytes": 1 << 12},
+        {"parameter_words": 16, "lanes": 4},
+        {"instruction_words": 256},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_each_memory_may_be_too_small(changes):
+    program = check(_large(), Configuration(rows=8, columns=8, **changes))
+    assert len(_runs(program)) > 1
+    assert all(layer.where == "device" for layer in program.layers)
+
+
+def test_only_the_ends_of_a_segment_travel():
+    """Pictures are too large, but weights are small: strips of all layers.
+
+    Of the shortcut a strip has more rows than of what it is added to.
+    """
+    builder = NetworkBuilder(3, 40, 16, 8)
+    shortcut = builder.same_conv2d(3, 8)
+    builder.same_conv2d(3, 8)
+    builder.same_conv2d(3, 8)
+    builder.add(shortcut)
+    builder.same_conv2d(3, 8)
+    program = check(builder, Configuration(rows=8, columns=8, activation_bytes=1 << 13))
+    crossing = {
+        step.tensor for step in program.steps if isinstance(step, UploadStep | DownloadStep)
+    }
+    assert crossing == {"input", builder.last}
+    assert not program.loads and len(_runs(program)) > 1
+
+
+def test_reductions_are_cut():
+    """A fully connected layer whose weights for one tile of outputs exceed the memory."""
+    builder = NetworkBuilder(4, 16, 16, 16)
+    builder.same_conv2d(3, 16)
+    builder.reshape((1, 16 * 16 * 16))
+    builder.fully_connected(20)
+    configuration = Configuration(rows=8, columns=8, weight_bytes=1 << 13, activation_bytes=1 << 12)
+    program = check(builder, configuration)
+    layer = [layer.operator for layer in program.layers].index("fully_connected")
+    own = [step for step in _runs(program) if any(at == layer for at, _ in step.matrix_layers)]
+    drains = [step for step in own if step.post_layers]
+    assert program.layers[layer].where == "device"
+    assert len(own) > 3 * len(drains) == 3 * math.ceil(20 / 8)
+
+
+def test_columns_are_cut():
+    """One row of the picture is more than the memory."""
+    builder = NetworkBuilder(5, 3, 300, 4)
+    builder.same_conv2d(3, 8)
+    builder.pool("max_pool2d", (2, 2))
+    program = check(builder, Configuration(rows=4, columns=8, lanes=4, activation_bytes=1 << 10))
+    assert all(layer.where == "device" for layer in program.layers)
+
+
+def test_transfers_overlap_with_runs():
+    builder = NetworkBuilder(6, 24, 24, 8)
+    for _ in range(3):
+        builder.same_conv2d(3, 32)
+    program = check(
+        builder, Configuration(rows=8, columns=8, activation_bytes=1 << 14, weight_bytes=1 << 13)
+    )
+    overlapped = sum(step.overlapped for step in _runs(program))
+    kinds = {type(step) for step in program.steps}
+    assert {LoadStep, UploadStep, DownloadStep} <= kinds
+    assert overlapped > len(_runs(program))
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_sessions_load_what_is_not_there(count):
+    """Weights that stay are loaded once, those that do not each time; batches share them."""
+    builder = NetworkBuilder(8, 12, 12, 8)
+    for _ in range(3):
+        builder.same_conv2d(3, 16)
+    configuration = Configuration(rows=8, columns=8, weight_bytes=1 << 12)
+    graph = builder.graph()
+    images = np.stack([builder.images()[0] for _ in range(count)])
+    program = compile_graph(graph, configuration)
+    assert program.loads
+    device = open_device("model", configuration)
+    execution = Execution(program, device)
+    expected = run_graph(graph, [images])[builder.last]
+    for _ in range(2):
+        values = execution.infer_batch({"input": images})
+        np.testing.assert_array_equal(values[builder.last], expected)
+    device.close()
