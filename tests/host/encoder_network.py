@@ -157,3 +157,17 @@ def quantised(data: bytes, samples: np.ndarray, folder: Path, **options: Any) ->
     with _silent():
         quantize_static(str(before), str(after), Reader(), **given)
     return after.read_bytes()
+
+
+def quantised_dynamically(
+    data: bytes, folder: Path, *, unsigned: bool = False, **options: Any
+) -> bytes:
+    """onnxruntime's dynamic quantisation."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    before, after = folder / "float.onnx", folder / "int8.onnx"
+    before.write_bytes(data)
+    kind = QuantType.QUInt8 if unsigned else QuantType.QInt8
+    with _silent():
+        quantize_dynamic(str(before), str(after), weight_type=kind, **options)
+    return after.read_bytes()
