@@ -114,8 +114,8 @@ def test_nodes() -> None:
     (made,) = backend.run_node(node, {"x": x}, outputs_info=[(np.dtype(np.float32), (3, 4))])
     assert made.shape == (3, 4)
     node = helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["y"])
-    made = backend.run_node(node, [x, np.float32(0.1), np.uint8(100)])
-    assert made.y.dtype == np.uint8
+    (made,) = backend.run_node(node, [x, np.float32(0.1), np.uint8(100)])
+    assert made.dtype == np.uint8
     with pytest.raises(InputError, match="inputs of QuantizeLinear must be 3 arrays, not 1"):
         backend.run_node(node, [x])
 

@@ -251,7 +251,7 @@ def _chosen(operator: Operator, a: Value, b: Value) -> Value:
 def mean(operator: Operator) -> Value:
     """Mean of any number of tensors."""
     total = extreme("add")(operator)
-    share = Constant(np.float32(1 / len(operator.inputs)))
+    share = Constant(np.array(1 / len(operator.inputs), np.float32))
     return combine(operator, "mul", part(operator, total), share)
 
 

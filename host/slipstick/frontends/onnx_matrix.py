@@ -171,11 +171,11 @@ def gemm(operator: Operator) -> Value:
             return changed
     made: Value = part(operator, product(operator, a, b))
     if alpha != 1:
-        made = combine(operator, "mul", made, Constant(np.float32(alpha)))
+        made = combine(operator, "mul", made, Constant(np.array(alpha, np.float32)))
     if c is None:
         return made
     if beta != 1:
-        c = combine(operator, "mul", c, Constant(np.float32(beta)))
+        c = combine(operator, "mul", c, Constant(np.array(beta, np.float32)))
     return combine(operator, "add", part(operator, made), part(operator, c))
 
 

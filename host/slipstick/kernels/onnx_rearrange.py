@@ -24,8 +24,8 @@ def arg_extreme(x: np.ndarray, attributes: Mapping[str, Any], *, largest: bool) 
     axis = attributes["axis"]
     find = np.argmax if largest else np.argmin
     if attributes.get("last"):
-        return x.shape[axis] - 1 - find(np.flip(x, axis), axis=axis)
-    return find(x, axis=axis)
+        return np.asarray(x.shape[axis] - 1 - find(np.flip(x, axis), axis=axis))
+    return np.asarray(find(x, axis=axis))
 
 
 def pixel_shuffle(x: np.ndarray, block: int) -> np.ndarray:
@@ -54,10 +54,10 @@ def resize(x: np.ndarray, *operands: np.ndarray | Mapping[str, Any]) -> np.ndarr
         For each of ``axes`` the places and the weights, (taps, outputs) each, then the attributes.
         Where all weights of an axis are 0 the result is the attribute ``outside``.
     """
-    *constants, attributes = operands
+    attributes = operands[-1]
     assert isinstance(attributes, Mapping)
-    axes = attributes["axes"]
-    taps = list(zip(axes, constants[::2], constants[1::2], strict=True))
+    constants = [np.asarray(operand) for operand in operands[:-1]]
+    taps = list(zip(attributes["axes"], constants[::2], constants[1::2], strict=True))
     total: np.ndarray | None = None
     for choice in itertools.product(*(range(len(places)) for _, places, _ in taps)):
         value, factor = x, np.float32(1)
