@@ -112,6 +112,7 @@ def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool) -> P
         images=streamed.images,
         loads=streamed.loads,
         steps=streamed.steps,
+        units=streamed.units,
         layers=layers,
     )
 
@@ -126,6 +127,7 @@ def _program(
     steps: tuple[Step, ...],
     layers: tuple[LayerRecord, ...],
     loads: tuple[Image, ...] = (),
+    units: tuple[tuple[Step, ...], ...] = (),
 ) -> Program:
     return Program(
         name=graph.name,
@@ -138,6 +140,7 @@ def _program(
         images=images,
         loads=loads,
         steps=steps,
+        units=units,
         constants=_constants(graph, operations),
         layers=layers,
     )

@@ -1,8 +1,8 @@
 """A program on a device: loaded once, then run step by step."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from slipstick_rtl.link.protocol import DeviceStatus, Space
@@ -21,6 +21,7 @@ from .program import (
     Placement,
     Program,
     RunStep,
+    Step,
     TensorDescription,
     Transfer,
     UploadStep,
@@ -28,6 +29,7 @@ from .program import (
 )
 from .transfers import gather, runs, stored_bytes
 
+Result = TypeVar("Result")
 Values = dict[str, np.ndarray]
 """Tensors by name, each with a batch axis."""
 
@@ -145,23 +147,29 @@ class Execution:
 
     def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
-        self.last_cycles = 0
+        return self._restarting(
+            lambda: self._steps(dict(inputs), self, self._loaded, self.program.steps)
+        )
+
+    def _restarting(self, action: Callable[[], Result]) -> Result:
+        """What an inference, or some, return; they are done again where a RUN is not answered."""
         for _ in range(_RESTARTS):
             try:
-                return self._infer_once(inputs)
+                return self._once(action)
             except _RunUnanswered:
-                self.last_cycles = 0
-        return self._infer_once(inputs)
+                continue
+        return self._once(action)
 
-    def _infer_once(self, inputs: Mapping[str, np.ndarray]) -> Values:
+    def _once(self, action: Callable[[], Result]) -> Result:
+        self.last_cycles = 0
         if self._unfinished:
             # a run that nobody waited for would go on over the inputs
             self.device.reset()
             self._loaded.forget()
         self._unfinished = True
-        values = self._steps(dict(inputs), self, self._loaded)
+        result = action()
         self._unfinished = False
-        return values
+        return result
 
     def infer_batch(
         self,
@@ -186,6 +194,8 @@ class Execution:
         count = len(next(iter(inputs.values()))) if inputs else 1
         # a single sample takes the way of every other device, in frames
         batched = isinstance(self.device, BatchDevice) and count > 1
+        if self.program.units and count > 1 and not batched:
+            return self._share_loads(inputs, count, wanted, advance)
         # both cores get work however few the samples
         size = min(BATCH, -(-count // THREADS)) if batched else 1
         spans = [slice(start, start + size) for start in range(0, count, size)]
@@ -205,15 +215,43 @@ class Execution:
             results = [run(part) for part in parts]
         return {name: np.concatenate([r[name] for r in results]) for name in results[0]}
 
+    def _share_loads(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        count: int,
+        wanted: tuple[str, ...] | None,
+        advance: Callable[[int], object],
+    ) -> Values:
+        """Many samples, each of the program's units for several of them before the next one."""
+        results: list[Values] = []
+        for first in range(0, count, BATCH):
+            samples = range(first, min(first + BATCH, count))
+            values = [
+                {name: value[at : at + 1] for name, value in inputs.items()} for at in samples
+            ]
+            results += self._restarting(lambda part=values: self._run_units(part))
+            advance(len(samples))
+        names = wanted if wanted is not None else tuple(results[0])
+        return {name: np.concatenate([own[name] for own in results]) for name in names}
+
+    def _run_units(self, samples: list[Values]) -> list[Values]:
+        values = [dict(inputs) for inputs in samples]
+        for unit in self.program.units:
+            for own in values:
+                self._steps(own, self, self._loaded, unit)
+        return values
+
     def _run_together(self, inputs: Values) -> Values:
         count = len(next(iter(inputs.values()))) if inputs else 1
         assert isinstance(self.device, BatchDevice)
         # what is loaded on the way would be the other thread's too
         core = self.device.batch_core(count, shared=not self.program.loads)
-        return self._steps(dict(inputs), _BatchMemory(core), _Loaded(self.program))
+        memory, loaded = _BatchMemory(core), _Loaded(self.program)
+        return self._steps(dict(inputs), memory, loaded, self.program.steps)
 
-    def _steps(self, values: Values, memory: _Memory, loaded: _Loaded) -> Values:
-        steps = self.program.steps
+    def _steps(
+        self, values: Values, memory: _Memory, loaded: _Loaded, steps: Sequence[Step]
+    ) -> Values:
         number = 0
         while number < len(steps):
             step = steps[number]

@@ -41,6 +41,9 @@ class OnnxReference:
         self._tensors = {name: graph.tensors[name] for name in graph.inputs}
         shown = {source.name for source in self._sources.values()} - set(graph.outputs)
         self._session = _session(data, folder, sorted(shown - set(graph.inputs)), self._name)
+        first = self._session.get_inputs()[0]
+        # the graph of a network without a batch has one nevertheless
+        self._lead = len(self._tensors[self.inputs[0]].shape) - len(first.shape)
 
     def run(self, *inputs: np.ndarray) -> list[np.ndarray]:
         """As ``TflmReference.run``."""
@@ -63,10 +66,11 @@ class OnnxReference:
         parts: list[list[np.ndarray]] = []
         for images in zip(*batches, strict=True):
             feeds = {
-                item.name: image
+                item.name: image[0] if self._lead else image
                 for item, image in zip(self._session.get_inputs(), images, strict=True)
             }
-            parts.append(self._session.run(list(wanted), feeds))
+            made = self._session.run(list(wanted), feeds)
+            parts.append([value[np.newaxis] for value in made] if self._lead else made)
         return {
             name: np.concatenate([part[index] for part in parts])
             for index, name in enumerate(wanted)

@@ -1,8 +1,9 @@
 """The compiled network: what a session loads on a device, and how each inference goes."""
 
+import itertools
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -284,6 +285,9 @@ class Program:
         What does not fit at once, and is loaded during an inference.
     steps : tuple of Step
         Every inference, in order.
+    units : tuple of tuple of Step
+        Where there are ``loads``: the same for many images, each unit for all of them before the
+        next one, so that loads are shared.
     constants : mapping of Tensor by name
         What host steps read besides activations.
     layers : tuple of LayerRecord
@@ -305,6 +309,7 @@ class Program:
     images: tuple[Image, ...]
     loads: tuple[Image, ...]
     steps: tuple[Step, ...]
+    units: tuple[tuple[Step, ...], ...]
     constants: Mapping[str, Tensor]
     layers: tuple[LayerRecord, ...]
 
@@ -328,33 +333,40 @@ class Program:
         self._check_memories(configuration)
 
     def _check_steps(self) -> None:
-        for number, step in enumerate(self.steps):
-            if isinstance(step, LoadStep):
-                _require(
-                    0 <= step.load < len(self.loads),
-                    f"program {self.name!r}: a load must be one of {len(self.loads)}, not"
-                    f" {step.load}",
-                )
-            elif isinstance(step, RunStep):
-                behind = self.steps[number + 1 : number + 1 + max(step.overlapped, 0)]
-                _require(
-                    len(behind) == step.overlapped
-                    and all(isinstance(other, Transfer) for other in behind),
-                    f"program {self.name!r}: {step.overlapped} transfers must follow a run",
-                )
-            elif isinstance(step, UploadStep | DownloadStep) and step.part is not None:
-                described = self.tensors.get(step.tensor)
-                _require(
-                    described is not None
-                    and described.dtype == "int8"
-                    and math.prod(described.shape) == math.prod(step.part.whole),
-                    f"program {self.name!r}: {step.part} must be of {step.tensor!r}'s size",
-                )
+        for steps in (self.steps, *self.units):
+            for number, step in enumerate(steps):
+                self._check_step(step, steps[number + 1 :])
+
+    def _check_step(self, step: "Step", following: tuple["Step", ...]) -> None:
+        if isinstance(step, LoadStep):
+            _require(
+                0 <= step.load < len(self.loads),
+                f"program {self.name!r}: a load must be one of {len(self.loads)}, not {step.load}",
+            )
+        elif isinstance(step, RunStep):
+            behind = following[: max(step.overlapped, 0)]
+            _require(
+                len(behind) == step.overlapped
+                and all(isinstance(other, Transfer) for other in behind),
+                f"program {self.name!r}: {step.overlapped} transfers must follow a run",
+            )
+        elif isinstance(step, UploadStep | DownloadStep) and step.part is not None:
+            described = self.tensors.get(step.tensor)
+            _require(
+                described is not None
+                and described.dtype == "int8"
+                and math.prod(described.shape) == math.prod(step.part.whole),
+                f"program {self.name!r}: {step.part} must be of {step.tensor!r}'s size",
+            )
+
+    @property
+    def _all_steps(self) -> Iterator["Step"]:
+        return itertools.chain(self.steps, *self.units)
 
     def _check_names(self) -> None:
         known = set(self.tensors) | set(self.constants) | {""}
         used = [*self.inputs, *self.outputs, *(layer.output for layer in self.layers)]
-        for step in self.steps:
+        for step in self._all_steps:
             if isinstance(step, HostStep):
                 used += [*step.inputs, *step.outputs]
             elif isinstance(step, RunStep):
@@ -383,7 +395,7 @@ class Program:
                 f" must be whole units of {unit} bytes within {depth} of {Space(image.space).name}",
             )
         places = [(name, tensor.placement) for name, tensor in self.tensors.items()]
-        for step in self.steps:
+        for step in self._all_steps:
             if isinstance(step, UploadStep | DownloadStep) and step.part is not None:
                 places.append((step.tensor, step.part.placement))
         for name, place in places:
@@ -393,7 +405,7 @@ class Program:
                 f"program {self.name!r}: tensor {name!r} ends at {end}, the activation memory at"
                 f" {configuration.activation_bytes}",
             )
-        for step in self.steps:
+        for step in self._all_steps:
             if isinstance(step, RunStep):
                 for pc in (step.matrix_pc, step.post_pc):
                     _require(

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import slipstick
 from slipstick.errors import (
-    CapacityError,
     DeviceError,
     InputError,
     ModelError,
@@ -198,13 +197,21 @@ def test_a_device_that_is_passed_stays_open(digits) -> None:
         InferenceSession(program, device, "sim-medium")
 
 
-def test_refuses_what_does_not_fit() -> None:
+def test_what_does_not_fit_is_cut(digits) -> None:
     from slipstick.targets import find_target
 
-    small = find_target(TARGET).configuration.to_dict() | {"activation_bytes": 1 << 10}
-    hardware = type(find_target(TARGET).configuration).from_dict(small)
-    with pytest.raises(CapacityError, match="activation memory"):
-        slipstick.compile(MODEL, hardware)
+    fields = find_target(TARGET).configuration.to_dict()
+    small = type(find_target(TARGET).configuration).from_dict(
+        fields | {"activation_bytes": 1 << 10, "weight_bytes": 1 << 11}
+    )
+    whole, cut = slipstick.compile(MODEL, target=TARGET), slipstick.compile(MODEL, small)
+    assert cut.loads and len(cut.steps) > len(whole.steps)
+    images = digits[0][:20]
+    codes = [
+        InferenceSession(program, "model").run(None, {"image": images})[0]
+        for program in (whole, cut)
+    ]
+    np.testing.assert_array_equal(codes[1], codes[0])
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,16 @@ from program_runner import run_program
 from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick import program_file
 from slipstick.compiler import compile_graph
-from slipstick.devices import open_device
-from slipstick.execution import Execution
+from slipstick.devices.link import LinkDevice
+from slipstick.devices.model import ModelDevice
+from slipstick.devices.transport import LoopbackTransport
+from slipstick.execution import BATCH, Execution
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import DownloadStep, LoadStep, Program, RunStep, UploadStep
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.protocol import Space
+from slipstick_sim.golden.core import GoldenCore
+from slipstick_sim.golden.link import Endpoint
 
 
 @st.composite
@@ -169,21 +174,40 @@ def test_transfers_overlap_with_runs():
     assert overlapped > len(_runs(program))
 
 
-@pytest.mark.parametrize("count", [1, 5])
-def test_sessions_load_what_is_not_there(count):
-    """Weights that stay are loaded once, those that do not each time; batches share them."""
+class Single(LinkDevice):
+    """The golden model as a board is: one image at a time. Counts the bytes of weights."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        endpoint = Endpoint(configuration, GoldenCore(configuration))
+        super().__init__(LoopbackTransport(endpoint), configuration=configuration)
+        self.loaded = 0
+
+    def write(self, space: Space, address: int, data: bytes) -> None:
+        if space is Space.WEIGHTS:
+            self.loaded += len(data)
+        super().write(space, address, data)
+
+
+@pytest.mark.parametrize("kind", [ModelDevice, Single])
+@pytest.mark.parametrize("count", [1, 5, 18])
+def test_sessions_load_what_is_not_there(kind, count):
+    """Weights that do not stay are loaded for each image; a batch shares them."""
     builder = NetworkBuilder(8, 12, 12, 8)
     for _ in range(3):
         builder.same_conv2d(3, 16)
     configuration = Configuration(rows=8, columns=8, weight_bytes=1 << 12)
     graph = builder.graph()
-    images = np.stack([builder.images()[0] for _ in range(count)])
+    images = np.concatenate([builder.images() for _ in range(count)])
     program = compile_graph(graph, configuration)
     assert program.loads
-    device = open_device("model", configuration)
+    device = kind(configuration)
     execution = Execution(program, device)
     expected = run_graph(graph, [images])[builder.last]
     for _ in range(2):
         values = execution.infer_batch({"input": images})
         np.testing.assert_array_equal(values[builder.last], expected)
+    if isinstance(device, Single):
+        batches = 2 * math.ceil(count / BATCH)
+        weights = [image for image in program.loads if image.space == Space.WEIGHTS]
+        assert device.loaded <= batches * sum(len(image.data) for image in weights)
     device.close()

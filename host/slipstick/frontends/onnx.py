@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import ModelError, UnsupportedError
+from ..errors import ModelError, SlipstickError, UnsupportedError
 from ..graph import Graph, Quantization, Tensor
 from .onnx_builder import Builder, Source, per_tensor
 from .onnx_folding import fold
@@ -52,7 +52,7 @@ def read_network(
     name: str = "model",
     folder: Path | None = None,
     *,
-    batched: bool = True,
+    batched: bool | None = None,
     quantised: bool = True,
 ) -> tuple[Graph, dict[str, Source]]:
     """The graph, and which ONNX tensor each of its tensors is.
@@ -61,20 +61,27 @@ def read_network(
     ----------
     data, name, folder
         As for ``load_onnx_bytes``.
-    batched : bool
+    batched : bool, optional
         Whether axis 0 of every computed tensor is the batch. If not, the graph's tensors have an
-        axis of one more, in front of ONNX's.
+        axis of one more, in front of ONNX's. By default it is, unless the network is refused so.
     quantised : bool
         Whether a network without any codes is refused.
     """
     model = read_model(data, name, folder)
-    reading = _Reading(model, name, batched=batched, quantised=quantised)
-    try:
-        return reading.graph(), reading.sources
-    except RecursionError:
-        raise UnsupportedError(
-            f"{name} must not have hundreds of float operators in a row without QuantizeLinear"
-        ) from None
+    failure: SlipstickError | None = None
+    for with_batch in (True, False) if batched is None else (batched,):
+        reading = _Reading(model, name, batched=with_batch, quantised=quantised)
+        try:
+            return reading.graph(), reading.sources
+        except (ModelError, UnsupportedError) as error:
+            # what is wrong with it in its usual form is what a user understands
+            failure = failure or error
+        except RecursionError:
+            raise UnsupportedError(
+                f"{name} must not have hundreds of float operators in a row without QuantizeLinear"
+            ) from None
+    assert failure is not None
+    raise failure
 
 
 class _Reading:

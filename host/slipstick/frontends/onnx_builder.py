@@ -74,12 +74,15 @@ class Builder:
         Names that only ``rename`` gives: those of the network's outputs.
     derived : dict
         Tensors that are functions of another one's codes: that one, and a code for each code.
+    reshaped_of : dict
+        By a tensor's name and an ONNX shape: the activation of that shape that it was made of.
     """
 
     def __init__(self, model: str, batch: int = 1) -> None:
         self.model, self.batch = model, batch
         self.reserved: set[str] = set()
         self.derived: dict[str, tuple[Activation, np.ndarray]] = {}
+        self.reshaped_of: dict[tuple[str, Shape], Activation] = {}
         self.tensors: dict[str, Tensor] = {}
         self.nodes: list[Node] = []
         self.sources: dict[str, Source] = {}

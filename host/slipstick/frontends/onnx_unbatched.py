@@ -45,7 +45,12 @@ def with_shape(operator: Operator, value: Value, shape: Shape, name: str) -> Val
     builder = operator.builder
 
     def move(activation: Activation, made: str) -> Activation:
-        return builder.reshaped(activation, made, shape, f"{operator.name}/shape")
+        known = builder.reshaped_of.get((activation.tensor, shape))
+        if known is not None:
+            return known
+        result = builder.reshaped(activation, made, shape, f"{operator.name}/shape")
+        builder.reshaped_of[result.tensor, activation.shape] = activation
+        return result
 
     return moved(operator, value, move, shape, name)
 

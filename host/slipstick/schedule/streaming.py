@@ -87,6 +87,14 @@ class _Run:
         base = self.spans[Space.ACTIVATIONS][0]
         return dataclasses.replace(place, address=place.address + base)
 
+    def arriving(self, views: Mapping[str, View]) -> list[tuple[str, Part]]:
+        """Its inputs."""
+        regions = self.tile.job.regions
+        return [
+            (name, _part(self.placed(name), regions[name], views[name]))
+            for name in self.tile.job.inputs
+        ]
+
     def downloads(self, views: Mapping[str, View]) -> list[DownloadStep]:
         """Its results, those that no other run makes."""
         steps = []
@@ -107,6 +115,7 @@ class Streamed:
     """What goes into a program."""
 
     steps: tuple[Step, ...]
+    units: tuple[tuple[Step, ...], ...]
     images: tuple[Image, ...]
     loads: tuple[Image, ...]
     cycles: Mapping[int, int]
@@ -153,17 +162,34 @@ class Streamer:
             if isinstance(event, _Run):
                 self._run(event, following if isinstance(following, _Run) else None)
             else:
-                node = self._operations[event].node
-                self._steps.append(
-                    HostStep(node.name, node.operator, node.inputs, node.outputs, node.attributes)
-                )
+                self._steps.append(self._host(event))
         cycles: Counter[int] = Counter()
         for run in runs:
             numbers = run.tile.job.numbers
             for member, count in layer_cycles(run.tile.timeline).items():
                 cycles[numbers[member]] += count
         loads = tuple(Image(int(space), place, data) for space, place, data in self._loads)
-        return Streamed(tuple(self._steps), tuple(self._images), loads, cycles)
+        units = tuple(map(tuple, self._units()))
+        return Streamed(tuple(self._steps), units, tuple(self._images), loads, cycles)
+
+    def _units(self) -> Iterator[list[Step]]:
+        """The same work in units that leave nothing behind on the device but loads."""
+        unit: list[Step] = []
+        for event in self._events:
+            if isinstance(event, int):
+                yield [self._host(event)]
+                continue
+            unit += map(LoadStep, event.loads.values())
+            unit += [UploadStep(name, part) for name, part in event.arriving(self._views)]
+            unit += [event.step(0), *event.downloads(self._views)]
+            # sums that are not whole wait in the accumulators
+            if event.tile.job.owned:
+                yield unit
+                unit = []
+
+    def _host(self, number: int) -> HostStep:
+        node = self._operations[number].node
+        return HostStep(node.name, node.operator, node.inputs, node.outputs, node.attributes)
 
     def _place(self, runs: Sequence[_Run]) -> None:
         """Gives every run its place in all memories."""
@@ -249,8 +275,7 @@ class Streamer:
     def _uploads(self, run: _Run) -> list[UploadStep]:
         """The run's inputs, less what is still there from a run before."""
         steps = []
-        for name in run.tile.job.inputs:
-            part = _part(run.placed(name), run.tile.job.regions[name], self._views[name])
+        for name, part in run.arriving(self._views):
             if (name, part) in self._intact:
                 continue
             self._spoil([part.placement])
