@@ -66,7 +66,7 @@ class OnnxReference:
         parts: list[list[np.ndarray]] = []
         for images in zip(*batches, strict=True):
             feeds = {
-                item.name: image[0] if self._lead else image
+                item.name: np.asarray(image[0]) if self._lead else image
                 for item, image in zip(self._session.get_inputs(), images, strict=True)
             }
             made = self._session.run(list(wanted), feeds)

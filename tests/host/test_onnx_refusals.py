@@ -15,6 +15,7 @@ from slipstick.frontends import load
 from slipstick.frontends.onnx import load_onnx_bytes
 
 SHAPE = (1, 4, 6, 6)
+OPEN = ("N", 4, 6, 6)
 
 
 def network(
@@ -42,8 +43,8 @@ def network(
         (network(auto_pad="FULL"), "auto_pad must be NOTSET or .*, not 'FULL'"),
         (network(opset=9), "opset must be within 10..[0-9]+, not 9"),
         (network(shape=(1, 4, "height", 6)), r"input 'x': shape must be fixed but for the batch"),
-        (network("Transpose", perm=[1, 0, 2, 3]), "perm must leave axis 0, the batch, in front"),
-        (network("Softmax", axis=0), "axis must not be 0, the batch"),
+        (network("Transpose", shape=OPEN, perm=[1, 0, 2, 3]), "perm must leave axis 0, the batch, in front"),
+        (network("Softmax", shape=OPEN, axis=0), "axis must not be 0, the batch"),
         (
             network("AveragePool", kernel_shape=[2, 2], dilations=[2, 1], pads=[1, 0, 0, 0]),
             r"pads must be 0 where dilations are \(2, 1\), not \(1, 0, 0, 0\)",

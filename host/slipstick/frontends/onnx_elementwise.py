@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from .onnx_convolutions import operand, result
 from .onnx_dynamic import overall_ranked
 from .onnx_functions import apply
 from .onnx_operator import Operator
-from .onnx_unbatched import ranked
+from .onnx_unbatched import own_pictures, ranked, rewrapped
 from .onnx_values import (
     Activation,
     Coded,
@@ -186,28 +186,41 @@ def _node(
         attributes["offset"] = offset
 
     def emit(wanted: Result) -> Activation:
-        names, layout = _operands(operator, values, shape)
-        n, *rest = shape
-        laid = (n, *rest[1:], rest[0]) if layout == "picture" else shape
+        computed = {
+            index: builder.real(value)
+            for index, value in enumerate(values)
+            if not isinstance(value, Constant | Coded | Overall)
+        }
+        inner = own_pictures(operator, computed, shape)
+        if inner is None:
+            return lay(wanted, computed, shape)
+        name = f"{wanted.name}/picture"
+        made = lay(dataclasses.replace(wanted, name=name), inner, shape[1:])
+        return rewrapped(operator, made, wanted.name, shape)
+
+    def lay(wanted: Result, computed: Mapping[int, Activation], output: Shape) -> Activation:
+        names, layout = _operands(operator, values, computed, output)
+        n, *rest = output
+        laid = (n, *rest[1:], rest[0]) if layout == "picture" else output
         made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
         given = attributes if wanted.clamp is None else {**attributes, "clamp": wanted.clamp}
         graph_kind = "add" if kind == "sub" else kind
         builder.node(operator.name, graph_kind, names, made, given)
-        return Activation(made, shape, layout)
+        return Activation(made, output, layout)
 
     return Pending(operator.output, shape, emit)
 
 
 def _operands(
-    operator: Operator, values: tuple[Value, ...], shape: Shape
+    operator: Operator,
+    values: tuple[Value, ...],
+    computed: Mapping[int, Activation],
+    shape: Shape,
 ) -> tuple[tuple[str, ...], str]:
     """All operands as tensors of the graph in one layout, and that layout."""
     builder = operator.builder
-    computed = [
-        builder.real(value) for value in values if not isinstance(value, Constant | Coded | Overall)
-    ]
-    whole = all(len(activation.shape) == 4 for activation in computed)
-    pictures = any(activation.layout == "picture" for activation in computed)
+    whole = all(len(activation.shape) == 4 for activation in computed.values())
+    pictures = any(activation.layout == "picture" for activation in computed.values())
     layout = "picture" if whole and pictures and len(shape) == 4 else "natural"
     names = []
     for index, value in enumerate(values):
@@ -217,14 +230,15 @@ def _operands(
             if layout == "picture":
                 array = array.transpose(0, 2, 3, 1)
             names.append(builder.constant(f"{operator.name}/operand{index}", array))
+            continue
+        if isinstance(value, Overall):
+            activation = overall_ranked(operator, value, len(shape))
         else:
-            overall = isinstance(value, Overall)
-            rank = len(shape)
-            activation = overall_ranked(operator, value, rank) if overall else builder.real(value)
-            if len(activation.shape) != len(shape):
-                activation = ranked(operator, activation, shape)
-            laid = builder.picture if layout == "picture" else builder.natural
-            names.append(laid(activation).tensor)
+            activation = computed[index]
+        if len(activation.shape) != len(shape):
+            activation = ranked(operator, activation, shape)
+        laid = builder.picture if layout == "picture" else builder.natural
+        names.append(laid(activation).tensor)
     return tuple(names), layout
 
 

@@ -1,7 +1,7 @@
 """Networks without a batch: operators of pictures have one of their own there."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from .onnx_moves import moved
 from .onnx_operator import Operator
@@ -46,13 +46,35 @@ def with_shape(operator: Operator, value: Value, shape: Shape, name: str) -> Val
 
     def move(activation: Activation, made: str) -> Activation:
         known = builder.reshaped_of.get((activation.tensor, shape))
-        if known is not None:
-            return known
-        result = builder.reshaped(activation, made, shape, f"{operator.name}/shape")
-        builder.reshaped_of[result.tensor, activation.shape] = activation
-        return result
+        return known or rewrapped(operator, activation, made, shape)
 
     return moved(operator, value, move, shape, name)
+
+
+def rewrapped(operator: Operator, activation: Activation, name: str, shape: Shape) -> Activation:
+    """An activation of another shape, which remembers what it was made of."""
+    builder = operator.builder
+    made = builder.reshaped(activation, name, shape, f"{operator.name}/shape")
+    builder.reshaped_of[made.tensor, activation.shape] = activation
+    builder.reshaped_of[activation.tensor, shape] = made
+    return made
+
+
+def own_pictures(
+    operator: Operator, computed: Mapping[int, Activation], shape: Shape
+) -> dict[int, Activation] | None:
+    """What activations of 1 x 1 x C x H x W are made of or were made into, if that is all
+    N x C x H x W."""
+    if not operator.lead or len(shape) != 5 or shape[1] != 1:
+        return None
+    known = operator.builder.reshaped_of
+    inner = {
+        index: known.get((activation.tensor, activation.shape[1:]))
+        for index, activation in computed.items()
+        if len(activation.shape) == 5
+    }
+    found = {index: activation for index, activation in inner.items() if activation is not None}
+    return found if len(found) == len(computed) else None
 
 
 def ranked(operator: Operator, activation: Activation, shape: Shape) -> Activation:
