@@ -95,10 +95,23 @@ class Node:
                                   "columns": in which order float32 numbers are summed up
     matmul, div, pow              a, b
     softmax, log_softmax          x; axis
-    layer_normalization           x, scale, bias; axes, epsilon
+    layer_normalization           x, scale, bias; axes, epsilon, centred (false: the mean is 0)
     lookup                        codes, a table of 256
     function                      x; function (ONNX's name) and its attributes
+    reduce                        x; function, axes, keep_dimensions
+    dilated_average_pool2d,       x; as without gaps, and dilation (y, x)
+    dilated_max_pool2d
+    resize                        x, places and weights (taps, outputs) an axis; axes, outside
+    gather                        x, places; axis
+    arg_max, arg_min              x; axis, last (the last of equal ones)
+    pixel_shuffle, _unshuffle     x; block: its channels are columns of the block's pixels
+    edge_pad, tile, expand        x; padding, or repeats
+    where                         condition (float32), a, b
+    dynamic_scale, _zero_point    x, and the scale: DynamicQuantizeLinear's, of each image
+    quantize_by, dequantize_by    x, scales, zero points, which broadcast; int8 without a meaning
     ============================  ==================================================================
+
+    A layer or matmul in float32 is exact where ``whole`` is set: its numbers are whole.
 
     Weights may have zero points. The leading axis of an activation is its batch: no operator mixes
     or moves it.
