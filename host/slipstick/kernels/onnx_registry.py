@@ -10,7 +10,7 @@ from . import matrix, onnx_dynamic, onnx_layers, onnx_real, onnx_rearrange
 from .onnx_functions import evaluate
 from .onnx_real import from_real, to_real
 from .onnx_scaling import add_codes, add_tables, code_range, same_codes
-from .registry import KERNELS, Kernel, Operands
+from .registry import KERNELS, Kernel, Operands, ranked, repeated
 
 
 def _tensors(node: Node, graph: Graph) -> list[Tensor]:
@@ -90,11 +90,9 @@ def _concatenation(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     count = max(map(len, operands))
     parts = []
     for value, tensor in zip(operands, sources, strict=True):
-        # a constant has no batch of its own
-        repeated = value if len(value) == count else np.repeat(value, count, axis=0)
+        whole = ranked(repeated(value, count), len(output.shape))
         same = tensor.dtype == output.dtype and same_codes(tensor, output)
-        real = repeated if same else from_real(to_real(repeated, tensor), output, {})
-        parts.append(real)
+        parts.append(whole if same else from_real(to_real(whole, tensor), output, {}))
     return np.concatenate(parts, axis=node.attributes["axis"])
 
 

@@ -91,13 +91,13 @@ def _concatenation(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     # a constant has no batch of its own
     count = max(len(operand) for operand in operands)
     rank = len(described[-1].shape)
-    arrays = [_ranked(_repeated(operand, count), rank) for operand in operands]
+    arrays = [ranked(repeated(operand, count), rank) for operand in operands]
     return rearrange.concatenate(arrays, described, node.attributes["axis"])
 
 
 def _pack(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     count = max(len(operand) for operand in operands)
-    arrays = [_repeated(operand, count) for operand in operands]
+    arrays = [repeated(operand, count) for operand in operands]
     packed = rearrange.pack(arrays, node.attributes["axis"])
     return packed.reshape(count, *graph.tensors[node.outputs[0]].shape[1:])
 
@@ -108,12 +108,13 @@ def _transpose(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     return turned.reshape(len(turned), *graph.tensors[node.outputs[0]].shape[1:])
 
 
-def _ranked(array: np.ndarray, rank: int) -> np.ndarray:
+def ranked(array: np.ndarray, rank: int) -> np.ndarray:
     """With axes of one element behind the batch."""
     return array.reshape(len(array), *(1,) * (rank - array.ndim), *array.shape[1:])
 
 
-def _repeated(array: np.ndarray, count: int) -> np.ndarray:
+def repeated(array: np.ndarray, count: int) -> np.ndarray:
+    """A constant, which has no batch of its own, with one."""
     return array if len(array) == count else np.repeat(array, count, axis=0)
 
 
