@@ -29,6 +29,7 @@ from slipstick.semantics import with_semantics
 from slipstick.session import InferenceSession
 from slipstick.verification import Verifier
 from slipstick_rtl.config import Configuration
+from tflm_networks import odd_networks
 
 SUMS = {
     "conv2d": matrix.sum_conv2d,
@@ -119,6 +120,27 @@ def test_programs_follow_the_definition(seed: int) -> None:
     values = run_program(program, {"input": image})
     for name in wanted.keys() & values.keys():
         np.testing.assert_array_equal(values[name], wanted[name], name)
+
+
+@pytest.mark.parametrize("place", range(9))
+def test_odd_operators(place: int) -> None:
+    """One code from tflm's at most, on the device as in the kernels; or refused."""
+    own = load_tflite_bytes(odd_networks(np.random.default_rng(5))[place], "odd")
+    if any(node.operator == "resize_bilinear" for node in own.nodes):
+        with pytest.raises(UnsupportedError, match="which has no resize_bilinear .node"):
+            with_semantics(own, "onnx")
+        return
+    graph = with_semantics(own, "onnx")
+    dtypes = {name: own.tensors[name].dtype for name in own.inputs}
+    rng = np.random.default_rng(6)
+    inputs = {name: cases.codes(rng, own.tensors[name].shape, dtypes[name]) for name in own.inputs}
+    theirs = run_graph(own, list(inputs.values()))
+    ours = run_graph(graph, list(inputs.values()))
+    made = run_program(compile_graph(graph, Configuration()), inputs)
+    for name in own.outputs:
+        np.testing.assert_array_equal(made[name], ours[name])
+        assert ours[name].dtype == theirs[name].dtype
+        assert np.abs(ours[name].astype(np.int64) - theirs[name]).max() <= 1
 
 
 def test_digits_either_way() -> None:
