@@ -73,6 +73,11 @@ class PreparedConvolve:
         columns = self._groups * configuration.pixels
         self._gather = WindowGather(instruction, columns, ky[used], kx[used], offsets[used])
 
+    @property
+    def nbytes(self) -> int:
+        """Of its weights, which is nearly all that it holds."""
+        return self._weights.nbytes
+
     def __call__(
         self, activations: np.ndarray, accumulators: np.ndarray, scratch: "Scratch | None" = None
     ) -> None:

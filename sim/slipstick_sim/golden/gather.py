@@ -32,9 +32,11 @@ class _Copy:
 
 def _inside(origin: int, count: int, stride: int, size: int) -> Span:
     """Which of ``count`` positions from ``origin`` on, ``stride`` apart, lie within 0..size - 1."""
-    position = origin + np.arange(count) * stride
-    indices = np.flatnonzero((position >= 0) & (position < size))
-    return (int(indices[0]), int(indices[-1]) + 1) if len(indices) else (0, 0)
+    if not stride:
+        return (0, count if 0 <= origin < size else 0)
+    first = max(0, -(origin // stride))
+    end = min(count, (size - 1 - origin) // stride + 1)
+    return (first, end) if first < end else (0, 0)
 
 
 def _taps(ky: np.ndarray, kx: np.ndarray, offsets: np.ndarray) -> list[_Tap]:

@@ -1,5 +1,11 @@
 """The memories that a run only reads, with what the model has worked out from their contents."""
 
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import lru_cache
+from threading import Lock
+
 import numpy as np
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import (
@@ -24,7 +30,38 @@ _WORD_BYTES = 4
 MATRIX, POST = "matrix", "post"
 """Names of the two instruction streams."""
 
+MOST_PREPARED_BYTES = 1 << 28
+"""Of instructions that are kept prepared."""
+
 _STREAMS = {MATRIX: (MATRIX_OPCODES, MATRIX_FIELDS), POST: (POST_OPCODES, POST_FIELDS)}
+
+
+class PreparedCache:
+    """Instructions that were prepared before, by their contents and their weights'.
+
+    A network that is streamed writes the same contents again and again. The least recently used
+    are forgotten; several threads may ask.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, PreparedConvolve] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, key: bytes, make: Callable[[], PreparedConvolve]) -> PreparedConvolve:
+        """What ``make`` makes, or has made for this key."""
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        prepared = make()
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = prepared
+                self._bytes += prepared.nbytes
+            while self._bytes > MOST_PREPARED_BYTES:
+                self._bytes -= self._known.popitem(last=False)[1].nbytes
+        return prepared
 
 
 class Memories:
@@ -33,6 +70,8 @@ class Memories:
     Parameters
     ----------
     configuration : Configuration
+    cache : PreparedCache, optional
+        Shared with others.
 
     Members
     -------
@@ -41,8 +80,9 @@ class Memories:
         Bias, multiplier and shift.
     """
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, cache: PreparedCache | None = None) -> None:
         self._configuration = configuration
+        self._cache = cache or PreparedCache()
         self._instructions = bytearray(configuration.instruction_words * _WORD_BYTES)
         self.weights = np.zeros((configuration.weight_words, configuration.columns), np.int8)
         shape = configuration.parameter_words, configuration.lanes
@@ -56,7 +96,7 @@ class Memories:
 
     def copy(self) -> "Memories":
         """The same contents in memories of their own."""
-        other = Memories(self._configuration)
+        other = Memories(self._configuration, self._cache)
         other._instructions[:] = self._instructions
         other.weights[...] = self.weights
         for own, copied in zip(self.parameters, other.parameters, strict=True):
@@ -117,10 +157,8 @@ class Memories:
         """
         key = stream, word
         if key not in self._decoded:
-            opcodes, fields = _STREAMS[stream]
             data = bytes(self._instructions[word * _WORD_BYTES :][:INSTRUCTION_BYTES])
-            known = len(data) == INSTRUCTION_BYTES and opcode_of(data) in set(map(int, opcodes))
-            self._decoded[key] = unpack(fields, data) if known else None
+            self._decoded[key] = _decode(stream, data)
         return self._decoded[key]
 
     def prepared(self, word: int) -> PreparedConvolve:
@@ -129,5 +167,22 @@ class Memories:
             instruction = self.instruction(MATRIX, word)
             if instruction is None or instruction["opcode"] != Opcode.CONVOLVE:
                 raise ValueError(f"word {word} of the instruction memory must hold a CONVOLVE")
-            self._prepared[word] = PreparedConvolve(instruction, self.weights, self._configuration)
+            first, words = instruction["weight_address"], instruction["reduction_tiles"]
+            if not instruction["diagonal"]:
+                words *= self._configuration.rows
+            data = self._instructions[word * _WORD_BYTES :][:INSTRUCTION_BYTES]
+            content = hashlib.blake2b(data, digest_size=32)
+            content.update(self.weights[first : first + words].tobytes())
+            self._prepared[word] = self._cache.get(
+                content.digest(),
+                lambda: PreparedConvolve(instruction, self.weights, self._configuration),
+            )
         return self._prepared[word]
+
+
+@lru_cache(maxsize=1 << 14)
+def _decode(stream: str, data: bytes) -> dict[str, int] | None:
+    """The fields of an instruction, for reading only."""
+    opcodes, fields = _STREAMS[stream]
+    known = len(data) == INSTRUCTION_BYTES and opcode_of(data) in set(map(int, opcodes))
+    return unpack(fields, data) if known else None
