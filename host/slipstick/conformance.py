@@ -7,6 +7,7 @@ are listed in ``conformance_table``.
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import onnx
@@ -73,8 +74,9 @@ class Case:
         return ""
 
 
-def cases() -> list[Case]:
-    """All cases whose operators the front-end reads."""
+@cache
+def cases() -> tuple[Case, ...]:
+    """All cases whose operators the front-end reads; they are made once."""
     from onnx.backend.test.loader import load_model_tests
 
     reasons = {name: reason for reason, names in UNSUPPORTED.items() for name in names}
@@ -97,7 +99,7 @@ def cases() -> list[Case]:
                     reasons.get(name, ""),
                 )
             )
-    return made
+    return tuple(made)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ def network(
     net = OnnxWriter(opset)
     x = net.pair(net.input("x", shape), 0.1)
     more = []
-    if operator in ("Conv", "MatMul", "Gemm"):
-        size = (3, 4, 2, 2) if operator == "Conv" else (6, 5)
+    if operator in ("Conv", "ConvTranspose", "MatMul", "Gemm"):
+        sizes = {"Conv": (3, 4, 2, 2), "ConvTranspose": (4, 3, 2, 2)}
+        size = sizes.get(operator, (6, 5))
         more = [net.weights(np.ones(size, np.int8), np.float32(0.1))]
     y = net.add(operator, [x, *more], **options)
     return net.to_bytes([net.pair(y, 0.1)])
@@ -43,7 +44,7 @@ def network(
         (network(auto_pad="FULL"), "auto_pad must be NOTSET or .*, not 'FULL'"),
         (network(opset=9), "opset must be within 10..[0-9]+, not 9"),
         (network(shape=(1, 4, "height", 6)), r"input 'x': shape must be fixed but for the batch"),
-        (network("Transpose", shape=OPEN, perm=[1, 0, 2, 3]), "perm must leave axis 0, the batch, in front"),
+        (network("Transpose", shape=OPEN, perm=[1, 0, 2, 3]), "perm must leave axis 0, the"),
         (network("Softmax", shape=OPEN, axis=0), "axis must not be 0, the batch"),
         (
             network("AveragePool", kernel_shape=[2, 2], dilations=[2, 1], pads=[1, 0, 0, 0]),
@@ -52,6 +53,10 @@ def network(
         (network("MaxPool", kernel_shape=[2, 2], storage_order=1), "storage_order must be 0, "),
         (network("Gemm", shape=(1, 6), transA=1), "transA must be 0 where"),
         (network("Cast", to=10), "to must be 1, not 10"),
+        (network("ConvTranspose", auto_pad="FULL"), "auto_pad must be NOTSET or .*, not 'FULL'"),
+        (network("Resize", mode="spline"), "mode must be nearest or linear or cubic, not 'spline'"),
+        (network("Pad", mode="wrap"), "mode must be constant or reflect or edge, not 'wrap'"),
+        (network("DepthToSpace", blocksize=2, mode="RCD"), "mode must be DCR or CRD, not 'RCD'"),
     ],
 )  # fmt: skip
 def test_unsupported(data: bytes, message: str) -> None:
@@ -68,6 +73,9 @@ def test_unsupported(data: bytes, message: str) -> None:
         (network(shape=(1, 4, 1, 1)), "a window of 2 must fit into 1 and padding"),
         (network("Flatten", axis=9), "axis must be within -4..4, not 9"),
         (network("Conv", dilations=[9, 1]), "a window of 10 must fit into 6"),
+        (network("ConvTranspose", group=3), "weights of 4 channels must be 3 groups of the 4"),
+        (network("ConvTranspose", pads=[9, 9, 9, 9]), "the output's sizes must be within 1..268"),
+        (network("ConvTranspose", output_shape=[9]), r"output_shape must be 2 numbers, not \(9,\)"),
     ],
 )
 def test_malformed(data: bytes, message: str) -> None:

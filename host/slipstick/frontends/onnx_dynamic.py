@@ -246,7 +246,7 @@ def integer_operand(operator: Operator, index: int, zero_index: int, axis: int =
     if isinstance(value, Codes) and isinstance(zero, Overall):
         by = (np.ones((), np.float32), zero)
         return dequantize_by(operator, value, by, f"{operator.output}/centred")
-    count = operator.constant(zero_index).size if operator.has(zero_index) else 1
+    count = max(1, operator.constant(zero_index).size) if operator.has(zero_index) else 1
     zero_points = operator.zero_points(zero_index, count, default)
     ones = np.ones(count, np.float32)
     if isinstance(value, Codes) and len(set(zero_points.tolist())) > 1:

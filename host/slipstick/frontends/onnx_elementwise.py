@@ -301,7 +301,7 @@ def prelu(operator: Operator) -> Value:
         alpha = float(slope.ravel()[0])
         return apply(operator, value, "LeakyRelu", {"alpha": alpha})
     shape = shape_of(value)
-    if np.broadcast_shapes(shape, slope.shape) != shape:
+    if operator.broadcast(value, Constant(slope)) != shape:
         operator.reject(f"slopes of {slope.shape} must broadcast to {shape}")
     return _node(operator, "prelu", (value, Constant(slope)), shape, "")
 

@@ -59,7 +59,7 @@ def _last_axes(operator: Operator, shape: Shape) -> Shape:
 
 def _constants(operator: Operator, shape: Shape) -> list[np.ndarray]:
     """Scale and bias."""
-    arrays = [operator.constant(index) for index in (1, 2) if operator.has(index)]
+    arrays = [operator.constant(1), *([operator.constant(2)] if operator.has(2) else [])]
     for array in arrays:
         try:
             fits = np.broadcast_shapes(shape, array.shape) == shape

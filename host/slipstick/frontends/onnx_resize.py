@@ -12,6 +12,7 @@ from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_pools import PICTURE_AXES
 from .onnx_values import Activation, Pending, Result, Shape, Value, shape_of
+from .tflite_reader import MAXIMUM_ELEMENTS
 
 _MODES = ("nearest", "linear", "cubic")
 _PLACES = (
@@ -75,6 +76,8 @@ def _axes(operator: Operator, shape: Shape) -> list[_Axis]:
     rank = len(shape)
     listed = operator.integers("axes", tuple(range(rank - operator.lead)))
     axes = [operator.axis(axis, rank) for axis in listed]
+    if len(set(axes)) < len(axes):
+        operator.reject(f"axes must be different ones, not {listed}")
     scales_at, sizes_at = (2, 3) if operator.opset >= 11 else (1, 9)
     old = [shape[axis] for axis in axes]
     if operator.has(sizes_at):
@@ -92,8 +95,11 @@ def _axes(operator: Operator, shape: Shape) -> list[_Axis]:
         if not all(0 < factor <= 1 << 12 for factor in factors):
             operator.refuse(f"scales must be positive numbers, not {factors[:8]}")
         sizes = [math.floor(own * item) for own, item in zip(old, factors, strict=False)]
-    if len(sizes) != len(axes) or min(sizes, default=1) < 1:
+    if not len(factors) == len(sizes) == len(axes) or min(sizes, default=1) < 1:
         operator.reject(f"there must be {len(axes)} sizes of at least 1, not {sizes}")
+    elements = math.prod(max(own, size) for own, size in zip(old, sizes, strict=True))
+    if elements * math.prod(shape) // math.prod(old) > MAXIMUM_ELEMENTS:
+        operator.reject(f"the result must have at most {MAXIMUM_ELEMENTS} elements, not {sizes}")
     regions = [(0.0, 1.0)] * len(axes)
     if operator.attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         numbers = [float(item) for item in operator.constant(1).reshape(-1)]
@@ -216,7 +222,10 @@ def _taps(operator: Operator, axis: _Axis, mode: str, places: str) -> tuple[np.n
         )
         if operator.integer("exclude_outside", 0):
             weights = np.where((indices < 0) | (indices > last), 0, weights)
-        weights = weights / weights.sum(axis=0)
+        with np.errstate(all="ignore"):
+            weights = weights / weights.sum(axis=0)
+        if not np.isfinite(weights).all():
+            operator.reject(f"the weights of axis {axis.axis} must have a finite sum that is not 0")
     if places == "tf_crop_and_resize":
         weights = np.where((position < 0) | (position > last), 0, weights)
     return np.clip(indices, 0, last).astype(np.int64), weights.astype(np.float32)

@@ -103,6 +103,8 @@ def unsqueeze(operator: Operator) -> Value:
     shape = shape_of(operator.value(0))
     count = len(operator.constant_integers(1) if operator.has(1) else operator.integers("axes", ()))
     axes = _axes(operator, len(shape) + count)
+    if len(axes) < count:
+        operator.reject(f"axes must be {count} different ones, not {axes}")
     if 0 in axes and operator.builder.batch > 1:
         operator.refuse(f"axes must leave out 0, a batch of {operator.builder.batch}")
     rest = iter(shape)
