@@ -2,20 +2,25 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from .compiler import compile_graph
 from .devices import open_device
 from .errors import InputError
 from .execution import Execution, Values
 from .feeds import dequantise, prepare
+from .frontends import load
 from .loading import compile_file
 from .program import HostStep, Program
 from .references import open_references
+from .semantics import with_semantics
+from .single_layers import single_layers
 
 Advance = Callable[[int], None]
 Progress = Callable[[str, int], Advance]
@@ -122,7 +127,8 @@ class Verifier:
     ) -> None:
         self._configuration = configuration
         self.program = compile_file(path, configuration, semantics=semantics)
-        self.inspected = compile_file(path, configuration, inspect=True, semantics=semantics)
+        self._graph = with_semantics(load(os.fspath(path)), semantics)
+        self.inspected = compile_graph(self._graph, configuration, inspect=True)
         self._reference, self._runtime = open_references(path, semantics)
 
     def random_inputs(self, count: int, seed: int) -> Values:
@@ -166,6 +172,7 @@ class Verifier:
         *,
         rtl: bool = True,
         layer_limit: int = 20,
+        rtl_layers: Sequence[str] = (),
     ) -> list[CheckedTensor]:
         """Compares all tensors.
 
@@ -179,6 +186,8 @@ class Verifier:
             Whether the compiled RTL runs too: all images through the ordinary program, the first
             ``layer_limit`` through the one that shows every layer.
         layer_limit : int
+        rtl_layers : sequence of str
+            The RTL runs only these layers, each on the golden model's inputs of it; by default all.
 
         Returns
         -------
@@ -186,6 +195,7 @@ class Verifier:
             The layers in order, then the outputs.
         """
         inputs = prepare(self.program, feeds)
+        singles = single_layers(self._graph, self._configuration, rtl_layers if rtl else ())
         count = _count(inputs)
         layers, outputs = _Tally(), _Tally()
         for program, tally, title in (
@@ -198,6 +208,9 @@ class Verifier:
                 _compare(tally.reference, inputs, self._run_reference, golden, advance)
         self._check_runtime(inputs, layers, outputs, progress)
         shown = {name: value[:layer_limit] for name, value in inputs.items()}
+        if singles:
+            self._check_single_layers(shown, singles, layers, progress)
+            rtl = False
         for program, tally, images in (
             (self.inspected, layers, shown),
             (self.program, outputs, inputs),
@@ -239,15 +252,37 @@ class Verifier:
                 outputs.runtime[name] = before.plus(images, shown[name], rule[name])
             advance(images)
 
+    def _check_single_layers(
+        self,
+        images: Values,
+        programs: Sequence[tuple[str, Program]],
+        tally: "_Tally",
+        progress: Progress,
+    ) -> None:
+        """Some layers on the RTL, on what the golden model gives them."""
+        with closing(open_device("model", self._configuration)) as model:
+            values = {**images, **Execution(self.inspected, model).infer_batch(images)}
+        for name, program in programs:
+            part = {source: values[source] for source in program.inputs}
+            advance = progress(f"RTL against the golden model, {name}", _count(images))
+            self._check_rtl(program, part, tally, advance, program.outputs)
+
     def _check_rtl(
-        self, program: Program, images: Values, tally: "_Tally", advance: Advance
+        self,
+        program: Program,
+        images: Values,
+        tally: "_Tally",
+        advance: Advance,
+        wanted: tuple[str, ...] | None = None,
     ) -> None:
         with (
             closing(open_device("model", self._configuration)) as model,
             closing(open_device("sim", self._configuration)) as simulation,
         ):
-            golden = Execution(program, model).infer_batch
-            device = Execution(program, simulation).infer_batch
+            golden, device = (
+                partial(Execution(program, own).infer_batch, wanted=wanted)
+                for own in (model, simulation)
+            )
             _compare(tally.rtl, images, golden, device, advance)
 
     def _run_reference(self, inputs: Values) -> Values:

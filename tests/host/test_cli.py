@@ -237,6 +237,18 @@ def test_foreign_networks(slipstick, name: str, message: str) -> None:
     assert outcome.status == 2 and message in outcome.err
 
 
+def test_single_layers_on_the_rtl(slipstick) -> None:
+    outcome = slipstick(
+        "verify", MODEL, "--target", TARGET, "--limit", "2", "--json",
+        "--rtl-layer", "conv2d_0", "--rtl-layer", "fully_connected_8",
+    )  # fmt: skip
+    layers = json.loads(outcome.out)["layers"]
+    shown = [layer["layer"] for layer in layers if layer["rtl_vs_golden"]]
+    assert outcome.status == 0 and shown == ["conv2d_0", "fully_connected_8"]
+    outcome = slipstick("verify", MODEL, "--rtl-layer", "conv2d_9")
+    assert outcome.status == 2 and "layer 'conv2d_9' is unknown: there are" in outcome.err
+
+
 def test_a_network_too_large_is_cut(slipstick) -> None:
     path = DATA / "models" / "tf2_mobilenet_v2_1.0_224_ptq.tflite"
     if not path.exists():

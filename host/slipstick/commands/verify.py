@@ -30,6 +30,10 @@ def verify_command(
     layer_limit: Annotated[int, typer.Option(help="Inputs whose every layer the RTL shows.")] = 20,
     seed: Annotated[int, typer.Option(help="Of random inputs.")] = 0,
     rtl: Annotated[bool, typer.Option(help="Run the compiled RTL too.")] = True,
+    rtl_layer: Annotated[
+        list[str] | None,
+        typer.Option(help="Run only this layer on the RTL; may be given several times."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare reference, golden model and RTL on every layer; exit with 1 if they differ."""
@@ -49,7 +53,9 @@ def verify_command(
             bars.close()
             return bars.enter_context(console.progress(what, total))
 
-        checked = verifier.check(feeds, progress, rtl=rtl, layer_limit=layer_limit)
+        checked = verifier.check(
+            feeds, progress, rtl=rtl, layer_limit=layer_limit, rtl_layers=rtl_layer or ()
+        )
     total = sum(tensor.mismatches for tensor in checked)
     count = len(next(iter(feeds.values())))
     result = {
