@@ -29,8 +29,8 @@ class RoundsAsDefined(wiring.Component):
     product: Signal
     shift: Signal
 
-    def __init__(self, rounding: Rounding) -> None:
-        self._rounding = rounding
+    def __init__(self, rounding: Rounding, negative: bool) -> None:
+        self._rounding, self._negative = rounding, negative
         super().__init__({"product": In(signed(PRODUCT_BITS)), "shift": In(SHIFT_BITS)})
 
     def elaborate(self, platform: object) -> Module:
@@ -57,7 +57,10 @@ class RoundsAsDefined(wiring.Component):
         ]
         if rounding is Rounding.FLOAT:
             exact = ~self.product[:LOWEST_BIT].any()
-            m.d.comb += Assume(exact, "the multiplier is a significand")
+            m.d.comb += [
+                Assume(exact, "the multiplier is a significand"),
+                Assume((self.product < 0) == self._negative, "it is of this sign"),
+            ]
         product = delay(m, self.product, _LATENCY, "product")
         shift = delay(m, self.shift, _LATENCY, "amount")
         result = Signal(signed(PRODUCT_BITS + 1))
@@ -95,7 +98,7 @@ class RoundsAsDefined(wiring.Component):
         """The product as float32 has it: 24 bits from its highest down, ties to even."""
         magnitude, rounded = Signal(PRODUCT_BITS), Signal(PRODUCT_BITS)
         m.d.comb += [
-            magnitude.eq(Mux(product < 0, -product, product)),
+            magnitude.eq(-product if self._negative else product),
             rounded.eq(magnitude),
         ]
         for highest in range(_SIGNIFICANT, PRODUCT_BITS):
@@ -103,16 +106,21 @@ class RoundsAsDefined(wiring.Component):
             with m.If((magnitude >> highest) == 1):
                 half = (1 << (unit - 1)) - 1 + magnitude[unit]
                 m.d.comb += rounded.eq(((magnitude + half) >> unit) << unit)
-        return Mux(product < 0, -rounded, rounded)
+        return -rounded if self._negative else rounded
 
 
-def _proof(rounding: Rounding) -> Proof:
+def _proof(rounding: Rounding, sign: str = "", negative: bool = False) -> Proof:
     return Proof(
-        name=f"rounding_shifter_{rounding.name.lower()}",
-        component=lambda: RoundsAsDefined(rounding),
+        name=f"rounding_shifter_{rounding.name.lower()}{sign}",
+        component=lambda: RoundsAsDefined(rounding, negative),
         depth=_LATENCY + 1,
         bounded=True,
     )
 
 
-PROOFS = tuple(_proof(rounding) for rounding in Rounding)
+# in halves, for the solver's sake
+PROOFS = (
+    *(_proof(rounding) for rounding in Rounding if rounding is not Rounding.FLOAT),
+    _proof(Rounding.FLOAT, "_positive"),
+    _proof(Rounding.FLOAT, "_negative", negative=True),
+)
