@@ -65,7 +65,9 @@ UNSUPPORTED: Mapping[str, tuple[str, ...]] = {
         dequantizelinear_e4m3fn_zero_point dequantizelinear_e5m2 dequantizelinear_float4e2m1
         dequantizelinear_int16 dequantizelinear_int2 dequantizelinear_int4
         dequantizelinear_uint16 dequantizelinear_uint2 dequantizelinear_uint4 div_int16
-        div_int32_trunc div_uint16 div_uint32 div_uint64 edge_pad
+        div_int32_trunc div_uint16 div_uint32 div_uint64 edge_pad einsum_batch_diagonal
+        einsum_batch_matmul einsum_batch_matmul_bfloat16 einsum_inner_prod einsum_scalar
+        einsum_sum einsum_sum_bfloat16 einsum_transpose einsum_transpose_bfloat16
         flexattention_double_expanded_ver26 flexattention_fp16_expanded_ver26 max_float16
         max_float64 max_int16 max_int32 max_int64 max_uint16 max_uint32 max_uint64
         min_float16 min_float64 min_int16 min_int32 min_int64 min_uint16 min_uint32

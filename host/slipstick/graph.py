@@ -107,6 +107,7 @@ class Node:
     pixel_shuffle, _unshuffle     x; block: its channels are columns of the block's pixels
     edge_pad, tile, expand        x; padding, or repeats
     where                         condition (float32), a, b
+    einsum                        any number; equation
     dynamic_scale, _zero_point    x, and the scale: DynamicQuantizeLinear's, of each image
     quantize_by, dequantize_by    x, scales, zero points, which broadcast; int8 without a meaning
     ============================  ==================================================================

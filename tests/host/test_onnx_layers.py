@@ -225,3 +225,35 @@ def test_a_scale_for_each_channel_of_an_activation() -> None:
     y = net.add("Relu", [net.add("DequantizeLinear", [q, *parts], axis=1)])
     graph = check(net.to_bytes([net.pair(y, 0.02)]), pictures())
     assert {"quantize_by", "dequantize_by"} <= set(operators(graph))
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("nij,njk->nik", [(1, 4, 6), (1, 6, 5)]),
+        ("nihd,njhd->nhij", [(1, 4, 2, 3), (1, 5, 2, 3)]),
+        ("nihd,nihd->nh", [(1, 4, 2, 3), (1, 4, 2, 3)]),
+        ("nij,kj->nik", [(1, 4, 6), (7, 6)]),
+    ],
+)
+def test_einsum(equation: str, shapes: list[tuple[int, ...]]) -> None:
+    net = OnnxWriter()
+    given = [shape for shape in shapes if shape[0] == 1]
+    names = [net.pair(net.input(f"x{index}", shape), 0.05) for index, shape in enumerate(given)]
+    names += [net.weights(codes(*shape), np.float32(0.01)) for shape in shapes[len(given) :]]
+    y = net.pair(net.add("Einsum", names, equation=equation), 0.0917)
+    graph = check(net.to_bytes([y]), *(numbers(4, *shape[1:]) for shape in given))
+    assert "einsum" in operators(graph)
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+def test_softmax_of_older_opsets(axis: int) -> None:
+    """Of all axes from the one given on."""
+    net, x = start(12)
+    y = net.pair(net.add("Softmax", [x], axis=axis), 1 / 256, -128)
+    check(net.to_bytes([y]), pictures())
+    net = OnnxWriter(12)
+    kernel = net.weights(codes(4, 6, 2, 2), np.float32(0.003))
+    y = net.add("Conv", [net.pair(net.input("x", SHAPE), 0.0613, 7), kernel])
+    y = net.add("LogSoftmax", [net.pair(y, 0.1)], axis=axis)
+    check(net.to_bytes([net.pair(y, 0.0517, 127)]), pictures())

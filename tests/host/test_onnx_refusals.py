@@ -155,6 +155,27 @@ def test_folding_makes_nothing_huge(operator: str) -> None:
         load_onnx_bytes(net.to_bytes([net.pair(y, 0.1)]))
 
 
+@pytest.mark.parametrize(
+    ("operator", "options", "message"),
+    [
+        (
+            "Add",
+            {},
+            "input 0 '.*' must be real numbers, behind DequantizeLinear, and is codes",
+        ),
+        ("Resize", {"mode": "linear"}, "mode must be nearest for codes, not linear"),
+    ],
+)
+def test_codes_are_no_numbers(operator: str, options: dict[str, Any], message: str) -> None:
+    net = OnnxWriter()
+    q = net.add("QuantizeLinear", [net.input("x", OPEN), *net.scale(0.1, 0)])
+    empty = net.constant([], "float32")
+    more = [empty, net.constant([1, 1, 2, 2], "float32")] if operator == "Resize" else [q]
+    y = net.add("DequantizeLinear", [net.add(operator, [q, *more], **options), *net.scale(0.1, 0)])
+    with pytest.raises(UnsupportedError, match=message):
+        load_onnx_bytes(net.to_bytes([y]))
+
+
 def test_float_networks_are_refused() -> None:
     net = OnnxWriter()
     y = net.add("Relu", [net.input("x", SHAPE)])

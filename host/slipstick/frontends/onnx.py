@@ -18,7 +18,7 @@ from ..graph import Graph, Quantization, Tensor
 from .onnx_builder import Builder, Source, per_tensor
 from .onnx_folding import fold
 from .onnx_operator import Operator
-from .onnx_operators import OPERATORS
+from .onnx_operators import OPERATORS, TAKE_CODES
 from .onnx_quantization import SHIFT
 from .onnx_reader import DOMAINS, RawModel, RawNode, RawTensor, read_model
 from .onnx_values import Activation, Coded, Codes, Constant, Float, Overall, Shape, Value
@@ -251,6 +251,13 @@ class _Reading:
         for index in handler.constants:
             if operator.has(index):
                 operator.constant(index)
+        if node.operator not in TAKE_CODES and not node.operator.startswith("Q"):
+            for index, value in enumerate(operator.inputs):
+                if isinstance(value, Codes):
+                    operator.refuse(
+                        f"{operator.what(index)} must be real numbers, behind DequantizeLinear, and"
+                        f" is codes of {value.dtype}"
+                    )
         made = handler.read(operator)
         if isinstance(made, list):
             return made

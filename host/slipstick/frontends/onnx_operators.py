@@ -17,6 +17,7 @@ from . import onnx_reductions as reductions
 from . import onnx_resize as resizing
 from . import onnx_shapes as shapes
 from . import onnx_transposed as transposed
+from .onnx_einsum import einsum
 from .onnx_folding import constant, shape_constant
 from .onnx_operator import Operator
 from .onnx_unbatched import own_batch
@@ -96,6 +97,7 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "DynamicQuantizeLinear"): Handler(dynamic.dynamic_quantize_linear),
     ("", "Div"): Handler(elementwise.arithmetic("div")),
     ("", "Dropout"): Handler(shapes.identity, ("ratio", "seed")),
+    ("", "Einsum"): Handler(einsum, ("equation",)),
     ("", "Expand"): Handler(copies.expand),
     ("", "Flatten"): Handler(shapes.flatten, ("axis",)),
     ("", "Gather"): Handler(cuts.gather, ("axis",)),
@@ -163,3 +165,11 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     (MICROSOFT, "QuantizeLinear"): _QUANTIZE,
 }
 """What the front-end reads."""
+
+TAKE_CODES = (
+    *("ArgMax", "ArgMin", "Concat", "ConvInteger", "DepthToSpace", "DequantizeLinear", "Dropout"),
+    *("Expand", "Flatten", "Gather", "GlobalMaxPool", "Identity", "MatMulInteger", "MaxPool"),
+    *("Pad", "ReduceMax", "ReduceMin", "Reshape", "Resize", "Shape", "Slice", "SpaceToDepth"),
+    *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+)
+"""Operators that take codes as they are, beside those whose names begin with Q."""

@@ -187,8 +187,9 @@ def normalized(operator: Operator, kind: str, value: Value, opset: int) -> Pendi
     shape = shape_of(value)
     rank = len(shape)
     axis = operator.axis(operator.integer("axis", 1 if opset < 13 else -1), rank)
-    if opset < 13 and math.prod(shape[axis + 1 :]) != 1:
-        operator.refuse(f"axis must be the last of {shape} in opset {opset}, not {axis}")
+    # it was one vector of all axes from the given one on
+    flat = opset < 13 and math.prod(shape[axis + 1 :]) != 1
+    axes = tuple(range(axis, rank)) if flat else (axis,)
     if axis == 0:
         operator.refuse("axis must not be 0, the batch")
     builder = operator.builder
@@ -198,10 +199,10 @@ def normalized(operator: Operator, kind: str, value: Value, opset: int) -> Pendi
         picture = source.layout == "picture"
         if not picture:
             source = builder.natural(source)
-        own = PICTURE_AXES[rank][axis] if picture else axis
+        own = tuple(PICTURE_AXES[rank][axis] for axis in axes) if picture else axes
         laid = builder.tensors[source.tensor].shape
         made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
-        attributes: dict[str, Any] = {"axis": own}
+        attributes: dict[str, Any] = {"axis": own if flat else own[0]}
         if wanted.clamp is not None:
             attributes["clamp"] = wanted.clamp
         builder.node(operator.name, kind, (source.tensor,), made, attributes)

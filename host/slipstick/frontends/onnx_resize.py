@@ -11,7 +11,7 @@ from ..kernels.resize import nearest_places
 from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_pools import PICTURE_AXES
-from .onnx_values import Activation, Pending, Result, Shape, Value, shape_of
+from .onnx_values import Activation, Codes, Pending, Result, Shape, Value, shape_of
 from .tflite_reader import MAXIMUM_ELEMENTS
 
 _MODES = ("nearest", "linear", "cubic")
@@ -129,6 +129,8 @@ def resize(operator: Operator) -> Value:
         return value
     if mode == "nearest":
         return _nearest(operator, value, axes, places, newer=newer)
+    if isinstance(value, Codes):
+        operator.refuse(f"mode must be nearest for codes, not {mode}")
     taps = [_taps(operator, axis, mode, places) for axis in axes]
     return _mixed(operator, value, axes, taps)
 

@@ -33,13 +33,13 @@ def from_real(value: np.ndarray, output: Tensor, attributes: Mapping[str, Any]) 
     return np.clip(codes, *code_range(attributes, output.dtype)).astype(output.dtype)
 
 
-def softmax(x: np.ndarray, axis: int) -> np.ndarray:
-    """exp(x) over the sum of it along an axis."""
+def softmax(x: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    """exp(x) over the sum of it along an axis, or some."""
     powers = np.exp(x - x.max(axis=axis, keepdims=True))
     return powers / powers.sum(axis=axis, keepdims=True)
 
 
-def log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
+def log_softmax(x: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
     """The logarithm of ``softmax``."""
     centred = x - x.max(axis=axis, keepdims=True)
     return centred - np.log(np.exp(centred).sum(axis=axis, keepdims=True))

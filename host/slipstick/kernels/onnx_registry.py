@@ -125,6 +125,12 @@ def _dequantize_by(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     return onnx_dynamic.dequantize_by(*operands)
 
 
+def _einsum(*operands: np.ndarray | Mapping[str, Any]) -> np.ndarray:
+    *reals, attributes = operands
+    assert isinstance(attributes, Mapping)
+    return np.einsum(attributes["equation"], *reals, optimize=True)
+
+
 def _resize(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     source, output = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     real = to_real(operands[0], source)
@@ -163,6 +169,7 @@ ONNX_KERNELS: Mapping[str, Kernel] = {
     "edge_pad": lambda node, graph, operands: np.pad(
         operands[0], node.attributes["padding"], mode="edge"
     ),
+    "einsum": _real(_einsum),
     "expand": lambda node, graph, operands: onnx_rearrange.expand(
         operands[0], graph.tensors[node.outputs[0]].shape
     ),
