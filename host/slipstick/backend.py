@@ -3,6 +3,7 @@
 ``slipstick.backend.run_model(model, inputs)``; ``python -m slipstick.backend`` runs ONNX's cases.
 """
 
+import contextlib
 import dataclasses
 import sys
 from collections.abc import Sequence
@@ -89,7 +90,7 @@ class Representation(BackendRep):
         self._device: Device | None = None
         self._session: InferenceSession | None = None
         self._batched = True
-        self._compiled: list[bytes] = []
+        self._compiled: list[tuple[np.dtype, tuple[int, ...], bytes]] = []
         if not self._constants:
             network = self._read({})
             if network is not None:
@@ -122,7 +123,8 @@ class Representation(BackendRep):
         """
         values = self._named(inputs)
         for _ in range(len(self._inputs) + 1):
-            state = [values[name].tobytes() for name in sorted(self._constants)]
+            known = [values[name] for name in sorted(self._constants)]
+            state = [(array.dtype, array.shape, array.tobytes()) for array in known]
             if self._session is not None and state == self._compiled:
                 break
             network = self._read({name: values[name] for name in self._constants})
@@ -209,7 +211,7 @@ class SlipstickBackend(Backend):
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
         """Whether ``prepare`` takes a network; one that must know some of its inputs, it does."""
         try:
-            cls.prepare(model, device, **kwargs)
+            cls.prepare(model, device, **kwargs).close()
         except SlipstickError:
             return False
         return True
@@ -224,7 +226,8 @@ class SlipstickBackend(Backend):
         cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
     ) -> tuple[Any, ...]:
         """Runs a network once."""
-        return cls.prepare(model, device, **kwargs).run(inputs)
+        with contextlib.closing(cls.prepare(model, device, **kwargs)) as network:
+            return network.run(inputs)
 
     @classmethod
     def run_node(

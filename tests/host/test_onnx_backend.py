@@ -59,6 +59,10 @@ def test_weights_may_be_inputs() -> None:
     (other,) = network.run({"x": x, "w": np.zeros_like(weights)})
     assert not other.any() and first.any()
     np.testing.assert_array_equal(backend.run_model(convolution(), [x, weights])[0], first)
+    network.close()
+    np.testing.assert_array_equal(network.run([x, weights])[0], first)
+    (three,) = network.run([np.concatenate([x, x[:1]]), weights])
+    np.testing.assert_array_equal(three[2:], first[:1])
 
 
 def test_the_device_runs_what_it_can() -> None:

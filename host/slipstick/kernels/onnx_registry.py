@@ -126,8 +126,9 @@ def _dequantize_by(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
 
 
 def _einsum(*operands: np.ndarray | Mapping[str, Any]) -> np.ndarray:
-    *reals, attributes = operands
+    attributes = operands[-1]
     assert isinstance(attributes, Mapping)
+    reals = [np.asarray(operand) for operand in operands[:-1]]
     return np.einsum(attributes["equation"], *reals, optimize=True)
 
 
