@@ -265,6 +265,23 @@ class LayerRecord:
 
 
 @dataclass(frozen=True)
+class Traffic:
+    """Bytes that cross the link in one inference.
+
+    Parameters
+    ----------
+    loaded : int
+        Weights, parameters and instructions.
+    uploaded, downloaded : int
+        Activations.
+    """
+
+    loaded: int
+    uploaded: int
+    downloaded: int
+
+
+@dataclass(frozen=True)
 class Program:
     """A compiled network.
 
@@ -423,6 +440,26 @@ class Program:
     def predicted_cycles(self) -> int:
         """Cycles of one inference on the device, without transfers and host layers."""
         return sum(layer.predicted_cycles for layer in self.layers)
+
+    @property
+    def is_streamed(self) -> bool:
+        """It does not fit: activations travel in parts, and what is loaded may have to be again."""
+        return bool(self.units)
+
+    def transferred(self) -> "Traffic":
+        """Bytes that cross the link in one inference, beyond what stays on the device."""
+        loaded = up = down = 0
+        for step in self.steps:
+            if isinstance(step, LoadStep):
+                loaded += len(self.loads[step.load].data)
+            elif isinstance(step, UploadStep | DownloadStep):
+                size = math.prod(self.tensors[step.tensor].shape)
+                if step.part is not None:
+                    place = step.part.placement
+                    size = place.height * place.width * place.channels
+                up += size * isinstance(step, UploadStep)
+                down += size * isinstance(step, DownloadStep)
+        return Traffic(loaded, up, down)
 
     @property
     def hardware(self) -> Configuration:

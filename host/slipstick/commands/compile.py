@@ -7,7 +7,7 @@ import typer
 
 from .. import console
 from ..loading import compile_file
-from ..program import LayerRecord, Program
+from ..program import LayerRecord, Program, RunStep
 from ..program_file import encode
 from ..targets import DEFAULT_TARGET
 from .options import Json, Network, SemanticsName, TargetName
@@ -28,6 +28,7 @@ def compile_command(
     size = len(encode(program))
     if output is not None:
         program.save(output)
+    traffic = program.transferred()
     result = {
         "model": str(model),
         "target": name,
@@ -38,6 +39,11 @@ def compile_command(
         "predicted_cycles": program.predicted_cycles,
         "macs": program.macs,
         "utilisation": utilisation(program, program.macs, program.predicted_cycles),
+        "streamed": program.is_streamed,
+        "runs": sum(isinstance(step, RunStep) for step in program.steps),
+        "loaded_bytes": traffic.loaded,
+        "uploaded_bytes": traffic.uploaded,
+        "downloaded_bytes": traffic.downloaded,
         "output": None if output is None else str(output),
     }
     if json:
@@ -98,5 +104,15 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         f" {console.percent(result['utilisation']) or 'none'} of peak;"
         f" {seconds * 1e3:.3g} ms at {hardware.clock_hz / 1e6:g} MHz;"
         f" program of {result['program_bytes']:,} bytes"
-        + (f" written to {result['output']}" if result["output"] else ""),
+        + (_streaming(result) if result["streamed"] else "")
+        + (f", written to {result['output']}" if result["output"] else ""),
+    )
+
+
+def _streaming(result: dict[str, Any]) -> str:
+    """What a network that does not fit moves."""
+    return (
+        f"; more than the chip holds: {result['runs']:,} runs, {result['loaded_bytes']:,} bytes of"
+        f" weights and instructions in, and of activations {result['uploaded_bytes']:,} in,"
+        f" {result['downloaded_bytes']:,} out"
     )
