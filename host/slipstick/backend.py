@@ -24,6 +24,8 @@ from .onnx_reference import NEWEST_IR
 from .session import InferenceSession
 
 _PREFIX = "slipstick:"
+_NUMBERS = ("float32", "int8", "uint8")
+"""Other inputs are rather shapes and axes than data, if there are such as well."""
 
 
 def device_name(device: str) -> str:
@@ -76,16 +78,16 @@ class Representation(BackendRep):
         held = {tensor.name for tensor in model.graph.initializer}
         self._inputs = [item.name for item in model.graph.input if item.name not in held]
         self._outputs = [item.name for item in model.graph.output]
-        self._constants = {
-            item.name
-            for item in model.graph.input
-            if item.name in self._inputs and _type_name(item) not in INPUT_TYPES
+        kinds = {
+            item.name: _type_name(item) for item in model.graph.input if item.name in self._inputs
         }
+        self._constants = {name for name, kind in kinds.items() if kind not in _NUMBERS}
+        if len(self._constants) == len(self._inputs):
+            self._constants = {name for name, kind in kinds.items() if kind not in INPUT_TYPES}
         if self._inputs and len(self._constants) == len(self._inputs):
-            kinds = sorted({_type_name(item) or "no tensor" for item in model.graph.input})
+            listed = ", ".join(sorted(kind or "no tensor" for kind in set(kinds.values())))
             raise UnsupportedError(
-                f"{model.graph.name}: an input must be {', '.join(INPUT_TYPES)}, not"
-                f" {', '.join(kinds)}"
+                f"{model.graph.name}: an input must be {', '.join(INPUT_TYPES)}, not {listed}"
             )
         self._device: Device | None = None
         self._session: InferenceSession | None = None

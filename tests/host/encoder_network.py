@@ -10,6 +10,7 @@ import numpy as np
 from onnx_writer import OnnxWriter
 
 TOKENS, WIDTH, HEADS, INNER, CLASSES = 12, 32, 4, 64, 5
+WORDS = 30
 PICTURE = (3, 16, 16)
 """Of a vision transformer: patches of 4 x 4 pixels are its tokens."""
 
@@ -88,6 +89,15 @@ class Encoder(OnnxWriter):
         x = self.normalized(self.add("Add", [x, self.attention(x, tokens)]))
         inner = self.gelu(self.linear(x, WIDTH, INNER))
         return self.normalized(self.add("Add", [x, self.linear(inner, INNER, WIDTH)]))
+
+    def of_words(self, layers: int = 1) -> bytes:
+        """Encoder layers over the numbers of words, and a class of the first one's."""
+        words = self.input("x", ("N", TOKENS), "int64")
+        x = self.add("Gather", [self.numbers(WORDS, WIDTH, scale=0.7), words])
+        x = self.add("Add", [x, self.numbers(1, TOKENS, WIDTH, scale=0.3)])
+        for _ in range(layers):
+            x = self.layer(x, TOKENS)
+        return self._classes(self.add("Gather", [x, self.constant(0, "int64")], axis=1))
 
     def of_tokens(self, layers: int = 2) -> bytes:
         """Encoder layers over N x TOKENS x WIDTH, and a class of the mean."""

@@ -18,13 +18,14 @@ from ..graph import Graph, Quantization, Tensor
 from .onnx_builder import Builder, Source, per_tensor
 from .onnx_folding import fold
 from .onnx_operator import Operator
-from .onnx_operators import OPERATORS, TAKE_CODES
+from .onnx_operators import OPERATORS, TAKE_CODES, TAKE_PLACES
 from .onnx_quantization import SHIFT
 from .onnx_reader import DOMAINS, RawModel, RawNode, RawTensor, read_model
 from .onnx_values import Activation, Coded, Codes, Constant, Float, Overall, Shape, Value
 from .tflite_reader import MAXIMUM_ELEMENTS, quoted, read_file
 
-INPUT_TYPES = ("float32", "int8", "uint8")
+INPUT_TYPES = ("float32", "int8", "uint8", "int32", "int64")
+"""Whole numbers of 32 and 64 bits are places that Gather takes, as of words."""
 
 
 def load_onnx(path: str | Path) -> Graph:
@@ -163,7 +164,7 @@ class _Reading:
         made = self._builder.tensor(tensor.name, shape, tensor.dtype)
         self._inputs[tensor.name] = made
         activation = Activation(made, shape)
-        if tensor.dtype == "float32":
+        if tensor.dtype not in ("int8", "uint8"):
             self._values[tensor.name] = Float(activation)
         else:
             self._values[tensor.name] = self._input_codes(tensor, activation)
@@ -258,6 +259,11 @@ class _Reading:
                         f"{operator.what(index)} must be real numbers, behind DequantizeLinear, and"
                         f" is codes of {value.dtype}"
                     )
+        if node.operator not in TAKE_PLACES:
+            for index, value in enumerate(operator.inputs):
+                kind = self._whole_numbers(value)
+                if kind:
+                    operator.refuse(f"{operator.what(index)} must be real numbers, not {kind}")
         made = handler.read(operator)
         if isinstance(made, list):
             return made
@@ -265,6 +271,13 @@ class _Reading:
             if name in self._read_names:
                 operator.refuse(f"outputs must be 1, but {quoted(name)} is read as well")
         return [made]
+
+    def _whole_numbers(self, value: Value | None) -> str:
+        """The type of a tensor of whole numbers, that are no codes."""
+        if not isinstance(value, Float):
+            return ""
+        kind = self._builder.tensors[value.activation.tensor].dtype
+        return "" if kind == "float32" else kind
 
     def _may_be_renamed(self, tensor: str) -> bool:
         return tensor not in self._inputs.values() and tensor not in self._done
@@ -288,7 +301,7 @@ class _Reading:
             activation = builder.relabelled(activation, per_tensor(1.0, -128))
         described = builder.tensors[activation.tensor]
         builder.reserved.discard(tensor.name)
-        if wanted != tensor.dtype or wanted not in (*INPUT_TYPES, "int32", "int64"):
+        if wanted != tensor.dtype or wanted not in INPUT_TYPES:
             raise UnsupportedError(f"{what} must be {tensor.dtype}, and is {wanted}")
         name = activation.tensor
         quantization = described.quantization

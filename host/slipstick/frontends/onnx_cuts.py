@@ -4,10 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..graph import Quantization
+from ..kernels.scaling import CODES
+from .onnx_builder import per_tensor
 from .onnx_functions import require_monotone
 from .onnx_moves import Move, moved
 from .onnx_operator import Operator
 from .onnx_pools import PICTURE_AXES
+from .onnx_quantization import SHIFT, linear
 from .onnx_reductions import reduced_axes, reduced_shape
 from .onnx_values import Activation, Coded, Codes, Constant, Float, Real, Value, shape_of
 
@@ -111,6 +115,9 @@ def split(operator: Operator) -> list[Value]:
 def gather(operator: Operator) -> Value:
     """Gather; of one place, or of places that are equally far apart, it is a slice."""
     operator.require_inputs(2, 2)
+    places = operator.value(1)
+    if isinstance(operator.value(0), Constant | Coded) and isinstance(places, Float):
+        return _looked_up(operator, places)
     shape = shape_of(operator.value(0))
     axis = operator.axis(operator.integer("axis", 0), len(shape))
     value = _require_computed(operator, (axis,))
@@ -137,6 +144,39 @@ def gather(operator: Operator) -> Value:
         return Activation(made, cut)
 
     return moved(operator, value, move, cut)
+
+
+def _looked_up(operator: Operator, places: Float) -> Value:
+    """Rows of a constant table, as those that words are turned into."""
+    builder, table = operator.builder, operator.value(0)
+    source = builder.natural(places.activation)
+    described = builder.tensors[source.tensor]
+    if described.dtype not in ("int32", "int64"):
+        operator.refuse(f"{operator.what(1)} must be whole numbers, not {described.dtype}")
+    if len(shape_of(table)) < 1 or operator.integer("axis", 0):
+        operator.refuse(f"axis of a constant must be 0, not {operator.integer('axis', 0)}")
+    output = (*source.shape, *shape_of(table)[1:])
+    attributes = {"axis": 0}
+
+    def read(name: str, array: np.ndarray, quantization: Quantization | None) -> Activation:
+        listed = builder.constant(f"{operator.name}/table", array, quantization)
+        made = builder.tensor(name, output, array.dtype.name, quantization)
+        builder.node(operator.name, "gather", (listed, source.tensor), made, attributes)
+        return Activation(made, output)
+
+    if isinstance(table, Constant) and table.array.dtype.name in CODES:
+        dtype = table.array.dtype.name
+        codes = (table.array.astype(np.int16) - SHIFT[dtype]).astype(np.int8)
+        made = read(operator.output, codes, None)
+        builder.note(operator.output, made, dtype)
+        return Codes(made, dtype)
+    if isinstance(table, Coded) and table.axis is None and table.codes.dtype == np.int8:
+        quantization = per_tensor(float(table.scale[0]), int(table.zero_point[0]))
+        return linear(read(f"{operator.output}/codes", table.codes, quantization), quantization)
+    assert isinstance(table, Constant | Coded)
+    made = read(operator.output, table.array.astype(np.float32), None)
+    builder.note(operator.output, made, "float32")
+    return Float(made)
 
 
 def blocks(kind: str) -> Callable[[Operator], Value]:

@@ -173,3 +173,10 @@ TAKE_CODES = (
     *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
 )
 """Operators that take codes as they are, beside those whose names begin with Q."""
+
+TAKE_PLACES = (
+    *("ArgMax", "ArgMin", "Cast", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity"),
+    *("ReduceMax", "ReduceMin", "Reshape", "Shape", "Slice", "Split", "Squeeze", "Tile"),
+    *("Transpose", "Unsqueeze"),
+)
+"""Operators that take whole numbers that are no codes."""

@@ -1,5 +1,6 @@
 """Operators that reshape, transpose, join and cut."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -153,7 +154,7 @@ def identity(operator: Operator) -> Value:
 
 
 def cast(operator: Operator) -> Value:
-    """Cast to float32 of the sums of an integer operator."""
+    """Cast to float32 of the sums of an integer operator, or of other whole numbers."""
     operator.require_inputs(1, 1)
     operator.require("to", operator.integer("to", 0), (1,))
     value = operator.value(0)
@@ -169,7 +170,15 @@ def cast(operator: Operator) -> Value:
         )
     if dtype_of(value) != "float32" and not isinstance(value, Float):
         operator.refuse(f"{operator.what(0)} must be float or int32 sums, not {dtype_of(value)}")
-    return value
+    if not isinstance(value, Float):
+        return value
+    builder, source = operator.builder, value.activation
+    described = builder.tensors[source.tensor]
+    if described.dtype == "float32":
+        return value
+    made = builder.tensor(operator.output, described.shape, "float32")
+    builder.node(operator.name, "dequantize", (source.tensor,), made, {})
+    return Float(dataclasses.replace(source, tensor=made))
 
 
 def concat(operator: Operator) -> Value:

@@ -6,9 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
+
 
 def gather(x: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
-    """The elements of an axis at some places, in the order and shape of those."""
+    """The elements of an axis at some places, in the order and shape of those.
+
+    Raises
+    ------
+    InputError
+        If a place is beyond the axis.
+    """
+    size = x.shape[axis]
+    beyond = (indices < -size) | (indices >= size)
+    if beyond.any():
+        raise InputError(
+            f"places in an axis of {size} must be within {-size}..{size - 1}, not"
+            f" {indices[beyond].ravel()[0]}"
+        )
     return np.take(x, indices, axis=axis)
 
 
