@@ -196,8 +196,10 @@ class Execution:
         batched = isinstance(self.device, BatchDevice) and count > 1
         if self.program.units and count > 1 and not batched:
             return self._share_loads(inputs, count, wanted, advance)
-        # both cores get work however few the samples
-        size = min(BATCH, -(-count // THREADS)) if batched else 1
+        # both cores get work however few the samples; but of a network in many small runs the work
+        # is mostly theirs, not the samples'
+        share = count if self.program.is_streamed else -(-count // THREADS)
+        size = min(BATCH, share) if batched else 1
         spans = [slice(start, start + size) for start in range(0, count, size)]
         parts = [{name: value[span] for name, value in inputs.items()} for span in spans]
 
