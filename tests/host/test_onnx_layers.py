@@ -109,6 +109,18 @@ def test_resize(options: dict[str, Any], size: tuple[int, int], same: bool) -> N
     assert nearest or "resize" in operators(graph)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("size", [(10, 14), (3, 4), (8, 5)])
+def test_codes_are_mixed_as_they_are(dtype: str, size: tuple[int, int]) -> None:
+    net = OnnxWriter()
+    empty = net.constant([], "float32")
+    sizes = net.constant([1, 6, *size], "int64")
+    y = net.add("Resize", [net.input("x", SHAPE, dtype), empty, empty, sizes], mode="linear")
+    parts = net.scale(0.0613, 3, dtype)
+    y = net.add("QuantizeLinear", [net.add("DequantizeLinear", [y, *parts]), *parts])
+    check(net.to_bytes([y], dtype), codes(4, *SHAPE[1:], dtype=dtype))
+
+
 @pytest.mark.parametrize("opset", [11, 13, 18])
 def test_resize_by_scales(opset: int) -> None:
     scales = np.array([1, 1, 2, 2], np.float32)

@@ -163,7 +163,7 @@ def test_folding_makes_nothing_huge(operator: str) -> None:
             {},
             "input 0 '.*' must be real numbers, behind DequantizeLinear, and is codes",
         ),
-        ("Resize", {"mode": "linear"}, "mode must be nearest for codes, not linear"),
+        ("Resize", {"mode": "cubic"}, "mode of codes must be nearest or linear, not 'cubic'"),
     ],
 )
 def test_codes_are_no_numbers(operator: str, options: dict[str, Any], message: str) -> None:

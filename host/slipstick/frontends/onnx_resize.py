@@ -11,6 +11,7 @@ from ..kernels.resize import nearest_places
 from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_pools import PICTURE_AXES
+from .onnx_quantization import SHIFT
 from .onnx_values import Activation, Codes, Pending, Result, Shape, Value, shape_of
 from .tflite_reader import MAXIMUM_ELEMENTS
 
@@ -130,7 +131,7 @@ def resize(operator: Operator) -> Value:
     if mode == "nearest":
         return _nearest(operator, value, axes, places, newer=newer)
     if isinstance(value, Codes):
-        operator.refuse(f"mode must be nearest for codes, not {mode}")
+        operator.require("mode of codes", mode, ("nearest", "linear"))
     taps = [_taps(operator, axis, mode, places) for axis in axes]
     return _mixed(operator, value, axes, taps)
 
@@ -246,17 +247,18 @@ def _mixed(
     value: Value,
     axes: list[_Axis],
     taps: list[tuple[np.ndarray, np.ndarray]],
-) -> Pending:
+) -> Value:
     shape = shape_of(value)
     output = _resized(shape, axes)
-    outside = operator.number("extrapolation_value", 0.0)
     builder = operator.builder
+    attributes: dict[str, object] = {"outside": operator.number("extrapolation_value", 0.0)}
+    if isinstance(value, Codes):
+        # runtimes mix the codes themselves, and cut what is behind the point
+        attributes["codes"] = SHIFT[value.dtype]
 
-    def emit(wanted: Result) -> Activation:
-        source = builder.real(value)
-        picture = source.layout == "picture" and len(shape) == 4
-        if not picture:
-            source = builder.natural(source)
+    def lay(activation: Activation, wanted: Result) -> Activation:
+        picture = activation.layout == "picture" and len(shape) == 4
+        source = activation if picture else builder.natural(activation)
         names = [source.tensor]
         for indices, weights in taps:
             names.append(builder.constant(f"{operator.name}/places", indices))
@@ -264,10 +266,15 @@ def _mixed(
         laid = (output[0], *output[2:], output[1]) if picture else output
         made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
         own = tuple(PICTURE_AXES[4][axis.axis] if picture else axis.axis for axis in axes)
-        attributes: dict[str, object] = {"axes": own, "outside": outside}
-        if wanted.clamp is not None:
-            attributes["clamp"] = wanted.clamp
-        builder.node(operator.name, "resize", tuple(names), made, attributes)
+        clamp = {} if wanted.clamp is None else {"clamp": wanted.clamp}
+        given = {**attributes, **clamp, "axes": own}
+        builder.node(operator.name, "resize", tuple(names), made, given)
         return Activation(made, output, "picture" if picture else "natural")
 
-    return Pending(operator.output, output, emit)
+    def move(activation: Activation, name: str) -> Activation:
+        described = builder.tensors[activation.tensor]
+        return lay(activation, Result(name, described.dtype, described.quantization))
+
+    if isinstance(value, Codes):
+        return moved(operator, value, move, output)
+    return Pending(operator.output, output, lambda wanted: lay(builder.real(value), wanted))

@@ -134,6 +134,11 @@ def _einsum(*operands: np.ndarray | Mapping[str, Any]) -> np.ndarray:
 
 def _resize(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     source, output = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    if "codes" in node.attributes:
+        shift = np.float32(node.attributes["codes"])
+        codes = operands[0].astype(np.float32) + shift
+        mixed = np.trunc(onnx_rearrange.resize(codes, *operands[1:], node.attributes))
+        return (mixed - shift).astype(output.dtype)
     real = to_real(operands[0], source)
     value = onnx_rearrange.resize(real, *operands[1:], node.attributes)
     return from_real(value, output, node.attributes)
