@@ -44,6 +44,7 @@ bitstream: setup
 bench: setup
 	$(BIN)/python -m slipstick.benchmarks
 	$(BIN)/python -m slipstick.speed_benchmark
+	$(BIN)/python -m slipstick.large_benchmark
 	$(BIN)/python -m slipstick.wire_benchmark
 	$(BIN)/python -m slipstick.fault_benchmark
 

@@ -42,6 +42,11 @@ class SimulationDevice(LinkDevice):
         transport = _SimulatedTransport(CompiledTransport(self._core))
         super().__init__(transport, configuration=configuration, pause=transport.pause)
 
+    @property
+    def clock_cycles(self) -> int:
+        """Clock cycles since the opening of the device, transfers and pauses included."""
+        return self._core.cycles
+
     def take_events(self) -> dict[str, np.ndarray]:
         """What the core did since the last call.
 
