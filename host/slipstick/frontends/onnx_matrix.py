@@ -33,14 +33,7 @@ def product(
     exact : array of int64 or None
         The bias in units of the sums instead.
     """
-    first, second = _own_shape(operator, a), _own_shape(operator, b)
-    if len(first) < 2 or len(second) < 2 or first[-1] != second[-2]:
-        operator.refuse(f"matrices of {first} and {second} must fit together")
-    try:
-        leading = np.broadcast_shapes(first[:-2], second[:-2])
-    except ValueError:
-        operator.reject(f"matrices of {first} and {second} must broadcast together")
-    shape = (*(1,) * operator.lead, *leading, first[-2], second[-1])
+    shape, second = _product_shape(operator, a, b), _own_shape(operator, b)
     constant = isinstance(b, Constant | Coded) and len(second) == 2
     if not constant or isinstance(a, Constant | Coded):
         if bias is not None or exact is not None:
@@ -61,11 +54,7 @@ def product(
         return real_layer(operator, "fully_connected", source, operands, attributes, shape)
     codes, scale, zero_point = coded
     if x.layout == "flattened":
-        # inputs in the order in which a picture lies there
-        _, channels, *sizes = x.picture
-        height, width = (1, *sizes)[-2:]
-        laid = codes.reshape(outputs, channels, height, width).transpose(0, 2, 3, 1)
-        codes = laid.reshape(outputs, -1)
+        codes = _as_it_lies(codes, x.picture)
     else:
         x = operator.builder.natural(x)
     layer = Layer(
@@ -81,6 +70,25 @@ def product(
         exact,
     )
     return layer.pending()
+
+
+def _product_shape(operator: Operator, a: Value, b: Value) -> Shape:
+    first, second = _own_shape(operator, a), _own_shape(operator, b)
+    if len(first) < 2 or len(second) < 2 or first[-1] != second[-2]:
+        operator.refuse(f"matrices of {first} and {second} must fit together")
+    try:
+        leading = np.broadcast_shapes(first[:-2], second[:-2])
+    except ValueError:
+        operator.reject(f"matrices of {first} and {second} must broadcast together")
+    return (*(1,) * operator.lead, *leading, first[-2], second[-1])
+
+
+def _as_it_lies(codes: np.ndarray, picture: Shape) -> np.ndarray:
+    """Weights O x I, with the inputs in the order in which a flattened picture lies there."""
+    _, channels, *sizes = picture
+    height, width = (1, *sizes)[-2:]
+    laid = codes.reshape(len(codes), channels, height, width).transpose(0, 2, 3, 1)
+    return laid.reshape(len(codes), -1)
 
 
 def _own_shape(operator: Operator, value: Value) -> Shape:
