@@ -137,7 +137,12 @@ class Representation(BackendRep):
         assert self._session is not None
         feeds = {name: values[name] for name in self._inputs if name not in self._constants}
         if not self._batched:
-            feeds = {name: value[np.newaxis] for name, value in feeds.items()}
+            inputs = self._session.get_inputs()
+            shapes = {argument.name: argument.shape for argument in inputs}
+            feeds = {
+                name: value[np.newaxis] if len(shapes[name]) > value.ndim else value
+                for name, value in feeds.items()
+            }
         made = self._session.run(self._outputs, feeds)
         made = made if self._batched else [value[0] for value in made]
         return namedtupledict("Outputs", self._outputs)(*made)

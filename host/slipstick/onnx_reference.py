@@ -41,9 +41,8 @@ class OnnxReference:
         self._tensors = {name: graph.tensors[name] for name in graph.inputs}
         shown = {source.name for source in self._sources.values()} - set(graph.outputs)
         self._session = _session(data, folder, sorted(shown - set(graph.inputs)), self._name)
-        first = self._session.get_inputs()[0]
         # the graph of a network without a batch has one nevertheless
-        self._lead = len(self._tensors[self.inputs[0]].shape) - len(first.shape)
+        self._lead = any(source.lead for source in self._sources.values())
 
     def run(self, *inputs: np.ndarray) -> list[np.ndarray]:
         """As ``TflmReference.run``."""
@@ -66,7 +65,7 @@ class OnnxReference:
         parts: list[list[np.ndarray]] = []
         for images in zip(*batches, strict=True):
             feeds = {
-                item.name: np.asarray(image[0]) if self._lead else image
+                item.name: np.asarray(image[0]) if image.ndim > len(item.shape) else image
                 for item, image in zip(self._session.get_inputs(), images, strict=True)
             }
             made = self._session.run(list(wanted), feeds)

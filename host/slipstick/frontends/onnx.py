@@ -96,7 +96,7 @@ class _Reading:
             name: Constant(array) for name, array in model.constants.items()
         }
         self._inputs: dict[str, str] = {}
-        self._builder = Builder(name, self._batch())
+        self._builder = Builder(name, self._batch(), 0 if batched else 1)
         self.sources = self._builder.sources
         self._done: set[str] = set()
         self._read_names = {name for node in model.nodes for name in node.inputs}
@@ -161,13 +161,26 @@ class _Reading:
         shape = self._shape(tensor, what)
         if math.prod(shape) > MAXIMUM_ELEMENTS:
             raise ModelError(f"{what} must have at most {MAXIMUM_ELEMENTS} elements, not {shape}")
-        made = self._builder.tensor(tensor.name, shape, tensor.dtype)
+        # an own batch of one is what users of the network know
+        known = shape if self._batched or shape[1:2] != (1,) else shape[1:]
+        made = self._builder.tensor(tensor.name, known, tensor.dtype)
         self._inputs[tensor.name] = made
-        activation = Activation(made, shape)
+        activation = Activation(made, known)
         if tensor.dtype not in ("int8", "uint8"):
-            self._values[tensor.name] = Float(activation)
+            self._values[tensor.name] = Float(self._with_lead(activation, shape))
         else:
-            self._values[tensor.name] = self._input_codes(tensor, activation)
+            codes = self._input_codes(tensor, activation)
+            led = self._with_lead(codes.activation, shape)
+            self._values[tensor.name] = Codes(led, codes.dtype)
+
+    def _with_lead(self, activation: Activation, shape: Shape) -> Activation:
+        """An input as the operators of a network without a batch want it."""
+        if activation.shape == shape:
+            return activation
+        name = f"{activation.tensor}/whole"
+        made = self._builder.reshaped(activation, name, shape, name)
+        self._builder.reshaped_of[made.tensor, activation.shape] = activation
+        return made
 
     def _shape(self, tensor: RawTensor, what: str) -> Shape:
         """The graph's shape of an input."""

@@ -39,6 +39,8 @@ class Source:
         Both as an ``Activation`` has them.
     dtype, kept : str
         ONNX's type and the graph's: uint8 codes are int8 ones there, less 128.
+    lead : int
+        Axes of one in front that the graph alone has.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Source:
     picture: Shape
     dtype: str
     kept: str
+    lead: int = 0
 
 
 def per_tensor(scale: float, zero_point: int) -> Quantization:
@@ -67,6 +70,8 @@ class Builder:
         The file's name, for messages.
     batch : int
         The batch that the file fixes; the graph's is 1.
+    lead : int
+        Axes of one that the graph has in front of ONNX's: 1 if that has no batch.
 
     Members
     -------
@@ -78,8 +83,8 @@ class Builder:
         By a tensor's name and an ONNX shape: the activation of that shape that it was made of.
     """
 
-    def __init__(self, model: str, batch: int = 1) -> None:
-        self.model, self.batch = model, batch
+    def __init__(self, model: str, batch: int = 1, lead: int = 0) -> None:
+        self.model, self.batch, self._lead = model, batch, lead
         self.reserved: set[str] = set()
         self.derived: dict[str, tuple[Activation, np.ndarray]] = {}
         self.reshaped_of: dict[tuple[str, Shape], Activation] = {}
@@ -138,7 +143,7 @@ class Builder:
     def note(self, name: str, activation: Activation, dtype: str) -> None:
         """Remembers which ONNX tensor the graph's tensor is."""
         kept = self.tensors[activation.tensor].dtype
-        source = Source(name, activation.layout, activation.picture, dtype, kept)
+        source = Source(name, activation.layout, activation.picture, dtype, kept, self._lead)
         self.sources.setdefault(activation.tensor, source)
 
     def rename(self, tensor: str, name: str) -> None:
