@@ -152,6 +152,24 @@ def test_reductions_are_cut():
     assert len(own) > 3 * len(drains) == 3 * math.ceil(20 / 8)
 
 
+@pytest.mark.parametrize("engine", ["pipelined", "compact"])
+def test_parts_of_a_reduction_meet_in_the_accumulators(engine):
+    """Boxes of unlike height: the highest, too, must be one tile of the accumulators."""
+    builder = NetworkBuilder(2, 24, 25, 36)
+    builder.same_conv2d(3, 18)
+    configuration = Configuration(
+        engine=engine,
+        rows=8,
+        columns=16,
+        lanes=1 if engine == "compact" else 8,
+        activation_bytes=1 << 13,
+        weight_bytes=1 << 11,
+        accumulator_depth=64,
+    )
+    program = check(builder, configuration)
+    assert {step.instructions[0] for step in _runs(program)} == {1}
+
+
 def test_columns_are_cut():
     """One row of the picture is more than the memory."""
     builder = NetworkBuilder(5, 3, 300, 4)

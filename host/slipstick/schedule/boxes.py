@@ -111,9 +111,12 @@ def _sides(
         columns = split(view.width, across)
         while down <= view.height:
             rows = split(view.height, down)
-            box = Region(rows[down // 2], columns[across // 2], channels)
-            job = make_job([part], {operation.result: box})
-            if _fits(job, box, budget, most_vectors):
+            # the first are the largest, those inside need places around them
+            boxes = [
+                Region(rows[min(y, down - 1)], columns[min(y, across - 1)], channels)
+                for y in range(2)
+            ]
+            if all(_fits(part, box, budget, most_vectors) for box in boxes):
                 return rows, columns
             down += max(1, down // 4)
         if across == view.width:
@@ -121,8 +124,8 @@ def _sides(
         across = min(2 * across, view.width)
 
 
-def _fits(job: Job, box: Region, budget: Budget, most_vectors: int | None) -> bool:
-    view = box.view
+def _fits(part: Part, box: Region, budget: Budget, most_vectors: int | None) -> bool:
+    job, view = make_job([part], {part[1].result: box}), box.view
     vectors = view.height * -(-view.width // budget.hardware.pixels)
     return (
         peak_bytes(job, budget.hardware) <= budget.activation_bytes

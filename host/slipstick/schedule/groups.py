@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from ..errors import CapacityError
 from .emit import ConvolutionEmitter, MapEmitter, Rectangle, Span
 from .streams import Instruction
 
@@ -102,6 +103,11 @@ class Group:
         fewest = self.fewest_tiles()
         if self.convolution is not None and self.convolution.convolution.is_partial:
             # its sums must meet those of the other parts in the accumulators
+            if fewest * len(self.columns()) * len(self._channel_spans()) > 1:
+                raise CapacityError(
+                    f"layer {self.name!r}: the sums of a part of its reduction must be one tile of"
+                    " the accumulators"
+                )
             return [Tiling(fewest)]
         counts = {fewest + extra for extra in (0, 1, 2, 3)} | {4, 6, 8, 2 * fewest}
         spans = len(self._channel_spans())

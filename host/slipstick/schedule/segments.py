@@ -84,8 +84,10 @@ def choose_strips(segment: Segment, budget: Budget, least: int = 1) -> Choice | 
     most = segment.most_strips()
     count = least
     while count <= most:
-        middle = segment.strip(count // 2, count)
-        if peak_bytes(middle, budget.hardware) <= budget.activation_bytes:
+        # the first are the highest, those inside need rows above and below
+        strips = [segment.strip(number, count) for number in {0, min(1, count - 1), count // 2}]
+        peak = max(peak_bytes(strip, budget.hardware) for strip in strips)
+        if peak <= budget.activation_bytes:
             break
         count += max(1, count // 4)
     else:
