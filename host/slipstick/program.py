@@ -352,20 +352,20 @@ class Program:
     def _check_steps(self) -> None:
         for steps in (self.steps, *self.units):
             for number, step in enumerate(steps):
-                self._check_step(step, steps[number + 1 :])
+                self._check_step(step)
+                if isinstance(step, RunStep):
+                    behind = steps[number + 1 : number + 1 + max(step.overlapped, 0)]
+                    _require(
+                        len(behind) == step.overlapped
+                        and all(isinstance(other, Transfer) for other in behind),
+                        f"program {self.name!r}: {step.overlapped} transfers must follow a run",
+                    )
 
-    def _check_step(self, step: "Step", following: tuple["Step", ...]) -> None:
+    def _check_step(self, step: Step) -> None:
         if isinstance(step, LoadStep):
             _require(
                 0 <= step.load < len(self.loads),
                 f"program {self.name!r}: a load must be one of {len(self.loads)}, not {step.load}",
-            )
-        elif isinstance(step, RunStep):
-            behind = following[: max(step.overlapped, 0)]
-            _require(
-                len(behind) == step.overlapped
-                and all(isinstance(other, Transfer) for other in behind),
-                f"program {self.name!r}: {step.overlapped} transfers must follow a run",
             )
         elif isinstance(step, UploadStep | DownloadStep) and step.part is not None:
             described = self.tensors.get(step.tensor)
@@ -377,7 +377,7 @@ class Program:
             )
 
     @property
-    def _all_steps(self) -> Iterator["Step"]:
+    def _all_steps(self) -> Iterator[Step]:
         return itertools.chain(self.steps, *self.units)
 
     def _check_names(self) -> None:
