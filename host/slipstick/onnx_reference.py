@@ -41,26 +41,33 @@ class OnnxReference:
         self._tensors = {name: graph.tensors[name] for name in graph.inputs}
         shown = {source.name for source in self._sources.values()} - set(graph.outputs)
         self._session = _session(data, folder, sorted(shown - set(graph.inputs)), self._name)
-        # the graph of a network without a batch has one nevertheless
-        self._lead = any(source.lead for source in self._sources.values())
 
     def run(self, *inputs: np.ndarray) -> list[np.ndarray]:
         """As ``TflmReference.run``."""
-        values = self._run(inputs, self.outputs)
-        return [values[name] for name in self.outputs]
+        images = self._run(inputs, self.outputs)
+        # the graph has outputs as the file has them, but for a batch that may lack there
+        lead = [self._sources[name].lead for name in self.outputs]
+        return [
+            np.concatenate([value[np.newaxis] if extra else value for value in images[name]])
+            for name, extra in zip(self.outputs, lead, strict=True)
+        ]
 
     def run_layers(self, *inputs: np.ndarray) -> dict[str, np.ndarray]:
         """As ``run``, but returns every tensor of the graph that the runtime has, by the graph's
         name, in the graph's layout and type."""
-        graph_names = [name for name in self._sources if name not in self.inputs]
-        wanted = sorted({self._sources[name].name for name in graph_names})
-        values = self._run(inputs, wanted)
+        sources = {
+            name: source for name, source in self._sources.items() if name not in self.inputs
+        }
+        images = self._run(inputs, sorted({source.name for source in sources.values()}))
         return {
-            name: _as_graph(values[self._sources[name].name], self._sources[name])
-            for name in graph_names
+            name: np.concatenate([_as_graph(value, source) for value in images[source.name]])
+            for name, source in sources.items()
         }
 
-    def _run(self, inputs: Sequence[np.ndarray], wanted: Sequence[str]) -> dict[str, np.ndarray]:
+    def _run(
+        self, inputs: Sequence[np.ndarray], wanted: Sequence[str]
+    ) -> dict[str, list[np.ndarray]]:
+        """Some of ONNX's tensors, as the runtime has them for each image."""
         batches = single_images(self._name, self._tensors.items(), inputs)
         parts: list[list[np.ndarray]] = []
         for images in zip(*batches, strict=True):
@@ -68,18 +75,16 @@ class OnnxReference:
                 item.name: np.asarray(image[0]) if image.ndim > len(item.shape) else image
                 for item, image in zip(self._session.get_inputs(), images, strict=True)
             }
-            made = self._session.run(list(wanted), feeds)
-            parts.append([value[np.newaxis] for value in made] if self._lead else made)
-        return {
-            name: np.concatenate([part[index] for part in parts])
-            for index, name in enumerate(wanted)
-        }
+            parts.append(self._session.run(list(wanted), feeds))
+        return {name: [part[index] for part in parts] for index, name in enumerate(wanted)}
 
 
 def _as_graph(value: np.ndarray, source: Source) -> np.ndarray:
     """One of ONNX's tensors as the graph has it."""
     if source.dtype == "uint8" and source.kept != "uint8":
         value = (value.astype(np.int16) - 128).astype(np.int8)
+    if source.lead:
+        value = value[np.newaxis]
     if source.layout == "picture":
         pictures = value if value.ndim == 4 else value[:, :, None]
         return pictures.transpose(0, 2, 3, 1)

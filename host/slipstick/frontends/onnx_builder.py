@@ -142,9 +142,15 @@ class Builder:
 
     def note(self, name: str, activation: Activation, dtype: str) -> None:
         """Remembers which ONNX tensor the graph's tensor is."""
-        kept = self.tensors[activation.tensor].dtype
-        source = Source(name, activation.layout, activation.picture, dtype, kept, self._lead)
-        self.sources.setdefault(activation.tensor, source)
+        known = [(activation, self._lead)]
+        inner = self.reshaped_of.get((activation.tensor, activation.shape[1:]))
+        if self._lead and inner is not None:
+            # a picture with a batch of its own
+            known.append((inner, 0))
+        for item, lead in known:
+            kept = self.tensors[item.tensor].dtype
+            source = Source(name, item.layout, item.picture, dtype, kept, lead)
+            self.sources.setdefault(item.tensor, source)
 
     def rename(self, tensor: str, name: str) -> None:
         """Gives a tensor that a node writes a name that was reserved."""
