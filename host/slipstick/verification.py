@@ -17,10 +17,11 @@ from .execution import Execution, Values
 from .feeds import dequantise, prepare
 from .frontends import load
 from .loading import compile_file
-from .program import HostStep, Program
+from .program import Program
 from .references import open_references
 from .semantics import with_semantics
 from .single_layers import single_layers
+from .steps import HostStep
 
 Advance = Callable[[int], None]
 Progress = Callable[[str, int], Advance]
@@ -146,12 +147,25 @@ class Verifier:
                 inputs[name] = self._random_reals(name, shape, generator)
             elif described.dtype == "bool":
                 inputs[name] = generator.integers(0, 2, shape).astype(bool)
+            elif described.dtype in ("int32", "int64") and self.program.semantics == "onnx":
+                inputs[name] = generator.integers(0, self._rows(), shape, described.dtype)
             else:
                 limits = np.iinfo(described.dtype)
                 inputs[name] = generator.integers(
                     limits.min, limits.max, shape, dtype=described.dtype, endpoint=True
                 )
         return inputs
+
+    def _rows(self) -> int:
+        """Rows of the smallest table that is looked up: whole numbers are places in such."""
+        tables = [
+            self.program.constants[step.inputs[0]].shape[0]
+            for step in self.program.steps
+            if isinstance(step, HostStep)
+            and step.operator == "gather"
+            and step.inputs[0] in self.program.constants
+        ]
+        return min(tables, default=2)
 
     def _random_reals(
         self, name: str, shape: tuple[int, ...], generator: np.random.Generator

@@ -12,6 +12,8 @@ from slipstick.errors import InputError, UnsupportedError
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.onnx_reference import OnnxReference
 from slipstick.session import InferenceSession
+from slipstick.verification import Verifier
+from slipstick_rtl.config import Configuration
 
 RNG = np.random.default_rng(7)
 
@@ -73,6 +75,8 @@ def test_an_encoder_of_words(tmp_path: Path) -> None:
     graph = check(data, x[20:])
     assert graph.tensors["x"].dtype == "int64"
     run(data, x[20:], tmp_path)
+    drawn = Verifier(tmp_path / "network.onnx", Configuration()).random_inputs(50, 0)["x"]
+    assert drawn.min() == 0 and drawn.max() == WORDS - 1
     with InferenceSession(str(tmp_path / "network.onnx"), device="model") as session:
         message = f"places in an axis of {WORDS} must be within -{WORDS}..{WORDS - 1}, not 99"
         with pytest.raises(InputError, match=message):
