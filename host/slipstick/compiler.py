@@ -8,7 +8,7 @@ from slipstick_rtl.config import Configuration
 from .errors import CapacityError
 from .graph import Graph, Tensor
 from .passes import optimize
-from .program import Image, LayerRecord, Placement, Program, Step, TensorDescription
+from .program import Program
 from .schedule.arrange import Arrangement, Arranger
 from .schedule.assemble import Assembler, layer_record
 from .schedule.compact_cycles import CompactCycleModel
@@ -23,6 +23,7 @@ from .schedule.search import schedule_runs
 from .schedule.select import require_tensors, select
 from .schedule.streaming import Streamer
 from .schedule.streams import Timeline
+from .steps import Image, LayerRecord, Placement, Step, TensorDescription
 
 _MOST_TRAILING = 16
 """Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""

@@ -5,36 +5,29 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from slipstick_rtl.link.protocol import DeviceStatus, Space
+from slipstick_rtl.link.protocol import DeviceStatus
 
 from . import kernels
+from .device_memory import BatchMemory, DeviceMemory, Loaded, Memory, RunUnansweredError
 from .devices.base import Device
-from .devices.exchange import LinkError
-from .errors import DeviceError
 from .graph import Graph, Node
-from .program import (
+from .program import Program
+from .steps import (
     DownloadStep,
     HostStep,
-    Image,
     LoadStep,
     Part,
     Placement,
-    Program,
     RunStep,
     Step,
     TensorDescription,
     Transfer,
     UploadStep,
-    space_units,
 )
-from .transfers import gather, runs, stored_bytes
 
 Result = TypeVar("Result")
 Values = dict[str, np.ndarray]
 """Tensors by name, each with a batch axis."""
-
-COUNTER_MASK = 0xFFFF
-"""The device's completion counters have 16 bits."""
 
 BATCH = 16
 """Images that a batch core runs together: enough to fill BLAS, few enough to stay in the cache."""
@@ -50,54 +43,6 @@ class BatchDevice(Protocol):
     def batch_core(self, batch: int, *, shared: bool = True) -> Any:
         """A core for ``batch`` images over the memories that are loaded, or copies of them."""
         ...
-
-
-class _Memory(Protocol):
-    """The memories of a device, or of a batch core."""
-
-    def load(self, image: Image) -> None: ...
-
-    def upload(self, place: Placement, value: np.ndarray) -> None: ...
-
-    def start(self, step: RunStep) -> None: ...
-
-    def finish(self, step: RunStep) -> None: ...
-
-    def download(self, place: Placement) -> np.ndarray: ...
-
-
-class _Loaded:
-    """Which of a program's loads are on a device."""
-
-    def __init__(self, program: Program) -> None:
-        units = space_units(program.hardware)
-        self._spans = []
-        for image in program.loads:
-            first = image.address * units[Space(image.space)][0]
-            self._spans.append((image.space, first, first + len(image.data)))
-        self._present: set[int] = set()
-
-    def __contains__(self, load: int) -> bool:
-        return load in self._present
-
-    def add(self, load: int) -> None:
-        """It is there now, and what it overwrites is not."""
-        space, first, end = self._spans[load]
-        self._present = {
-            other
-            for other in self._present
-            if self._spans[other][0] != space
-            or self._spans[other][2] <= first
-            or end <= self._spans[other][1]
-        } | {load}
-
-    def forget(self) -> None:
-        """Nothing is known to be there."""
-        self._present.clear()
-
-
-class _RunUnanswered(LinkError):
-    """A run that has begun or not."""
 
 
 class Execution:
@@ -131,8 +76,8 @@ class Execution:
         self.last_cycles = 0
         self.on_run: Callable[[DeviceStatus], None] | None = None
         self._unfinished = False
-        self._completed = (0, 0)
-        self._loaded = _Loaded(program)
+        self._memory = DeviceMemory(device, program.name, self._finished)
+        self._loaded = Loaded(program)
         tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
         self._graph = Graph(
             program.name,
@@ -143,12 +88,18 @@ class Execution:
             program.semantics,
         )
         for image in program.images:
-            self.load(image)
+            self._memory.load(image)
+
+    def _finished(self, status: DeviceStatus) -> None:
+        """A run is over."""
+        self.last_cycles += status.cycles
+        if self.on_run is not None:
+            self.on_run(status)
 
     def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
         return self._restarting(
-            lambda: self._steps(dict(inputs), self, self._loaded, self.program.steps)
+            lambda: self._steps(dict(inputs), self._memory, self._loaded, self.program.steps)
         )
 
     def _restarting(self, action: Callable[[], Result]) -> Result:
@@ -156,7 +107,7 @@ class Execution:
         for _ in range(_RESTARTS):
             try:
                 return self._once(action)
-            except _RunUnanswered:
+            except RunUnansweredError:
                 continue
         return self._once(action)
 
@@ -240,7 +191,7 @@ class Execution:
         values = [dict(inputs) for inputs in samples]
         for unit in self.program.units:
             for own in values:
-                self._steps(own, self, self._loaded, unit)
+                self._steps(own, self._memory, self._loaded, unit)
         return values
 
     def _run_together(self, inputs: Values) -> Values:
@@ -248,11 +199,11 @@ class Execution:
         assert isinstance(self.device, BatchDevice)
         # what is loaded on the way would be the other thread's too
         core = self.device.batch_core(count, shared=not self.program.loads)
-        memory, loaded = _BatchMemory(core), _Loaded(self.program)
+        memory, loaded = BatchMemory(core), Loaded(self.program)
         return self._steps(dict(inputs), memory, loaded, self.program.steps)
 
     def _steps(
-        self, values: Values, memory: _Memory, loaded: _Loaded, steps: Sequence[Step]
+        self, values: Values, memory: Memory, loaded: Loaded, steps: Sequence[Step]
     ) -> Values:
         number = 0
         while number < len(steps):
@@ -272,7 +223,7 @@ class Execution:
                     self._transfer(step, values, memory, loaded)
         return values
 
-    def _transfer(self, step: Transfer, values: Values, memory: _Memory, loaded: _Loaded) -> None:
+    def _transfer(self, step: Transfer, values: Values, memory: Memory, loaded: Loaded) -> None:
         match step:
             case LoadStep(load):
                 if load not in loaded:
@@ -308,74 +259,3 @@ class Execution:
         operands = [values[name] for name in step.inputs if name in values]
         outputs = kernels.run(node, self._graph, operands)
         values.update(zip(step.outputs, outputs, strict=True))
-
-    def load(self, image: Image) -> None:
-        """Writes weights, parameters or instructions to the device."""
-        self.device.write(Space(image.space), image.address, image.data)
-
-    def upload(self, place: Placement, value: np.ndarray) -> None:
-        """Writes one sample's tensor to the device."""
-        data = value.astype(np.int8, copy=False).tobytes()
-        for address, span in runs(place):
-            self.device.write(Space.ACTIVATIONS, address, data[span])
-
-    def start(self, step: RunStep) -> None:
-        """Starts both streams."""
-        try:
-            self.device.run(step.matrix_pc, step.post_pc, step.clear_counters)
-        except LinkError as error:
-            if error.code == "NO_ANSWER":
-                raise _RunUnanswered(error.code, error.detail) from error
-            raise
-
-    def finish(self, step: RunStep) -> None:
-        """Waits for the streams' ends and counts the cycles."""
-        status = self.device.wait()
-        if status.bad_instruction:
-            raise DeviceError(f"program {self.program.name!r}: the device met a bad instruction")
-        self._check_completion(step, status)
-        self.last_cycles += status.cycles
-        if self.on_run is not None:
-            self.on_run(status)
-
-    def _check_completion(self, step: RunStep, status: DeviceStatus) -> None:
-        """A RESET, of another host or of the board, ends a run as its HALTs do: the counts tell."""
-        before = (0, 0) if step.clear_counters else self._completed
-        pairs = zip(before, step.instructions, strict=True)
-        matrix, post = (a + b & COUNTER_MASK for a, b in pairs)
-        self._completed = (status.matrix_done, status.post_done)
-        if self._completed != (matrix, post):
-            raise LinkError(
-                "RUN_STOPPED",
-                f"the device was reset while it ran: it completed {status.matrix_done} of {matrix}"
-                f" matrix, {status.post_done} of {post} post instructions; run again",
-            )
-
-    def download(self, place: Placement) -> np.ndarray:
-        """Reads one sample's tensor from the device, int8 (1, elements)."""
-        data = self.device.read(place.address, stored_bytes(place))
-        return gather(place, np.frombuffer(data, np.int8)[np.newaxis])
-
-
-class _BatchMemory:
-    """Transfers and runs of a batch core."""
-
-    def __init__(self, core: Any) -> None:
-        self._core = core
-
-    def load(self, image: Image) -> None:
-        self._core.write(image.space, image.address, image.data)
-
-    def upload(self, place: Placement, value: np.ndarray) -> None:
-        flat = value.reshape(len(value), -1).astype(np.int8, copy=False)
-        for address, span in runs(place):
-            self._core.write_batch(address, flat[:, span])
-
-    def start(self, step: RunStep) -> None:
-        self._core.run(step.matrix_pc, step.post_pc, step.clear_counters)
-
-    def finish(self, step: RunStep) -> None:
-        """It is over."""
-
-    def download(self, place: Placement) -> np.ndarray:
-        return gather(place, self._core.read_batch(place.address, stored_bytes(place)))

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from .errors import InputError
-from .program import Program, TensorDescription
+from .program import Program
+from .steps import TensorDescription
 
 IMAGE_ZERO_POINT = -128
 """With this zero point an int8 input's codes are those of a uint8 image, minus 128."""

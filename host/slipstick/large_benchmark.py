@@ -24,7 +24,8 @@ from .execution import Execution, Values
 from .failures import exit_status
 from .inputs import load_inputs
 from .loading import compile_file
-from .program import Program, RunStep
+from .program import Program
+from .steps import RunStep
 
 COMMAND = "python -m slipstick.large_benchmark"
 TARGET = "1x16x16"

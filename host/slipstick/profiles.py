@@ -9,7 +9,8 @@ import numpy as np
 from .attribution import LayerTimes, attribute
 from .errors import DeviceError
 from .pictures import Span
-from .program import LayerRecord, Program, RunStep
+from .program import Program
+from .steps import LayerRecord, RunStep
 
 STREAMS = ("matrix", "post")
 

@@ -24,7 +24,8 @@ import numpy as np
 
 from .errors import ProgramError
 from .graph import Tensor
-from .program import DTYPES, Program
+from .program import Program
+from .steps import DTYPES
 
 MAGIC = b"SLIP"
 VERSION = 2

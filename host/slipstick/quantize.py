@@ -16,7 +16,7 @@ from .errors import DeviceError, InputError, ModelError, UnsupportedError
 from .feeds import prepare_input
 from .frontends import is_onnx
 from .frontends.tflite_reader import IDENTIFIER, MAXIMUM_ELEMENTS, read_file
-from .program import TensorDescription
+from .steps import TensorDescription
 
 FORMATS = ("qdq", "qoperator")
 METHODS = ("minmax", "entropy", "percentile")

@@ -8,7 +8,8 @@ from .compiler import compile_graph
 from .errors import InputError
 from .graph import Graph, Node
 from .passes import optimize
-from .program import Program, RunStep
+from .program import Program
+from .steps import RunStep
 
 
 def single_layers(

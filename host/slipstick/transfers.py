@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .program import Placement
+from .steps import Placement
 
 
 def runs(place: Placement) -> Iterator[tuple[int, slice]]:

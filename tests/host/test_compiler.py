@@ -10,8 +10,9 @@ from slipstick import program_file
 from slipstick.compiler import compile_graph
 from slipstick.errors import ModelError, UnsupportedError
 from slipstick.kernels.dispatch import run_graph
-from slipstick.program import DownloadStep, HostStep, Program, RunStep
+from slipstick.program import Program
 from slipstick.schedule import streams
+from slipstick.steps import DownloadStep, HostStep, RunStep
 from slipstick_rtl.config import Configuration
 
 ORDERS = ("matrix_first", "post_first", 1, 2, 3)

@@ -12,8 +12,9 @@ from slipstick.examples.digits import MODEL
 from slipstick.execution import Execution
 from slipstick.loading import compile_file
 from slipstick.profiles import STREAMS, RunEvents, profile
-from slipstick.program import Program, RunStep
+from slipstick.program import Program
 from slipstick.recording import Recorder
+from slipstick.steps import RunStep
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import DeviceStatus
 

@@ -5,7 +5,8 @@ from random_networks import random_network, some_outputs
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
 from slipstick.execution import Execution
-from slipstick.program import Program, RunStep
+from slipstick.program import Program
+from slipstick.steps import RunStep
 from slipstick.targets import find_target
 
 TARGET = "1x4x4"

@@ -18,9 +18,9 @@ from slipstick.errors import (
 )
 from slipstick.examples.digits import MODEL, load_digits
 from slipstick.feeds import dequantise, prepare_input, quantise
-from slipstick.program import Placement, TensorDescription
 from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
+from slipstick.steps import Placement, TensorDescription
 from slipstick.transfers import gather, runs, stored_bytes
 
 TARGET = "sim-small"

@@ -15,7 +15,8 @@ from slipstick.devices.model import ModelDevice
 from slipstick.devices.transport import LoopbackTransport
 from slipstick.execution import BATCH, Execution
 from slipstick.kernels.dispatch import run_graph
-from slipstick.program import DownloadStep, LoadStep, Program, RunStep, UploadStep
+from slipstick.program import Program
+from slipstick.steps import DownloadStep, LoadStep, RunStep, UploadStep
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.core import GoldenCore

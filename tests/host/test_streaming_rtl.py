@@ -7,7 +7,7 @@ from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
 from slipstick.execution import Execution
 from slipstick.kernels.dispatch import run_graph
-from slipstick.program import RunStep
+from slipstick.steps import RunStep
 from slipstick_rtl.config import Configuration
 
 PIPELINED = Configuration(

@@ -7,8 +7,9 @@ import typer
 
 from .. import console
 from ..loading import compile_file
-from ..program import LayerRecord, Program, RunStep
+from ..program import Program
 from ..program_file import encode
+from ..steps import LayerRecord, RunStep
 from ..targets import DEFAULT_TARGET
 from .options import Json, Network, SemanticsName, TargetName
 

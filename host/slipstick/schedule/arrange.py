@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
 
-from ..program import Placement
+from ..steps import Placement
 from .layout import Buffer
 from .operations import Alias, Convolution, HostOperation, Map, Operation
 from .planner import Block, plan

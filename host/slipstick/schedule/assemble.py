@@ -8,16 +8,7 @@ from slipstick_rtl.isa import POST_FIELDS, Opcode, pack
 from slipstick_rtl.link.protocol import Space
 
 from ..attribution import LayerTimes, attribute
-from ..program import (
-    DownloadStep,
-    HostStep,
-    Image,
-    LayerRecord,
-    Owners,
-    RunStep,
-    Step,
-    UploadStep,
-)
+from ..steps import DownloadStep, HostStep, Image, LayerRecord, Owners, RunStep, Step, UploadStep
 from .arrange import Arrangement
 from .cycles import END_CYCLES
 from .operations import Alias, Convolution, HostOperation, Map, Operation

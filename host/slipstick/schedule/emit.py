@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 
-from ..program import Placement
+from ..steps import Placement
 from .images import Images
 from .operations import Convolution, Map, Window
 from .reduction import ChannelTile, channel_tiles, weight_words

@@ -7,7 +7,7 @@ from slipstick_rtl.link.protocol import Space
 from slipstick_rtl.numbers.rounding import encode_shift
 
 from ..errors import CapacityError
-from ..program import Image
+from ..steps import Image
 from .requantization import Requantization
 
 _PARAMETER = np.dtype([("bias", "<i4"), ("multiplier", "<u4"), ("shift", "u1")])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
 
-from ..program import Placement
+from ..steps import Placement
 from .operations import Alias, Convolution, HostOperation, Map, Operation, View
 from .reduction import channel_tiles
 

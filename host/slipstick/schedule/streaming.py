@@ -9,7 +9,8 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import POST_FIELDS, Opcode, pack
 from slipstick_rtl.link.protocol import Space
 
-from ..program import (
+from ..program import space_units
+from ..steps import (
     DownloadStep,
     HostStep,
     Image,
@@ -19,7 +20,6 @@ from ..program import (
     RunStep,
     Step,
     UploadStep,
-    space_units,
 )
 from .assemble import layer_cycles, owners
 from .cutting import Piece, halves

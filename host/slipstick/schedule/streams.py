@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, pack
 
-from ..program import Placement
+from ..steps import Placement
 from .compact_cycles import CompactCycleModel
 from .cycles import CycleModel
 

@@ -7,7 +7,7 @@ from typing import Any
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 
-from ..program import Placement
+from ..steps import Placement
 from .arrange import Arrangement, Arranger
 from .compact_cycles import CompactCycleModel
 from .cycles import CycleModel
