@@ -138,11 +138,13 @@ def test_only_the_ends_of_a_segment_travel():
     assert not program.loads and len(_runs(program)) > 1
 
 
-def test_reductions_are_cut():
+@pytest.mark.parametrize("flat", [True, False])
+def test_reductions_are_cut(flat):
     """A fully connected layer whose weights for one tile of outputs exceed the memory."""
     builder = NetworkBuilder(4, 16, 16, 16)
     builder.same_conv2d(3, 16)
-    builder.reshape((1, 16 * 16 * 16))
+    if flat:
+        builder.reshape((1, 16 * 16 * 16))
     builder.fully_connected(20)
     configuration = Configuration(rows=8, columns=8, weight_bytes=1 << 13, activation_bytes=1 << 12)
     program = check(builder, configuration)

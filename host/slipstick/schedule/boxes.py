@@ -9,7 +9,7 @@ from .groups import LARGEST_LOOP, split
 from .layout import round_up
 from .operations import Convolution, Map
 from .reduction import channel_spans
-from .regions import Region, Span, group_sizes, needed, restrict, split_reduction
+from .regions import Region, Span, flattened, group_sizes, needed, restrict, split_reduction
 from .segments import Part, make_job
 from .tiles import Job
 
@@ -137,10 +137,11 @@ def _fits(part: Part, box: Region, budget: Budget, most_vectors: int | None) -> 
 
 def _cut_reduction(part: Part, budget: Budget) -> list[Job] | None:
     """Boxes of one channel tile each, whose sums are made of some input channels at a time."""
-    number, convolution = part
-    if not _has_long_sums(convolution):
+    number, whole = part
+    if not _has_long_sums(whole):
         return None
-    assert isinstance(convolution, Convolution)
+    assert isinstance(whole, Convolution)
+    convolution = flattened(whole)
     tiles = [
         (first, first + count) for first, count, _ in channel_spans(convolution, budget.hardware)
     ]
@@ -152,7 +153,7 @@ def _cut_reduction(part: Part, budget: Budget) -> list[Job] | None:
     if sides is None:
         return None
     return [
-        _partial_job(part, Region(rows, columns, channels), chunk, chunks)
+        _partial_job((number, convolution), Region(rows, columns, channels), chunk, chunks)
         for rows, columns in itertools.product(*sides)
         for channels in tiles
         for chunk in chunks
@@ -185,4 +186,5 @@ def _partial_job(part: Part, box: Region, chunk: Span, chunks: Sequence[Span]) -
     last = chunk == chunks[-1]
     partial = split_reduction(whole, chunk, first=chunk == chunks[0], last=last)
     regions = {convolution.result: box, convolution.source: source}
-    return Job((partial,), (number,), regions, {convolution.result: box} if last else {})
+    owned = {convolution.result: box} if last else {}
+    return Job((partial,), (number,), regions, owned, {convolution.source: convolution.input})

@@ -151,12 +151,22 @@ class ChannelTile:
 def channel_spans(
     convolution: Convolution, configuration: Configuration
 ) -> Iterator[tuple[int, int, int]]:
-    """First, count and rounding of the channels that are computed together."""
+    """First, count and rounding of the channels that are computed together.
+
+    Raises
+    ------
+    CapacityError
+        If channels of one slice of L need other roundings.
+    """
     width = configuration.columns
     if convolution.is_diagonal:
         width = min(width, configuration.rows)
     outputs = convolution.output.channels
-    runs = rounding_runs(convolution.requantization, outputs, configuration.lanes) or ()
+    runs = rounding_runs(convolution.requantization, outputs, configuration.lanes)
+    if runs is None:
+        raise CapacityError(
+            f"layer {convolution.node.name!r}: channels of one slice must have one rounding"
+        )
     for start, end, rounding in runs:
         for first in range(start, end, width):
             yield first, min(width, end - first), rounding

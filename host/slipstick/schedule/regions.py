@@ -225,3 +225,17 @@ def split_reduction(
         accumulates=not first,
         drains=last,
     )
+
+
+def flattened(convolution: Convolution) -> Convolution:
+    """One whose kernel covers its whole input, as a product with a row; others as they are."""
+    view = convolution.input
+    covers = convolution.kernel == (view.height, view.width) and convolution.output.pixels == 1
+    if not covers or convolution.groups > 1 or any(convolution.padding):
+        return convolution
+    return dataclasses.replace(
+        convolution,
+        input=View(1, 1, view.elements),
+        kernel=(1, 1),
+        weights=convolution.weights.reshape(len(convolution.weights), 1, 1, -1),
+    )

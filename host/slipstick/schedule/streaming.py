@@ -79,7 +79,10 @@ class _Run:
     def depends(self, other: "_Run") -> bool:
         """Whether it reads what another run makes."""
         mine, made = self.tile.job, other.tile.job.owned
-        return any(name in made and mine.regions[name].meets(made[name]) for name in mine.inputs)
+        return any(
+            name in made and (name in mine.views or mine.regions[name].meets(made[name]))
+            for name in mine.inputs
+        )
 
     def placed(self, name: str) -> Placement:
         """Where a tensor's box lies."""
@@ -89,10 +92,10 @@ class _Run:
 
     def arriving(self, views: Mapping[str, View]) -> list[tuple[str, Part]]:
         """Its inputs."""
-        regions = self.tile.job.regions
+        job = self.tile.job
         return [
-            (name, _part(self.placed(name), regions[name], views[name]))
-            for name in self.tile.job.inputs
+            (name, _part(self.placed(name), job.regions[name], job.views.get(name, views[name])))
+            for name in job.inputs
         ]
 
     def downloads(self, views: Mapping[str, View]) -> list[DownloadStep]:

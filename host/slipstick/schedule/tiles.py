@@ -1,7 +1,7 @@
 """One run's worth of work on boxes of activations, compiled as if nothing else were on the chip."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from slipstick_rtl.config import Configuration
@@ -13,7 +13,7 @@ from .compact_cycles import CompactCycleModel
 from .cycles import CycleModel
 from .images import Images
 from .layout import Buffer, assign_pitches, make_buffers
-from .operations import Convolution, Map
+from .operations import Convolution, Map, View
 from .planner import PlanError
 from .regions import Region
 from .requantization import rounding_runs
@@ -36,12 +36,15 @@ class Job:
         The box of each tensor that is on the device meanwhile.
     owned : mapping of Region by tensor
         Of the results that leave the device, the box that no other run makes.
+    views : mapping of View by tensor
+        The whole of an input, where the job takes it for another shape than the network does.
     """
 
     operations: tuple[Convolution | Map, ...]
     numbers: tuple[int, ...]
     regions: Mapping[str, Region]
     owned: Mapping[str, Region]
+    views: Mapping[str, View] = field(default_factory=dict)
 
     @property
     def inputs(self) -> list[str]:
