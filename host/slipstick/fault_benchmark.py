@@ -20,7 +20,7 @@ from .devices.faults import Fault
 from .failures import exit_status
 from .fault_boards import BOARDS, Board, open_board
 from .fault_hosts import interrupt, share
-from .fault_network import COMPACT, HARDWARE, Work, small_work
+from .fault_network import HARDWARE, HARDWARE_OF, Work, small_work
 from .fault_suite import FaultSuite, Tally
 from .fault_wires import disturb
 
@@ -56,7 +56,7 @@ def torment(board_name: str, faults: int, seed: int) -> Figures:
     dict
         Figures for people and reports.
     """
-    hardware = COMPACT if board_name == "compact" else HARDWARE
+    hardware = HARDWARE_OF.get(board_name, HARDWARE)
     work = small_work(hardware=hardware)
     start = time.monotonic()
     with closing(open_board(board_name, hardware)) as board:
@@ -211,7 +211,8 @@ def _pair(result: Figures, name: str, scale: float) -> str:
 def fault_benchmark(
     faults: Annotated[int, typer.Option(min=1, help="Of every kind.")] = FAULTS,
     device: Annotated[
-        str | None, typer.Option(help="model, sim, compact or wires; by default all of them.")
+        str | None,
+        typer.Option(help="model, sim, compact, streamed, wires; by default all."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of faults and operations.")] = 1,
 ) -> int:

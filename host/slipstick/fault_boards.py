@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from slipstick_sim.compiled.device import CompiledCore
     from slipstick_sim.golden.core import GoldenCore
 
-BOARDS = ("model", "sim", "compact")
-"""The golden model, the compiled RTL, and that of the compact engine."""
+BOARDS = ("model", "sim", "compact", "streamed")
+"""The golden model, the compiled RTL, that of the compact engine, and one that is too small."""
 
 TIMEOUT_CYCLES = 1024
 """Of the simulated link: short, so that half a frame is forgotten soon."""

@@ -28,6 +28,12 @@ HARDWARE = Configuration(
 COMPACT = replace(HARDWARE, engine="compact", rows=2, columns=8, lanes=1)
 """The same for the other engine, whose end of the link is another as well."""
 
+STREAMED = replace(HARDWARE, instruction_words=64, activation_bytes=1 << 15)
+"""With so few instructions that the network does not fit, and is streamed while it runs."""
+
+HARDWARE_OF = {"compact": COMPACT, "streamed": STREAMED}
+"""By the name of the board, where it is not ``HARDWARE``."""
+
 _SIDE, _CHANNELS, _CLASSES = 5, 4, 6
 SAMPLES = 8
 

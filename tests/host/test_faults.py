@@ -21,7 +21,7 @@ from slipstick.execution import Execution
 from slipstick.fault_benchmark import figures, passed
 from slipstick.fault_boards import Board, ModelBoard, SimulatedBoard, open_board
 from slipstick.fault_hosts import interrupt, share
-from slipstick.fault_network import COMPACT, HARDWARE, small_work
+from slipstick.fault_network import HARDWARE, HARDWARE_OF, small_work
 from slipstick.fault_suite import FaultSuite
 from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, Status, encode, session_of
 
@@ -64,9 +64,13 @@ def test_faults_of_every_kind(name: str, faults: int, simulated: SimulatedBoard)
     torment(FaultSuite(board, WORK, seed=5), faults)
 
 
-def test_faults_of_every_kind_on_the_compact_engine() -> None:
-    with closing(open_board("compact", COMPACT)) as board:
-        torment(FaultSuite(board, small_work(hardware=COMPACT), seed=6), 10)
+@pytest.mark.parametrize("name", HARDWARE_OF)
+def test_faults_of_every_kind_on_other_hardware(name: str) -> None:
+    """The compact engine; a network that is streamed."""
+    work = small_work(hardware=HARDWARE_OF[name])
+    assert work.program.is_streamed == (name == "streamed")
+    with closing(open_board(name, HARDWARE_OF[name])) as board:
+        torment(FaultSuite(board, work, seed=6), 10)
 
 
 def torment(suite: FaultSuite, faults: int) -> None:
@@ -277,5 +281,5 @@ def test_a_run_without_an_answer_starts_from_its_inputs_again(board: ModelBoard)
 
 
 def test_unknown_boards_are_refused() -> None:
-    with pytest.raises(DeviceError, match="the board must be one of model, sim, compact, not 'x'"):
+    with pytest.raises(DeviceError, match="must be one of model, sim, compact, streamed, not 'x'"):
         open_board("x", HARDWARE)
