@@ -120,7 +120,7 @@ class Representation(BackendRep):
         ------
         InputError
             If the inputs do not suit the network.
-        UnsupportedError, ModelError, CapacityError
+        UnsupportedError, ModelError
             If the network cannot be compiled with them.
         """
         values = self._named(inputs)

@@ -32,6 +32,8 @@ _MOST_TRAILING = 16
 def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool = False) -> Program:
     """Compiles a network for one piece of hardware.
 
+    What does not fit it at once is cut, and streamed; what does not fit in parts runs on the host.
+
     Parameters
     ----------
     graph : Graph
@@ -42,8 +44,6 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
 
     Raises
     ------
-    CapacityError
-        If the network does not fit the memories; names the memory, what is needed, what is there.
     ModelError
         If the graph contradicts itself.
     UnsupportedError

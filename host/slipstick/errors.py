@@ -14,7 +14,7 @@ class UnsupportedError(SlipstickError):
 
 
 class CapacityError(SlipstickError):
-    """A network too large for the target."""
+    """What should fit the target, and does not: compilers take another way then."""
 
 
 class ProgramError(SlipstickError):

@@ -71,9 +71,9 @@ def compile_file(
 
     Raises
     ------
-    ModelError, UnsupportedError, CapacityError, TargetError
-        If the file is no network, holds what Slipstick does not run, or does not fit; if there is
-        no such target, or the network cannot follow those semantics.
+    ModelError, UnsupportedError, TargetError
+        If the file is no network, or holds what Slipstick does not run; if there is no such
+        target, or the network cannot follow those semantics.
     """
     configuration = configuration_of(target)
     if is_program(path):
@@ -105,7 +105,7 @@ def load_program(
     ------
     ProgramError
         If it is a damaged program, or one for other hardware or of other semantics.
-    ModelError, UnsupportedError, CapacityError
+    ModelError, UnsupportedError
         As for ``compile_file``.
     """
     if not isinstance(model, Program) and not is_program(model):

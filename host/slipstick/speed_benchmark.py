@@ -10,7 +10,7 @@ import numpy as np
 
 from . import console, reports
 from .benchmarks import SHAPES, shared_folder, timed
-from .errors import CapacityError, DeviceError
+from .errors import DeviceError
 from .failures import exit_status
 from .feeds import prepare_input
 from .inputs import Samples, load_inputs, load_labels
@@ -139,10 +139,7 @@ def speed_benchmark() -> int:
             console.print_line(f"skipped: {missing[0]} is not there; set SLIPSTICK_DATA")
             continue
         with console.waiting(case.model):
-            try:
-                measured.append(_measure(case, folder))
-            except CapacityError as error:
-                console.print_line(f"skipped: {case.model}: {error}")
+            measured.append(_measure(case, folder))
     if measured:
         _show(measured)
         path = reports.write("bench_speed", COMMAND, {"target": SHAPES[0], "networks": measured})

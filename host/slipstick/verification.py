@@ -114,7 +114,7 @@ class Verifier:
 
     Raises
     ------
-    ModelError, UnsupportedError, CapacityError
+    ModelError, UnsupportedError
         If it cannot be compiled.
     DeviceError
         If the reference runtime is missing or refuses the network.

@@ -49,13 +49,14 @@ class _Run:
     tile: Tile
     spans: dict[Space, tuple[int, int]] = field(default_factory=dict)
     loads: dict[Space, int] = field(default_factory=dict)
+    matrix_code: bytes = b""
     code: bytes = b""
 
     def assemble(self) -> None:
         """Packs its instructions, once it is known where the rest lies."""
         timeline = self.tile.timeline
-        self._matrix = _packed(timeline.matrix, self.spans)
-        self.code = self._matrix + _packed(timeline.post, self.spans)
+        self.matrix_code = _packed(timeline.matrix, self.spans)
+        self.code = self.matrix_code + _packed(timeline.post, self.spans)
 
     def step(self, overlapped: int) -> RunStep:
         """The run itself."""
@@ -63,7 +64,7 @@ class _Run:
         matrix_pc = self.spans[Space.INSTRUCTIONS][0]
         return RunStep(
             matrix_pc,
-            matrix_pc + len(self._matrix) // 4,
+            matrix_pc + len(self.matrix_code) // 4,
             owners(timeline.matrix, numbers),
             owners(timeline.post, numbers),
             overlapped=overlapped,
