@@ -114,7 +114,7 @@ async def random_programs(dut: Any) -> None:
         left = {piece for memory in writes for piece in memory}
         await host.run(now.matrix_pc, now.post_pc)
         while (await host.look()).running:
-            # mostly parameters, the smallest memory, which an engine reads in a cycle here and there
+            # mostly parameters: an engine reads that memory in a cycle here and there
             memory = writes[min(generator.integers(6), 2)]
             piece = memory[generator.integers(len(memory))]
             await ClockCycles(dut.clk, int(generator.integers(1, 100)))
