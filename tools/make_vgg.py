@@ -113,7 +113,9 @@ def make(seed: int = 1, side: int = SIDE) -> Vgg:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description="Writes VGG-16 with random weights, as int8 TensorFlow Lite."
+    )
     parser.add_argument("path", type=Path, help="where to write the .tflite file")
     parser.add_argument("--seed", type=int, default=1, help="of the weights")
     parser.add_argument("--side", type=int, default=SIDE, help="of the image, a multiple of 32")
