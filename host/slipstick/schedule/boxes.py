@@ -20,8 +20,7 @@ def cut(part: Part, budget: Budget) -> list[Job] | None:
     Parameters
     ----------
     part : Part
-    budget : Configuration
-        What a job may take.
+    budget : Budget
 
     Returns
     -------
