@@ -269,6 +269,26 @@ class EndlessTransport:
         pass
 
 
+class BusyTransport(LoopbackTransport):
+    """A machine so busy that answers are looked at long after they came."""
+
+    def send(self, data: bytes) -> None:
+        super().send(data)
+        time.sleep(0.03)
+
+
+def test_answers_count_however_late_they_are_looked_at() -> None:
+    patience = Patience(timeout_seconds=0.01, retries=0, silence_seconds=0.0)
+    memories = Memories()
+    transport = BusyTransport(Endpoint(CONFIGURATION, memories))
+    device = LinkDevice(transport, configuration=CONFIGURATION, patience=patience)
+    data = bytes(range(200))
+    device.write(Space.ACTIVATIONS, 7, data)
+    assert device.read(7, len(data)) == data
+    device.run(0, 0)
+    assert memories.runs == [(0, 0, True)]
+
+
 @pytest.mark.parametrize("value", [None, 0, 0x5A, 0xFF])
 def test_no_line_holds_the_host_for_ever(value: int | None) -> None:
     patience = Patience(timeout_seconds=0.02, retries=3, silence_seconds=0.001)

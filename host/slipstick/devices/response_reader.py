@@ -9,6 +9,9 @@ from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, RESPONSE_START,
 
 from .transport import Transport
 
+_LATE_READS = 2
+"""Of a frame's beginning and its rest."""
+
 _DRAIN_BYTES = 4096
 _DRAIN_READS = 64
 
@@ -45,13 +48,20 @@ class ResponseReader:
         self.session = 0
 
     def next(self, deadline: float) -> Response | None:
-        """The next response, or None at the ``deadline`` (of ``time.monotonic``) or in silence."""
+        """The next response, or None at the ``deadline`` (of ``time.monotonic``) or in silence.
+
+        An answer that is there already counts, however late this process comes to look.
+        """
+        late = 0
         while True:
             response, missing = self._parse()
             if response is not None:
                 return response
             left = deadline - time.monotonic()
-            data = self._transport.receive(missing, left) if left > 0 else b""
+            late += left <= 0
+            data = b""
+            if late <= _LATE_READS:
+                data = self._transport.receive(missing, max(left, 0.0))
             if not data:
                 return self._rescue()
             self._received += data
