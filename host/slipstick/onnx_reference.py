@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from .errors import DeviceError
+from .frontends.files import read_file
 from .frontends.onnx import read_network
 from .frontends.onnx_builder import Source
-from .frontends.tflite_reader import read_file
 from .reference import single_images
 
 NEWEST_IR = 10

@@ -15,7 +15,8 @@ import numpy as np
 from .errors import DeviceError, InputError, ModelError, UnsupportedError
 from .feeds import prepare_input
 from .frontends import is_onnx
-from .frontends.tflite_reader import IDENTIFIER, MAXIMUM_ELEMENTS, read_file
+from .frontends.files import MAXIMUM_ELEMENTS, read_file
+from .frontends.tflite_reader import IDENTIFIER
 from .steps import TensorDescription
 
 FORMATS = ("qdq", "qoperator")

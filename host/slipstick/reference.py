@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from .errors import DeviceError, InputError
-from .frontends.tflite_reader import read_file, read_model, unique_names
+from .frontends.files import read_file
+from .frontends.tflite_reader import read_model, unique_names
 
 ARENA_BYTES = 1 << 20
 """What the runtime needs beside the tensors, with room to spare."""

@@ -9,9 +9,10 @@ import numpy as np
 
 from . import kernels
 from .frontends import is_onnx
+from .frontends.files import read_file
 from .frontends.tflite import load_tflite_bytes
 from .frontends.tflite_legacy import legacy_tensors
-from .frontends.tflite_reader import read_file, read_model
+from .frontends.tflite_reader import read_model
 from .graph import Graph
 from .reference import TflmReference
 from .semantics import with_semantics

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from ..errors import ModelError
 from ..graph import Graph
+from .files import read_file
 from .tflite import load_tflite_bytes
-from .tflite_reader import IDENTIFIER, read_file
+from .tflite_reader import IDENTIFIER
 
 
 def load(path: str | Path) -> Graph:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import ModelError, SlipstickError, UnsupportedError
 from ..graph import Graph, Quantization, Tensor
+from .files import MAXIMUM_ELEMENTS, quoted, read_file
 from .onnx_builder import Builder, Source, per_tensor
 from .onnx_folding import fold
 from .onnx_operator import Operator
@@ -22,7 +23,6 @@ from .onnx_operators import OPERATORS, TAKE_CODES, TAKE_PLACES
 from .onnx_quantization import SHIFT
 from .onnx_reader import DOMAINS, RawModel, RawNode, RawTensor, read_model
 from .onnx_values import Activation, Coded, Codes, Constant, Float, Overall, Shape, Value
-from .tflite_reader import MAXIMUM_ELEMENTS, quoted, read_file
 
 INPUT_TYPES = ("float32", "int8", "uint8", "int32", "int64")
 """Whole numbers of 32 and 64 bits are places that Gather takes, as of words."""

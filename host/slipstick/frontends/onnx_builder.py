@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Node, Quantization, Tensor
+from .files import MAXIMUM_ELEMENTS, MAXIMUM_RANK, quoted
 from .onnx_values import (
     Activation,
     Coded,
@@ -20,7 +21,6 @@ from .onnx_values import (
     Shape,
     Value,
 )
-from .tflite_reader import MAXIMUM_ELEMENTS, MAXIMUM_RANK, quoted
 
 LARGEST = float(np.finfo(np.float32).max)
 

@@ -8,7 +8,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from ..errors import ModelError, UnsupportedError
-from .tflite_reader import MAXIMUM_ELEMENTS, MAXIMUM_RANK, quoted
+from .files import MAXIMUM_ELEMENTS, MAXIMUM_RANK, quoted
 
 DTYPES = (
     "float32",

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
+from .files import MAXIMUM_ELEMENTS
 from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_values import Activation, Coded, Codes, Constant, Real, Shape, Value, shape_of
-from .tflite_reader import MAXIMUM_ELEMENTS
 
 _PADS = {"constant": "pad", "reflect": "mirror_pad", "edge": "edge_pad"}
 """Pad's modes, and the graph's operators."""

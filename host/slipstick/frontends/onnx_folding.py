@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import ModelError
+from .files import MAXIMUM_ELEMENTS
 from .onnx_operator import Operator
 from .onnx_values import Coded, Constant, shape_of
-from .tflite_reader import MAXIMUM_ELEMENTS
 
 _BROADCASTING = ("Add", "Sub", "Mul", "Div", "Pow", "Equal", "Greater", "Less", "And", "Or", "Mod")
 _KEEPING = (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
+from .files import quoted
 from .onnx_values import Coded, Constant, Overall, Shape, Value, shape_of
-from .tflite_reader import quoted
 
 if TYPE_CHECKING:
     from .onnx_builder import Builder

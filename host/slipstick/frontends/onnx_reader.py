@@ -15,8 +15,8 @@ from google.protobuf.message import DecodeError
 from onnx import defs, helper
 
 from ..errors import ModelError, UnsupportedError
+from .files import MAXIMUM_OPERANDS, MAXIMUM_RANK, MAXIMUM_TABLES, quoted
 from .onnx_constants import read_tensor, text
-from .tflite_reader import MAXIMUM_OPERANDS, MAXIMUM_RANK, MAXIMUM_TABLES, quoted
 
 OLDEST_OPSET = 10
 DOMAINS = ("", "com.microsoft")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.resize import nearest_places
+from .files import MAXIMUM_ELEMENTS
 from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_pools import PICTURE_AXES
 from .onnx_quantization import SHIFT
 from .onnx_values import Activation, Codes, Pending, Result, Shape, Value, shape_of
-from .tflite_reader import MAXIMUM_ELEMENTS
 
 _MODES = ("nearest", "linear", "cubic")
 _PLACES = (

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .files import MAXIMUM_ELEMENTS
 from .onnx_layers import Layer, bias_values, coded_weights, quantised, real_layer
 from .onnx_operator import Operator
 from .onnx_values import Coded, Constant, Shape, Value, shape_of
-from .tflite_reader import MAXIMUM_ELEMENTS
 from .tflite_windows import MAXIMUM_STEP
 
 

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from .files import MAXIMUM_ELEMENTS
 from .onnx_operator import Operator
 from .onnx_values import Shape
-from .tflite_reader import MAXIMUM_ELEMENTS
 from .tflite_windows import MAXIMUM_STEP
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Graph, Node, Tensor
+from .files import quoted, read_file
 from .tflite_folding import fold
 from .tflite_legacy import check_types, conversion, legacy_tensors, lowered
 from .tflite_operator import Operator
 from .tflite_operators import OPERATORS, SPLITTERS
-from .tflite_reader import RawModel, RawOperator, quoted, read_file, read_model, unique_names
+from .tflite_reader import RawModel, RawOperator, read_model, unique_names
 from .tflite_tensors import make_tensor
 
 

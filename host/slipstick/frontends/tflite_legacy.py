@@ -7,7 +7,8 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..graph import Node, Quantization, Tensor
-from .tflite_reader import RawModel, RawOperator, quoted
+from .files import quoted
+from .tflite_reader import RawModel, RawOperator
 
 OFFSET = 128
 """What code and zero point lose: their difference, the real number, stays."""

@@ -3,8 +3,8 @@
 import math
 
 from ..graph import Tensor
+from .files import MAXIMUM_ELEMENTS, quoted
 from .tflite_operator import INDICES, Operator, single
-from .tflite_reader import MAXIMUM_ELEMENTS, quoted
 from .tflite_windows import Normalised
 
 _MIRRORS = ("reflect", "symmetric")

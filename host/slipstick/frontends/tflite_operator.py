@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Quantization, Tensor
-from .tflite_reader import quoted
+from .files import quoted
 
 ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
 """Fused activations by their number in the schema; the last two are refused."""

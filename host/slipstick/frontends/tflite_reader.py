@@ -6,23 +6,17 @@ Nothing is interpreted here: tensors and operators come as the file has them.
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tflite
 
 from ..errors import ModelError
+from .files import MAXIMUM_OPERANDS, MAXIMUM_RANK, MAXIMUM_TABLES
 from .tflite_options import OPTIONS
 
 IDENTIFIER = b"TFL3"
 SCHEMA_VERSION = 3
-MAXIMUM_TABLES = 1 << 14
-"""Tensors, operators, buffers at most: a fuzzed length must not cost seconds."""
-MAXIMUM_OPERANDS = 1 << 10
-MAXIMUM_RANK = 8
-MAXIMUM_ELEMENTS = 1 << 28
-"""Elements of the largest tensor: 256 MiB of int8."""
 
 # what the flatbuffers package raises where an offset points outside the file or at nonsense
 _READER_ERRORS = (
@@ -82,21 +76,6 @@ class RawModel:
     subgraphs: int
 
 
-def read_file(path: str | Path) -> bytes:
-    """A file's bytes.
-
-    Raises
-    ------
-    ModelError
-        If it cannot be read.
-    """
-    try:
-        return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ModelError(f"{path} cannot be read: {reason}") from error
-
-
 def read_model(data: bytes, name: str) -> RawModel:
     """The tables of a TFLite file.
 
@@ -129,11 +108,6 @@ def unique_names(model: RawModel) -> tuple[str, ...]:
         used.add(name)
         names.append(name)
     return tuple(names)
-
-
-def quoted(name: str) -> str:
-    """A tensor's name for a message, cut where it is long."""
-    return repr(name if len(name) <= 80 else f"{name[:77]}...")
 
 
 def _read(data: bytes, name: str) -> RawModel:

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Quantization, Tensor
-from .tflite_reader import MAXIMUM_ELEMENTS, RawTensor, quoted
+from .files import MAXIMUM_ELEMENTS, quoted
+from .tflite_reader import RawTensor
 
 DTYPES = ("int8", "uint8", "int32", "int64", "float32", "bool")
 """The types that a graph's tensors may have."""

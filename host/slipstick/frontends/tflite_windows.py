@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from ..graph import Tensor
+from .files import MAXIMUM_ELEMENTS, quoted
 from .tflite_operator import INDICES, Operator
-from .tflite_reader import MAXIMUM_ELEMENTS, quoted
 
 Normalised = tuple[str, tuple[str, ...], dict[str, Any]]
 """The graph's operator name, its inputs, its attributes."""
