@@ -1,8 +1,9 @@
 """What the front-ends have in common: files of strangers, their sizes, and their names."""
 
 from pathlib import Path
+from typing import NoReturn
 
-from ..errors import ModelError
+from ..errors import ModelError, UnsupportedError
 
 MAXIMUM_TABLES = 1 << 14
 """Tensors, operators, buffers at most: a fuzzed length must not cost seconds."""
@@ -30,3 +31,17 @@ def read_file(path: str | Path) -> bytes:
 def quoted(name: str) -> str:
     """A tensor's name for a message, cut where it is long."""
     return repr(name if len(name) <= 80 else f"{name[:77]}...")
+
+
+class Labelled:
+    """Part of a file that errors are about, by its label."""
+
+    label: str
+
+    def refuse(self, rule: str) -> NoReturn:
+        """Raises UnsupportedError; ``rule`` says what must be, and what is instead."""
+        raise UnsupportedError(f"{self.label}: {rule}")
+
+    def reject(self, rule: str) -> NoReturn:
+        """Raises ModelError; ``rule`` says what must be, and what is instead."""
+        raise ModelError(f"{self.label}: {rule}")

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ModelError, UnsupportedError
-from .files import quoted
+from ..errors import UnsupportedError
+from .files import Labelled, quoted
 from .onnx_values import Coded, Constant, Overall, Shape, Value, shape_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ SCALES = (1e-30, 1e30)
 
 
 @dataclass(frozen=True)
-class Operator:
+class Operator(Labelled):
     """A node with its inputs, None for an absent one.
 
     Methods raise UnsupportedError for what Slipstick does not run, ModelError for what no runtime
@@ -55,14 +55,6 @@ class Operator:
     lead: int = 0
     """Axes of one that the shapes of computed values have in front of ONNX's: 1 where the network
     has no batch."""
-
-    def refuse(self, rule: str) -> NoReturn:
-        """Raises UnsupportedError; ``rule`` says what must be, and what is instead."""
-        raise UnsupportedError(f"{self.label}: {rule}")
-
-    def reject(self, rule: str) -> NoReturn:
-        """Raises ModelError; ``rule`` says what must be, and what is instead."""
-        raise ModelError(f"{self.label}: {rule}")
 
     @property
     def output(self) -> str:

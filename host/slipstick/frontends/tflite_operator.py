@@ -3,13 +3,12 @@
 import dataclasses
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError, UnsupportedError
 from ..graph import Quantization, Tensor
-from .files import quoted
+from .files import Labelled, quoted
 
 ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
 """Fused activations by their number in the schema; the last two are refused."""
@@ -22,7 +21,7 @@ SAME_SCALE = 1e-5
 
 
 @dataclass(frozen=True)
-class Operator:
+class Operator(Labelled):
     """An operator with its tensors, None for an absent input.
 
     Methods raise UnsupportedError for what Slipstick does not run, ModelError for what no runtime
@@ -46,14 +45,6 @@ class Operator:
     def writing(self, number: int) -> "Operator":
         """The same operator, as if it wrote only this output."""
         return dataclasses.replace(self, outputs=(self.outputs[number],))
-
-    def refuse(self, rule: str) -> NoReturn:
-        """Raises UnsupportedError; ``rule`` says what must be, and what is instead."""
-        raise UnsupportedError(f"{self.label}: {rule}")
-
-    def reject(self, rule: str) -> NoReturn:
-        """Raises ModelError; ``rule`` says what must be, and what is instead."""
-        raise ModelError(f"{self.label}: {rule}")
 
     def require_operands(self, minimum: int, maximum: int) -> None:
         """Rejects another number of inputs, or an absent one that is not optional."""
