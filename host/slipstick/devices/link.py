@@ -104,7 +104,7 @@ class LinkDevice:
         Raises
         ------
         LinkError
-            BAD_LENGTH, BAD_ADDRESS (nothing is sent then), BUSY, NO_ANSWER.
+            BAD_LENGTH, BAD_ADDRESS (nothing is sent then), NO_ANSWER.
         """
         unit = unit_bytes(self._configuration, space)
         units, rest = divmod(len(data), unit)
