@@ -9,7 +9,6 @@ from slipstick_rtl.link.protocol import DeviceStatus, Space
 from .devices.base import Device
 from .devices.exchange import LinkError
 from .errors import DeviceError
-from .program import Program, space_units
 from .steps import Image, Placement, RunStep
 from .transfers import gather, runs, stored_bytes
 
@@ -29,36 +28,6 @@ class Memory(Protocol):
     def finish(self, step: RunStep) -> None: ...
 
     def download(self, place: Placement) -> np.ndarray: ...
-
-
-class Loaded:
-    """Which of a program's loads are on a device."""
-
-    def __init__(self, program: Program) -> None:
-        units = space_units(program.hardware)
-        self._spans = []
-        for image in program.loads:
-            first = image.address * units[Space(image.space)][0]
-            self._spans.append((image.space, first, first + len(image.data)))
-        self._present: set[int] = set()
-
-    def __contains__(self, load: int) -> bool:
-        return load in self._present
-
-    def add(self, load: int) -> None:
-        """It is there now, and what it overwrites is not."""
-        space, first, end = self._spans[load]
-        self._present = {
-            other
-            for other in self._present
-            if self._spans[other][0] != space
-            or self._spans[other][2] <= first
-            or end <= self._spans[other][1]
-        } | {load}
-
-    def forget(self) -> None:
-        """Nothing is known to be there."""
-        self._present.clear()
 
 
 class RunUnansweredError(LinkError):

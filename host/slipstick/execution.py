@@ -8,9 +8,10 @@ import numpy as np
 from slipstick_rtl.link.protocol import DeviceStatus
 
 from . import kernels
-from .device_memory import BatchMemory, DeviceMemory, Loaded, Memory, RunUnansweredError
+from .device_memory import BatchMemory, DeviceMemory, Memory, RunUnansweredError
 from .devices.base import Device
 from .graph import Graph, Node
+from .loaded import Loaded
 from .program import Program
 from .steps import (
     DownloadStep,
@@ -77,7 +78,7 @@ class Execution:
         self.on_run: Callable[[DeviceStatus], None] | None = None
         self._unfinished = False
         self._memory = DeviceMemory(device, program.name, self._finished)
-        self._loaded = Loaded(program)
+        self._loaded = self._nothing_loaded()
         tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
         self._graph = Graph(
             program.name,
@@ -89,6 +90,10 @@ class Execution:
         )
         for image in program.images:
             self._memory.load(image)
+
+    def _nothing_loaded(self) -> Loaded:
+        """Of a device whose memories may hold anything."""
+        return Loaded(self.program.loads, self.program.hardware)
 
     def _finished(self, status: DeviceStatus) -> None:
         """A run is over."""
@@ -199,7 +204,7 @@ class Execution:
         assert isinstance(self.device, BatchDevice)
         # what is loaded on the way would be the other thread's too
         core = self.device.batch_core(count, shared=not self.program.loads)
-        memory, loaded = BatchMemory(core), Loaded(self.program)
+        memory, loaded = BatchMemory(core), self._nothing_loaded()
         return self._steps(dict(inputs), memory, loaded, self.program.steps)
 
     def _steps(

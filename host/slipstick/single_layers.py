@@ -33,12 +33,13 @@ def single_layers(
     InputError
         If there is no such layer, or the device does not run it.
     """
-    nodes = {node.name: node for node in optimize(graph).nodes}
+    graph = optimize(graph)
+    nodes = {node.name: node for node in graph.nodes}
     found = []
     for name in names:
         if name not in nodes:
             raise InputError(f"layer {name!r} is unknown: there are {', '.join(nodes)}")
-        program = compile_graph(_alone(optimize(graph), nodes[name]), configuration)
+        program = compile_graph(_alone(graph, nodes[name]), configuration)
         if not any(isinstance(step, RunStep) for step in program.steps):
             raise InputError(
                 f"layer {name!r} must run on the device, but does not: {program.layers[0].why}"

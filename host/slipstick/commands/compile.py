@@ -8,7 +8,7 @@ import typer
 from .. import console
 from ..loading import compile_file
 from ..program import Program
-from ..program_file import encode
+from ..program_file import encode, write_file
 from ..steps import LayerRecord, RunStep
 from ..targets import DEFAULT_TARGET
 from .options import Json, Network, SemanticsName, TargetName
@@ -26,9 +26,9 @@ def compile_command(
     """Compile a network; show where each layer runs and what it costs."""
     name = target or DEFAULT_TARGET
     program = compile_file(model, name, semantics=semantics)
-    size = len(encode(program))
+    data = encode(program)
     if output is not None:
-        program.save(output)
+        write_file(output, data)
     traffic = program.transferred()
     result = {
         "model": str(model),
@@ -36,7 +36,7 @@ def compile_command(
         "fingerprint": program.fingerprint,
         "semantics": program.semantics,
         "layers": [layer_entry(program, layer) for layer in program.layers],
-        "program_bytes": size,
+        "program_bytes": len(data),
         "predicted_cycles": program.predicted_cycles,
         "macs": program.macs,
         "utilisation": utilisation(program, program.macs, program.predicted_cycles),

@@ -1,7 +1,7 @@
 """What a piece of work costs and takes, estimated without compiling it."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
@@ -159,13 +159,13 @@ def cycles(operation: Convolution | Map, configuration: Configuration) -> int:
     return max(tiles * period, results)
 
 
-def transferred(job: Job, arriving: Collection[str]) -> int:
+def transferred(job: Job) -> int:
     """Bytes of activations that go up and come down."""
-    up = sum(job.regions[name].view.elements for name in arriving)
+    up = sum(job.regions[name].view.elements for name in job.inputs)
     return up + sum(region.view.elements for region in job.owned.values())
 
 
 def cost(job: Job, configuration: Configuration) -> int:
     """Cycles of a job with all that goes over the link but its weights."""
     work = sum(cycles(operation, configuration) for operation in job.operations)
-    return work + LINK_CYCLES_PER_BYTE * transferred(job, job.inputs)
+    return work + LINK_CYCLES_PER_BYTE * transferred(job)

@@ -66,15 +66,14 @@ class Segment:
 
 @dataclass(frozen=True)
 class Choice:
-    """A segment in so many strips, and its cost in cycles, transfers included."""
+    """In how many strips a segment is computed, and its cost in cycles, transfers included."""
 
-    segment: Segment
     strips: int
     cost: int
 
 
-def choose_strips(segment: Segment, budget: Budget, least: int = 1) -> Choice | None:
-    """The fewest strips that fit, ``least`` or more; None if none does.
+def choose_strips(segment: Segment, budget: Budget) -> Choice | None:
+    """The fewest strips that fit; None if none does.
 
     Fewer strips compute fewer rows twice.
     """
@@ -82,7 +81,7 @@ def choose_strips(segment: Segment, budget: Budget, least: int = 1) -> Choice | 
     if not needs.fits(budget):
         return None
     most = segment.most_strips()
-    count = least
+    count = 1
     while count <= most:
         # the first are the highest, those inside need rows above and below
         strips = [segment.strip(number, count) for number in {0, min(1, count - 1), count // 2}]
@@ -96,4 +95,4 @@ def choose_strips(segment: Segment, budget: Budget, least: int = 1) -> Choice | 
     if count > 1:
         total += cost(segment.strip(count - 1, count), budget.hardware)
         total += (count - 2) * cost(segment.strip(count // 2, count), budget.hardware)
-    return Choice(segment, count, total + LINK_CYCLES_PER_BYTE * needs.weight_bytes)
+    return Choice(count, total + LINK_CYCLES_PER_BYTE * needs.weight_bytes)

@@ -9,6 +9,7 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import POST_FIELDS, Opcode, pack
 from slipstick_rtl.link.protocol import Space
 
+from ..loaded import Loaded
 from ..program import space_units
 from ..steps import (
     DownloadStep,
@@ -153,7 +154,7 @@ class Streamer:
         self._steps: list[Step] = []
         self._images: list[Image] = []
         self._loads: dict[tuple[Space, int, bytes], int] = {}
-        self._present: dict[int, tuple[Space, int, int]] = {}
+        self._loaded = Loaded((), configuration)
         self._intact: list[tuple[str, Part]] = []
         self._prepared = False
         self._leaving: _Run | None = None
@@ -162,6 +163,8 @@ class Streamer:
         """All steps, and what they load."""
         runs = [event for event in self._events if isinstance(event, _Run)]
         self._place(runs)
+        loads = tuple(Image(int(space), place, data) for space, place, data in self._loads)
+        self._loaded = Loaded(loads, self._configuration)
         for event, following in zip(self._events, [*self._events[1:], None], strict=True):
             if isinstance(event, _Run):
                 self._run(event, following if isinstance(following, _Run) else None)
@@ -172,7 +175,6 @@ class Streamer:
             numbers = run.tile.job.numbers
             for member, count in layer_cycles(run.tile.timeline).items():
                 cycles[numbers[member]] += count
-        loads = tuple(Image(int(space), place, data) for space, place, data in self._loads)
         units = tuple(map(tuple, self._units()))
         return Streamed(tuple(self._steps), units, tuple(self._images), loads, cycles)
 
@@ -262,19 +264,10 @@ class Streamer:
 
     def _loading(self, run: _Run) -> list[tuple[Space, LoadStep]]:
         """What is not there yet."""
-        steps = []
-        for space, load in run.loads.items():
-            first, end = run.spans[space]
-            if load in self._present:
-                continue
-            self._present = {
-                other: (at, start, behind)
-                for other, (at, start, behind) in self._present.items()
-                if at != space or behind <= first or end <= start
-            }
-            self._present[load] = (space, first, end)
-            steps.append((space, LoadStep(load)))
-        return steps
+        missing = [(space, load) for space, load in run.loads.items() if load not in self._loaded]
+        for _, load in missing:
+            self._loaded.add(load)
+        return [(space, LoadStep(load)) for space, load in missing]
 
     def _uploads(self, run: _Run) -> list[UploadStep]:
         """The run's inputs, less what is still there from a run before."""

@@ -75,11 +75,6 @@ class Tile:
     weights: bytes
     parameters: bytes
 
-    @property
-    def written(self) -> list[Placement]:
-        """What the device writes."""
-        return [self.places[operation.result] for operation in self.job.operations]
-
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
