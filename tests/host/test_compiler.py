@@ -2,20 +2,18 @@
 
 import numpy as np
 import pytest
+from compiler_checks import check_ways
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program_runner import run_program
 from random_networks import NetworkBuilder, random_network, some_outputs
-from slipstick import program_file
 from slipstick.compiler import compile_graph
 from slipstick.errors import ModelError, UnsupportedError
-from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
 from slipstick.schedule import streams
 from slipstick.steps import DownloadStep, HostStep, RunStep
 from slipstick_rtl.config import Configuration
 
-ORDERS = ("matrix_first", "post_first", 1, 2, 3)
+ORDERS = tuple((order, False) for order in ("matrix_first", "post_first", 1, 2, 3))
 
 SIZES = st.sampled_from([4, 8, 16])
 
@@ -43,16 +41,7 @@ def check(
     inspect: bool = False,
 ) -> Program:
     """Runs a network in every order; every tensor that comes down must be the kernels'."""
-    graph, image = builder.graph(*outputs), builder.images()
-    expected = run_graph(graph, [image])
-    program = compile_graph(graph, configuration, inspect=inspect)
-    program = program_file.decode(program_file.encode(program))
-    for order in ORDERS:
-        values = run_program(program, {"input": image}, order=order)
-        assert set(graph.outputs) <= set(values)
-        for name, value in values.items():
-            np.testing.assert_array_equal(value, expected[name], f"{name}, {order}")
-    return program
+    return check_ways(builder, configuration, outputs, ORDERS, inspect=inspect)
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)

@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from compiler_checks import check_ways
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program_runner import run_program
 from random_networks import NetworkBuilder, random_network, some_outputs
-from slipstick import program_file
 from slipstick.compiler import compile_graph
 from slipstick.devices.link import LinkDevice
 from slipstick.devices.model import ModelDevice
@@ -21,6 +20,8 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint
+
+WAYS = (("matrix_first", False), ("post_first", True))
 
 
 @st.composite
@@ -48,17 +49,7 @@ def check(
     inspect: bool = False,
 ) -> Program:
     """Every tensor that comes down must be the kernels', whenever what overlaps is done."""
-    graph, image = builder.graph(*outputs), builder.images()
-    expected = run_graph(graph, [image])
-    program = compile_graph(graph, configuration, inspect=inspect)
-    program = program_file.decode(program_file.encode(program))
-    for order, early in (("matrix_first", False), ("post_first", True)):
-        values = run_program(program, {"input": image}, order=order, early=early)
-        assert set(graph.outputs) <= set(values)
-        for name, value in values.items():
-            message = f"{name}, {order}, early {early}"
-            np.testing.assert_array_equal(value, expected[name], message)
-    return program
+    return check_ways(builder, configuration, outputs, WAYS, inspect=inspect)
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)

@@ -1,0 +1,37 @@
+"""A network is compiled, stored, read again, and run: all that comes down must be the kernels'."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from program_runner import run_program
+from random_networks import NetworkBuilder
+from slipstick import program_file
+from slipstick.compiler import compile_graph
+from slipstick.kernels.dispatch import run_graph
+from slipstick.program import Program
+from slipstick_rtl.config import Configuration
+
+Way = tuple[str | int, bool]
+"""The order of the core's two streams, and whether what overlaps with a run is done before it."""
+
+
+def check_ways(
+    builder: NetworkBuilder,
+    configuration: Configuration,
+    outputs: tuple[str, ...],
+    ways: Sequence[Way],
+    *,
+    inspect: bool,
+) -> Program:
+    """Runs a network in several ways; every tensor that comes down must be the kernels'."""
+    graph, image = builder.graph(*outputs), builder.images()
+    expected = run_graph(graph, [image])
+    program = compile_graph(graph, configuration, inspect=inspect)
+    program = program_file.decode(program_file.encode(program))
+    for order, early in ways:
+        values = run_program(program, {"input": image}, order=order, early=early)
+        assert set(graph.outputs) <= set(values)
+        for name, value in values.items():
+            message = f"{name}, {order}, early {early}"
+            np.testing.assert_array_equal(value, expected[name], message)
+    return program
