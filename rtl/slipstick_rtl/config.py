@@ -17,6 +17,9 @@ DIGITS = 5
 COMPACT_COORDINATE_BITS = 12
 """Of a compact engine's rows and columns of an input, padding included."""
 
+PARAMETER_BITS = 72
+"""Of a channel's parameters: bias 32, multiplier 32, shift 8."""
+
 _SHARING = ("activation_bytes", "weight_bytes", "instruction_words")
 
 
@@ -43,16 +46,27 @@ class Configuration:
     multiplier : str
         Back-end of the processing elements' multipliers: one of ``MULTIPLIERS``; "plain" is a
         ``*``, which FPGA tools map to DSP blocks, "lut" is made for look-up tables.
-    dsp_columns : int
-        With "lut": the columns of the array that use "plain" nevertheless, R x P DSP blocks each.
+    packed_rows : int
+        The array's first rows, whose multipliers are "packed" instead: two columns' products share
+        one DSP block.
     activation_bytes : int
         Size of the activation memory, a power of two.
     weight_bytes : int
-        Size of the weight memory (weights and tables), a power of two.
+        Size of the weight memory (weights, tables and parameters), a power of two.
+    weight_rows : int
+        W, rows of the array whose weights are read in one cycle: a word of the weight memory is
+        W x C bytes. A power of two, at most rows / 4.
+    ninth_bits : int
+        1: each byte of the weight memory has a ninth bit, as block RAMs have it, and these hold the
+        parameters; 0: parameters lie between the weights.
+    halved_tables : int
+        1: two lanes share one of the post-processor's look-up tables, and a tap that is looked up
+        takes two cycles; 0: each lane has its own.
     accumulator_depth : int
         Pixel groups in each of the two accumulator banks, a power of two.
     parameter_words : int
-        Entries of the parameter memory, each holding (bias, multiplier, shift) of L channels.
+        Entries of a compact engine's parameter memory, each holding (bias, multiplier, shift) of a
+        channel; otherwise 0, as parameters lie in the weight memory.
     instruction_words : int
         Size of the instruction memory in 32-bit words, a power of two.
     payload_bytes : int
@@ -80,11 +94,14 @@ class Configuration:
     lanes: int = 8
     number_format: str = "int8"
     multiplier: str = "plain"
-    dsp_columns: int = 0
+    packed_rows: int = 0
     activation_bytes: int = 1 << 17
     weight_bytes: int = 1 << 19
+    weight_rows: int = 1
+    ninth_bits: int = 0
+    halved_tables: int = 0
     accumulator_depth: int = 512
-    parameter_words: int = 1024
+    parameter_words: int = 0
     instruction_words: int = 1 << 14
     payload_bytes: int = 1024
     engine: str = "pipelined"
@@ -113,7 +130,7 @@ class Configuration:
             "activation_bytes": (1 << 10, 1 << 23),
             "weight_bytes": (1 << 10, 1 << 24),
             "accumulator_depth": (16, 4096),
-            "parameter_words": (16, 1 << 16),
+            "weight_rows": (1, 1 if self.is_compact else self.rows // 4),
             "instruction_words": (64, 1 << 16),
             "payload_bytes": (64, 1 << 15),
         }
@@ -129,6 +146,31 @@ class Configuration:
                 raise ValueError(f"{name} must be a power of two, not {value}")
             if not low <= value <= high:
                 raise ValueError(f"{name} must be within {low}..{high}, not {value}")
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        words = self.parameter_words
+        if self.is_compact and not (_is_power_of_two(words) and 16 <= words <= 1 << 16):
+            raise ValueError(f"parameter_words must be a power of two, 16..65536, not {words}")
+        if not self.is_compact and words:
+            raise ValueError(
+                f'parameter_words must be 0 with engine "pipelined", whose parameters lie in the'
+                f" weight memory, not {words}"
+            )
+        for name in ("ninth_bits", "halved_tables"):
+            if getattr(self, name) not in (0, 1):
+                raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)}")
+        if self.halved_tables and self.is_compact:
+            raise ValueError('halved_tables must be 0 with engine "compact", not 1')
+        if self.ninth_bits and (self.is_compact or self.weight_word_bytes % 8):
+            raise ValueError(
+                "ninth_bits must be 0 with engine \"compact\" and with weight words of"
+                f" {self.weight_word_bytes} bytes, no multiple of 8"
+            )
+        if self.ninth_bits and PARAMETER_BITS % self.weight_rows:
+            raise ValueError(
+                f"weight_rows must divide {PARAMETER_BITS} with ninth_bits, not {self.weight_rows}"
+            )
 
     def _check_array(self) -> None:
         if self.is_compact and self.columns < self.rows + DIGITS - 1:
@@ -151,13 +193,10 @@ class Configuration:
             )
         if self.multiplier not in MULTIPLIERS:
             raise ValueError(f"multiplier must be one of {MULTIPLIERS}, not {self.multiplier!r}")
-        if not 0 <= self.dsp_columns <= self.columns:
+        if not 0 <= self.packed_rows <= (0 if self.is_compact else self.rows):
             raise ValueError(
-                f"dsp_columns must be within 0..{self.columns} (columns), not {self.dsp_columns}"
-            )
-        if self.dsp_columns and self.multiplier == "plain":
-            raise ValueError(
-                f'dsp_columns must be 0 with multiplier "plain", not {self.dsp_columns}'
+                f"packed_rows must be within 0..{self.rows} (rows), and 0 with engine"
+                f' "compact", not {self.packed_rows}'
             )
 
     @property
@@ -191,18 +230,46 @@ class Configuration:
     @property
     def element_multipliers(self) -> int:
         """Multipliers of the array that FPGA tools map to DSP blocks."""
-        columns = self.columns if self.multiplier == "plain" else self.dsp_columns
-        return self.pixels * self.rows * columns
+        plain = self.rows - self.packed_rows if self.multiplier == "plain" else 0
+        return self.pixels * (plain * self.columns + self.packed_rows * self.columns // 2)
+
+    @property
+    def tables(self) -> int:
+        """Look-up tables of the post-processor."""
+        return self.lanes >> self.halved_tables
+
+    @property
+    def tile_words(self) -> int:
+        """Words of the weight memory that hold a tile's weights."""
+        return self.rows // self.weight_rows
+
+    @property
+    def weight_word_bytes(self) -> int:
+        """Bytes of a word of the weight memory, W x C, ninth bits not counted."""
+        return self.weight_rows * self.columns
 
     @property
     def weight_words(self) -> int:
-        """Depth of the weight memory in words of C bytes."""
-        return self.weight_bytes // self.columns
+        """Depth of the weight memory in words."""
+        return self.weight_bytes // self.weight_word_bytes
+
+    @property
+    def weight_unit_bytes(self) -> int:
+        """What a word of the weight memory is over the link: its bytes, or nine for each eight."""
+        return self.weight_word_bytes * (8 + self.ninth_bits) // 8
+
+    @property
+    def parameter_block_words(self) -> int:
+        """Words of the weight memory that hold C channels' parameters; 0 for a compact engine."""
+        if self.is_compact:
+            return 0
+        bits = self.weight_rows * (1 if self.ninth_bits else 8)
+        return -(-PARAMETER_BITS // bits)
 
     @property
     def parameter_bytes(self) -> int:
-        """Bytes of one parameter word: L x (bias 4, multiplier 4, shift 1)."""
-        return self.lanes * 9
+        """Bytes of one parameter word of a compact engine: bias 4, multiplier 4, shift 1."""
+        return PARAMETER_BITS // 8
 
     @property
     def instructions(self) -> int:

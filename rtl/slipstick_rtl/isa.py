@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-ISA_VERSION = 2
+ISA_VERSION = 3
 WORDS_PER_INSTRUCTION = 12
 INSTRUCTION_BITS = 32 * WORDS_PER_INSTRUCTION
 
 
 class Opcode(IntEnum):
-    """What an instruction does. R, C, P, L are the configuration's rows, columns, pixels, lanes."""
+    """What an instruction does. R, C, P, L, W are the configuration's rows, columns, pixels, lanes,
+    weight_rows."""
 
     HALT = 0
     """Ends a stream, whatever it has in ``wait``, and is not counted; the run is over when both
@@ -32,7 +33,7 @@ class Opcode(IntEnum):
 
     The reduction runs over lanes ``(ky, kx, c)``, R of them a tile::
 
-        for tile in reduction_tiles:                  # weights: R words of C bytes each
+        for tile in reduction_tiles:                  # weights: R / W words of W x C bytes each
             for row in rows:
                 for group in groups:
                     for p in P, r in R:               # one cycle
@@ -45,7 +46,11 @@ class Opcode(IntEnum):
                         v[p][r] = memory[a] if inside else padding_value
                     for p in P, j in C:
                         accumulator[bank][row * groups + group][p][j] (+)=
-                            sum(v[p][r] * weight[weight_address + tile * R + r][j] for r in R)
+                            sum(v[p][r] * weight[tile][r][j] for r in R)
+
+    ``weight[tile][r][j]`` is byte (r div (R / W)) * C + j of word
+    ``weight_address + tile * R / W + r mod (R / W)``: a word holds a row of each of W chains of
+    R / W rows.
 
     The first tile writes, the others add; with ``accumulate`` the first adds as well, so that a
     reduction may be cut over several CONVOLVEs, also of several runs: accumulators keep their
@@ -53,45 +58,63 @@ class Opcode(IntEnum):
     ``kernel_x``, then ``ky``; with ``align_tap`` the lanes left in a tile when ``c`` wraps are
     idle (their weights must be zero), with ``align_row`` those left when ``kx`` wraps. The address
     of lane r must be congruent to that of lane 0 plus r, modulo R, for every lane that counts.
-    With ``diagonal`` a tile's weights are a single word: row r, column r takes byte r, the others
-    are zero (depthwise), and weight_address advances by one word a tile.
+    With ``diagonal`` a tile's weights are a single word: row r, column r mod C takes byte
+    (r div (R / W)) * C + r mod C, the others are zero (depthwise), and weight_address advances by
+    one word a tile. With ``whole_words`` the channels are a multiple of W, and W lanes are taken a
+    cycle.
+
+    The instruction is executed ``repeats`` + 1 times: turn t at weight_address + t * weight_step
+    and origin + t * origin_step, into bank ^ (t mod 2), after wait + max(t - 1, 0) instructions of
+    the other stream. Every turn counts as an instruction. (Compact engine: once.)
     """
 
     DRAIN = 2
     """Post stream: accumulators through requantisation into activation memory, L results a cycle::
 
-        for row in rows:
-            for column in columns:                    # output pixels
-                for slice in slices:                  # L channels each
+        for slice in slices:                          # L channels each
+            (bias, multiplier, shift) = parameters of channels slice * L ... slice * L + L - 1
+            for row in rows:
+                for column in columns:                # output pixels
                     acc = accumulator[bank][row * ceil(columns / P) + column // P][column % P]
                     value = acc[slice * L : (slice + 1) * L]
-                    (bias, multiplier, shift) = parameter[parameter_address + slice]
                     memory[destination + row * destination_row_step
                         + column * destination_column_step + slice * L] =
                         clamp(requantize(value + bias, multiplier, shift) + zero_point)
+
+    Parameters are a block of words of the weight memory from ``parameter_address`` on, for C
+    channels, each with 72 bits, little endian: bias i32, multiplier u32, shift u8. Byte k of
+    channel j is byte (k mod W) * C + j of word k div W of the block; or, with the configuration's
+    ``ninth_bits``, its bit k is the ninth bit of byte (k mod W) * C + j of word k div W. (Compact
+    engine: words of its parameter memory, a channel each.)
+
+    The instruction is executed ``repeats`` + 1 times: turn t writes to
+    destination + t * destination_step with the parameters at
+    parameter_address + t * parameter_step, from bank ^ (t mod 2), after wait + t instructions of
+    the other stream. Every turn counts as an instruction. (Compact engine: once.)
     """
 
     MAP = 3
     """Post stream: pooling, elementwise sums and tables over activation memory::
 
-        for row in rows:
-            for column in columns:
-                for slice in slices:
+        for slice in slices:
+            for row in rows:
+                for column in columns:
                     for ty in taps_y:
                         for tx in taps_x:             # one read of L bytes each
                             x = memory[source + row * source_row_step
                                 + column * source_column_step + slice * L
                                 + ty * tap_step_y + tx * tap_step_x]
-                            v = table[256 * (tx % 2) + x + 128] if use_table else x
+                            k = tx % 2
+                            v = table[256 * k + x + 128] if use_table bit k else
+                                x * 2^19 if shift_taps else x
                             value = v if first tap else max(value, v) if maximum else value + v
-                    (bias, multiplier, shift) = parameter[parameter_address
-                        + slice * parameter_step]
                     memory[destination + ...] = as for DRAIN
-    """
+
+    Lane i has the parameters of the block's channel i, whatever the slice. ``repeats`` is 0."""
 
     TABLE = 4
     """Post stream: copies ``table_words`` words of weight memory into the table, from entry 0 on:
-    512 signed 32-bit entries, little endian, C / 4 of them a word. The compact engine only notes
+    512 signed 32-bit entries, little endian, W x C / 4 of them a word. The compact engine only notes
     where they lie: the words must stay until the last MAP that looks them up."""
 
 
@@ -142,7 +165,7 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "diagonal": _unsigned(1, "weights are one word a tile, on the diagonal"),
     "align_tap": _unsigned(1, "each tap starts a new tile"),
     "align_row": _unsigned(1, "each kernel row starts a new tile"),
-    "weight_address": _unsigned(24, "first weight word, in words of C bytes"),
+    "weight_address": _unsigned(24, "first weight word"),
     "reduction_tiles": _unsigned(16, "tiles of R lanes"),
     "channels": _unsigned(16, "lanes of one tap"),
     "kernel_x": _unsigned(5, "taps of one kernel row"),
@@ -163,6 +186,10 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "groups": _unsigned(12, "groups of P output columns in a row"),
     "padding_value": _signed(8, "what lies outside the input: its zero point"),
     "accumulate": _unsigned(1, "the first tile adds to what the bank holds"),
+    "whole_words": _unsigned(1, "channels are a multiple of W"),
+    "repeats": _unsigned(8, "further turns"),
+    "weight_step": _unsigned(16, "weight words from a turn to the next"),
+    "origin_step": _unsigned(8, "bytes from a turn's origin to the next one's"),
 }
 """Fields of HALT and CONVOLVE, from bit 0 up."""
 
@@ -175,8 +202,7 @@ POST_FIELDS: Mapping[str, Field] = {
     "destination": _unsigned(24, "first byte written, a multiple of L"),
     "destination_row_step": _unsigned(24, "bytes from an output row to the next"),
     "destination_column_step": _unsigned(24, "bytes from an output column to the next"),
-    "parameter_address": _unsigned(16, "parameter word of the first slice"),
-    "parameter_step": _unsigned(1, "1: a parameter word a slice; 0: one for all"),
+    "parameter_address": _unsigned(24, "first word of the parameters"),
     "rounding": _unsigned(2, "a Rounding"),
     "zero_point": _signed(8, "added after rounding"),
     "minimum": _signed(8, "smallest result"),
@@ -189,9 +215,13 @@ POST_FIELDS: Mapping[str, Field] = {
     "tap_step_y": _signed(24, "MAP: bytes from a window row to the next"),
     "tap_step_x": _signed(24, "MAP: bytes from a window column to the next"),
     "take_maximum": _unsigned(1, "MAP: taps are compared instead of summed"),
-    "use_table": _unsigned(1, "MAP: taps go through the table"),
+    "use_table": _unsigned(2, "MAP: bit k: taps with tx mod 2 = k go through the table"),
+    "shift_taps": _unsigned(1, "MAP: taps that do not are multiplied by 2^19"),
     "table_address": _unsigned(24, "TABLE: first weight word"),
     "table_words": _unsigned(12, "TABLE: weight words copied"),
+    "repeats": _unsigned(8, "DRAIN: further turns"),
+    "destination_step": _unsigned(8, "DRAIN: bytes from a turn's destination to the next one's"),
+    "parameter_step": _unsigned(8, "DRAIN: words from a turn's parameters to the next one's"),
 }
 """Fields of HALT, DRAIN, MAP and TABLE, from bit 0 up."""
 

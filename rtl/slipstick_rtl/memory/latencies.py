@@ -1,5 +1,10 @@
 """Read latencies of the on-chip memories, in cycles from the enabled address to the data."""
 
+from ..config import Configuration
+
+BLOCK_COLUMNS = 4
+"""Columns whose weights of one chain lie in one block RAM, 32 or 36 bits wide."""
+
 ACCUMULATOR_READ_LATENCY = 2
 """Block RAM and its output register."""
 
@@ -14,3 +19,12 @@ INSTRUCTION_READ_LATENCY = 3
 
 WEIGHT_READ_LATENCY = 3
 """As of instructions."""
+
+
+def weight_skew(configuration: Configuration, chain: int, column: int) -> int:
+    """Cycles by which the weight memory gives a byte later than chain 0's, column 0's.
+
+    The array wants each chain R / W cycles after the one above it and each column a cycle after its
+    neighbour. Delaying read addresses costs less than delaying words; a block RAM has four columns.
+    """
+    return chain * configuration.tile_words + column // BLOCK_COLUMNS * BLOCK_COLUMNS
