@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import pytest
 from amaranth.sim import Simulator, SimulatorContext
-
 from slipstick_rtl.layouts import MATRIX_INSTRUCTION, POST_INSTRUCTION
 from slipstick_rtl.sequencer.repeater import Repeater
 from slipstick_rtl.sequencer.sequencer import MATRIX_STEPS, POST_STEPS

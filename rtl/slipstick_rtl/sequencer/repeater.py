@@ -1,4 +1,4 @@
-"""The repeater: gives an engine an instruction as often as it says, each turn a little further on."""
+"""The repeater: an instruction as often as it says, each turn a little further on."""
 
 from collections.abc import Mapping
 
