@@ -35,7 +35,7 @@ class PreparedConvolve:
     ----------
     instruction : mapping
         Field values as ``isa.unpack`` gives them.
-    weights : array of int8, (words, C)
+    weights : array of int8, (words, W, C)
         The weight memory. It is copied from, not kept.
     configuration : Configuration
 
@@ -61,7 +61,7 @@ class PreparedConvolve:
         )
         first, words = instruction["weight_address"], instruction["reduction_tiles"]
         if not instruction["diagonal"]:
-            words *= configuration.rows
+            words *= configuration.tile_words
         _check_within("weight words of CONVOLVE", first, first + words, len(weights))
         self.weight_words = range(first, first + words)
         matrix = _weight_matrix(weights[first : first + words], instruction, configuration)
@@ -138,7 +138,7 @@ def convolve(
     ----------
     instruction : mapping
         Field values as ``isa.unpack`` gives them.
-    weights : array of int8, (words, C)
+    weights : array of int8, (words, W, C)
         The weight memory.
     activations : array of int8, (batch, bytes), C-contiguous
     accumulators : array of int32, (batch, depth, P, C)
@@ -166,12 +166,14 @@ def _weight_matrix(
     A diagonal is written out in full: its product is R times the work, of which a BLAS does more
     in the same time than elementwise loops over short vectors do of their own.
     """
+    rows, columns, depth = configuration.rows, configuration.columns, configuration.tile_words
     if not instruction["diagonal"]:
-        return words
-    rows, columns = configuration.rows, configuration.columns
+        # word q of a tile holds row q of each of its W chains of R / W rows
+        chains = words.reshape(-1, depth, configuration.weight_rows, columns)
+        return chains.swapaxes(1, 2).reshape(-1, columns)
     matrix = np.zeros((len(words), rows, columns), np.int8)
-    diagonal = np.arange(min(rows, columns))
-    matrix[:, diagonal, diagonal] = words[:, diagonal]
+    row = np.arange(rows)
+    matrix[:, row, row % columns] = words[:, row // depth, row % columns]
     return matrix.reshape(-1, columns)
 
 
