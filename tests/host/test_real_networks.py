@@ -14,7 +14,7 @@ from slipstick_rtl.config import Configuration
 NETWORKS = ("ic01_resnet8_int8", "kws01_dscnn_int8", "vww01_mobilenetv1_025_int8", "ad01_int8")
 
 HARDWARE = Configuration(
-    activation_bytes=1 << 17, weight_bytes=1 << 19, parameter_words=1024, instruction_words=1 << 14
+    activation_bytes=1 << 17, weight_bytes=1 << 19, weight_rows=2, instruction_words=1 << 14
 )
 
 
