@@ -154,9 +154,9 @@ def _plan(
     operations, views = select(graph, configuration, copies=copies)
     buffers = make_buffers(operations, views.known, views.written_by_device)
     if assign_pitches(operations, buffers, configuration, spares=True):
-        arranger = Arranger(graph.outputs, operations, buffers, fuse=True, inspect=inspect)
         try:
-            return operations, buffers, arranger.arrange(configuration)
+            spared = _arrange(graph, operations, buffers, configuration, inspect)
+            return operations, buffers, spared
         except PlanError:
             buffers = make_buffers(operations, views.known, views.written_by_device)
             assign_pitches(operations, buffers, configuration)

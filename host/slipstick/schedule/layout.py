@@ -10,7 +10,7 @@ from .operations import Alias, Convolution, HostOperation, Map, Operation, View
 from .reduction import channel_tiles, is_diagonal
 
 
-SPARES_SHARE = 4
+SPARES_SHARE = 2
 """A buffer whose pixels are spread takes at most one part in so many of the activation memory."""
 
 
