@@ -19,7 +19,6 @@ CONFIGURATION = Configuration(
     activation_bytes=1 << 12,
     weight_bytes=1 << 12,
     accumulator_depth=64,
-    parameter_words=32,
     instruction_words=256,
     payload_bytes=64,
 )

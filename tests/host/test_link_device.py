@@ -29,7 +29,6 @@ CONFIGURATION = Configuration(
     lanes=4,
     activation_bytes=1 << 14,
     weight_bytes=1 << 12,
-    parameter_words=512,
     instruction_words=1 << 13,
     payload_bytes=64,
 )

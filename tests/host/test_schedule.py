@@ -141,7 +141,7 @@ def test_reduction_counts_lanes_as_densely_as_banks_allow(channels, pitches, til
         1, (32, 32, channels), kernel=(3, 3), dilation=(1, 1), stride=(1, 1), padding=(1, 1, 1, 1),
         sides=(32, 32),
     )  # fmt: skip
-    reduction = choose_reduction(convolution, 0, channels, pitches, 16)
+    reduction = choose_reduction(convolution, 0, channels, pitches, Configuration())
     assert reduction.tiles == tiles and reduction.is_legal(16)
     assert (reduction.align_row, reduction.align_tap) == (aligned == "row", aligned == "tap")
 
@@ -151,10 +151,10 @@ def test_kernel_over_the_whole_width_is_one_tap_a_row():
         2, (2, 40, 8), kernel=(2, 40), dilation=(1, 1), stride=(1, 1), padding=(0, 0, 0, 0),
         sides=(1, 1),
     )  # fmt: skip
-    reduction = choose_reduction(convolution, 0, 8, (320, 8), 16)
+    reduction = choose_reduction(convolution, 0, 8, (320, 8), Configuration())
     assert reduction.merged and reduction.kernel == (2, 1) and reduction.tiles == 40
     with pytest.raises(CapacityError, match="at most 65535 tiles of 16 lanes"):
-        choose_reduction(convolution, 0, 8, (80000, 2000), 16)
+        choose_reduction(convolution, 0, 8, (80000, 2000), Configuration())
 
 
 def test_grouped_convolutions_read_only_their_channels():
