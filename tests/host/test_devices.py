@@ -49,14 +49,16 @@ def load_doubling(device: Device, wait: int = 1, opcode: int = Opcode.CONVOLVE) 
         "slices": 2,
         "destination": RESULT,
         "destination_column_step": 8,
+        "parameter_address": 8,
         "rounding": Rounding.HALF_EVEN,
         "minimum": -128,
         "maximum": 127,
     }
     shift = encode_shift(Rounding.HALF_EVEN, 30)
-    lane = bytes(4) + (1 << 30).to_bytes(4, "little") + bytes([shift])
-    device.write(Space.PARAMETERS, 0, lane * 8)
+    channel = bytes(4) + (1 << 30).to_bytes(4, "little") + bytes([shift])
     device.write(Space.WEIGHTS, 0, (2 * np.eye(8, dtype=np.int8)).tobytes())
+    # behind the weights of 8 words, byte after byte of all channels
+    device.write(Space.WEIGHTS, 8, b"".join(bytes([value]) * 8 for value in channel))
     streams = pack(MATRIX_FIELDS, matrix), pack(POST_FIELDS, post)
     for word, instruction in zip((0, POST_WORD), streams, strict=True):
         device.write(Space.INSTRUCTIONS, word, instruction + bytes(len(instruction)))
