@@ -6,7 +6,7 @@ from slipstick.devices import Device, open_device
 from slipstick.devices.link import LinkError
 from slipstick.devices.model import ModelDevice
 from slipstick.errors import DeviceError, TargetError
-from slipstick.targets import find_target
+from slipstick.targets import DEFAULT_TARGET, find_target
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, Rounding, pack
 from slipstick_rtl.link.protocol import Space
@@ -127,7 +127,7 @@ def test_programs_that_hang_or_break_rules_are_device_errors() -> None:
 
 
 def test_names_give_configurations() -> None:
-    assert open_device("model").configuration == Configuration()
+    assert open_device("model").configuration == find_target(DEFAULT_TARGET).configuration
     assert open_device("model:1x8x8").configuration == find_target("1x8x8").configuration
     small = find_target("sim-small").configuration
     assert open_device("model:sim-small", small).configuration == small

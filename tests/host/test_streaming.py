@@ -152,6 +152,7 @@ def test_parts_of_a_reduction_meet_in_the_accumulators(engine):
         activation_bytes=1 << 13,
         weight_bytes=1 << 11,
         accumulator_depth=64,
+        parameter_words=64 if engine == "compact" else 0,
     )
     program = check(builder, configuration)
     assert {step.instructions[0] for step in _runs(program)} == {1}

@@ -42,6 +42,10 @@ class Block:
         """Its pieces, if only one."""
         return self.pieces or (Piece(0, self.bytes, self.first, self.last),)
 
+    def lives_with(self, other: "Block") -> bool:
+        """Whether both are alive at some moment."""
+        return self.first <= other.last and other.first <= self.last
+
     def alive(self, moment: int) -> int:
         """Bytes that it takes at a moment."""
         parts = [part for part in self.parts if part.first <= moment <= part.last]
