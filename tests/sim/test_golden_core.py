@@ -351,7 +351,9 @@ def test_parameters_are_ninth_bits() -> None:
         memories.ninth[5 + bit // 2, bit % 2, column] = blocks[column] >> bit & 1
     found = np.stack(memories.channel_parameters(5, 1), axis=1)
     np.testing.assert_array_equal(found, entries)
-    with pytest.raises(ValueError, match=r"parameter words must lie within 0\.\.256, not 221\.\.257"):
+    with pytest.raises(
+        ValueError, match=r"parameter words must lie within 0\.\.256, not 221\.\.257"
+    ):
         memories.channel_parameters(221, 1)
 
 

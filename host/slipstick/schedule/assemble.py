@@ -13,6 +13,7 @@ from .cycles import END_CYCLES
 from .operations import Alias, Convolution, HostOperation, Map, Operation
 from .streams import Issued, Timeline, packed
 
+
 class Assembler:
     """Lays the runs' streams into instruction memory and writes the mapping table."""
 
@@ -87,7 +88,10 @@ def layer_cycles(timeline: Timeline) -> dict[int, int]:
 
 
 def owners(stream: Sequence[Issued], numbers: Sequence[int] | None = None) -> Owners:
-    """Whose a stream's instructions are, each turn counted; ``numbers`` are its operations' in the network."""
+    """Whose a stream's instructions are, each turn counted.
+
+    ``numbers`` are its operations' in the network.
+    """
     runs = itertools.groupby(item.instruction.operation for item in stream)
     return tuple(
         (operation if numbers is None else numbers[operation], len(list(items)))

@@ -170,9 +170,7 @@ class Clock:
             case _:
                 return self._map(fields, ready)
 
-    def _convolve(
-        self, fields: Mapping[str, int], ready: int, repeated: bool
-    ) -> tuple[int, int]:
+    def _convolve(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
         model = self._model
         tiles, vectors = fields["reduction_tiles"], fields["rows"] * fields["groups"]
         self._period = model.tile_period(fields)

@@ -9,7 +9,6 @@ from ..steps import Placement
 from .operations import Alias, Convolution, HostOperation, Map, Operation, View
 from .reduction import channel_tiles, is_diagonal
 
-
 SPARES_SHARE = 2
 """A buffer whose pixels are spread takes at most one part in so many of the activation memory."""
 
@@ -152,9 +151,7 @@ def assign_pitches(
             readers.setdefault(id(buffers[operation.source]), []).append(operation)
     for group in _classes(operations, buffers):
         step = lanes if any(b.by_device or b.mapped for b in group) else least
-        consumers = [
-            (b.view.channels, reader) for b in group for reader in readers.get(id(b), [])
-        ]
+        consumers = [(b.view.channels, reader) for b in group for reader in readers.get(id(b), [])]
         extras = {0}
         if spares:
             extras.add(_spare(group, [reader for _, reader in consumers], step, configuration))

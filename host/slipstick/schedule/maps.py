@@ -60,9 +60,7 @@ def sum_map(node: Node, view: View, tables: np.ndarray, rescale: Requantization)
     if not linear.any() or not -(1 << 31) <= bias[0] < 1 << 31:
         return table_map(node, node.inputs, view, tables, rescale)
     sources = node.inputs[::-1] if linear[0] else node.inputs
-    made = table_map(
-        node, sources, view, tables[~linear], dataclasses.replace(rescale, bias=bias)
-    )
+    made = table_map(node, sources, view, tables[~linear], dataclasses.replace(rescale, bias=bias))
     return dataclasses.replace(made, shifts=True, table=None if linear.all() else made.table)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from ..graph import Node
 from .requantization import Requantization
 
-
 CODES = 256
 """Entries of an operand's table."""
 

@@ -1,6 +1,5 @@
 """The flattened reduction of a convolution: how lanes count, and the weights in their order."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -150,9 +149,7 @@ def choose_reduction(
     else:
         found = _candidates(convolution, first, count, pitches, rows)
     legal = [
-        reduction
-        for reduction in found
-        if reduction.is_legal(rows, aligned=configuration.aligned)
+        reduction for reduction in found if reduction.is_legal(rows, aligned=configuration.aligned)
     ]
     if not legal:
         raise CapacityError(

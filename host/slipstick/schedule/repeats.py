@@ -50,10 +50,7 @@ class Repeated:
         if opcode not in _STEPS or values["opcode"] != opcode or number > _MOST_REPEATS:
             return None
         later = max(number - 1, 0) if opcode == Opcode.CONVOLVE else number
-        if (
-            values["wait"] != first["wait"] + later
-            or values["bank"] != first["bank"] ^ number & 1
-        ):
+        if values["wait"] != first["wait"] + later or values["bank"] != first["bank"] ^ number & 1:
             return None
         fields, moving = _STEPS[opcode]
         steps = self.steps or tuple(values[name] - first[name] for name in moving)

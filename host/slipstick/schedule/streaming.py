@@ -29,6 +29,7 @@ from .residency import Residency
 from .streams import packed
 from .tiles import Tile
 
+
 def addresses(compact: bool) -> dict[str, Space]:
     """The fields of instructions that are addresses, and of which memory."""
     return {

@@ -66,7 +66,9 @@ class PreparedCache:
 
 
 class Memories:
-    """Instruction and weight memory, and a compact engine's parameter memory. Cores that run other inputs may share them.
+    """Instruction and weight memory, and a compact engine's parameter memory.
+
+    Cores that run other inputs may share them.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Golden model of the post engine: DRAIN, MAP and TABLE as pure functions of arrays.
 
 Activations are ``(batch, bytes)`` int8 and changed in place; parameters are the tuple ``(bias,
-multiplier, shift)`` of arrays, one entry a channel of the instruction's block. Where the gateware would wrap around the end
-of a memory, these functions raise instead: no compiled program does that.
+multiplier, shift)`` of arrays, one entry a channel of the instruction's block. Where the gateware
+would wrap around the end of a memory, these functions raise instead: no compiled program does that.
 
 Every read of an instruction precedes every write here. The gateware reads ahead of its writes by
 its pipeline only, so an instruction must not read what one of its earlier pixels writes.
@@ -122,7 +122,9 @@ def map_taps(
         for tap_x in range(instruction["taps_x"])
     ]
     narrow = (
-        instruction["take_maximum"] and not instruction["use_table"] and not instruction["shift_taps"]
+        instruction["take_maximum"]
+        and not instruction["use_table"]
+        and not instruction["shift_taps"]
     )
     combine = np.maximum if instruction["take_maximum"] else np.add
     for block in _blocks(destination.shape):
