@@ -17,8 +17,10 @@ ACTIVATION_WRITE_LATENCY = 2
 INSTRUCTION_READ_LATENCY = 3
 """Block RAM, its output register, and one on the way: a large memory is all over the chip."""
 
-WEIGHT_READ_LATENCY = 3
-"""As of instructions."""
+WEIGHT_READ_LATENCY = 7
+"""Four on the way of the address, then as of instructions. Windows take that much longer from a
+tile's swap to the array, and the weights' way must be as long: then captured weights are free just
+when the next tile's come. An address is less to delay than a word."""
 
 
 def weight_skew(configuration: Configuration, chain: int, column: int) -> int:
