@@ -14,7 +14,7 @@ from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
 TILE_OVERHEAD = 0
 """Cycles beyond its words from one reduction tile's start until the next tile can start."""
 
-LOADER_HANDOVER = 1
+LOADER_HANDOVER = 0
 """From a CONVOLVE's last tile's start until the weight loader can take the next one."""
 
 FETCH_CYCLES = WORDS_PER_INSTRUCTION + 5
@@ -67,17 +67,15 @@ class CycleModel:
         """The state of both engines at the start of a run."""
         return Clock(self)
 
-    @property
-    def tile_load(self) -> int:
-        """From one tile's start until the next tile's weights are in place."""
-        return self.configuration.tile_words + TILE_OVERHEAD
+    def tile_load(self, fields: Mapping[str, int]) -> int:
+        """From one tile's start until the next tile's weights and lanes are in place."""
+        configuration = self.configuration
+        lanes = configuration.tile_words if fields["whole_words"] else configuration.rows
+        return max(configuration.tile_words, lanes) + TILE_OVERHEAD
 
     def tile_period(self, fields: Mapping[str, int]) -> int:
-        """From one tile's start to the next one's: its vectors, its weights, its lanes' taps."""
-        lanes = self.configuration.rows
-        if fields["whole_words"]:
-            lanes = self.configuration.tile_words
-        return max(fields["rows"] * fields["groups"], self.tile_load, lanes + TILE_OVERHEAD)
+        """From one tile's start to the next one's."""
+        return max(fields["rows"] * fields["groups"], self.tile_load(fields))
 
     @property
     def matrix_latency(self) -> int:
@@ -129,7 +127,7 @@ class Clock:
         self._streamed = START_CYCLES
         self._landed = START_CYCLES
         self._matrix_fetched = START_CYCLES
-        self._period = model.tile_load
+        self._period = model.configuration.tile_words
         self._post_fetched = START_CYCLES
         self._post_stepped = START_CYCLES
         self._post_done = START_CYCLES
@@ -179,7 +177,7 @@ class Clock:
         if not repeated:
             taken = max(taken, self._matrix_fetched)
             self._matrix_fetched = taken + FETCH_CYCLES
-        first = max(self._streamed, taken + model.tile_load, ready + MATRIX_HANDOVER)
+        first = max(self._streamed, taken + model.tile_load(fields), ready + MATRIX_HANDOVER)
         self._tile_started = first + (tiles - 1) * self._period + self._stolen(fields)
         self._streamed = self._tile_started + vectors
         self._landed = self._streamed + model.matrix_latency
@@ -187,8 +185,7 @@ class Clock:
 
     def _stolen(self, fields: Mapping[str, int]) -> int:
         """Cycles that reads of parameters, which come first, cost the loader of weights."""
-        words = 1 if fields["diagonal"] else self._model.configuration.tile_words
-        spare = fields["reduction_tiles"] * (self._period - words)
+        spare = fields["reduction_tiles"] * (self._period - self._model.configuration.tile_words)
         stolen = max(self._reads - spare, 0)
         self._reads = 0
         return stolen
@@ -226,7 +223,7 @@ class Clock:
     def _table(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
         start = max(self._post_stepped, self._post_fetched, ready + POST_HANDOVER)
         self._post_fetched = start + FETCH_CYCLES
-        loading = max(self._tile_started + self._model.tile_load - start, 0)
+        loading = max(self._tile_started - start, 0)
         work = self._model.table_work(fields["table_words"], self._period, loading)
         self._post_stepped = start + work
         self._post_done = max(self._post_done, self._post_stepped)

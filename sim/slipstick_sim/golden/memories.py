@@ -24,6 +24,7 @@ from slipstick_rtl.link.protocol import Space
 from .convolve import PreparedConvolve
 from .parameters import LAYOUT, Parameters, parameter_block
 from .repeats import turn
+from .weights import weight_words
 
 INSTRUCTION_BYTES = INSTRUCTION_BITS // 8
 _WORD_BYTES = 4
@@ -155,7 +156,7 @@ class Memories:
         words = slice(span.start, span.stop)
         cells = np.frombuffer(data, np.uint8)
         if self._configuration.ninth_bits:
-            cells, ninth = _split_cells(cells)
+            cells, ninth = weight_words(cells)
             self.ninth[words] = ninth.reshape(self.ninth[words].shape)
         self.weights[words] = cells.view(np.int8).reshape(self.weights[words].shape)
         stale = [
@@ -213,12 +214,6 @@ class Memories:
                 lambda: PreparedConvolve(instruction, self.weights, self._configuration),
             )
         return self._prepared[key]
-
-
-def _split_cells(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes and ninth bits of cells of 9 bits, eight of them in 9 bytes."""
-    bits = np.unpackbits(data, bitorder="little").reshape(-1, 9)
-    return np.packbits(bits[:, :8], bitorder="little"), bits[:, 8]
 
 
 @lru_cache(maxsize=1 << 14)
