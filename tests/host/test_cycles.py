@@ -53,10 +53,9 @@ def test_a_tile_lasts_as_long_as_its_weights_and_its_taps(whole_words, period):
 def test_turns_need_no_fetching():
     fetched, repeated = CycleModel(WIDE).clock(), CycleModel(WIDE).clock()
     fields = _convolve(1, 1)
-    for number in range(4):
-        first = fetched.issue(fields, 0)[0]
-        turn = repeated.issue(fields, 0, repeated=number > 0)[0]
-    assert turn < first and first > 3 * FETCH_CYCLES
+    starts = [fetched.issue(fields, 0)[0] for _ in range(4)]
+    turns = [repeated.issue(fields, 0, repeated=number > 0)[0] for number in range(4)]
+    assert turns[3] < starts[3] and starts[3] > 3 * FETCH_CYCLES
 
 
 def test_drains_follow_each_other_without_a_gap():
