@@ -75,6 +75,11 @@ class TopologyLayer:
         return math.prod(self.kernel) * self.channels
 
     @property
+    def weight_bytes(self) -> int:
+        """Of the layer's weights."""
+        return self.reduction * self.filters
+
+    @property
     def macs(self) -> int:
         """Multiply-accumulates."""
         return self.pixels * self.reduction * self.filters
