@@ -41,8 +41,8 @@ LISTS = (
 )
 SIMULATED_CYCLES = 60_000
 """Layers of at most so many are simulated, of each list the smallest and the largest."""
-SIMULATED_BYTES = {"activation_bytes": 1 << 17, "weight_bytes": 1 << 19}
-"""Of the simulated memories, which they must fit: larger ones take minutes to build."""
+_MEMORIES = ("activation_bytes", "weight_bytes", "instruction_words", "parameter_words")
+"""Of the usual size where layers are simulated: the largest ones take minutes to build."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,8 @@ def simulate(
     layers: Sequence[TopologyLayer], found: Sequence[Comparison], configuration: Configuration
 ) -> Iterator[dict[str, Any]]:
     """The smallest and the largest of the layers that are small enough, on the compiled RTL."""
-    hardware = replace(configuration, **SIMULATED_BYTES)
+    memories = {name: getattr(Configuration, name) for name in _MEMORIES}
+    hardware = replace(configuration, **memories)
     programs = {}
     for layer, comparison in zip(layers, found, strict=True):
         if comparison.alone <= SIMULATED_CYCLES and layer.weight_bytes <= hardware.weight_bytes:
