@@ -90,14 +90,13 @@ def write_trace(path: Path, benchmark: Benchmark) -> None:
 
 def _titles(writer: "_Writer") -> Iterator[Event]:
     program = writer.program
+    common = {"ph": "M", "ts": 0, "pid": PROCESS}
     title = f"{program.name} on {program.hardware.shape}"
-    yield {"ph": "M", "ts": 0, "pid": PROCESS, "tid": 0, "name": "process_name"} | {
-        "args": {"name": title}
-    }
+    yield {**common, "tid": 0, "name": "process_name", "args": {"name": title}}
     for track in writer.tracks:
-        common = {"ph": "M", "ts": 0, "pid": PROCESS, "tid": int(track)}
-        yield {**common, "name": "thread_name", "args": {"name": _NAMES[track]}}
-        yield {**common, "name": "thread_sort_index", "args": {"sort_index": int(track)}}
+        own = {**common, "tid": int(track)}
+        yield {**own, "name": "thread_name", "args": {"name": _NAMES[track]}}
+        yield {**own, "name": "thread_sort_index", "args": {"sort_index": int(track)}}
 
 
 class _Writer:
