@@ -13,12 +13,12 @@ sum       an accumulator: C x P of them
 lane      a lane of the post-processor
 ========  ==========================================================================================
 
-``python -m slipstick.area`` holds them against the committed reports of place and route and fits them
-anew, to be copied here when the gateware has changed. The reports are of few arrays, so the fit is
-held near what single units were seen to take (:mod:`.area_fit`). Errors on the eight reports of ECP5
-boards, from 1x4x4 to 1x16x16: LUTs within 0.4 %, flip-flops within 0.1 %; fitted without the array in
-question, within 1.2 % and 4.0 %. DSP blocks and block RAMs are equal. Nothing larger, nothing with
-P > 1 and no packed element has been held against a report: there it is an extrapolation.
+``python -m slipstick.area`` holds them against the committed reports of place and route and fits
+them anew, to be copied here when the gateware has changed. The reports are of few arrays, so the
+fit is held near what single units were seen to take (:mod:`.area_fit`). Errors on the eight reports
+of ECP5 boards, from 1x4x4 to 1x16x16: LUTs within 0.4 %, flip-flops within 0.1 %; fitted without
+the array in question, within 1.2 % and 4.0 %. DSP blocks and block RAMs are equal. Nothing larger,
+nothing with P > 1 and no packed element has been held against a report: there it extrapolates.
 """
 
 import math

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-
 from slipstick_rtl.config import Configuration
 
 from . import console, reports
@@ -135,7 +134,9 @@ def _show_errors(found: Sequence[Sample]) -> None:
     """Each report beside the estimate."""
     columns = {"target": "left", "array": "left"}
     for name in ("LUT", "FF"):
-        columns |= dict.fromkeys((name, f"{name} reported", f"{name} error", f"{name} held out"), "right")
+        columns |= dict.fromkeys(
+            (name, f"{name} reported", f"{name} error", f"{name} held out"), "right"
+        )
     columns |= dict.fromkeys(("DSP", "DSP reported", "BRAM", "BRAM reported"), "right")
     rows = []
     for sample in found:
