@@ -9,7 +9,7 @@ import typer
 from ..errors import InputError
 from ..sweeps import Values, swept_fields
 
-_KIBIBYTE = 1024
+_UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 def with_sweep_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -59,7 +59,8 @@ def parse_lists(lists: Mapping[str, str | None]) -> Values:
 def _value(name: str, kind: type, item: str, text: str) -> int | str:
     if kind is str and item:
         return item
-    digits, unit = (item[:-1], _KIBIBYTE) if item[-1:] in ("K", "k") else (item, 1)
+    unit = _UNITS.get(item[-1:].upper(), 1)
+    digits = item if unit == 1 else item[:-1]
     if kind is int and digits.isdecimal() and digits.isascii() and len(digits) < 10:
         return int(digits) * unit
     rule = "names" if kind is str else "whole numbers, such as 8,16 or 64K,128K,"

@@ -51,8 +51,11 @@ class Sweep:
 
     @property
     def names(self) -> list[str]:
-        """The networks', without folders and suffixes."""
-        return [Path(model).stem for model in self.models]
+        """The networks', without folders and suffixes; numbered where they would be alike."""
+        stems = [Path(model).stem for model in self.models]
+        if len(set(stems)) == len(stems):
+            return stems
+        return [f"{number}: {stem}" for number, stem in enumerate(stems, start=1)]
 
     @property
     def varied(self) -> list[str]:
@@ -175,7 +178,7 @@ def show(sweep: Sweep, simulated: Sequence[Simulated] | None, picture: Path | No
 
 def _show_feasible(sweep: Sweep, picture: Path | None) -> None:
     columns = {"": "left", **_hardware_columns(sweep), "FF": "right"}
-    columns |= dict.fromkeys((*sweep.names, "mean"), "right")
+    columns |= dict.fromkeys((*(f"{name}, 1/s" for name in sweep.names), "mean, 1/s"), "right")
     rows = [
         [
             mark,
@@ -188,7 +191,7 @@ def _show_feasible(sweep: Sweep, picture: Path | None) -> None:
         for point in points
     ]
     console.print_table(
-        f"Inferences a second on {sweep.part.device}, cycles predicted, area estimated",
+        f"Configurations on {sweep.part.device}, cycles predicted, area estimated",
         columns,
         rows,
         f"{len(sweep.front):,} on the Pareto front of mean and LUTs, {len(sweep.dominated):,}"
