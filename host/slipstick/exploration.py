@@ -200,9 +200,7 @@ def _costs(models: tuple[str, ...], configuration: Configuration) -> tuple[tuple
 def _cost(model: str, configuration: Configuration) -> Cost:
     from .compiler import compile_graph
 
-    program = compile_graph(_graph(model), configuration)
-    if program.is_streamed:
-        raise CapacityError("it does not fit the memories as a whole, and would be streamed")
+    program = compile_graph(_graph(model), configuration, cut=False)
     if not program.predicted_cycles:
         raise CapacityError("nothing of it runs on the device")
     return Cost(program.predicted_cycles, program.macs)

@@ -16,6 +16,8 @@ from ..targets import Target
 _ARRAY = ("pixels", "rows", "columns")
 """Fields that the array's shape tells."""
 _MOST_LAWS = 4
+_MOST_INFEASIBLE = 20
+"""Lines of a table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,9 +203,13 @@ def _show_feasible(sweep: Sweep, picture: Path | None) -> None:
 
 
 def _show_infeasible(sweep: Sweep) -> None:
-    rows = [[*_hardware(sweep, point), point.problem] for point in sweep.infeasible]
+    """The smallest ones."""
+    ordered = sorted(sweep.infeasible, key=lambda point: point.area.lut)
+    rows = [[*_hardware(sweep, point), point.problem] for point in ordered[:_MOST_INFEASIBLE]]
     columns = {**_hardware_columns(sweep), "why not": "text"}
-    console.print_table(f"Infeasible on {sweep.part.device}", columns, rows)
+    others = len(ordered) - len(rows)
+    footer = f"and {others:,} larger ones; --json has them all" if others else ""
+    console.print_table(f"Infeasible on {sweep.part.device}", columns, rows, footer)
 
 
 def _show_skipped(sweep: Sweep) -> None:
