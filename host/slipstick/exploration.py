@@ -70,21 +70,29 @@ class Point:
 
 
 def dominates(one: Point, other: Point) -> bool:
-    """Whether one is at least as fast and as small as the other, and not equal to it in both."""
-    mine, its = (one.rate, -one.area.lut), (other.rate, -other.area.lut)
-    return mine[0] >= its[0] and mine[1] >= its[1] and mine != its
+    """Whether one is at least as fast and as small as the other, and better in one of them.
+
+    Of those that are equal in rate and LUTs the one with fewer block RAMs is better, then the one
+    with fewer DSP blocks.
+    """
+    if (one.rate, one.area.lut) == (other.rate, other.area.lut):
+        return _blocks(one) < _blocks(other)
+    return one.rate >= other.rate and one.area.lut <= other.area.lut
 
 
 def split_front(points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
     """The points that no other one dominates, and the others; each from the smallest area up."""
-    ordered = sorted(points, key=lambda point: (point.area.lut, -point.rate))
     front: list[Point] = []
     dominated: list[Point] = []
-    for point in ordered:
-        # nothing that follows is smaller, and nothing before is faster than the front's last one
+    for point in sorted(points, key=lambda point: (point.area.lut, -point.rate, _blocks(point))):
+        # nothing that follows is better, and nothing before is faster than the front's last one
         on_front = not front or not dominates(front[-1], point)
         (front if on_front else dominated).append(point)
     return front, dominated
+
+
+def _blocks(point: Point) -> tuple[int, int]:
+    return point.area.bram, point.area.dsp
 
 
 def explore(

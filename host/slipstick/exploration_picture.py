@@ -1,7 +1,8 @@
 """The picture of a sweep: throughput against area, with the Pareto front."""
 
-import math
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,16 @@ if TYPE_CHECKING:
 
 FIGURE_SIZE = (11.0, 7.0)
 """Inches."""
+_LONGEST_CAPTION = 150
 _MOST_LABELS = 24
 _LABEL_SIZE = 8.0
 _LABEL_GAP = 5.0
-_LETTER_WIDTH = 0.6 * _LABEL_SIZE
+_LETTER_WIDTH = 0.55 * _LABEL_SIZE
+_LINE_HEIGHT = 1.2 * _LABEL_SIZE
 """Points, as all sizes of letters."""
-_POINTS_PER_INCH = 72
+_LINES = 3
+"""That a name may be away from its point."""
+_PIXELS_PER_POINT = DOTS_PER_INCH / 72
 _LOGARITHMIC_FROM = 8.0
 """Times that the fastest is faster than the slowest."""
 
@@ -58,6 +63,7 @@ def draw_front(
         raise InputError("pictures need matplotlib: pip install matplotlib") from error
     figure = Figure(figsize=FIGURE_SIZE, dpi=DOTS_PER_INCH, facecolor=PAPER)
     figure.text(0.08, 0.955, title, fontsize=16, fontweight="bold", color=INK, va="center")
+    caption = textwrap.shorten(caption, _LONGEST_CAPTION, placeholder=" ...")
     figure.text(0.08, 0.915, caption, fontsize=10, color=FAINT_INK, va="center")
     axis = figure.add_axes((0.08, 0.09, 0.89, 0.79))
     _prepare(axis, [*front, *dominated])
@@ -116,29 +122,63 @@ def _prepare(axis: "Axes", points: Sequence[Point]) -> None:
 
 
 def _label(axis: "Axes", front: Sequence[Point], labels: Sequence[str]) -> None:
-    """Names above and to the left of the front's points, where nothing else is.
-
-    Of many, only so many, evenly chosen, with the last one.
-    """
+    """Names of the front's points; of many, only so many, evenly chosen, with the last one."""
     step = -(-len(front) // _MOST_LABELS)
-    ends, top = -math.inf, -math.inf
+    edges = axis.transAxes.transform([(0, 0), (1, 1)]) / _PIXELS_PER_POINT
+    free = _Box(edges[0][0], edges[0][1], edges[1][0], edges[1][1])
+    placed: list[_Box] = []
+    named: set[tuple[int, float]] = set()
     for number, (point, label) in enumerate(zip(front, labels, strict=True)):
-        if number % step and number != len(front) - 1:
+        # one name for those that stand in the same place
+        place = point.area.lut, point.rate
+        if (number % step and number != len(front) - 1) or place in named:
             continue
-        pixels = axis.transData.transform((point.area.lut, point.rate))
-        x, y = pixels * _POINTS_PER_INCH / DOTS_PER_INCH
-        lowest = y + _LABEL_GAP
-        # from left to right the points go up, so a name can only meet the one before it
-        if x - _LABEL_GAP - len(label) * _LETTER_WIDTH < ends:
-            lowest = max(lowest, top)
-        ends, top = x - _LABEL_GAP, lowest + _LABEL_SIZE * 1.2
+        x, y = axis.transData.transform(place) / _PIXELS_PER_POINT
+        for box in _places(x, y, len(label) * _LETTER_WIDTH):
+            if box.is_within(free) and not any(box.meets(other) for other in placed):
+                break
+        else:
+            # the table has it
+            continue
+        placed.append(box)
+        named.add(place)
         axis.annotate(
             label,
-            (point.area.lut, point.rate),
-            xytext=(-_LABEL_GAP, lowest - y),
+            place,
+            # letters are narrower than they were taken for: they begin, or end, at the point
+            xytext=((box.right if box.right < x else box.left) - x, box.bottom - y),
             textcoords="offset points",
-            ha="right",
+            ha="right" if box.right < x else "left",
             fontsize=_LABEL_SIZE,
             color=INK,
             zorder=6,
         )
+
+
+@dataclass(frozen=True)
+class _Box:
+    """A rectangle of the picture, in points."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def is_within(self, other: "_Box") -> bool:
+        across = other.left <= self.left and self.right <= other.right
+        return across and other.bottom <= self.bottom and self.top <= other.top
+
+    def meets(self, other: "_Box") -> bool:
+        across = self.left < other.right and other.left < self.right
+        return across and self.bottom < other.top and other.bottom < self.top
+
+
+def _places(x: float, y: float, width: float) -> Iterator[_Box]:
+    """Where the name of a point may stand: above to the left, where no point is, or below."""
+    for line in range(_LINES):
+        bottom = y + _LABEL_GAP + line * _LINE_HEIGHT
+        left = x - _LABEL_GAP - width
+        yield _Box(left, bottom, left + width, bottom + _LINE_HEIGHT)
+    for line in range(_LINES):
+        bottom = y - _LABEL_GAP - (line + 1) * _LINE_HEIGHT
+        yield _Box(x + _LABEL_GAP, bottom, x + _LABEL_GAP + width, bottom + _LINE_HEIGHT)

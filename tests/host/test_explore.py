@@ -42,11 +42,14 @@ def slipstick(capsys: pytest.CaptureFixture[str]):
     return run
 
 
-def point(lut: int, cycles: int) -> Point:
-    return Point(Configuration(), Area(lut, 0, 0, 0), (Cost(cycles, 1),))
+def point(lut: int, cycles: int, bram: int = 0, dsp: int = 0) -> Point:
+    return Point(Configuration(), Area(lut, 0, dsp, bram), (Cost(cycles, 1),))
 
 
-@given(st.lists(st.builds(point, st.integers(1, 9), st.integers(1, 9))))
+FEW = st.integers(1, 5)
+
+
+@given(st.lists(st.builds(point, FEW, FEW, FEW, FEW)))
 def test_the_front_is_what_nothing_dominates(points: list[Point]) -> None:
     front, dominated = split_front(points)
     assert sorted(map(id, [*front, *dominated])) == sorted(map(id, points))
@@ -58,10 +61,14 @@ def test_the_front_is_what_nothing_dominates(points: list[Point]) -> None:
     assert areas == sorted(areas) and rates == sorted(rates)
 
 
-@given(*[st.integers(1, 9)] * 4)
-def test_to_dominate_is_to_be_better_and_nowhere_worse(a: int, b: int, c: int, d: int) -> None:
-    better = a <= c and b <= d and (a < c or b < d)
-    assert dominates(point(a, b), point(c, d)) == better
+@given(*[st.tuples(FEW, FEW, FEW, FEW)] * 2)
+def test_to_dominate_is_to_be_better_and_nowhere_worse(
+    one: tuple[int, ...], other: tuple[int, ...]
+) -> None:
+    """Tuples of LUTs, cycles, block RAMs and DSP blocks, by which ties are decided."""
+    nowhere_worse = one[0] <= other[0] and one[1] <= other[1]
+    wanted = one[2:] < other[2:] if one[:2] == other[:2] else nowhere_worse
+    assert dominates(point(*one), point(*other)) == wanted
 
 
 def test_rates_are_averaged_geometrically() -> None:

@@ -15,6 +15,9 @@ from ..targets import Target
 
 _ARRAY = ("pixels", "rows", "columns")
 """Fields that the array's shape tells."""
+_KIBIBYTE = 1024
+_MOST_TOLD = 2
+"""Fields that stand beside a point of the picture."""
 _MOST_LAWS = 4
 _MOST_INFEASIBLE = 20
 """Lines of a table."""
@@ -60,9 +63,13 @@ class Sweep:
         return [f"{number}: {stem}" for number, stem in enumerate(stems, start=1)]
 
     @property
-    def varied(self) -> list[str]:
-        """The fields besides the shape that are not the same everywhere."""
-        points = (*self.front, *self.dominated, *self.infeasible)
+    def points(self) -> tuple[Point, ...]:
+        """All that could be made."""
+        return (*self.front, *self.dominated, *self.infeasible)
+
+    @staticmethod
+    def varied(points: Sequence[Point]) -> list[str]:
+        """The fields besides the shape in which these are not all the same."""
         return [
             name
             for name in swept_fields()
@@ -88,11 +95,11 @@ class Simulated:
 
 def draw(sweep: Sweep, path: Path) -> None:
     """Writes the picture."""
-    swept = [name for name in sweep.values if name not in _ARRAY and name in sweep.varied]
+    told = [name for name in sweep.varied(sweep.front) if name in sweep.values][:_MOST_TOLD]
     labels = [
         ", ".join(
             [point.configuration.shape]
-            + [f"{name} {getattr(point.configuration, name)}" for name in swept]
+            + [f"{name} {_short(getattr(point.configuration, name))}" for name in told]
         )
         for point in sweep.front
     ]
@@ -240,12 +247,21 @@ def _show_simulated(sweep: Sweep, simulated: Sequence[Simulated]) -> None:
 
 def _hardware_columns(sweep: Sweep) -> Mapping[str, str]:
     """Headings of what ``_hardware`` gives."""
-    return {"array": "left"} | dict.fromkeys((*sweep.varied, "LUT", "DSP", "BRAM"), "right")
+    return {"array": "left"} | dict.fromkeys(
+        (*sweep.varied(sweep.points), "LUT", "DSP", "BRAM"), "right"
+    )
 
 
 def _hardware(sweep: Sweep, point: Point) -> list[object]:
-    values = [getattr(point.configuration, name) for name in sweep.varied]
+    values = [getattr(point.configuration, name) for name in sweep.varied(sweep.points)]
     return [point.configuration.shape, *values, point.area.lut, point.area.dsp, point.area.bram]
+
+
+def _short(value: int | str) -> str:
+    """A size as people write it."""
+    if isinstance(value, int) and value >= _KIBIBYTE and value % _KIBIBYTE == 0:
+        return f"{value // _KIBIBYTE}K"
+    return str(value)
 
 
 def _clock(sweep: Sweep) -> str:
