@@ -7,7 +7,7 @@ from slipstick import area_fit
 from slipstick.area import FLIP_FLOPS, LUTS, Area, add_parts, count_parts, estimate
 from slipstick.area_fit import EXPECTED, Sample, fit, held_out, main, samples
 from slipstick.errors import TargetError
-from slipstick.targets import TARGETS
+from slipstick.targets import TARGETS, Target
 from slipstick_rtl.config import Configuration
 
 BUILT = samples()
@@ -26,6 +26,18 @@ def test_reports_are_met(sample: Sample) -> None:
     assert (estimated.dsp, estimated.bram) == (sample.reported.dsp, sample.reported.bram)
     assert estimated.lut == pytest.approx(sample.reported.lut, rel=0.05)
     assert estimated.ff == pytest.approx(sample.reported.ff, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [target for target in TARGETS.values() if target.part and "LFE5U" in target.part.device],
+    ids=lambda target: target.name,
+)
+def test_boards_have_room_for_their_own_targets(target: Target) -> None:
+    estimated = estimate(target.configuration)
+    assert target.part is not None
+    assert estimated.dsp <= target.part.multipliers and estimated.bram <= target.part.block_rams
+    assert estimated.lut < 0.9 * target.part.luts
 
 
 def test_only_reports_of_this_hardware_count(monkeypatch: pytest.MonkeyPatch) -> None:
