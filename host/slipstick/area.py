@@ -51,7 +51,7 @@ FLIP_FLOPS: Mapping[str, float] = {
     "lane": 694.8,
 }
 
-LANE_MULTIPLIERS = 4
+LANE_MULTIPLIERS = 3
 """Of 18 x 18 bits, in each lane of the post-processor."""
 
 _BLOCK_SHAPES = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
@@ -101,7 +101,7 @@ def add_parts(configuration: Configuration, numbers: Mapping[str, float]) -> int
 def count_parts(configuration: Configuration) -> dict[str, int]:
     """How many there are of each thing that ``LUTS`` and ``FLIP_FLOPS`` have a number for."""
     c = configuration
-    packed = c.pixels * c.columns * field(c, "packed_rows")
+    packed = c.pixels * c.columns * c.packed_rows
     plain = c.element_multipliers - packed // 2
     return {
         "fixed": 1,
@@ -122,37 +122,23 @@ def multipliers(configuration: Configuration) -> int:
 def block_rams(configuration: Configuration) -> int:
     """Block RAMs, exactly."""
     c = configuration
-    weight_blocks = field(c, "weight_rows", 1) * math.ceil(c.columns / _WEIGHT_COLUMNS)
-    weight_bits = _WEIGHT_COLUMNS * (8 + field(c, "ninth_bits"))
-    tables = c.lanes >> field(c, "halved_tables")
+    weight_blocks = c.weight_rows * math.ceil(c.columns / _WEIGHT_COLUMNS)
+    weight_bits = _WEIGHT_COLUMNS * (8 + c.ninth_bits)
     return (
         weight_blocks * _blocks(c.weight_words, weight_bits)
         # a copy for each of the P bytes that are read in a cycle
         + c.pixels * c.rows * _blocks(c.activation_bytes // c.rows, 8)
         + 2 * c.columns * _blocks(c.accumulator_depth, _ACCUMULATOR_BITS * c.pixels)
-        + tables * _blocks(_TABLE_WORDS, _TABLE_BITS)
-        + _parameter_blocks(c)
+        + c.tables * _blocks(_TABLE_WORDS, _TABLE_BITS)
         + _blocks(c.instruction_words, _INSTRUCTION_BITS)
         + _blocks(2 * c.payload_bytes, 8)
         + _UART_BLOCKS
     )
 
 
-def _parameter_blocks(c: Configuration) -> int:
-    """Of a parameter memory of its own: bias, multiplier and shift, each for all lanes."""
-    if not c.parameter_words:
-        return 0
-    return sum(_blocks(c.parameter_words, bits * c.lanes) for bits in (32, 32, 8))
-
-
 def _blocks(words: int, bits: int) -> int:
     """The fewest block RAMs that hold a memory."""
     return min(math.ceil(words / deep) * math.ceil(bits / wide) for deep, wide in _BLOCK_SHAPES)
-
-
-def field(configuration: Configuration, name: str, absent: int = 0) -> int:
-    """A field that not every version of the configuration has."""
-    return getattr(configuration, name, absent)
 
 
 if __name__ == "__main__":
