@@ -44,7 +44,8 @@ class MatrixEngine(wiring.Component):
     bank_rows, bank_bytes : Out, In
         The activation memory's port A.
     phase : In
-        Toggles every cycle: 0 where the accumulators may get ``control`` of an even vector.
+        Toggles every cycle: 0 where the accumulators may get ``control`` of an even vector, if
+        there is one pixel.
     control, partial_sums, even_sums : Out
         For the accumulators.
     """
@@ -110,11 +111,15 @@ class MatrixEngine(wiring.Component):
         m.submodules.tiles = tiles = self._tiles
         m.submodules.pixels = pixels = self._pixels
         self._hand_out(m)
-        vector = Signal(data.StructLayout({"valid": 1, "starts": 1, "first": 1, "final": 1, "pairs": 1}))
+        vector = Signal(
+            data.StructLayout({"valid": 1, "starts": 1, "first": 1, "final": 1, "pairs": 1})
+        )
         swap, ended, pairs = Signal(), Signal(), Signal()
         ready = loader.prepared & self._reader.table.prepared & tiles.waited
         # the vector behind the swap is an even one, when the accumulators get to know of it
-        in_step = self.phase == (1 + self._control_cycles) % 2
+        in_step: Value = self.phase == (1 + self._control_cycles) % 2
+        if self._configuration.pixels > 1:
+            in_step = Const(1, 1)
         m.d.comb += [
             swap.eq(ready & in_step & (~vector.valid | pixels.last)),
             loader.swap.eq(swap),

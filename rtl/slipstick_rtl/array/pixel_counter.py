@@ -124,9 +124,7 @@ class PixelCounter(wiring.Component):
         self._walk(m, state, fields, row_ends, pairs)
         return m
 
-    def _walk(
-        self, m: Module, state: Any, fields: Any, row_ends: Signal, pairs: Signal
-    ) -> None:
+    def _walk(self, m: Module, state: Any, fields: Any, row_ends: Signal, pairs: Signal) -> None:
         """Column and address of each window, and those of the row's first."""
         source = self.instruction
         row_base = Signal(data.ArrayLayout(self._address_bits, self._windows), reset_less=True)
@@ -149,9 +147,7 @@ class PixelCounter(wiring.Component):
                 beside = state.base[p] + ahead(fields.column_step)
                 m.d.sync += [
                     state.base[p].eq(Mux(row_ends, next_row, beside)),
-                    state.x[p].eq(
-                        Mux(row_ends, row_x[p], state.x[p] + ahead(fields.stride_x))
-                    ),
+                    state.x[p].eq(Mux(row_ends, row_x[p], state.x[p] + ahead(fields.stride_x))),
                 ]
                 with m.If(row_ends):
                     m.d.sync += row_base[p].eq(next_row)

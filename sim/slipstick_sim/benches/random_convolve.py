@@ -3,7 +3,6 @@
 import numpy as np
 from slipstick_rtl.config import Configuration
 
-
 PAIR_TILES = 4
 """Tiles at the beginning of the weight memory that ``pairs`` may begin with."""
 
@@ -57,6 +56,9 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
     channels = min(rows, configuration.columns) if diagonal else draw(1, 2 * rows)
     if configuration.aligned:
         channels = -(-channels // rows) * rows
+    elif configuration.takes_pairs and not diagonal and draw(0, 2) == 0:
+        # what suits pairs
+        channels, kernel_y, kernel_x, stride_x = rows // 2, 2 * draw(0, 1) + 1, 3, 1
     # a diagonal of more rows than columns has several taps a tile
     whole_taps = channels % rows == 0
     align_tap = int(whole_taps and (diagonal or draw(0, 1)))
