@@ -33,7 +33,7 @@ class RoundingShifter(wiring.Component):
     shift : In(6)
         As ``encode_shift`` gives it, at most 40; in the same cycle.
     rounding : In(Rounding)
-        Constant while products are under way.
+        ``rounding_delay`` cycles after the product.
     quotient : Out(signed(10))
         Rounded down; ``latency`` cycles after the product.
     increment : Out(1)
@@ -53,7 +53,9 @@ class RoundingShifter(wiring.Component):
     overflow: Signal
     negative: Signal
 
-    latency = len(_STAGES) + 1
+    rounding_delay = len(_STAGES)
+
+    latency = rounding_delay + 1
     """Cycles: three stages of the shift, the decision on the increment."""
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Golden model of the post engine: DRAIN, MAP and TABLE as pure functions of arrays.
 
 Activations are ``(batch, bytes)`` int8 and changed in place; parameters are the tuple ``(bias,
-multiplier, shift)`` of arrays shaped ``(words, L)``. Where the gateware would wrap around the end
-of a memory, these functions raise instead: no compiled program does that.
+multiplier, shift)`` of arrays, one entry a channel of the instruction's block. Where the gateware
+would wrap around the end of a memory, these functions raise instead: no compiled program does that.
 
 Every read of an instruction precedes every write here. The gateware reads ahead of its writes by
 its pipeline only, so an instruction must not read what one of its earlier pixels writes.
@@ -16,13 +16,16 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import clamp, requantize
 
+from .parameters import Parameters
+
 TABLE_ENTRIES = 512
 """Two tables of 256: one for even taps, one for odd ones."""
 
 _BLOCK = 1 << 15
 """Results worked on at a time: their 64-bit intermediates stay in the second-level cache."""
 
-Parameters = tuple[np.ndarray, np.ndarray, np.ndarray]
+LINEAR_SHIFT = 19
+"""A tap that ``shift_taps`` says is shifted left by so much."""
 
 
 def drain(
@@ -40,7 +43,7 @@ def drain(
         Field values as ``isa.unpack`` gives them.
     accumulators : array of int32, (batch, depth, P, C)
         The bank that the instruction names.
-    parameters : tuple of arrays, each (words, L)
+    parameters : tuple of arrays, each of as many channels as are written, or more
     activations : array of int8, (batch, bytes)
         Written.
     configuration : Configuration
@@ -59,7 +62,9 @@ def drain(
     _check_within("channels of DRAIN", 0, channels, width)
     used = accumulators[:, : rows * groups].reshape(batch, rows, groups * pixels, width)
     values = used[:, :, :columns, :channels]
-    lanes = _parameter_lanes(instruction, parameters, True)
+    _check_within("channels of DRAIN's parameters", 0, channels, len(parameters[0]))
+    bias, multiplier, shift = (array[:channels] for array in parameters)
+    lanes = bias, multiplier, shift
     destination = _destination(instruction, activations, configuration)
     for block in _blocks(destination.shape):
         destination[block] = _finish(instruction, values[block], lanes)
@@ -80,7 +85,7 @@ def map_taps(
         Field values as ``isa.unpack`` gives them.
     table : array of int32, (512,)
         As ``load_table`` gives it; looked at only where the instruction says ``use_table``.
-    parameters : tuple of arrays, each (words, L)
+    parameters : tuple of arrays, each of L channels or more
     activations : array of int8, (batch, bytes)
         Read and written.
     configuration : Configuration
@@ -91,7 +96,10 @@ def map_taps(
         If the instruction reaches beyond the parameters or activations, has no tap, or if an
         address is not a multiple of L.
     """
-    lanes = _parameter_lanes(instruction, parameters, bool(instruction["parameter_step"]))
+    bias, multiplier, shift = (
+        np.tile(array[: configuration.lanes], instruction["slices"]) for array in parameters
+    )
+    lanes = bias, multiplier, shift
     destination = _destination(instruction, activations, configuration)
     # a byte as it is stored, 0..255, is the index
     halves = np.roll(np.asarray(table, dtype=np.int32).reshape(2, TABLE_ENTRIES // 2), 128, axis=1)
@@ -108,21 +116,24 @@ def map_taps(
                 destination.shape[1:],
                 configuration.lanes,
             ),
-            halves[tap_x % 2],
+            halves[tap_x % 2] if instruction["use_table"] >> tap_x % 2 & 1 else None,
         )
         for tap_y in range(instruction["taps_y"])
         for tap_x in range(instruction["taps_x"])
     ]
+    wide = instruction["use_table"] or instruction["shift_taps"]
+    narrow = instruction["take_maximum"] and not wide
     combine = np.maximum if instruction["take_maximum"] else np.add
     for block in _blocks(destination.shape):
         total: np.ndarray | None = None
         for source, half in taps:
             value = source[block]
-            if instruction["use_table"]:
+            if half is not None:
                 value = half.take(value.view(np.uint8))
+            elif instruction["shift_taps"]:
+                value = value.astype(np.int32) << LINEAR_SHIFT
             if total is None:
                 # maxima of bytes are bytes; everything else needs the accumulator's 32 bits
-                narrow = instruction["take_maximum"] and not instruction["use_table"]
                 total = np.array(value, dtype=np.int8 if narrow else np.int32)
             else:
                 combine(total, value, out=total)
@@ -142,7 +153,7 @@ def load_table(
     Parameters
     ----------
     instruction : mapping
-    weights : array of int8, (words, C)
+    weights : array of int8, (words, W, C)
     table : array of int32, (512,)
         Written from entry 0 on.
     configuration : Configuration
@@ -154,7 +165,7 @@ def load_table(
     """
     first, count = instruction["table_address"], instruction["table_words"]
     _check_within("weight words of TABLE", first, first + count, len(weights))
-    entries = count * configuration.columns // 4
+    entries = count * configuration.weight_word_bytes // 4
     _check_within("entries of TABLE", 0, entries, TABLE_ENTRIES)
     source = np.ascontiguousarray(weights[first : first + count])
     table[:entries] = source.reshape(-1).view("<i4")
@@ -218,19 +229,6 @@ def _destination(
         ),
         configuration.lanes,
     )
-
-
-def _parameter_lanes(
-    instruction: Mapping[str, int], parameters: Parameters, advance: bool
-) -> Parameters:
-    """Bias, multiplier and shift of every channel."""
-    first, slices = instruction["parameter_address"], instruction["slices"]
-    words = slices if advance else 1
-    _check_within("parameter words", first, first + words, len(parameters[0]))
-    bias, multiplier, shift = (
-        np.tile(array[first : first + words].reshape(-1), slices // words) for array in parameters
-    )
-    return bias, multiplier, shift
 
 
 def _finish(instruction: Mapping[str, int], values: np.ndarray, lanes: Parameters) -> np.ndarray:
