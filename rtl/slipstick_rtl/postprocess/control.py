@@ -191,9 +191,7 @@ class PostControl(wiring.Component):
             tap.alone.eq(step.first | maximum),
             tap.compared.eq(maximum & ~step.first),
             tap.subtracted.eq(maximum),
-            self.tap.eq(
-                delay(m, tap, self.tap_distance - READ_DISTANCE, "tap", reset_less=True)
-            ),
+            self.tap.eq(delay(m, tap, self.tap_distance - READ_DISTANCE, "tap", reset_less=True)),
         ]
 
     def _follow_source(
@@ -243,7 +241,7 @@ class PostControl(wiring.Component):
     def _follow_destination(
         self, m: Module, step: data.View, current: data.View, final: Value
     ) -> list[data.View]:
-        """The addresses travel beside the results; what is written, at each distance from the read's."""
+        """The addresses travel beside the results; of these, every distance from the read's on."""
         m.submodules.destination = destination = AddressGenerator(
             width=self._unit_address_bits, levels=2
         )

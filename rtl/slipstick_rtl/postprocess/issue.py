@@ -64,7 +64,7 @@ class InstructionIssue(wiring.Component):
     start : Out(1)
         The slice starts.
     first, has_parameters : Out(1)
-        In the cycle after ``start``: it was an instruction's first slice; it had a block of its own.
+        In the cycle after ``start``: it is an instruction's first slice; it has its own block.
     started_late : Out(1)
         ``start``, a cycle later.
     start_table : Out(1)
@@ -99,7 +99,8 @@ class InstructionIssue(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
-        inputs = ("clear", "parameters_reading", "parameters_loaded", "free", "written", "table_done")
+        inputs = ("clear", "parameters_reading", "parameters_loaded", "free", "written")
+        inputs += ("table_done",)
         outputs = ("busy", "started", "completed", "draining", "final", "parameters_wanted")
         outputs += ("start", "started_late", "first", "has_parameters", "start_table")
         super().__init__(

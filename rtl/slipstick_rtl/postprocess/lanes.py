@@ -220,7 +220,7 @@ class PostLanes(wiring.Component):
                     ]
 
     def _look_up(self, m: Module, lanes: list[PostLane]) -> None:
-        """Each table's byte: of its lane, or in the cycle after it that of the one in the upper half."""
+        """Each table's byte: of its lane, or a cycle later that of the lane that shares it."""
         c = self._configuration
         odd = delay(m, self.tap.odd, 1, "odd", reset_less=True)
         if c.halved_tables:

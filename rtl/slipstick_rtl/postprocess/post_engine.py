@@ -11,7 +11,7 @@ from .distances import BIAS_DISTANCE
 from .issue import InstructionIssue
 from .lanes import LANE_FIELDS, PostLanes
 from .multiplier import VALUE_BITS
-from .parameters import ParameterLoader
+from .parameter_loader import ParameterLoader
 from .table import TableLoader
 
 
@@ -107,7 +107,7 @@ class PostEngine(wiring.Component):
 
     @property
     def parameter_period(self) -> int:
-        """At least that many cycles lie between the starts of slices with parameters of their own."""
+        """At least that many cycles lie between the starts of slices with their own parameters."""
         return self._parameters.period
 
     def elaborate(self, platform: object) -> Module:

@@ -1,10 +1,9 @@
-"""Tables of 512 entries: two functions of a byte; the copies in the lanes, and the loader of all."""
+"""Tables of 512 entries: two functions of a byte; the lanes' copies, and the loader of all."""
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..isa import POST_FIELDS
@@ -71,9 +70,9 @@ class Table(wiring.Component):
 class TableLoader(wiring.Component):
     """Copies words of W x C bytes from weight memory into the tables, an entry a read.
 
-    A word's entries arrive at different times and places, four neighbouring bytes each. So all words
-    are read once for each of these places, from the earliest to the latest: entries arrive in the
-    order of the reads, and which place they come from changes only with each turn.
+    A word's entries arrive at different times and places, four neighbouring bytes each. So all
+    words are read once for each of these places, from the earliest to the latest: entries arrive in
+    the order of the reads, and which place they come from changes only with each turn.
 
     Parameters
     ----------
@@ -103,8 +102,8 @@ class TableLoader(wiring.Component):
     write: data.View
     done: Signal
 
-    choice_latency = 2
-    """Cycles: the choice among the places of each chain, and that among the chains."""
+    choice_latency = 3
+    """Cycles: a register for each place, those of a chain together, and all."""
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
@@ -153,7 +152,7 @@ class TableLoader(wiring.Component):
         with m.Elif(taken):
             m.d.sync += [request.payload.eq(request.payload + 1), left.eq(left - 1)]
         self._write(m, self._delay(m, taken, turn), words)
-        coming = Signal(range(WEIGHT_READ_LATENCY + self._places[-1][0] + 4))
+        coming = Signal(range(WEIGHT_READ_LATENCY + self._places[-1][0] + self.choice_latency + 2))
         m.d.sync += coming.eq(coming + taken - self.write.enable)
         m.d.sync += self.done.eq(~(self.load | request.valid | coming.any()))
         return m
@@ -190,19 +189,19 @@ class TableLoader(wiring.Component):
         ]
 
     def _choose(self, m: Module, place: Value) -> Value:
-        """The four bytes of a place: its chain's, zeros of all others, then both in one."""
+        """The four bytes of a place, from registers that are reset unless they are its own."""
         c = self._configuration
         groups = c.columns // BLOCK_COLUMNS
-        bits = exact_log2(groups)
-        total: Value = Const(0, ENTRY_BITS)
+        entry: Value = Const(0, ENTRY_BITS)
         for chain in range(c.weight_rows):
-            row = self.data.word_select(chain, 8 * c.columns)
-            chosen = Signal(ENTRY_BITS, name=f"chosen_{chain}", reset_less=True)
-            with m.If(place >> bits == chain):
-                m.d.sync += chosen.eq(row.word_select(place[:bits], ENTRY_BITS))
-            with m.Else():
-                m.d.sync += chosen.eq(0)
-            total = total | chosen
-        entry = Signal(ENTRY_BITS, name="entry", reset_less=True)
-        m.d.sync += entry.eq(total)
-        return entry
+            row: Value = Const(0, ENTRY_BITS)
+            for group in range(groups):
+                index = chain * groups + group
+                own = Signal(ENTRY_BITS, name=f"own_{index}", reset_less=True)
+                with m.If(place == index):
+                    m.d.sync += own.eq(self.data.word_select(index, ENTRY_BITS))
+                with m.Else():
+                    m.d.sync += own.eq(0)
+                row = row | own
+            entry = entry | delay(m, row, 1, f"row_{chain}", reset_less=True)
+        return delay(m, entry, 1, "entry", reset_less=True)

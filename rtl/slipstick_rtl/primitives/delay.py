@@ -61,9 +61,7 @@ def copies(m: Module, value: Any, count: int, name: str) -> list[Any]:
     results = []
     for index in range(count):
         init = -(index % 2) & ((1 << len(bits)) - 1)
-        register = Signal(
-            len(bits), init=init, name=f"{name}_{index}", reset_less=index // 2 == 0
-        )
+        register = Signal(len(bits), init=init, name=f"{name}_{index}", reset_less=index // 2 == 0)
         m.d.sync += register.eq(bits)
         shape = value.shape()
         results.append(data.View(shape, register) if isinstance(shape, data.Layout) else register)

@@ -94,7 +94,7 @@ class PostTest:
         self.instructions.start(int.from_bytes(word, "little") & mask for word in packed)
 
     async def completions(self, instructions: Sequence[Fields]) -> int:
-        """Waits for the pulses ``completed``; cycles from the first ``started`` to the last of them.
+        """Waits for all pulses ``completed``; cycles from the first ``started`` to the last one.
 
         When an instruction completes, what it writes must be there, but for what the next one may
         have written since; at the end everything is compared.
@@ -221,9 +221,10 @@ async def throughput(dut: Any) -> None:
             period = max(pixels, engine.parameter_period)
             assert cycles == (slices - 1) * period + pixels + latency, instruction
         else:
-            taps = instruction["taps_y"] * instruction["taps_x"]
-            lookups = sum(instruction["use_table"] >> k % 2 & 1 for k in range(instruction["taps_x"]))
-            pauses = lookups * instruction["taps_y"] if c.halved_tables else 0
+            taps_y, taps_x = instruction["taps_y"], instruction["taps_x"]
+            taps = taps_y * taps_x
+            lookups = taps_y * sum(instruction["use_table"] >> k % 2 & 1 for k in range(taps_x))
+            pauses = lookups if c.halved_tables else 0
             assert accesses == pixels * slices * (1 + taps)
             # a slice follows the one before after 3 cycles at the earliest
             work = slices * max(pixels * (1 + taps + pauses), 3)
