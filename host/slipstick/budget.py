@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from slipstick_rtl.config import Configuration
+
 from .errors import TargetError
 from .parts import Part
 from .place_and_route import Layout
@@ -11,6 +13,32 @@ from .targets import Target
 from .toolchains import Toolchain
 
 _WORD_BYTES = 4
+
+_DEEP, _WIDE = 2048, 512
+"""Words of 9 and of 36 bits that a block RAM of 18 kbit holds."""
+
+_BLOCK_BYTES = _DEEP * 9 // 8
+_WIDE_BYTES = 4
+"""Of a word of 36 bits, without its parity."""
+
+
+def block_rams(configuration: Configuration) -> dict[str, int]:
+    """Block RAMs of 18 kbit that the memories of a pipelined engine take, by their names.
+
+    Activations lie in banks of a byte; a word of weights in blocks of four columns, as blocks of
+    other columns are read at other times; the link has its payload, and a board's physical layer a
+    queue.
+    """
+    c = configuration
+    columns = -(-c.columns // _WIDE_BYTES)
+    return {
+        "weights": c.weight_rows * columns * -(-c.weight_words // _WIDE),
+        "activations": c.rows * -(-c.activation_bytes // c.rows // _DEEP) * c.pixels,
+        "accumulators": 2 * c.pixels * c.columns * -(-c.accumulator_depth // _WIDE),
+        "tables": c.tables,
+        "instructions": -(-c.instruction_words // _WIDE),
+        "link": -(-c.payload_bytes // _DEEP) + 1,
+    }
 
 
 def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
@@ -34,6 +62,13 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
         raise TargetError(
             f"target {target.name} does not fit on {part.device}: its memories must be within"
             f" {available:,} bytes of RAM on the chip, not {needed:,} ({parts})"
+        )
+    blocks = {} if configuration.is_compact else block_rams(configuration)
+    if toolchain.block_bytes == _BLOCK_BYTES and sum(blocks.values()) > part.block_rams:
+        parts = ", ".join(f"{name} {count}" for name, count in blocks.items())
+        raise TargetError(
+            f"target {target.name} does not fit on {part.device}: its memories must be within"
+            f" {part.block_rams} block RAMs, not {sum(blocks.values())} ({parts})"
         )
     if configuration.element_multipliers > part.multipliers * toolchain.products:
         raise TargetError(

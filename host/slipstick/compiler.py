@@ -153,7 +153,13 @@ def _plan(
     """What runs where; copies of activations on the device or, if memory is short, on the host."""
     operations, views = select(graph, configuration, copies=copies)
     buffers = make_buffers(operations, views.known, views.written_by_device)
-    assign_pitches(operations, buffers, configuration)
+    if assign_pitches(operations, buffers, configuration, spares=True):
+        try:
+            spared = _arrange(graph, operations, buffers, configuration, inspect)
+            return operations, buffers, spared
+        except PlanError:
+            buffers = make_buffers(operations, views.known, views.written_by_device)
+            assign_pitches(operations, buffers, configuration)
     try:
         arrangement = _arrange(graph, operations, buffers, configuration, inspect)
     except PlanError as error:

@@ -19,13 +19,12 @@ HARDWARE = Configuration(
     activation_bytes=1 << 13,
     weight_bytes=1 << 10,
     accumulator_depth=16,
-    parameter_words=16,
     instruction_words=128,
     payload_bytes=64,
 )
 """With short frames: more of them, and more places for a fault between two of them."""
 
-COMPACT = replace(HARDWARE, engine="compact", rows=2, columns=8, lanes=1)
+COMPACT = replace(HARDWARE, engine="compact", rows=2, columns=8, lanes=1, parameter_words=16)
 """The same for the other engine, whose end of the link is another as well."""
 
 STREAMED = replace(HARDWARE, instruction_words=64, activation_bytes=1 << 15)

@@ -262,7 +262,7 @@ def space_units(configuration: Configuration) -> dict[Space, tuple[int, int]]:
     """Bytes a unit and units of each memory space."""
     return {
         Space.INSTRUCTIONS: (4, configuration.instruction_words),
-        Space.WEIGHTS: (configuration.columns, configuration.weight_words),
+        Space.WEIGHTS: (configuration.weight_unit_bytes, configuration.weight_words),
         Space.PARAMETERS: (configuration.parameter_bytes, configuration.parameter_words),
         Space.ACTIVATIONS: (1, configuration.activation_bytes),
     }

@@ -23,6 +23,9 @@ from .parts import (
 
 DEFAULT_TARGET = "sim-medium"
 
+_MOST_WEIGHT_ROWS = 4
+"""Of simulated targets: fully connected layers, which wait for weights, need that many."""
+
 _SHAPE = re.compile(r"(\d{1,4})x(\d{1,4})x(\d{1,4})")
 
 
@@ -59,22 +62,26 @@ def _lanes(pixels: int, rows: int, columns: int) -> int:
 
 def _simulated(name: str, description: str, pixels: int, rows: int, columns: int) -> Target:
     configuration = Configuration(
-        pixels=pixels, rows=rows, columns=columns, lanes=_lanes(pixels, rows, columns)
+        pixels=pixels,
+        rows=rows,
+        columns=columns,
+        lanes=_lanes(pixels, rows, columns),
+        weight_rows=max(1, min(_MOST_WEIGHT_ROWS, rows // _MOST_WEIGHT_ROWS)),
     )
     return Target(name, description, configuration)
 
 
 _SMALL_ECP5 = Configuration(
-    # the post-processor takes 4 DSP blocks a lane: 16 of 28, so one column of 8 can have some
+    # the post-processor takes 4 DSP blocks a lane: 16 of 28, so three rows of 4 can have some
     rows=8,
     columns=8,
     lanes=4,
     multiplier="lut",
-    dsp_columns=1,
+    packed_rows=3,
     activation_bytes=1 << 14,
-    weight_bytes=1 << 14,
+    weight_bytes=1 << 15,
+    weight_rows=2,
     accumulator_depth=256,
-    parameter_words=256,
     instruction_words=1 << 10,
     payload_bytes=512,
 )
@@ -82,33 +89,37 @@ _TINY_ECP5 = replace(
     _SMALL_ECP5,
     rows=4,
     columns=4,
-    dsp_columns=2,
+    packed_rows=4,
     activation_bytes=1 << 13,
-    weight_bytes=1 << 12,
+    weight_bytes=1 << 14,
+    weight_rows=1,
 )
 _MEDIUM_ECP5 = Configuration(
-    # 32 of 72 DSP blocks in the post-processor, 32 in the array
+    # 32 of 72 DSP blocks in the post-processor, 40 in the array
     rows=16,
     columns=8,
     lanes=8,
     multiplier="lut",
-    dsp_columns=2,
+    packed_rows=10,
     activation_bytes=1 << 15,
-    weight_bytes=1 << 16,
-    parameter_words=512,
-    instruction_words=1 << 12,
+    weight_bytes=1 << 17,
+    weight_rows=2,
+    halved_tables=1,
+    instruction_words=1 << 11,
 )
 _LARGE_ECP5 = Configuration(
-    # 32 of 156 DSP blocks in the post-processor, 112 in the array
-    rows=16,
+    # 104 of 156 DSP blocks in the array
+    rows=32,
     columns=16,
-    lanes=8,
+    lanes=16,
     multiplier="lut",
-    dsp_columns=7,
+    packed_rows=13,
     activation_bytes=1 << 16,
-    weight_bytes=1 << 17,
-    parameter_words=512,
-    instruction_words=1 << 13,
+    weight_bytes=1 << 18,
+    weight_rows=4,
+    ninth_bits=1,
+    halved_tables=1,
+    instruction_words=1 << 11,
 )
 _UP5K = Configuration(
     # 16 products in 8 DSP blocks; the three memories fill the 128 KiB of SPRAM: room for all of

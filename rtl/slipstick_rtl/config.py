@@ -164,7 +164,7 @@ class Configuration:
             raise ValueError('halved_tables must be 0 with engine "compact", not 1')
         if self.ninth_bits and (self.is_compact or self.weight_word_bytes % 8):
             raise ValueError(
-                "ninth_bits must be 0 with engine \"compact\" and with weight words of"
+                'ninth_bits must be 0 with engine "compact" and with weight words of'
                 f" {self.weight_word_bytes} bytes, no multiple of 8"
             )
         if self.ninth_bits and PARAMETER_BITS % self.weight_rows:

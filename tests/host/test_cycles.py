@@ -1,23 +1,79 @@
 """The cycle model's latencies follow the gateware's, give or take a pipeline register."""
 
 import pytest
-from slipstick.schedule.cycles import POST_PIPELINE, WEIGHT_OVERHEAD, CycleModel
+from slipstick.schedule.cycles import FETCH_CYCLES, POST_PIPELINE, CycleModel
 from slipstick_rtl.array.matrix_engine import MatrixEngine
-from slipstick_rtl.array.weight_loader import TILE_OVERHEAD
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import Opcode
 from slipstick_rtl.memory.latencies import ACTIVATION_WRITE_LATENCY
 from slipstick_rtl.postprocess.control import PostControl
 
 SLACK = 4
 """Cycles an instruction: 150 instructions of ResNet-8 would be 1 % off."""
 
+WIDE = Configuration(rows=32, columns=16, lanes=16, weight_rows=4, ninth_bits=1, halved_tables=1)
 
-@pytest.mark.parametrize("sizes", [(1, 8, 8, 4), (2, 16, 16, 8), (1, 32, 16, 16)])
+
+@pytest.mark.parametrize("sizes", [(1, 8, 8, 4, 1), (2, 16, 16, 8, 2), (1, 32, 16, 16, 4)])
 def test_latencies(sizes):
-    names = ("pixels", "rows", "columns", "lanes")
+    names = ("pixels", "rows", "columns", "lanes", "weight_rows")
     configuration = Configuration(**dict(zip(names, sizes, strict=True)))
     model = CycleModel(configuration)
     matrix, post = MatrixEngine(configuration=configuration).latency, PostControl.latency
     assert abs(model.matrix_latency - matrix) <= SLACK
     assert abs(POST_PIPELINE - post - ACTIVATION_WRITE_LATENCY) <= SLACK
-    assert WEIGHT_OVERHEAD == TILE_OVERHEAD
+
+
+def _convolve(vectors: int, tiles: int, *, whole_words: int = 1) -> dict[str, int]:
+    return {
+        "opcode": Opcode.CONVOLVE,
+        "rows": 1,
+        "groups": vectors,
+        "reduction_tiles": tiles,
+        "diagonal": 0,
+        "whole_words": whole_words,
+    }
+
+
+def _drain(results: int) -> dict[str, int]:
+    return {"opcode": Opcode.DRAIN, "rows": 1, "columns": results, "slices": 1}
+
+
+@pytest.mark.parametrize(("whole_words", "period"), [(1, 8), (0, 32)])
+def test_a_tile_lasts_as_long_as_its_weights_and_its_taps(whole_words, period):
+    clock = CycleModel(WIDE).clock()
+    fields = _convolve(1, 20, whole_words=whole_words)
+    starts = [clock.issue(fields, 0, repeated=number > 0)[0] for number in range(3)]
+    assert starts[1] - starts[0] == starts[2] - starts[1] == 20 * period
+    long = CycleModel(WIDE).clock()
+    starts = [long.issue(_convolve(100, 2), 0)[0] for _ in range(3)]
+    assert starts[2] - starts[1] == 200
+
+
+def test_turns_need_no_fetching():
+    fetched, repeated = CycleModel(WIDE).clock(), CycleModel(WIDE).clock()
+    fields = _convolve(1, 1)
+    starts = [fetched.issue(fields, 0)[0] for _ in range(4)]
+    turns = [repeated.issue(fields, 0, repeated=number > 0)[0] for number in range(4)]
+    assert turns[3] < starts[3] and starts[3] > 3 * FETCH_CYCLES
+
+
+def test_drains_follow_each_other_without_a_gap():
+    clock = CycleModel(WIDE).clock()
+    starts = [clock.issue(_drain(100), 0)[0] for _ in range(3)]
+    assert starts[1] - starts[0] == starts[2] - starts[1] == 100
+    # shorter ones wait for their parameters
+    model = CycleModel(WIDE)
+    clock = model.clock()
+    starts = [clock.issue(_drain(4), 0, repeated=number > 0)[0] for number in range(3)]
+    assert starts[2] - starts[1] == model.parameter_load
+
+
+def test_reads_of_parameters_hold_up_the_loader_of_weights():
+    clock = CycleModel(WIDE).clock()
+    starts = []
+    for number in range(4):
+        start, landed = clock.issue(_convolve(1, 20), 0, repeated=number > 0)
+        clock.issue(_drain(1), landed, repeated=number > 0)
+        starts.append(start)
+    assert starts[3] - starts[2] == 20 * 8 + WIDE.parameter_block_words

@@ -6,7 +6,7 @@ from slipstick.devices import Device, open_device
 from slipstick.devices.link import LinkError
 from slipstick.devices.model import ModelDevice
 from slipstick.errors import DeviceError, TargetError
-from slipstick.targets import find_target
+from slipstick.targets import DEFAULT_TARGET, find_target
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, Rounding, pack
 from slipstick_rtl.link.protocol import Space
@@ -19,7 +19,6 @@ CONFIGURATION = Configuration(
     activation_bytes=1 << 12,
     weight_bytes=1 << 12,
     accumulator_depth=64,
-    parameter_words=32,
     instruction_words=256,
     payload_bytes=64,
 )
@@ -50,14 +49,16 @@ def load_doubling(device: Device, wait: int = 1, opcode: int = Opcode.CONVOLVE) 
         "slices": 2,
         "destination": RESULT,
         "destination_column_step": 8,
+        "parameter_address": 8,
         "rounding": Rounding.HALF_EVEN,
         "minimum": -128,
         "maximum": 127,
     }
     shift = encode_shift(Rounding.HALF_EVEN, 30)
-    lane = bytes(4) + (1 << 30).to_bytes(4, "little") + bytes([shift])
-    device.write(Space.PARAMETERS, 0, lane * 8)
+    channel = bytes(4) + (1 << 30).to_bytes(4, "little") + bytes([shift])
     device.write(Space.WEIGHTS, 0, (2 * np.eye(8, dtype=np.int8)).tobytes())
+    # behind the weights of 8 words, byte after byte of all channels
+    device.write(Space.WEIGHTS, 8, b"".join(bytes([value]) * 8 for value in channel))
     streams = pack(MATRIX_FIELDS, matrix), pack(POST_FIELDS, post)
     for word, instruction in zip((0, POST_WORD), streams, strict=True):
         device.write(Space.INSTRUCTIONS, word, instruction + bytes(len(instruction)))
@@ -126,7 +127,7 @@ def test_programs_that_hang_or_break_rules_are_device_errors() -> None:
 
 
 def test_names_give_configurations() -> None:
-    assert open_device("model").configuration == Configuration()
+    assert open_device("model").configuration == find_target(DEFAULT_TARGET).configuration
     assert open_device("model:1x8x8").configuration == find_target("1x8x8").configuration
     small = find_target("sim-small").configuration
     assert open_device("model:sim-small", small).configuration == small

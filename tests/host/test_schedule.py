@@ -1,5 +1,7 @@
 """The schedule's parts: arithmetic that must be exact, the planner, the order of lanes."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +9,8 @@ from hypothesis import strategies as st
 from random_networks import NetworkBuilder
 from slipstick.errors import CapacityError
 from slipstick.kernels.scaling import multiply_by_quantized_multiplier
-from slipstick.schedule.operations import Convolution, View
-from slipstick.schedule.planner import Block, plan
+from slipstick.schedule.operations import Convolution, Map, View
+from slipstick.schedule.planner import Block, Piece, plan
 from slipstick.schedule.pools import averaging, clipped_runs
 from slipstick.schedule.reduction import channel_tiles, choose_reduction
 from slipstick.schedule.requantization import identity, requantization, rounding_runs
@@ -110,6 +112,50 @@ def test_planner_never_overlaps(sizes, alignment):
                 assert start + block.bytes <= begin or begin + other.bytes <= start
 
 
+PIECES = st.lists(
+    st.tuples(
+        st.integers(1, 90), st.integers(1, 90), st.integers(0, 6), st.integers(0, 6), st.booleans()
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(PIECES)
+def test_planner_keeps_pieces_apart(sizes):
+    """A block of two pieces, the second of which follows the first and may overwrite it."""
+    blocks = []
+    for i, (before, lag, first, span, paired) in enumerate(sizes):
+        pieces = [Piece(lag if paired else 0, before, first, first + span)]
+        if paired:
+            pieces.append(Piece(0, before, first + span, first + span + 1))
+        last = first + span + paired
+        end = max(piece.offset + piece.bytes for piece in pieces)
+        blocks.append(Block(str(i), end, first, last, tuple(pieces)))
+    addresses = plan(blocks, 1 << 14, 4, [""] * 15)
+    taken = [
+        (block.name, addresses[block.name] + piece.offset, piece)
+        for block in blocks
+        for piece in block.parts
+    ]
+    for name, start, piece in taken:
+        assert start >= 0 and addresses[name] % 4 == 0
+        for other, begin, theirs in taken:
+            if other != name and piece.first <= theirs.last and theirs.first <= piece.last:
+                assert start + piece.bytes <= begin or begin + theirs.bytes <= start
+
+
+def test_what_overwrites_leaves_room_for_others_at_other_times():
+    """Of a block of 100 bytes each piece takes 80, at its own time."""
+    pair = Block("pair", 100, 1, 3, (Piece(20, 80, 1, 2), Piece(0, 80, 2, 3)))
+    blocks = [pair, Block("early", 20, 0, 1), Block("late", 20, 3, 4)]
+    addresses = plan(blocks, 100, 4, ["v", "w", "x", "y", "z"])
+    assert addresses == {"pair": 0, "early": 0, "late": 80}
+    with pytest.raises(CapacityError, match="layer 'w'.* 100 bytes .100 of them alive"):
+        plan(blocks, 99, 4, ["v", "w", "x", "y", "z"])
+
+
 def test_planner_reuses_memory_and_names_the_peak():
     blocks = [Block("a", 64, 0, 1), Block("b", 64, 1, 2), Block("c", 64, 2, 3)]
     assert plan(blocks, 128, 16, ["x", "y", "z", "w"]) == {"a": 0, "b": 64, "c": 0}
@@ -141,7 +187,7 @@ def test_reduction_counts_lanes_as_densely_as_banks_allow(channels, pitches, til
         1, (32, 32, channels), kernel=(3, 3), dilation=(1, 1), stride=(1, 1), padding=(1, 1, 1, 1),
         sides=(32, 32),
     )  # fmt: skip
-    reduction = choose_reduction(convolution, 0, channels, pitches, 16)
+    reduction = choose_reduction(convolution, 0, channels, pitches, Configuration())
     assert reduction.tiles == tiles and reduction.is_legal(16)
     assert (reduction.align_row, reduction.align_tap) == (aligned == "row", aligned == "tap")
 
@@ -151,10 +197,10 @@ def test_kernel_over_the_whole_width_is_one_tap_a_row():
         2, (2, 40, 8), kernel=(2, 40), dilation=(1, 1), stride=(1, 1), padding=(0, 0, 0, 0),
         sides=(1, 1),
     )  # fmt: skip
-    reduction = choose_reduction(convolution, 0, 8, (320, 8), 16)
+    reduction = choose_reduction(convolution, 0, 8, (320, 8), Configuration())
     assert reduction.merged and reduction.kernel == (2, 1) and reduction.tiles == 40
     with pytest.raises(CapacityError, match="at most 65535 tiles of 16 lanes"):
-        choose_reduction(convolution, 0, 8, (80000, 2000), 16)
+        choose_reduction(convolution, 0, 8, (80000, 2000), Configuration())
 
 
 def test_grouped_convolutions_read_only_their_channels():
@@ -170,3 +216,32 @@ def test_grouped_convolutions_read_only_their_channels():
         (16, 8, 4, 2),
         (24, 8, 6, 2),
     ]
+
+
+def _sum(scales: tuple[float, float], zero_points: tuple[int, int]) -> Map:
+    """The map of an addition of activations of these scales."""
+    builder = NetworkBuilder(6, 4, 4, 8)
+    first = builder.same_conv2d(1, 8)
+    builder.same_conv2d(1, 8)
+    operands = builder.last, first
+    builder.add(first)
+    for name, scale, zero_point in zip(operands, scales, zero_points, strict=True):
+        quantization = builder.tensors[name].quantization
+        assert quantization is not None
+        quantization.scale[:], quantization.zero_point[:] = scale, zero_point
+    operations, _ = select(builder.graph(), Configuration())
+    made = operations[-1]
+    assert isinstance(made, Map) and set(made.sources) == set(operands)
+    return dataclasses.replace(made, sources=tuple(str(operands.index(s)) for s in made.sources))
+
+
+def test_the_operand_of_the_larger_scale_needs_no_table():
+    larger_first, larger_second = _sum((0.5, 0.3), (3, -5)), _sum((0.3, 0.5), (3, -5))
+    assert larger_first.sources == ("1", "0") and larger_second.sources == ("0", "1")
+    for made, zero_point in ((larger_first, 3), (larger_second, -5)):
+        assert made.table is not None and made.table.size == 256
+        assert made.shifts and made.looked_up == 0b01
+        assert made.windows[0].requantization.bias[0] == -zero_point << 19
+    both = _sum((0.5, 0.5), (3, -5))
+    assert both.table is None and both.shifts and both.looked_up == 0
+    assert both.windows[0].requantization.bias[0] == 2 << 19

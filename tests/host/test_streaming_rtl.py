@@ -16,7 +16,6 @@ PIPELINED = Configuration(
     lanes=4,
     activation_bytes=1 << 11,
     weight_bytes=1 << 11,
-    parameter_words=32,
     instruction_words=1 << 9,
     accumulator_depth=32,
 )

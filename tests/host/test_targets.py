@@ -1,6 +1,7 @@
 """Targets by name and by shape."""
 
 import pytest
+from slipstick.budget import block_rams
 from slipstick.errors import TargetError
 from slipstick.parts import Part
 from slipstick.targets import DEFAULT_TARGET, TARGETS, Target, find_target
@@ -11,7 +12,7 @@ BLOCK_RAM_BYTES = 2048
 
 def test_the_default_target_is_the_default_configuration() -> None:
     target = find_target(DEFAULT_TARGET)
-    assert target.configuration == Configuration()
+    assert target.configuration == Configuration(weight_rows=4)
     assert target.board is None and target.part is None
 
 
@@ -22,21 +23,6 @@ def test_every_target_is_found_by_its_name(name: str) -> None:
     assert target.name == name
     assert target.description
     assert (target.board is None) == (target.part is None)
-
-
-def block_rams(configuration: Configuration) -> int:
-    """ECP5 block RAMs of a core with one pixel: 2048 x 8, or 512 x 32 where words are wide."""
-    c = configuration
-    bank = -(-c.activation_bytes // c.rows // BLOCK_RAM_BYTES)
-    deep = -(-c.accumulator_depth // 512)
-    activations, accumulators = c.rows * bank, 2 * c.columns * deep
-    weights = -(-c.weight_bytes // BLOCK_RAM_BYTES)
-    instructions = -(-c.instruction_words // 512)
-    words = -(-c.parameter_words // 512)
-    parameters = words * (2 * c.lanes + -(-c.lanes // 4))
-    # the link's payload, and the queue of the physical layer
-    tables, link = c.lanes, -(-c.payload_bytes // BLOCK_RAM_BYTES) + 1
-    return activations + accumulators + weights + instructions + parameters + tables + link
 
 
 ON_ECP5 = [t for t in TARGETS.values() if t.part and t.part.device.startswith("LFE5")]
@@ -71,7 +57,7 @@ def test_memories_fit_a_gowin(name: str, unused: int) -> None:
 def test_memories_fit_the_part(target: Target) -> None:
     assert isinstance(target.part, Part)
     assert target.configuration.pixels == 1
-    assert block_rams(target.configuration) <= target.part.block_rams
+    assert sum(block_rams(target.configuration).values()) <= target.part.block_rams
 
 
 @pytest.mark.parametrize(

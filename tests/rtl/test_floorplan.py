@@ -17,12 +17,19 @@ PARTS = ("low_low", "low_high", "high_low", "high_high")
 def _names(configuration: Configuration) -> list[str]:
     """The multipliers of a core as synthesis names them."""
     c = configuration
-    per_column = c.pixels * c.rows
     elements = [
-        f"core.matrix.array.element_{k % per_column // c.pixels}_{k // per_column}"
-        f".multiplier.product_{k % c.pixels}.block"
-        for k in range(c.element_multipliers)
+        f"core.matrix.array.pair_{row}_{pair}.multiplier.product_{pixel}.block"
+        for row in range(c.packed_rows)
+        for pair in range(c.columns // 2)
+        for pixel in range(c.pixels)
     ]
+    if c.multiplier == "plain":
+        elements += [
+            f"core.matrix.array.element_{row}_{column}.multiplier.product_{pixel}.block"
+            for row in range(c.packed_rows, c.rows)
+            for column in range(c.columns)
+            for pixel in range(c.pixels)
+        ]
     lanes = [
         f"core.post.lanes.lane_{lane}.requantizer.scaler.{part}.block"
         for lane in range(c.lanes)
@@ -55,15 +62,15 @@ def test_every_multiplier_of_a_target_has_a_place_of_its_own(target: Target) -> 
 
 
 def test_columns_keep_to_a_row_and_elements_to_their_order() -> None:
-    configuration = Configuration(multiplier="lut", dsp_columns=7)
+    configuration = Configuration(multiplier="lut", packed_rows=11)
     places = plan(_names(configuration), "LFE5U-85F")
-    for column in range(configuration.dsp_columns):
+    for pair in range(configuration.columns // 2):
         sites = [
             re.fullmatch(
                 r"X(\d+)/Y(\d+)/.*",
-                places[f"core.matrix.array.element_{row}_{column}.multiplier.product_0.block"],
+                places[f"core.matrix.array.pair_{row}_{pair}.multiplier.product_0.block"],
             )
-            for row in range(configuration.rows)
+            for row in range(configuration.packed_rows)
         ]
         found = [(int(site[1]), int(site[2])) for site in sites if site]
         assert len({y for _, y in found}) == 1

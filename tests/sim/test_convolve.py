@@ -9,8 +9,11 @@ from slipstick_rtl.isa import MATRIX_FIELDS, Opcode, pack, unpack
 from slipstick_sim.golden.convolve import convolve, lanes, window_vectors
 
 
-def _configuration(pixels: int, rows: int = 8, columns: int = 8) -> Configuration:
+def _configuration(
+    pixels: int, rows: int = 8, columns: int = 8, weight_rows: int = 1
+) -> Configuration:
     return Configuration(
+        weight_rows=weight_rows,
         pixels=pixels,
         rows=rows,
         columns=columns,
@@ -54,6 +57,7 @@ def naive_convolve(
     shape = (i["rows"] * i["groups"], configuration.pixels, configuration.columns)
     result = np.zeros(shape, np.int64)
     wide = weights.astype(np.int64)
+    length, columns = configuration.tile_words, configuration.columns
     for tile, lane_tile in enumerate(naive_lanes(instruction, configuration)):
         for pixel in np.ndindex(i["rows"], i["groups"] * configuration.pixels):
             row, column = pixel
@@ -71,10 +75,11 @@ def naive_convolve(
                     value = int(activations[address])
                 target = result[row * i["groups"] + group, p]
                 if i["diagonal"]:
-                    if r < configuration.columns:
-                        target[r] += value * wide[i["weight_address"] + tile, r]
+                    own = r % columns
+                    target[own] += value * wide[i["weight_address"] + tile, r // length, own]
                 else:
-                    target += value * wide[i["weight_address"] + tile * rows + r]
+                    word = i["weight_address"] + tile * length + r % length
+                    target += value * wide[word, r // length]
     return result
 
 
@@ -84,7 +89,10 @@ def random_case(
     """An instruction that the compiler could emit, weights and one image of activations."""
     rows, pick = configuration.rows, random.integers
     kernel_y, kernel_x, channels = int(pick(1, 5)), int(pick(1, 5)), int(pick(1, 12))
-    if diagonal:
+    if diagonal and align == "none":
+        # several taps a tile: rows serve columns in turn
+        channels = configuration.columns
+    elif diagonal:
         channels, align = min(rows, configuration.columns, int(pick(1, rows + 1))), "tap"
     if align == "tap":
         pixel_pitch = -(-channels // rows) * rows
@@ -130,32 +138,36 @@ def random_case(
         "accumulate": int(pick(0, 2)),
     }
     instruction = unpack(MATRIX_FIELDS, pack(MATRIX_FIELDS, instruction))
-    weights = random.integers(-128, 128, (configuration.weight_words, configuration.columns))
-    weights = weights.astype(np.int8)
+    length, width = configuration.tile_words, configuration.weight_rows
+    shape = configuration.weight_words, width, configuration.columns
+    weights = random.integers(-128, 128, shape).astype(np.int8)
     for tile, lane_tile in enumerate(naive_lanes(instruction, configuration)):
         for r, lane in enumerate(lane_tile):
             if lane is None or lane[0] >= kernel_y:
+                chain, step = divmod(r, length)
                 if not diagonal:
-                    weights[instruction["weight_address"] + tile * rows + r] = 0
-                elif r < configuration.columns:
-                    weights[instruction["weight_address"] + tile, r] = 0
+                    weights[instruction["weight_address"] + tile * length + step, chain] = 0
+                else:
+                    own = r % configuration.columns
+                    weights[instruction["weight_address"] + tile, chain, own] = 0
     activations = random.integers(-128, 128, configuration.activation_bytes).astype(np.int8)
     return instruction, weights, activations
 
 
 CASES = [
-    (pixels, rows, columns, diagonal, align)
-    for pixels, rows, columns in ((1, 8, 8), (2, 8, 8), (2, 16, 4), (1, 4, 16))
+    (shape, diagonal, align)
+    for shape in ((1, 8, 8, 2), (2, 8, 8, 1), (2, 16, 4, 2), (1, 4, 16, 1), (1, 16, 8, 4))
     for diagonal, align in ((False, "none"), (False, "tap"), (False, "row"), (True, "tap"))
-]
+] + [((2, 16, 4, 2), True, "none"), ((1, 16, 8, 4), True, "none")]
 
 
-@pytest.mark.parametrize(("pixels", "rows", "columns", "diagonal", "align"), CASES)
+@pytest.mark.parametrize(("shape", "diagonal", "align"), CASES)
 def test_convolve_is_the_loop_nest(
-    pixels: int, rows: int, columns: int, diagonal: bool, align: str
+    shape: tuple[int, int, int, int], diagonal: bool, align: str
 ) -> None:
-    random = np.random.default_rng([pixels, rows, columns, diagonal, len(align)])
-    configuration = _configuration(pixels, rows, columns)
+    random = np.random.default_rng([*shape, diagonal, len(align)])
+    configuration = _configuration(*shape)
+    pixels, rows, columns, _ = shape
     for _ in range(6):
         instruction, weights, image = random_case(random, configuration, diagonal, align)
         images = np.stack([image, random.permutation(image), ~image])
@@ -170,22 +182,25 @@ def test_convolve_is_the_loop_nest(
         assert (accumulators[:, used:] == 77).all()
 
 
-@pytest.mark.parametrize(("pixels", "rows", "columns", "diagonal", "align"), CASES)
+@pytest.mark.parametrize(("shape", "diagonal", "align"), CASES)
 def test_window_vectors_are_the_loop_nest(
-    pixels: int, rows: int, columns: int, diagonal: bool, align: str
+    shape: tuple[int, int, int, int], diagonal: bool, align: str
 ) -> None:
-    random = np.random.default_rng([1, pixels, rows, columns, diagonal, len(align)])
-    configuration = _configuration(pixels, rows, columns)
+    random = np.random.default_rng([1, *shape, diagonal, len(align)])
+    configuration = _configuration(*shape)
+    pixels, rows, columns, _ = shape
     for _ in range(6):
         instruction, weights, image = random_case(random, configuration, diagonal, align)
         vectors, defined = window_vectors(instruction, image, configuration)
         tiles, first = instruction["reduction_tiles"], instruction["weight_address"]
-        if diagonal:
-            matrix = np.zeros((tiles, rows, columns), np.int64)
-            ends = np.arange(min(rows, columns))
-            matrix[:, ends, ends] = weights[first : first + tiles, : len(ends)]
-        else:
-            matrix = weights[first : first + tiles * rows].reshape(tiles, rows, columns)
+        length, matrix = configuration.tile_words, np.zeros((tiles, rows, columns), np.int64)
+        for tile, r in np.ndindex(tiles, rows):
+            chain, step = divmod(r, length)
+            if diagonal:
+                own = r % columns
+                matrix[tile, r, own] = weights[first + tile, chain, own]
+            else:
+                matrix[tile, r] = weights[first + tile * length + step, chain]
         sums = np.einsum("tygpr,trc->ygpc", vectors.astype(np.int64), matrix.astype(np.int64))
         expected = naive_convolve(instruction, weights, image, configuration)
         np.testing.assert_array_equal(sums.reshape(expected.shape), expected)
@@ -217,15 +232,15 @@ def test_long_reductions_of_extremes_are_exact(lanes_reduced: int) -> None:
         "rows": 1,
         "groups": 1,
     }
-    weights = np.full((configuration.weight_words, 8), -128, np.int8)
+    weights = np.full((configuration.weight_words, 1, 8), -128, np.int8)
     weights = np.concatenate([weights] * 4)
-    weights[3, 0] = weights[5, 1] = -127
+    weights[3, 0, 0] = weights[5, 0, 1] = -127
     activations = np.full((2, configuration.activation_bytes), -128, np.int8)
     activations[1, 7] = 127
     accumulators = np.zeros((2, 128, 1, 8), np.int32)
     convolve(instruction, weights, activations, accumulators, configuration)
     reduced = slice(0, lanes_reduced)
-    expected = activations[:, reduced].astype(np.int64) @ weights[reduced].astype(np.int64)
+    expected = activations[:, reduced].astype(np.int64) @ weights[reduced, 0].astype(np.int64)
     np.testing.assert_array_equal(accumulators[:, 0, 0], expected)
 
 
@@ -247,15 +262,16 @@ def test_zero_weights_read_nothing() -> None:
         ({"channels": 0}, "channels of CONVOLVE must be at least 1, not 0"),
         ({"groups": 0}, "groups of CONVOLVE must be at least 1, not 0"),
         ({"rows": 129}, r"accumulators of CONVOLVE must lie within 0\.\.128, not 0\.\.129"),
-        ({"weight_address": 2041}, r"weight words of CONVOLVE must lie within 0\.\.2048"),
+        ({"weight_address": 1021}, r"weight words of CONVOLVE must lie within 0\.\.1024"),
         ({"channels": 5, "align_tap": 1}, "idle lanes must be zero, not those of tile 0 lane 5"),
         ({"channels": 4, "kernel_x": 2, "tap_step_x": 5}, r"lane 4 .* not at \+5"),
         ({"origin": 8190}, r"within the activation memory's 0\.\.8192, not 8190\.\.8198"),
+        ({"channels": 7, "whole_words": 1}, r"multiple of weight_rows \(2\) .*, not 7"),
         ({"origin": -1}, r"within the activation memory's 0\.\.8192, not -1\.\.7"),
     ],
 )
 def test_broken_rules_are_named(changes: dict[str, int], message: str) -> None:
-    configuration = _configuration(1)
+    configuration = _configuration(1, weight_rows=2)
     instruction = dict.fromkeys(MATRIX_FIELDS, 0) | {
         "reduction_tiles": 1,
         "channels": 8,
@@ -265,7 +281,7 @@ def test_broken_rules_are_named(changes: dict[str, int], message: str) -> None:
         "rows": 1,
         "groups": 1,
     }
-    weights = np.ones((configuration.weight_words, 8), np.int8)
+    weights = np.ones((configuration.weight_words, 2, 8), np.int8)
     activations = np.zeros((1, configuration.activation_bytes), np.int8)
     accumulators = np.zeros((1, 128, 1, 8), np.int32)
     convolve(instruction, weights, activations, accumulators, configuration)

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,13 +20,16 @@ CONFIGURATION = Configuration(
     activation_bytes=1 << 12,
     weight_bytes=1 << 12,
     accumulator_depth=64,
-    parameter_words=32,
     instruction_words=256,
 )
 PICTURE = 4
 """Height and width of the pictures here; they have 8 channels."""
 
 POST_WORD = 128
+PARAMETERS = 3 * 72
+"""Word of the weight memory behind three layers' weights, where their parameters lie."""
+
+BLOCK = CONFIGURATION.parameter_block_words
 BUFFERS = (0, 1024, 2048)
 
 Fields = Mapping[str, int]
@@ -76,12 +80,18 @@ def drained(destination: int, layer: int, bank: int, wait: int) -> Fields:
         "destination": destination,
         "destination_row_step": PICTURE * 8,
         "destination_column_step": 8,
-        "parameter_address": layer * 2,
+        "parameter_address": PARAMETERS + layer * BLOCK,
         "rounding": Rounding.HALF_UP,
         "zero_point": 3,
         "minimum": -100,
         "maximum": 110,
     }
+
+
+def parameter_words(entries: Sequence[tuple[int, int, int]]) -> bytes:
+    """A block of parameters (bias, multiplier, shift): byte after byte of 8 channels."""
+    channels = [struct.pack("<iIB", *entry) for entry in entries]
+    return bytes(channel[k] for k in range(9) for channel in channels)
 
 
 def load(core: GoldenCore, matrix: Sequence[Fields], post: Sequence[Fields]) -> None:
@@ -98,12 +108,12 @@ def loaded_core(batch: int = 1, *, check_hazards: bool = False) -> GoldenCore:
     weights = random.integers(-128, 128, (3 * 72, 8)).astype(np.int8)
     core.write(Space.WEIGHTS, 0, weights.tobytes())
     shift = encode_shift(Rounding.HALF_UP, 40)
-    for word in range(6):
-        lanes = [
-            struct.pack("<iIB", int(random.integers(-4000, 4000)), 1 << 30 | 12345 * word, shift)
-            for _ in range(4)
+    for layer in range(3):
+        entries = [
+            (int(random.integers(-4000, 4000)), 1 << 30 | 12345 * (8 * layer + channel), shift)
+            for channel in range(8)
         ]
-        core.write(Space.PARAMETERS, word, b"".join(lanes))
+        core.write(Space.WEIGHTS, PARAMETERS + layer * BLOCK, parameter_words(entries))
     core.write_batch(0, random.integers(-128, 128, (batch, PICTURE**2 * 8)).astype(np.int8))
     return core
 
@@ -133,9 +143,7 @@ def expected_layer(core: GoldenCore, image: np.ndarray, layer: int) -> np.ndarra
     total = np.zeros((PICTURE, PICTURE, 8), np.int64)
     for y, x in np.ndindex(3, 3):
         total += padded[y : y + PICTURE, x : x + PICTURE] @ weights[y, x]
-    bias, multiplier, _ = (
-        part[layer * 2 : layer * 2 + 2].reshape(-1) for part in core.memories.parameters
-    )
+    bias, multiplier, _ = core.memories.channel_parameters(PARAMETERS + layer * BLOCK, 2)
     scaled = ((total + bias) * multiplier + (1 << 39)) >> 40
     return np.clip(scaled + 3, -100, 110).astype(np.int8)
 
@@ -266,12 +274,95 @@ def test_rewritten_memories_count() -> None:
     assert bytes(core.memories.weights[71]) == bytes(range(8))
 
 
+def repeated_network() -> tuple[list[Fields], list[Fields]]:
+    """The three layers' weights on one input, each into 8 channels of 24: in turns, and plainly."""
+    wide = {"destination_row_step": PICTURE * 24, "destination_column_step": 24}
+    convolve = {**convolution(BUFFERS[0], 0, 1, wait=0), "repeats": 2, "weight_step": 72}
+    drain = {
+        **drained(BUFFERS[1], 0, 1, wait=1),
+        **wide,
+        "repeats": 2,
+        "destination_step": 8,
+        "parameter_step": BLOCK,
+    }
+    return [convolve, HALT], [drain, HALT]
+
+
+@pytest.mark.parametrize("order", ["matrix_first", "post_first", 0, 1])
+def test_turns_are_instructions_a_step_further_on(order: str | int) -> None:
+    core = loaded_core()
+    load(core, *repeated_network())
+    image = core.read_batch(0, 128).reshape(PICTURE, PICTURE, 8)
+    core.run(0, POST_WORD, True, order=order)
+    result = core.read_batch(BUFFERS[1], PICTURE**2 * 24).reshape(PICTURE, PICTURE, 24)
+    expected = [expected_layer(core, image, layer) for layer in range(3)]
+    np.testing.assert_array_equal(result, np.concatenate(expected, axis=2))
+    assert (core.status().matrix_done, core.status().post_done) == (3, 3)
+
+
+def test_turns_are_part_of_what_is_checked() -> None:
+    """A third turn that does not wait for the first one's DRAIN overwrites its accumulators."""
+    core = loaded_core(check_hazards=True)
+    matrix, post = repeated_network()
+    load(core, matrix, post)
+    core.run(0, POST_WORD, True)
+    # plainly, and the third one in haste
+    turns = [
+        {**convolution(BUFFERS[0], turn, 1 ^ turn & 1, wait=0), "weight_address": turn * 72}
+        for turn in range(3)
+    ]
+    load(core, [*turns, HALT], post)
+    with pytest.raises(HazardError, match="differ in"):
+        core.run(0, POST_WORD, True)
+
+
+def test_rewritten_weights_count_in_every_turn() -> None:
+    core = loaded_core()
+    load(core, *repeated_network())
+    image = core.read_batch(0, 128).reshape(PICTURE, PICTURE, 8)
+    core.run(0, POST_WORD, True)
+    core.write(Space.WEIGHTS, 2 * 72 + 5, bytes(range(8)))
+    core.run(0, POST_WORD, True)
+    result = core.read_batch(BUFFERS[1], PICTURE**2 * 24).reshape(PICTURE, PICTURE, 24)
+    np.testing.assert_array_equal(result[:, :, 16:], expected_layer(core, image, 2))
+
+
+def test_ninth_bits_lie_between_the_bytes() -> None:
+    configuration = replace(CONFIGURATION, weight_rows=2, ninth_bits=1)
+    memories = Memories(configuration)
+    random = np.random.default_rng(3)
+    cells = random.integers(0, 512, (3, 2, 8))
+    bits = "".join(f"{cell:09b}"[::-1] for cell in cells.reshape(-1))
+    data = int(bits[::-1], 2).to_bytes(3 * configuration.weight_unit_bytes, "little")
+    memories.write(Space.WEIGHTS, 7, data)
+    np.testing.assert_array_equal(memories.weights[7:10].view(np.uint8), cells & 255)
+    np.testing.assert_array_equal(memories.ninth[7:10], cells >> 8)
+    assert not memories.weights[10:].any() and not memories.ninth[:7].any()
+    copied = memories.copy()
+    np.testing.assert_array_equal(copied.ninth, memories.ninth)
+
+
+def test_parameters_are_ninth_bits() -> None:
+    configuration = replace(CONFIGURATION, weight_rows=2, ninth_bits=1)
+    memories = Memories(configuration)
+    entries = [(channel - 4, 1 << 30 | channel, 3 * channel) for channel in range(8)]
+    blocks = [int.from_bytes(struct.pack("<iIB", *entry), "little") for entry in entries]
+    for bit, column in np.ndindex(72, 8):
+        memories.ninth[5 + bit // 2, bit % 2, column] = blocks[column] >> bit & 1
+    found = np.stack(memories.channel_parameters(5, 1), axis=1)
+    np.testing.assert_array_equal(found, entries)
+    with pytest.raises(
+        ValueError, match=r"parameter words must lie within 0\.\.256, not 221\.\.257"
+    ):
+        memories.channel_parameters(221, 1)
+
+
 def test_map_and_table_run() -> None:
     core = loaded_core()
     table = np.arange(512, dtype="<i4")[::-1]
     core.write(Space.WEIGHTS, 0, table.tobytes())
     shift = encode_shift(Rounding.HALF_UP, 30)
-    core.write(Space.PARAMETERS, 0, struct.pack("<iIB", -400, 1 << 30, shift) * 4)
+    core.write(Space.WEIGHTS, 256, parameter_words([(-400, 1 << 30, shift)] * 8))
     sums = {
         "opcode": Opcode.MAP,
         "rows": 1,
@@ -282,7 +373,8 @@ def test_map_and_table_run() -> None:
         "taps_y": 1,
         "taps_x": 2,
         "tap_step_x": 32,
-        "use_table": 1,
+        "use_table": 3,
+        "parameter_address": 256,
         "rounding": Rounding.HALF_UP,
         "minimum": -128,
         "maximum": 127,
@@ -302,8 +394,8 @@ def test_memories_refuse_what_does_not_fit() -> None:
     core = loaded_core(2)
     with pytest.raises(ValueError, match="WEIGHTS take whole units of 8 bytes, not 9"):
         core.write(Space.WEIGHTS, 0, bytes(9))
-    with pytest.raises(ValueError, match=r"PARAMETERS units must be within 0\.\.32, not 31\.\.33"):
-        core.write(Space.PARAMETERS, 31, bytes(72))
+    with pytest.raises(ValueError, match=r"PARAMETERS units must be within 0\.\.0, not 0\.\.8"):
+        core.write(Space.PARAMETERS, 0, bytes(72))
     with pytest.raises(ValueError, match=r"ACTIVATIONS must be within 0\.\.4096, not 4095\.\.4097"):
         core.write(Space.ACTIVATIONS, 4095, bytes(2))
     with pytest.raises(ValueError, match=r"ACTIVATIONS must be within 0\.\.4096, not -1\.\.1"):

@@ -8,7 +8,7 @@ from slipstick_rtl.config import Configuration
 from ..steps import Placement
 from .layout import Buffer
 from .operations import Alias, Convolution, HostOperation, Map, Operation
-from .planner import Block, plan
+from .planner import Block, Piece, plan
 
 
 @dataclass
@@ -146,8 +146,17 @@ class Arranger:
         for root, names in overlaps.groups().items():
             first = min(self._first[name] for name in names)
             last = max(self._last[name] for name in names)
-            ends = [overlaps.offset(name) + self._buffers[name].bytes for name in names]
-            blocks.append(Block(root, max(ends), first, last))
+            pieces = tuple(
+                Piece(
+                    overlaps.offset(name),
+                    self._buffers[name].bytes,
+                    self._first[name],
+                    self._last[name],
+                )
+                for name in names
+            )
+            end = max(piece.offset + piece.bytes for piece in pieces)
+            blocks.append(Block(root, end, first, last, pieces))
         titles = [self._title(moment) for moment in self._arrangement.moments]
         alignment = max(configuration.rows, configuration.lanes)
         addresses = plan(blocks, configuration.activation_bytes, alignment, titles)

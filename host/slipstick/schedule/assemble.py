@@ -4,7 +4,6 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from slipstick_rtl.isa import POST_FIELDS, Opcode, pack
 from slipstick_rtl.link.protocol import Space
 
 from ..attribution import LayerTimes, attribute
@@ -12,9 +11,7 @@ from ..steps import DownloadStep, HostStep, Image, LayerRecord, Owners, RunStep,
 from .arrange import Arrangement
 from .cycles import END_CYCLES
 from .operations import Alias, Convolution, HostOperation, Map, Operation
-from .streams import Issued, Timeline
-
-_HALT = pack(POST_FIELDS, {"opcode": Opcode.HALT})
+from .streams import Issued, Timeline, packed
 
 
 class Assembler:
@@ -32,9 +29,9 @@ class Assembler:
         code = bytearray()
         for run, timeline in timelines.items():
             starts = []
-            for stream in (timeline.matrix, timeline.post):
+            for stream in timeline.merged():
                 starts.append(len(code) // 4)
-                code += b"".join(issued.packed() for issued in stream) + _HALT
+                code += packed(stream, {})
             matrix_pc, post_pc = starts
             self._run_steps[run] = RunStep(
                 matrix_pc, post_pc, owners(timeline.matrix), owners(timeline.post)
@@ -91,7 +88,10 @@ def layer_cycles(timeline: Timeline) -> dict[int, int]:
 
 
 def owners(stream: Sequence[Issued], numbers: Sequence[int] | None = None) -> Owners:
-    """Whose a stream's instructions are; ``numbers`` are its operations' in the network."""
+    """Whose a stream's instructions are, each turn counted.
+
+    ``numbers`` are its operations' in the network.
+    """
     runs = itertools.groupby(item.instruction.operation for item in stream)
     return tuple(
         (operation if numbers is None else numbers[operation], len(list(items)))

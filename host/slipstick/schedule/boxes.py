@@ -8,7 +8,7 @@ from .estimates import Budget, demand, peak_bytes
 from .groups import LARGEST_LOOP, split
 from .layout import round_up
 from .operations import Convolution, Map
-from .reduction import channel_spans
+from .reduction import channel_spans, is_diagonal
 from .regions import Region, Span, flattened, group_sizes, needed, restrict, split_reduction
 from .segments import Part, make_job
 from .tiles import Job
@@ -67,7 +67,7 @@ def _unit(operation: Convolution | Map, budget: Budget) -> int:
     """Output channels that should not be separated."""
     if isinstance(operation, Map):
         return max(budget.hardware.rows, budget.hardware.lanes)
-    if operation.is_diagonal:
+    if is_diagonal(operation, budget.hardware):
         return budget.hardware.rows
     if operation.groups == 1:
         return budget.hardware.columns
@@ -162,7 +162,10 @@ def _cut_reduction(part: Part, budget: Budget) -> list[Job] | None:
 def _chunks(convolution: Convolution, budget: Budget) -> list[Span] | None:
     """Input channels in parts whose weights fit, and a window of which takes half the memory."""
     taps = math.prod(convolution.kernel)
-    lanes = budget.weight_bytes // budget.hardware.columns // taps
+    room = budget.weight_bytes
+    if not budget.hardware.ninth_bits:
+        room -= budget.hardware.parameter_block_words * budget.hardware.weight_word_bytes
+    lanes = room // budget.hardware.columns // taps
     window = min(convolution.kernel[0], convolution.input.height)
     window *= min(convolution.kernel[1], convolution.input.width)
     room = budget.activation_bytes // 2 // window

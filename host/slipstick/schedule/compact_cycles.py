@@ -76,7 +76,9 @@ class CompactClock:
         """When all that was issued has completed, and both streams have ended."""
         return self._now + 2 * POLL_CYCLES
 
-    def issue(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
+    def issue(
+        self, fields: Mapping[str, int], ready: int, repeated: bool = False
+    ) -> tuple[int, int]:
         """Issues an instruction; whatever it waits for has completed. Its start and completion."""
         start = max(self._now, ready)
         self._now = start + self._model.work(fields)

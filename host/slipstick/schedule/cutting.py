@@ -216,7 +216,7 @@ class Cutter:
             key = channels, job.regions[part[1].sources[0]].channels
             if key != loaded:
                 needs = demand(job.operations, budget.hardware)
-                total += LINK_CYCLES_PER_BYTE * needs.weight_bytes
+                total += LINK_CYCLES_PER_BYTE * needs.loaded_bytes
             loaded = key
             total += cost(job, budget.hardware) + RUN_CYCLES
         return _Way(total, lambda: jobs, compiler)

@@ -1,4 +1,9 @@
-"""The cycle model: how long each instruction takes, and when it starts beside the other stream."""
+"""The cycle model: how long each instruction takes, and when it starts beside the other stream.
+
+Constants stand at the top, each with what it is the time of; all but them follows from the
+configuration. They are held against the gateware by ``tests/host/test_cycles.py``, and against
+whole programs by ``tests/host/test_random_rtl.py``.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,10 +11,10 @@ from dataclasses import dataclass
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
 
-WEIGHT_OVERHEAD = 1
-"""Cycles beyond R from one reduction tile's start until the next tile is ready."""
+TILE_OVERHEAD = 0
+"""Cycles beyond its words from one reduction tile's start until the next tile can start."""
 
-LOADER_HANDOVER = 1
+LOADER_HANDOVER = 0
 """From a CONVOLVE's last tile's start until the weight loader can take the next one."""
 
 FETCH_CYCLES = WORDS_PER_INSTRUCTION + 5
@@ -31,10 +36,13 @@ POST_HANDOVER = 1
 """From a CONVOLVE's completion until a post instruction that waits for it starts."""
 
 POST_LATENCY = 27
-"""From a post instruction's last step until the next instruction's first one: results land."""
+"""From a post instruction's last step until its results have landed."""
 
 POST_PIPELINE = 25
 """Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
+
+PARAMETER_LATENCY = 8
+"""Cycles beyond its words from a block's first read until the parameters can be used."""
 
 TABLE_LATENCY = 10
 """Of a TABLE beyond its entries."""
@@ -59,37 +67,47 @@ class CycleModel:
         """The state of both engines at the start of a run."""
         return Clock(self)
 
-    @property
-    def tile_load(self) -> int:
-        """From one tile's start until the next tile's weights are in place."""
-        return self.configuration.rows + WEIGHT_OVERHEAD
+    def tile_load(self, fields: Mapping[str, int]) -> int:
+        """From one tile's start until the next tile's weights and lanes are in place."""
+        configuration = self.configuration
+        lanes = configuration.tile_words if fields["whole_words"] else configuration.rows
+        return max(configuration.tile_words, lanes) + TILE_OVERHEAD
+
+    def tile_period(self, fields: Mapping[str, int]) -> int:
+        """From one tile's start to the next one's."""
+        return max(fields["rows"] * fields["groups"], self.tile_load(fields))
 
     @property
     def matrix_latency(self) -> int:
         """From a CONVOLVE's last vector until its sums can be drained, through rows and columns."""
         return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
 
+    @property
+    def parameter_load(self) -> int:
+        """From the request of a slice's parameters until they are in place."""
+        return self.configuration.parameter_block_words + PARAMETER_LATENCY
+
     def table_work(self, words: int, period: int, loading: int) -> int:
         """A TABLE's cycles beside an array that loads a tile a ``period`` for ``loading`` cycles.
 
-        The array's reads come first and R in a row: a word gets through in the gap, and then as
-        many more as the rest of the period lets.
+        The array's reads come first and a tile's in a row: a word gets through in the gap, and then
+        as many more as the rest of the period lets.
         """
-        rows, columns = self.configuration.rows, self.configuration.columns
-        word = max(columns // TABLE_ENTRY_BYTES + TABLE_READ_CYCLES, TABLE_WORD_CYCLES)
-        beside = (1 + max(period - rows - 1, 0) / word) / period
+        entries = self.configuration.weight_word_bytes // TABLE_ENTRY_BYTES
+        word = max(entries + TABLE_READ_CYCLES, TABLE_WORD_CYCLES)
+        gap = max(period - self.configuration.tile_words - 1, 0)
+        beside = (1 + gap / word) / period
         early = min(words, loading * beside)
         return int(early / beside + (words - early) * word) + TABLE_LATENCY
 
-    def post_work(self, fields: Mapping[str, int]) -> int:
-        """From a DRAIN's or MAP's start until the next post instruction may start."""
-        results = fields["rows"] * fields["columns"] * fields["slices"]
-        if fields["opcode"] == Opcode.DRAIN:
-            return results + POST_LATENCY
-        # reads and writes share a port, but the last results are written when all is read
-        accesses = fields["taps_y"] * fields["taps_x"] + 1
-        late = min(results, -(-POST_PIPELINE // accesses))
-        return results * accesses + POST_LATENCY - late
+    def accesses(self, fields: Mapping[str, int]) -> int:
+        """Of the activation memory, or the tables, for a result of a MAP."""
+        across = fields["taps_x"]
+        if self.configuration.halved_tables:
+            # half the tables: a look-up takes two cycles
+            across += sum(fields["use_table"] >> tap % 2 & 1 for tap in range(fields["taps_x"]))
+        # reads and writes share a port
+        return fields["taps_y"] * across + 1
 
 
 class Clock:
@@ -98,23 +116,28 @@ class Clock:
     A reduction tile streams rows x groups vectors. The weights of the next tile, of the same
     instruction or the next, load from its start on, so a tile lasts at least ``tile_load``. Sums
     land ``matrix_latency`` after the last vector, while the next CONVOLVE may be streaming already.
+
+    The post-processor takes the steps of DRAIN after DRAIN without a gap if their parameters are
+    there; these load while the instruction before works on its last slice.
     """
 
     def __init__(self, model: CycleModel) -> None:
         self._model = model
-        self._loaded = START_CYCLES + model.tile_load - LOADER_HANDOVER
+        self._tile_started = START_CYCLES - LOADER_HANDOVER
         self._streamed = START_CYCLES
         self._landed = START_CYCLES
+        self._matrix_fetched = START_CYCLES
+        self._period = model.configuration.tile_words
+        self._post_fetched = START_CYCLES
+        self._post_stepped = START_CYCLES
         self._post_done = START_CYCLES
-        self._fetched = START_CYCLES
-        self._period = model.tile_load
+        self._slice_started = START_CYCLES
+        self._reads = 0
 
     def copy(self) -> "Clock":
         """An independent copy."""
-        other = Clock(self._model)
-        other._loaded, other._streamed = self._loaded, self._streamed
-        other._landed, other._post_done = self._landed, self._post_done
-        other._fetched, other._period = self._fetched, self._period
+        other = Clock.__new__(Clock)
+        other.__dict__.update(self.__dict__)
         return other
 
     @property
@@ -122,25 +145,86 @@ class Clock:
         """When all that was issued has completed."""
         return max(self._landed, self._post_done)
 
-    def issue(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
-        """Issues an instruction whose wait is over at ``ready``: its start and its completion."""
-        if fields["opcode"] != Opcode.CONVOLVE:
-            start = max(self._post_done, ready + POST_HANDOVER)
-            if fields["opcode"] == Opcode.TABLE:
-                loading = max(self._loaded - start, 0)
-                work = self._model.table_work(fields["table_words"], self._period, loading)
-            else:
-                work = self._model.post_work(fields)
-            self._post_done = start + work
-            return start, self._post_done
-        vectors, load = fields["rows"] * fields["groups"], self._model.tile_load
-        self._period = max(vectors, load)
+    def issue(
+        self, fields: Mapping[str, int], ready: int, repeated: bool = False
+    ) -> tuple[int, int]:
+        """Issues an instruction: its start and its completion.
+
+        Parameters
+        ----------
+        fields : mapping of int by name
+        ready : int
+            When its wait is over.
+        repeated : bool
+            It is a further turn of the one before it: it need not be fetched.
+        """
+        match fields["opcode"]:
+            case Opcode.CONVOLVE:
+                return self._convolve(fields, ready, repeated)
+            case Opcode.TABLE:
+                return self._table(fields, ready)
+            case Opcode.DRAIN:
+                return self._drain(fields, ready, repeated)
+            case _:
+                return self._map(fields, ready)
+
+    def _convolve(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
+        model = self._model
+        tiles, vectors = fields["reduction_tiles"], fields["rows"] * fields["groups"]
+        self._period = model.tile_period(fields)
         # taken when the last tile before it started, or else when it has been fetched
-        taken = max(self._loaded - load + LOADER_HANDOVER, self._fetched)
-        self._fetched = taken + FETCH_CYCLES
-        first = max(self._streamed, taken + load, ready + MATRIX_HANDOVER)
-        last = first + (fields["reduction_tiles"] - 1) * max(vectors, load)
-        self._loaded = last + load
-        self._streamed = last + vectors
-        self._landed = self._streamed + self._model.matrix_latency
+        taken = self._tile_started + LOADER_HANDOVER
+        if not repeated:
+            taken = max(taken, self._matrix_fetched)
+            self._matrix_fetched = taken + FETCH_CYCLES
+        first = max(self._streamed, taken + model.tile_load(fields), ready + MATRIX_HANDOVER)
+        self._tile_started = first + (tiles - 1) * self._period + self._stolen(fields)
+        self._streamed = self._tile_started + vectors
+        self._landed = self._streamed + model.matrix_latency
         return first, self._landed
+
+    def _stolen(self, fields: Mapping[str, int]) -> int:
+        """Cycles that reads of parameters, which come first, cost the loader of weights."""
+        spare = fields["reduction_tiles"] * (self._period - self._model.configuration.tile_words)
+        stolen = max(self._reads - spare, 0)
+        self._reads = 0
+        return stolen
+
+    def _taken(self, ready: int, repeated: bool) -> int:
+        """When a post instruction's parameters have come, if they can before its wait is over."""
+        fetched = 0 if repeated else self._post_fetched
+        begun = max(self._slice_started, fetched)
+        if not repeated:
+            self._post_fetched = begun + FETCH_CYCLES
+        self._reads += self._model.configuration.parameter_block_words
+        return max(begun + self._model.parameter_load, ready + POST_HANDOVER)
+
+    def _drain(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
+        start = max(self._taken(ready, repeated), self._post_stepped)
+        results, further = fields["rows"] * fields["columns"], fields["slices"] - 1
+        self._reads += further * self._model.configuration.parameter_block_words
+        self._slice_started = start + further * max(results, self._model.parameter_load)
+        self._post_stepped = self._slice_started + results
+        self._post_done = self._post_stepped + POST_LATENCY
+        return start, self._post_done
+
+    def _map(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
+        # what it reads must have been written
+        start = max(self._taken(ready, False), self._post_done)
+        results = fields["rows"] * fields["columns"] * fields["slices"]
+        accesses = self._model.accesses(fields)
+        # the last results are written when all is read
+        late = min(results, -(-POST_PIPELINE // accesses))
+        self._slice_started = start
+        self._post_stepped = start + results * accesses - late
+        self._post_done = self._post_stepped + POST_LATENCY
+        return start, self._post_done
+
+    def _table(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
+        start = max(self._post_stepped, self._post_fetched, ready + POST_HANDOVER)
+        self._post_fetched = start + FETCH_CYCLES
+        loading = max(self._tile_started - start, 0)
+        work = self._model.table_work(fields["table_words"], self._period, loading)
+        self._post_stepped = start + work
+        self._post_done = max(self._post_done, self._post_stepped)
+        return start, self._post_stepped

@@ -9,7 +9,7 @@ from slipstick_rtl.isa import Opcode
 from ..steps import Placement
 from .images import Images
 from .operations import Convolution, Map, Window
-from .reduction import ChannelTile, channel_tiles, weight_words
+from .reduction import ChannelTile, channel_tiles, is_diagonal, weight_words
 from .requantization import Requantization
 from .streams import Instruction, Region
 
@@ -98,7 +98,7 @@ class ConvolutionEmitter:
         fields = {
             "opcode": Opcode.CONVOLVE,
             "accumulate": convolution.accumulates,
-            "diagonal": convolution.is_diagonal,
+            "diagonal": is_diagonal(convolution, self._configuration),
             "align_tap": reduction.align_tap,
             "align_row": reduction.align_row,
             "weight_address": weights,
@@ -121,6 +121,7 @@ class ConvolutionEmitter:
             "rows": y1 - y0,
             "groups": -(-(x1 - x0) // self._configuration.pixels),
             "padding_value": convolution.input_zero_point,
+            "whole_words": reduction.channels % self._configuration.weight_rows == 0,
         }
         read = Region(source, rows, (reduction.first, reduction.first + reduction.channels))
         return Instruction(self._operation, fields, reads=(read,), bank=bank)
@@ -135,7 +136,6 @@ class ConvolutionEmitter:
             **_loops(rectangle, slices),
             **_destination(self._result, rectangle, tile.first),
             "parameter_address": parameters,
-            "parameter_step": 1,
             **_finish(values, tile.rounding),
         }
         channels = (tile.first, tile.first + slices * lanes)
@@ -257,7 +257,6 @@ class MapEmitter:
             "destination_row_step": window.step[0] * place.row_pitch,
             "destination_column_step": window.step[1] * place.pixel_pitch,
             "parameter_address": parameters,
-            "parameter_step": 0,
             **_finish(values, int(values.rounding[0])),
             "source": source.address
             + top * source.row_pitch
@@ -270,7 +269,8 @@ class MapEmitter:
             "tap_step_y": source.row_pitch,
             "tap_step_x": tap_step_x,
             "take_maximum": self.map.take_maximum,
-            "use_table": self.map.table is not None,
+            "use_table": self.map.looked_up,
+            "shift_taps": self.map.shifts,
         }
         touched = (read // lanes * lanes, read // lanes * lanes + slices * lanes)
         reads = tuple(

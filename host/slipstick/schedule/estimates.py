@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from slipstick_rtl.config import Configuration
 
 from .operations import Convolution, Map, View
+from .reduction import is_diagonal
 from .tiles import Job
 
 LINK_CYCLES_PER_BYTE = 1
 """The device takes and gives a byte a cycle, at best."""
 
 _INSTRUCTIONS_OF_TILE = 2
-"""CONVOLVE and DRAIN."""
+"""CONVOLVE and DRAIN, for all tiles of channels in turns, if the engine has turns."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,10 @@ class Budget:
 
     @property
     def parameter_words(self) -> int:
-        return int(self.hardware.parameter_words * self.share)
+        """Of a memory of parameters, or of the weight memory's ninth bits."""
+        hardware = self.hardware
+        words = hardware.weight_words if hardware.ninth_bits else hardware.parameter_words
+        return int(words * self.share)
 
     @property
     def instructions(self) -> int:
@@ -54,12 +58,19 @@ class Demand:
 
     Parameters
     ----------
-    weight_bytes, parameter_words, instructions : int
+    weight_bytes : int
+        With parameters, if they lie between weights.
+    parameter_words : int
+        If they do not.
+    instructions : int
+    loaded_bytes : int
+        What is sent to the weight and parameter memories.
     """
 
     weight_bytes: int
     parameter_words: int
     instructions: int
+    loaded_bytes: int
 
     def fits(self, budget: Budget) -> bool:
         """Whether the budget allows it."""
@@ -73,7 +84,7 @@ class Demand:
 def _reduction_tiles(convolution: Convolution, configuration: Configuration) -> int:
     """Of one channel tile."""
     taps = math.prod(convolution.kernel)
-    if convolution.is_diagonal:
+    if is_diagonal(convolution, configuration):
         return taps
     inputs = convolution.weights.shape[3]
     if convolution.groups > 1:
@@ -86,37 +97,50 @@ def _reduction_tiles(convolution: Convolution, configuration: Configuration) -> 
 
 def _channel_tiles(convolution: Convolution, configuration: Configuration) -> int:
     width = configuration.columns
-    if convolution.is_diagonal:
+    if is_diagonal(convolution, configuration):
         width = min(width, configuration.rows)
     return -(-convolution.output.channels // width)
 
 
 def weight_bytes(convolution: Convolution, configuration: Configuration) -> int:
     """What its weights take in the weight memory, nearly."""
-    words = 1 if convolution.is_diagonal else configuration.rows
-    tiles = _reduction_tiles(convolution, configuration)
-    return _channel_tiles(convolution, configuration) * tiles * words * configuration.columns
+    words = 1 if is_diagonal(convolution, configuration) else configuration.tile_words
+    tiles = _channel_tiles(convolution, configuration) * _reduction_tiles(
+        convolution, configuration
+    )
+    return tiles * words * configuration.weight_word_bytes
 
 
 def demand(operations: Sequence[Convolution | Map], configuration: Configuration) -> Demand:
     """What operations need at least."""
-    weights = parameters = 0
+    weights = blocks = channels = 0
     instructions = 2
     for operation in operations:
         if isinstance(operation, Map):
-            parameters += len(operation.windows)
+            blocks += len(operation.windows)
+            channels += len(operation.windows)
             instructions += len(operation.windows) + 1
             if operation.table is not None:
                 weights += 4 * operation.table.size
             continue
         weights += weight_bytes(operation, configuration)
-        parameters += -(-operation.output.channels // configuration.lanes)
+        blocks += _channel_tiles(operation, configuration)
+        channels += operation.output.channels
         vectors = operation.output.height * -(-operation.output.width // configuration.pixels)
-        tiles = _channel_tiles(operation, configuration) * -(
-            -vectors // configuration.accumulator_depth
-        )
+        tiles = -(-vectors // configuration.accumulator_depth)
+        if configuration.is_compact:
+            tiles *= _channel_tiles(operation, configuration)
         instructions += _INSTRUCTIONS_OF_TILE * tiles
-    return Demand(weights, parameters, instructions)
+    if configuration.is_compact:
+        loaded = weights + channels * configuration.parameter_bytes
+        return Demand(weights, channels, instructions, loaded)
+    parameters = blocks * configuration.parameter_block_words
+    word = configuration.weight_word_bytes
+    if configuration.ninth_bits:
+        loaded = max(-(-weights // word), parameters) * configuration.weight_unit_bytes
+        return Demand(weights, parameters, instructions, loaded)
+    weights += parameters * word
+    return Demand(weights, 0, instructions, weights)
 
 
 def box_bytes(view: View, configuration: Configuration) -> int:
@@ -154,7 +178,7 @@ def cycles(operation: Convolution | Map, configuration: Configuration) -> int:
         return results * (max(taps, len(operation.sources)) + 1)
     view = operation.output
     vectors = view.height * -(-view.width // configuration.pixels)
-    period = max(vectors, configuration.rows + 1)
+    period = max(vectors, configuration.tile_words)
     tiles = _channel_tiles(operation, configuration) * _reduction_tiles(operation, configuration)
     return max(tiles * period, results)
 

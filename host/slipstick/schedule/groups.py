@@ -69,6 +69,11 @@ class Group:
             return self.maps[0].map.node.name
         return self.convolution.convolution.node.name
 
+    @property
+    def has_turns(self) -> bool:
+        """It has tiles of channels, which one instruction may do in turns."""
+        return self.convolution is not None and len(self.convolution.tiles) > 1
+
     def _channel_spans(self) -> list[Span]:
         if self.convolution is None:
             return [(0, self.maps[0].map.output.channels)]

@@ -7,7 +7,10 @@ from slipstick_rtl.config import Configuration
 
 from ..steps import Placement
 from .operations import Alias, Convolution, HostOperation, Map, Operation, View
-from .reduction import channel_tiles
+from .reduction import channel_tiles, is_diagonal
+
+SPARES_SHARE = 2
+"""A buffer whose pixels are spread takes at most one part in so many of the activation memory."""
 
 
 def round_up(value: int, step: int) -> int:
@@ -113,46 +116,78 @@ def _cycles(
     """Cycles that the array needs, weight loads hidden, if its input has these pitches."""
     tiles = channel_tiles(convolution, pitches, configuration)
     groups = -(-convolution.output.width // configuration.pixels)
-    vectors = max(convolution.output.height * groups, configuration.rows)
+    vectors = max(convolution.output.height * groups, configuration.tile_words)
     return vectors * sum(tile.reduction.tiles for tile in tiles)
 
 
 def assign_pitches(
-    operations: Sequence[Operation], buffers: Mapping[str, Buffer], configuration: Configuration
-) -> None:
+    operations: Sequence[Operation],
+    buffers: Mapping[str, Buffer],
+    configuration: Configuration,
+    *,
+    spares: bool = False,
+) -> bool:
     """Chooses the pitches of every buffer.
 
     The post-processor moves whole slices of L bytes, so what it touches has pitches that are
-    multiples of L; where windows are aligned all pitches are multiples of R. The row pitch is the
-    smallest that costs the convolutions which read the buffer the fewest cycles: with the right
-    one, tiles of lanes may span kernel rows.
+    multiples of L; where windows are aligned all pitches are multiples of R. The pitches are the
+    smallest that cost the convolutions which read the buffer the fewest cycles: with the right
+    row pitch, tiles of lanes may span kernel rows; with the right pixel pitch, those of a depthwise
+    convolution several taps. That one may be larger than the channels only with ``spares``, and
+    for a small buffer.
+
+    Returns
+    -------
+    bool
+        Whether any pixel pitch is larger.
     """
     # an aligned window needs pixels and rows that begin at multiples of R
     least = configuration.rows if configuration.aligned else 1
     lanes = max(configuration.lanes, least)
     readers: dict[int, list[Convolution]] = {}
+    spared = False
     for operation in operations:
         if isinstance(operation, Convolution):
             readers.setdefault(id(buffers[operation.source]), []).append(operation)
     for group in _classes(operations, buffers):
         step = lanes if any(b.by_device or b.mapped for b in group) else least
+        consumers = [(b.view.channels, reader) for b in group for reader in readers.get(id(b), [])]
+        extras = {0}
+        if spares:
+            extras.add(_spare(group, [reader for _, reader in consumers], step, configuration))
+        best: tuple[tuple[int, int], int, int] | None = None
+        for extra in sorted(extras):
+            widest = max(b.view.width * (round_up(b.view.channels, step) + extra) for b in group)
+            smallest = round_up(widest, step)
+            candidates = range(smallest, smallest + configuration.rows + 1, step)
+            if not consumers or group[0].view.height == 1:
+                candidates = range(smallest, smallest + 1)
+            for row_pitch in candidates:
+                cost = sum(
+                    _cycles(reader, (row_pitch, round_up(channels, step) + extra), configuration)
+                    for channels, reader in consumers
+                )
+                if best is None or (cost, row_pitch) < best[0]:
+                    best = (cost, row_pitch), row_pitch, extra
+        assert best is not None
+        spared |= best[2] > 0
         for b in group:
-            b.pixel_pitch = round_up(b.view.channels, step)
-        smallest = round_up(max(b.view.width * b.pixel_pitch for b in group), step)
-        consumers = [reader for b in group for reader in readers.get(id(b), [])]
-        candidates = range(smallest, smallest + configuration.rows + 1, step)
-        if not consumers or group[0].view.height == 1:
-            candidates = range(smallest, smallest + 1)
+            b.row_pitch, b.pixel_pitch = best[1], round_up(b.view.channels, step) + best[2]
+    return spared
 
-        def cost(
-            row_pitch: int,
-            consumers: list[Convolution] = consumers,
-        ) -> int:
-            return sum(
-                _cycles(reader, (row_pitch, buffers[reader.source].pixel_pitch), configuration)
-                for reader in consumers
-            )
 
-        chosen = min(candidates, key=cost)
-        for b in group:
-            b.row_pitch = chosen
+def _spare(
+    group: Sequence[Buffer], readers: Sequence[Convolution], step: int, configuration: Configuration
+) -> int:
+    """Bytes behind each pixel with which taps of a depthwise convolution lie R / C to a tile."""
+    rows, columns = configuration.rows, configuration.columns
+    channels = {b.view.channels for b in group}
+    if rows <= columns or len(channels) > 1:
+        return 0
+    if not any(is_diagonal(reader, configuration) for reader in readers):
+        return 0
+    pitch = round_up(channels.pop(), step)
+    spare = (columns - pitch) % rows
+    largest = max(b.view.pixels for b in group) * (pitch + spare)
+    small = SPARES_SHARE * largest <= configuration.activation_bytes
+    return spare if small and not spare % step else 0

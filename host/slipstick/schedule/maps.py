@@ -17,12 +17,13 @@ from ..kernels.scaling import (
     scalar,
 )
 from .convolutions import make_scaling
-from .operations import Convolution, Map, View, Window
+from .operations import CODES, Convolution, Map, View, Window
 from .pools import LARGEST_WINDOW
 from .requantization import Requantization, identity, requantization
 from .views import HostReason, Views, natural_view, scale_and_zero
 
-CODES = 256
+LINEAR_SLOPE = 1 << 19
+"""By which hardware multiplies a code that it does not look up."""
 
 
 def make_sum(node: Node, graph: Graph, views: Views) -> Map:
@@ -42,7 +43,25 @@ def make_sum(node: Node, graph: Graph, views: Views) -> Map:
         activation_range(node.attributes["activation"], scale, zero_point),
     )
     tables = (sub_tables if subtracts else add_tables)(first, second, output)
-    return table_map(node, node.inputs, view, tables, rescale)
+    return sum_map(node, view, tables, rescale)
+
+
+def sum_map(node: Node, view: View, tables: np.ndarray, rescale: Requantization) -> Map:
+    """A map of pairs of codes; an operand whose table is a line of the one slope needs none.
+
+    The line's value at code 0 goes into the bias. What is left of the tables is the first operand's
+    then, as they are loaded from the first entry on.
+    """
+    codes = np.arange(-CODES // 2, CODES // 2)
+    tables = tables.astype(np.int64).reshape(2, CODES)
+    offsets = tables[:, CODES // 2]
+    linear = (tables == offsets[:, None] + codes * LINEAR_SLOPE).all(axis=1)
+    bias = rescale.bias + offsets[linear].sum()
+    if not linear.any() or not -(1 << 31) <= bias[0] < 1 << 31:
+        return table_map(node, node.inputs, view, tables, rescale)
+    sources = node.inputs[::-1] if linear[0] else node.inputs
+    made = table_map(node, sources, view, tables[~linear], dataclasses.replace(rescale, bias=bias))
+    return dataclasses.replace(made, shifts=True, table=None if linear.all() else made.table)
 
 
 def summands(

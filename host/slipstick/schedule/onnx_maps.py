@@ -6,7 +6,7 @@ from slipstick_rtl.numbers.rounding import encode_shift
 
 from ..graph import Graph, Node, Tensor
 from ..kernels.onnx_scaling import add_tables, average_factor, code_range, factor_parts
-from .maps import function_map, summands, table_map
+from .maps import function_map, sum_map, summands
 from .operations import Map, Window
 from .pools import LARGEST_WINDOW, Run, pool_map
 from .requantization import Requantization, float_product
@@ -26,7 +26,7 @@ def make_onnx_sum(node: Node, graph: Graph, views: Views) -> Map:
         sums.zero_point,
         *code_range(node.attributes),
     )
-    return table_map(node, node.inputs, view, sums.tables, rescale)
+    return sum_map(node, view, sums.tables, rescale)
 
 
 def make_lookup(node: Node, graph: Graph, views: Views) -> Map:

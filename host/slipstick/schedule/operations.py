@@ -7,6 +7,9 @@ import numpy as np
 from ..graph import Node
 from .requantization import Requantization
 
+CODES = 256
+"""Entries of an operand's table."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -142,6 +145,9 @@ class Map:
     windows : tuple of Window
         They cover the output. A sum has one, whose taps are those of either operand.
     table : array of int32, (256 or 512,), or None
+        If it has 256 entries, they are of the first operand.
+    shifts : bool
+        Operands without a table are multiplied by 2^19.
     take_maximum : bool
     gathers : bool
         Each window copies, from its own source: what a concatenation or a slice is.
@@ -158,10 +164,16 @@ class Map:
     take_maximum: bool = False
     gathers: bool = False
     second_origin: tuple[int, int] = (0, 0)
+    shifts: bool = False
 
     @property
     def macs(self) -> int:
         return 0
+
+    @property
+    def looked_up(self) -> int:
+        """Bit k: the k-th operand goes through the table."""
+        return 0 if self.table is None else (1 << self.table.size // CODES) - 1
 
     @property
     def is_sum(self) -> bool:

@@ -15,28 +15,65 @@ class PlanError(CapacityError):
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Bytes wanted at a distance from a block's beginning, from one moment to another."""
+
+    offset: int
+    bytes: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
 class Block:
-    """Bytes wanted from moment ``first`` to moment ``last``, both included."""
+    """Bytes wanted from moment ``first`` to moment ``last``, both included.
+
+    With ``pieces`` they are all that is wanted, and may share bytes among themselves.
+    """
 
     name: str
     bytes: int
     first: int
     last: int
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Piece, ...]:
+        """Its pieces, if only one."""
+        return self.pieces or (Piece(0, self.bytes, self.first, self.last),)
 
     def lives_with(self, other: "Block") -> bool:
         """Whether both are alive at some moment."""
         return self.first <= other.last and other.first <= self.last
 
+    def alive(self, moment: int) -> int:
+        """Bytes that it takes at a moment."""
+        parts = [part for part in self.parts if part.first <= moment <= part.last]
+        if not parts:
+            return 0
+        ends = max(part.offset + part.bytes for part in parts)
+        return ends - min(part.offset for part in parts)
+
+
+def _taken(block: Block, placed: Sequence[tuple[int, Block]]) -> list[tuple[int, int]]:
+    """Addresses at which a block must not begin: between the first and the last of each pair."""
+    taken = [
+        (address + theirs.offset - mine.offset - mine.bytes,
+         address + theirs.offset + theirs.bytes - mine.offset)
+        for address, other in placed
+        for mine in block.parts
+        for theirs in other.parts
+        if mine.first <= theirs.last and theirs.first <= mine.last
+    ]  # fmt: skip
+    return sorted(taken)
+
 
 def _best_gap(block: Block, placed: Sequence[tuple[int, Block]], alignment: int) -> int:
     """The address of the smallest gap that holds a block, among those that live with it."""
-    taken = sorted(
-        (address, address + other.bytes) for address, other in placed if other.lives_with(block)
-    )
     best, best_room, cursor = None, 0, 0
-    for start, end in taken:
+    for start, end in _taken(block, placed):
         room = start - cursor
-        if room >= block.bytes and (best is None or room < best_room):
+        if room >= 0 and (best is None or room < best_room):
             best, best_room = cursor, room
         cursor = max(cursor, -(-end // alignment) * alignment)
     return cursor if best is None else best
@@ -75,7 +112,7 @@ def plan(
         if end <= capacity:
             return {block.name: address for address, block in placed}
         best_end = end if best_end is None else min(best_end, end)
-    live = [sum(b.bytes for b in blocks if b.first <= i <= b.last) for i in range(len(moments))]
+    live = [sum(block.alive(i) for block in blocks) for i in range(len(moments))]
     peak = live.index(max(live))
     raise PlanError(
         f"layer {moments[peak]!r}: the activation memory must hold {best_end} bytes"

@@ -1,6 +1,5 @@
 """The flattened reduction of a convolution: how lanes count, and the weights in their order."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -102,14 +101,38 @@ def _candidates(
     yield Reduction(*shape, count, taps * -(-count // rows), align_tap=True)
 
 
+def _diagonal_candidates(
+    convolution: Convolution,
+    first: int,
+    count: int,
+    pitches: tuple[int, int],
+    configuration: Configuration,
+) -> Iterator[Reduction]:
+    """Ways to count the lanes of a depthwise convolution of ``count`` channels from ``first`` on.
+
+    Where the array has more rows than columns a tile holds R / C taps, of C lanes each whatever the
+    channels: the weights of the lanes behind them are zero.
+    """
+    rows, columns = configuration.rows, configuration.columns
+    kernel_y, kernel_x = convolution.kernel
+    dilation_y, dilation_x = convolution.dilation
+    steps = (dilation_y * pitches[0], dilation_x * pitches[1])
+    if rows > columns and first + columns <= pitches[1]:
+        shape = (first, columns, convolution.kernel, steps)
+        run, taps = kernel_x * columns, kernel_x * kernel_y
+        yield Reduction(*shape, taps * columns, -(-taps * columns // rows))
+        yield Reduction(*shape, run, kernel_y * -(-run // rows), align_row=True)
+    yield Reduction(
+        first, count, convolution.kernel, steps, count, kernel_y * kernel_x, align_tap=True
+    )
+
+
 def choose_reduction(
     convolution: Convolution,
     first: int,
     count: int,
     pitches: tuple[int, int],
-    rows: int,
-    *,
-    aligned: bool = False,
+    configuration: Configuration,
 ) -> Reduction:
     """The legal way with the fewest tiles; ``pitches`` are the input's (row, pixel), in bytes.
 
@@ -120,14 +143,13 @@ def choose_reduction(
     CapacityError
         If no instruction counts so far.
     """
-    if convolution.is_diagonal:
-        taps = math.prod(convolution.kernel)
-        steps = (convolution.dilation[0] * pitches[0], convolution.dilation[1] * pitches[1])
-        return Reduction(first, count, convolution.kernel, steps, count, taps, align_tap=True)
+    rows = configuration.rows
+    if is_diagonal(convolution, configuration):
+        found = _diagonal_candidates(convolution, first, count, pitches, configuration)
+    else:
+        found = _candidates(convolution, first, count, pitches, rows)
     legal = [
-        reduction
-        for reduction in _candidates(convolution, first, count, pitches, rows)
-        if reduction.is_legal(rows, aligned=aligned)
+        reduction for reduction in found if reduction.is_legal(rows, aligned=configuration.aligned)
     ]
     if not legal:
         raise CapacityError(
@@ -136,6 +158,14 @@ def choose_reduction(
             f" {LARGEST_KERNEL_WIDTH} taps wide, or {LARGEST_COUNT} bytes a row"
         )
     return min(legal, key=lambda reduction: reduction.tiles)
+
+
+def is_diagonal(convolution: Convolution, configuration: Configuration) -> bool:
+    """Whether a convolution's weights lie on the array's diagonal.
+
+    A word of the weight memory has one byte for row r and the rows C further on in its chain.
+    """
+    return convolution.is_diagonal and configuration.tile_words <= configuration.columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +189,7 @@ def channel_spans(
         If channels of one slice of L need other roundings.
     """
     width = configuration.columns
-    if convolution.is_diagonal:
+    if is_diagonal(convolution, configuration):
         width = min(width, configuration.rows)
     outputs = convolution.output.channels
     runs = rounding_runs(convolution.requantization, outputs, configuration.lanes)
@@ -189,9 +219,7 @@ def channel_tiles(
             low = low // rows * rows
         key = (low, high)
         if key not in known:
-            known[key] = choose_reduction(
-                convolution, low, high - low, pitches, rows, aligned=configuration.aligned
-            )
+            known[key] = choose_reduction(convolution, low, high - low, pitches, configuration)
         tiles.append(ChannelTile(first, count, known[key], rounding))
     return tuple(tiles)
 
@@ -215,19 +243,23 @@ def _expanded(convolution: Convolution, tile: ChannelTile) -> np.ndarray:
 def weight_words(
     convolution: Convolution, tile: ChannelTile, pixel_pitch: int, configuration: Configuration
 ) -> np.ndarray:
-    """The weight memory's words for a channel tile, int8 (words, C), zero on lanes that idle."""
-    rows, columns = configuration.rows, configuration.columns
-    reduction = tile.reduction
-    if convolution.is_diagonal:
-        words = np.zeros((reduction.tiles, columns), np.int8)
-        taps = convolution.weights[tile.first : tile.first + tile.count, :, :, 0]
-        words[:, : tile.count] = taps.reshape(tile.count, -1).T
+    """The weight memory's words for a channel tile, int8 (words, W, C), zero on idle lanes."""
+    rows, columns, depth = configuration.rows, configuration.columns, configuration.tile_words
+    chains, reduction = configuration.weight_rows, tile.reduction
+    ky, kx, c, counts = reduction.lanes(rows)
+    if is_diagonal(convolution, configuration):
+        words = np.zeros((reduction.tiles, chains, columns), np.int8)
+        used = np.flatnonzero(counts & (c < tile.count))
+        number, row = np.divmod(used, rows)
+        taps = convolution.weights[tile.first + c[used], ky[used], kx[used], 0]
+        words[number, row // depth, row % columns] = taps
         return words
     weights = _expanded(convolution, tile)
-    ky, kx, c, counts = reduction.lanes(rows)
     if reduction.merged:
         kx, c = np.divmod(c, pixel_pitch)
     used = np.flatnonzero(counts & (c < weights.shape[3]))
-    words = np.zeros((reduction.tiles * rows, columns), np.int8)
-    words[used, : tile.count] = weights[:, ky[used], kx[used], c[used]].T
-    return words
+    lanes = np.zeros((reduction.tiles * rows, columns), np.int8)
+    lanes[used, : tile.count] = weights[:, ky[used], kx[used], c[used]].T
+    # word q of a tile has row q of each chain
+    shaped = lanes.reshape(reduction.tiles, chains, depth, columns)
+    return shaped.swapaxes(1, 2).reshape(-1, chains, columns)

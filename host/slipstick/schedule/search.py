@@ -1,5 +1,6 @@
 """Chooses how each group is tiled, by predicted cycles."""
 
+import itertools
 from collections.abc import Sequence
 
 from ..errors import CapacityError
@@ -43,50 +44,81 @@ def schedule_runs(
         If even the simplest tilings need more.
     """
     emissions = _Emissions()
-    simplest = [
-        [emissions.get(group, Tiling(group.fewest_tiles())) for group in run] for run in runs
-    ]
-    needed = sum(len(group) for run in simplest for group in run) + 2 * len(runs)
+    plain = [_simplest(groups, empty, emissions) for groups in runs]
+    needed = sum(len(timeline) for timeline, _ in plain)
     if needed > capacity:
-        counts = [
-            (len(plain), group)
-            for groups, plains in zip(runs, simplest, strict=True)
-            for group, plain in zip(groups, plains, strict=True)
-        ]
-        count, worst = max(counts, key=lambda item: item[0])
+        worst, count = max(
+            (
+                pair
+                for groups, (_, counts) in zip(runs, plain, strict=True)
+                for pair in zip(groups, counts, strict=True)
+            ),
+            key=lambda pair: pair[1],
+        )
         raise CapacityError(
             f"the instruction memory must hold {needed} instructions, {count} of them for layer"
             f" {worst.name!r}, but has room for {capacity}"
         )
-    spare = capacity - needed
-    timelines = []
-    for run, plain in zip(runs, simplest, strict=True):
+    timelines, spare = [], capacity - needed
+    for groups, (simplest, counts) in zip(runs, plain, strict=True):
         timeline = empty.copy()
-        for number, group in enumerate(run):
-            following = plain[number + 1] if number + 1 < len(run) else []
-            chosen = _choose(group, timeline, following, emissions, len(plain[number]) + spare)
-            spare -= len(chosen) - len(plain[number])
-            timeline.extend(chosen)
+        for number, group in enumerate(groups):
+            following = groups[number + 1] if number + 1 < len(groups) else None
+            most = len(simplest) + spare - sum(counts[number + 1 :])
+            timeline = _choose(group, timeline, following, emissions, most)
+        # how much is merged depends on what lies before: what grew too long is done simply
+        if len(timeline) > len(simplest) + spare:
+            timeline = simplest
+        spare -= len(timeline) - len(simplest)
         timelines.append(timeline)
     return timelines
+
+
+def _ways(group: Group, tilings: Sequence[Tiling], repeats: bool) -> list[tuple[Tiling, bool]]:
+    """Tilings, each with the waits that it needs, and with such that more of it are turns."""
+    late = (False, True) if repeats and group.has_turns else (False,)
+    return list(itertools.product(tilings, late))
+
+
+def _simplest(
+    groups: Sequence[Group], empty: Timeline, emissions: _Emissions
+) -> tuple[Timeline, list[int]]:
+    """A run in the fewest instructions, and how many of them are each group's."""
+    timeline, counts = empty.copy(), []
+    for group in groups:
+        tried = []
+        for tiling, late in _ways(group, [Tiling(group.fewest_tiles())], empty.repeats):
+            trial = timeline.copy()
+            trial.extend(emissions.get(group, tiling), late=late)
+            tried.append(trial)
+        best = min(tried, key=lambda trial: (len(trial), trial.end))
+        counts.append(len(best) - len(timeline))
+        timeline = best
+    return timeline, counts
 
 
 def _choose(
     group: Group,
     timeline: Timeline,
-    following: list[Instruction],
+    following: Group | None,
     emissions: _Emissions,
     most: int,
-) -> list[Instruction]:
-    """A group's instructions, at most ``most``, with which it and the following end earliest."""
-    best, best_end = emissions.get(group, Tiling(group.fewest_tiles())), None
-    for tiling in group.tilings():
-        instructions = emissions.get(group, tiling)
-        if len(instructions) > most:
-            continue
-        trial = timeline.copy()
-        trial.extend(instructions)
-        trial.extend(following)
-        if best_end is None or (trial.end, len(instructions)) < best_end:
-            best, best_end = instructions, (trial.end, len(instructions))
+) -> Timeline:
+    """The run so far with a group more, in at most ``most`` instructions if that can be.
+
+    Of the ways to do it, that with which it and the following group, done simply, end earliest.
+    """
+    behind: list[Instruction] = []
+    if following is not None:
+        behind = emissions.get(following, Tiling(following.fewest_tiles()))
+    best, best_key = timeline, None
+    for tiling, late in _ways(group, group.tilings(), timeline.repeats):
+        longer = timeline.copy()
+        longer.extend(emissions.get(group, tiling), late=late)
+        trial = longer.copy()
+        trial.extend(behind)
+        excess = max(len(longer) - most, 0)
+        key = excess, trial.end, len(longer)
+        if best_key is None or key < best_key:
+            best, best_key = longer, key
     return best

@@ -95,4 +95,4 @@ def choose_strips(segment: Segment, budget: Budget) -> Choice | None:
     if count > 1:
         total += cost(segment.strip(count - 1, count), budget.hardware)
         total += (count - 2) * cost(segment.strip(count // 2, count), budget.hardware)
-    return Choice(count, total + LINK_CYCLES_PER_BYTE * needs.weight_bytes)
+    return Choice(count, total + LINK_CYCLES_PER_BYTE * needs.loaded_bytes)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import POST_FIELDS, Opcode, pack
 from slipstick_rtl.link.protocol import Space
 
 from ..loaded import Loaded
@@ -27,20 +26,20 @@ from .cutting import Piece, halves
 from .operations import Operation, View
 from .regions import Region
 from .residency import Residency
-from .streams import Issued
+from .streams import packed
 from .tiles import Tile
 
-_HALT = pack(POST_FIELDS, {"opcode": Opcode.HALT})
 
-_ADDRESSES = {
-    "weight_address": Space.WEIGHTS,
-    "table_address": Space.WEIGHTS,
-    "parameter_address": Space.PARAMETERS,
-    "origin": Space.ACTIVATIONS,
-    "source": Space.ACTIVATIONS,
-    "destination": Space.ACTIVATIONS,
-}
-"""The fields of instructions that are addresses, and of which memory."""
+def addresses(compact: bool) -> dict[str, Space]:
+    """The fields of instructions that are addresses, and of which memory."""
+    return {
+        "weight_address": Space.WEIGHTS,
+        "table_address": Space.WEIGHTS,
+        "parameter_address": Space.PARAMETERS if compact else Space.WEIGHTS,
+        "origin": Space.ACTIVATIONS,
+        "source": Space.ACTIVATIONS,
+        "destination": Space.ACTIVATIONS,
+    }
 
 
 @dataclass(eq=False)
@@ -53,11 +52,14 @@ class _Run:
     matrix_code: bytes = b""
     code: bytes = b""
 
-    def assemble(self) -> None:
+    def assemble(self, *, compact: bool) -> None:
         """Packs its instructions, once it is known where the rest lies."""
         timeline = self.tile.timeline
-        self.matrix_code = _packed(timeline.matrix, self.spans)
-        self.code = self.matrix_code + _packed(timeline.post, self.spans)
+        moved = {
+            name: self.spans.get(space, (0, 0))[0] for name, space in addresses(compact).items()
+        }
+        self.matrix_code, post_code = (packed(stream, moved) for stream in timeline.merged())
+        self.code = self.matrix_code + post_code
 
     def step(self, overlapped: int) -> RunStep:
         """The run itself."""
@@ -211,7 +213,7 @@ class Streamer:
         self._reside(runs, Space.WEIGHTS, [run.tile.weights for run in runs], units)
         self._reside(runs, Space.PARAMETERS, [run.tile.parameters for run in runs], units)
         for run in runs:
-            run.assemble()
+            run.assemble(compact=hardware.is_compact)
         self._reside(runs, Space.INSTRUCTIONS, [run.code for run in runs], units)
 
     def _reside(
@@ -302,15 +304,3 @@ def _events(pieces: Sequence[Piece]) -> Iterator[_Run | int]:
 
 def _part(place: Placement, region: Region, whole: View) -> Part:
     return Part(place, region.origin, (whole.height, whole.width, whole.channels))
-
-
-def _packed(stream: Sequence[Issued], spans: Mapping[Space, tuple[int, int]]) -> bytes:
-    """Instructions whose addresses count from where a run's parts lie."""
-    code = b""
-    for issued in stream:
-        fields = dict(issued.instruction.fields)
-        for name in _ADDRESSES.keys() & fields.keys():
-            fields[name] += spans.get(_ADDRESSES[name], (0, 0))[0]
-        instruction = dataclasses.replace(issued.instruction, fields=fields)
-        code += dataclasses.replace(issued, instruction=instruction).packed()
-    return code + _HALT

@@ -1,6 +1,6 @@
 """Instructions with what they touch, and the waits that keep the two streams apart."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, pack
@@ -8,6 +8,7 @@ from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, pack
 from ..steps import Placement
 from .compact_cycles import CompactCycleModel
 from .cycles import CycleModel
+from .repeats import Repeated, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,32 @@ class Issued:
     start: int
     completion: int
 
-    def packed(self) -> bytes:
-        """Its bytes in the instruction memory."""
-        fields = MATRIX_FIELDS if self.instruction.is_matrix else POST_FIELDS
-        values = {**self.instruction.fields, "wait": self.wait}
-        if self.bank is not None:
-            values["bank"] = self.bank
-        return pack(fields, values)
+    def values(self) -> dict[str, int]:
+        """All its fields."""
+        return _values(self.instruction, self.bank, self.wait)
+
+
+def _values(instruction: Instruction, bank: int | None, wait: int) -> dict[str, int]:
+    return {**instruction.fields, "wait": wait, "bank": bank or 0}
+
+
+def packed(stream: Iterable[Repeated], moved: Mapping[str, int]) -> bytes:
+    """The bytes of a stream in instruction memory, its HALT included.
+
+    Parameters
+    ----------
+    stream : iterable of Repeated
+    moved : mapping of int by field
+        What is added to the addresses.
+    """
+    code = bytearray()
+    for repeated in stream:
+        values = repeated.values()
+        fields = MATRIX_FIELDS if values["opcode"] == Opcode.CONVOLVE else POST_FIELDS
+        for name in moved.keys() & values.keys():
+            values[name] += moved[name]
+        code += pack(fields, values)
+    return bytes(code) + pack(POST_FIELDS, {"opcode": Opcode.HALT})
 
 
 def _conflict(later: Instruction, bank: int | None, earlier: Issued) -> bool:
@@ -109,6 +129,9 @@ class Timeline:
         self._floors = [0, 0]
         self._parity = 0
         self._banks = model.configuration.accumulator_banks
+        self.repeats = not model.configuration.is_compact
+        self._last: list[Repeated | None] = [None, None]
+        self._stored = 0
 
     def copy(self) -> "Timeline":
         """An independent copy, to try instructions on."""
@@ -116,25 +139,40 @@ class Timeline:
         other.clock = self.clock.copy()
         other.matrix, other.post = self.matrix.copy(), self.post.copy()
         other._floors, other._parity = self._floors.copy(), self._parity
+        other._last, other._stored = self._last.copy(), self._stored
         return other
 
     def __len__(self) -> int:
-        return len(self.matrix) + len(self.post)
+        """Instructions in memory, runs of turns as one, HALTs included."""
+        return self._stored + 2
+
+    def merged(self) -> tuple[list[Repeated], list[Repeated]]:
+        """Both streams as they lie in memory, matrix and post."""
+        matrix, post = (self._merged(stream) for stream in (self.matrix, self.post))
+        return matrix, post
+
+    def _merged(self, stream: Sequence[Issued]) -> list[Repeated]:
+        values = (issued.values() for issued in stream)
+        return merge(values) if self.repeats else list(map(Repeated, values))
 
     @property
     def end(self) -> int:
         """Predicted cycle at which everything emitted so far has completed."""
         return self.clock.end
 
-    def extend(self, instructions: list[Instruction]) -> None:
-        """Appends a group's instructions, their banks following on those before."""
+    def extend(self, instructions: list[Instruction], *, late: bool = False) -> None:
+        """Appends a group's instructions, their banks following on those before.
+
+        With ``late`` the first CONVOLVE of several that may become turns of one waits for all that
+        is emitted before it: then the others wait as turns do.
+        """
         for instruction in instructions:
-            self._append(instruction)
+            self._append(instruction, late)
         if any(instruction.is_matrix for instruction in instructions):
             count = sum(instruction.is_matrix for instruction in instructions)
             self._parity ^= count & 1
 
-    def _append(self, instruction: Instruction) -> None:
+    def _append(self, instruction: Instruction, late: bool) -> None:
         matrix = instruction.is_matrix
         own, others = (self.matrix, self.post) if matrix else (self.post, self.matrix)
         bank = None
@@ -145,8 +183,26 @@ class Timeline:
             if _conflict(instruction, bank, others[index]):
                 wait = index + 1
                 break
+        repeated = self._repeats(instruction, bank, wait)
+        if late and matrix and not repeated:
+            wait = len(others)
+            repeated = self._repeats(instruction, bank, wait)
+        if not repeated:
+            self._last[matrix] = Repeated(_values(instruction, bank, wait))
+            self._stored += 1
         # an instruction waits for all that the ones before it have waited for
         self._floors[matrix] = wait
         ready = others[wait - 1].completion if wait else 0
-        start, completion = self.clock.issue(instruction.fields, ready)
+        start, completion = self.clock.issue(instruction.fields, ready, repeated)
         own.append(Issued(instruction, bank, wait, start, completion))
+
+    def _repeats(self, instruction: Instruction, bank: int | None, wait: int) -> bool:
+        """Whether it becomes a turn of the instruction before it in its stream."""
+        last = self._last[instruction.is_matrix]
+        if last is None or not self.repeats:
+            return False
+        longer = last.with_turn(_values(instruction, bank, wait))
+        if longer is None:
+            return False
+        self._last[instruction.is_matrix] = longer
+        return True

@@ -153,7 +153,8 @@ def _operation_shape(operation: Convolution | Map) -> Any:
             (w.rows, w.columns, w.origin, w.stride, w.taps, w.step, _finish(w.requantization))
             for w in operation.windows
         )
-        return (*common, windows, operation.table is None, operation.take_maximum)
+        looked_up = operation.looked_up, operation.shifts
+        return (*common, windows, looked_up, operation.take_maximum)
     values = operation.requantization
     runs = rounding_runs(values, operation.output.channels, 1)
     return (

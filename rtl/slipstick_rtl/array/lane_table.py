@@ -1,8 +1,11 @@
 """The lane table: which input byte each row of the array takes, for a reduction tile."""
 
-from amaranth.hdl import Module, Signal
-from amaranth.lib import data, wiring
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
@@ -18,7 +21,9 @@ def lane_layout(address_bits: int) -> data.StructLayout:
 
 
 class LaneTable(wiring.Component):
-    """Walks the flattened reduction (ky, kx, c) one lane a cycle, and holds a tile of it at work.
+    """Walks the flattened reduction (ky, kx, c) and holds a tile of it at work.
+
+    One lane a cycle, or W of them with ``whole_words``: then they are of one tap.
 
     Parameters
     ----------
@@ -28,36 +33,29 @@ class LaneTable(wiring.Component):
 
     Members
     -------
-    instruction : In
-        A CONVOLVE, stable from ``start`` until its last lane.
-    start : In
-        The next lane is the instruction's first.
-    advance : In
-        Takes the next lane into the tile being prepared; R of them make a tile.
-    last : In
-        The lane taken is a tile's last.
+    instructions : In(stream)
+        CONVOLVEs.
+    prepared : Out
+        A tile can be swapped in; in the cycle of its last lanes already.
     swap : In
-        Brings the prepared tile to work, ``SWAP_CYCLES`` cycles later.
+        Brings the prepared tile to work, ``SWAP_CYCLES`` cycles later; only while ``prepared``.
     lanes : Out
         [R] lanes at work.
     """
 
-    instruction: data.View
-    start: Signal
-    advance: Signal
-    last: Signal
+    prepared: Signal
     swap: Signal
     lanes: data.View
+    instructions: stream.Interface
 
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
+        self._words, self._width = configuration.tile_words, configuration.weight_rows
         self._lane = lane_layout(address_bits)
         self._lanes = data.ArrayLayout(self._lane, configuration.rows)
         super().__init__(
             {
-                "instruction": In(MATRIX_INSTRUCTION),
-                "start": In(1),
-                "advance": In(1),
-                "last": In(1),
+                "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
+                "prepared": Out(1),
                 "swap": In(1),
                 "lanes": Out(self._lanes),
             }
@@ -65,50 +63,97 @@ class LaneTable(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        fields = self.instruction
-        lane, tap, row = Signal(self._lane), Signal(self._lane), Signal(self._lane)
+        fields = Signal(MATRIX_INSTRUCTION, reset_less=True)
+        holding, final, walking = Signal(), Signal(), Signal()
+        tiles_left = Signal(16, reset_less=True)
+        start, last, ends = Signal(), Signal(), Signal()
+        given: data.View = self.instructions.payload
+        place = self._count(m, walking, last, fields.whole_words)
+        m.d.comb += [
+            ends.eq(walking & last & final),
+            self.instructions.ready.eq(~holding | ends),
+            start.eq(self.instructions.valid & self.instructions.ready),
+        ]
+        with m.If(walking & last):
+            m.d.sync += [tiles_left.eq(tiles_left - 1), final.eq(tiles_left == 1)]
+        with m.If(start):
+            m.d.sync += [
+                fields.eq(given),
+                tiles_left.eq(given.reduction_tiles - 1),
+                final.eq(given.reduction_tiles == 1),
+                holding.eq(1),
+            ]
+        with m.Elif(ends):
+            m.d.sync += holding.eq(0)
+        more = start | (holding & ~ends)
+        free = ~self.prepared | self.swap
+        m.d.sync += walking.eq((walking & ~last) | (more & free))
+        with m.If(self.swap):
+            m.d.sync += self.prepared.eq(0)
+        lane = self._walk(m, fields, start, walking, last)
+        self._hold(m, lane, walking, place, fields.whole_words)
+        return m
+
+    def _count(self, m: Module, walking: Signal, last: Signal, whole: Value) -> Signal:
+        """The place of the lane among the tile's; ``prepared`` with the last of them."""
+        rows, step = self._words * self._width, self._width
+        place = Signal(range(rows))
+        before_last = Signal()
+        if step == 1:
+            whole = Value.cast(0)
+        m.d.comb += [
+            last.eq(place == Mux(whole, rows - step, rows - 1)),
+            before_last.eq(place == Mux(whole, rows - 2 * step, rows - 2)),
+        ]
+        with m.If(walking):
+            # wraps after the last
+            m.d.sync += place.eq(place + Mux(whole, step, 1))
+            with m.If(before_last):
+                m.d.sync += self.prepared.eq(1)
+        return place
+
+    def _walk(self, m: Module, fields: Any, start: Signal, walking: Signal, last: Signal) -> Any:
+        """The lane that is next."""
+        lane, tap, row = (
+            Signal(self._lane, name=name, reset_less=True) for name in ("lane", "tap", "row")
+        )
         # counted from one, so that the ends are comparisons without an addition
-        channel, kernel_x = Signal(16), Signal(5)
+        channel, kernel_x = Signal(16, reset_less=True), Signal(5, reset_less=True)
         idle = Signal()
-        channels_end = Signal()
-        kernel_end = Signal()
+        channels_end, kernel_end = Signal(), Signal()
+
+        def step(whole: Value) -> Value:
+            return Mux(whole, self._width, 1)
+
         m.d.comb += [
             channels_end.eq(channel == fields.channels),
             kernel_end.eq(kernel_x == fields.kernel_x),
         ]
-        with m.If(self.start):
-            m.d.sync += [lane.eq(0), tap.eq(0), row.eq(0), channel.eq(1), kernel_x.eq(1)]
-            m.d.sync += idle.eq(0)
-        with m.Elif(self.advance):
+        with m.If(start):
+            given: data.View = self.instructions.payload
+            m.d.sync += [lane.eq(0), tap.eq(0), row.eq(0), kernel_x.eq(1), idle.eq(0)]
+            m.d.sync += channel.eq(step(given.whole_words))
+        with m.Elif(walking):
             aligned = fields.align_tap | (fields.align_row & kernel_end)
-            with m.If(self.last):
+            with m.If(last):
                 m.d.sync += idle.eq(0)
             with m.Elif(channels_end & ~idle):
                 m.d.sync += idle.eq(aligned)
             with m.If(~idle):
-                self._step(m, (lane, tap, row), channels_end, kernel_end)
-                m.d.sync += channel.eq(channel + 1)
+                self._step(m, fields, (lane, tap, row), channels_end, kernel_end)
+                m.d.sync += channel.eq(channel + step(fields.whole_words))
                 with m.If(channels_end):
-                    m.d.sync += [channel.eq(1), kernel_x.eq(kernel_x + 1)]
-                    with m.If(kernel_end):
-                        m.d.sync += kernel_x.eq(1)
-        prepared = Signal(self._lanes, reset_less=True)
-        working = Signal(self._lanes, reset_less=True)
-        with m.If(self.advance):
-            # after R lanes the first has reached place 0
-            rows = self._lanes.length
-            m.d.sync += [prepared[i].eq(prepared[i + 1]) for i in range(rows - 1)]
-            m.d.sync += prepared[rows - 1].eq(lane)
-        # one register for all the lanes to hang on; meanwhile at most one new lane is taken
-        with m.If(delay(m, self.swap, SWAP_CYCLES - 1, "swap")):
-            m.d.sync += working.eq(prepared)
-        m.d.comb += self.lanes.eq(working)
-        return m
+                    m.d.sync += [
+                        channel.eq(step(fields.whole_words)),
+                        kernel_x.eq(Mux(kernel_end, 1, kernel_x + 1)),
+                    ]
+        return lane
 
-    def _step(self, m: Module, nest: tuple, channels_end: Signal, kernel_end: Signal) -> None:
+    def _step(
+        self, m: Module, fields: Any, nest: tuple, channels_end: Signal, kernel_end: Signal
+    ) -> None:
         """The next lane, the tap that it belongs to, and the first tap of that kernel row."""
         lane, tap, row = nest
-        fields = self.instruction
         next_row, next_tap = Signal(self._lane), Signal(self._lane)
         m.d.comb += [
             next_row.y.eq(row.y + fields.dilation_y),
@@ -122,4 +167,23 @@ class LaneTable(wiring.Component):
         with m.Elif(channels_end):
             m.d.sync += [lane.eq(next_tap), tap.eq(next_tap)]
         with m.Else():
-            m.d.sync += lane.offset.eq(lane.offset + 1)
+            m.d.sync += lane.offset.eq(lane.offset + Mux(fields.whole_words, self._width, 1))
+
+    def _hold(self, m: Module, lane: Any, walking: Signal, place: Signal, whole: Value) -> None:
+        """The tile that is prepared, W lanes moving at a time, and the one at work."""
+        prepared = Signal(self._lanes, reset_less=True, name="prepared_lanes")
+        working = Signal(self._lanes, reset_less=True)
+        width, rows = self._width, self._lanes.length
+        slot = place[: exact_log2(width)]
+        with m.If(walking & (whole | (slot == 0)) if width > 1 else walking):
+            m.d.sync += [prepared[i].eq(prepared[i + width]) for i in range(rows - width)]
+        for k in range(width):
+            with m.If(walking & (whole | (slot == k)) if width > 1 else walking):
+                newest = prepared[rows - width + k]
+                m.d.sync += newest.eq(lane)
+                if k:
+                    m.d.sync += newest.offset.eq(lane.offset + Mux(whole, k, 0))
+        # one register for all the lanes to hang on; meanwhile at most one new word is taken
+        with m.If(delay(m, self.swap, SWAP_CYCLES - 1, "swap")):
+            m.d.sync += working.eq(prepared)
+        m.d.comb += self.lanes.eq(working)

@@ -1,19 +1,21 @@
 """The matrix engine: executes CONVOLVE with weight loader, window reader and array."""
 
+from itertools import product
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
-from ..memory.latencies import ACCUMULATOR_READ_LATENCY, WEIGHT_READ_LATENCY
+from ..memory.latencies import ACCUMULATOR_READ_LATENCY, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
 from .accumulators import accumulate_layout, accumulators_latency
 from .pixel_counter import PixelCounter
 from .systolic_array import SystolicArray
+from .tile_control import TileControl
 from .weight_loader import WeightLoader
 from .window_reader import WindowReader
 
@@ -35,8 +37,10 @@ class MatrixEngine(wiring.Component):
     done : Out
         Instructions completed: their sums can be read.
     busy, streaming, started, completed : Out
-    weight_enable, weight_address, weight_data : Out, Out, In
-        The weight memory, WEIGHT_READ_LATENCY cycles from address to data.
+    weight_reads : Out(stream)
+        Word addresses for the weight memory.
+    weight_data : In
+        [W][C] bytes, WEIGHT_READ_LATENCY + weight_skew cycles after the transfer.
     bank_rows, bank_bytes : Out, In
         The activation memory's port A.
     control, partial_sums : Out
@@ -50,19 +54,19 @@ class MatrixEngine(wiring.Component):
     streaming: Signal
     started: Signal
     completed: Signal
-    weight_enable: Signal
-    weight_address: Signal
-    weight_data: Signal
+    weight_data: data.View
     bank_rows: data.View
     bank_bytes: data.View
     control: data.View
     partial_sums: data.View
     instructions: stream.Interface
+    weight_reads: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         bits = exact_log2(c.activation_bytes)
         self._loader = WeightLoader(configuration=c)
+        self._tiles = TileControl()
         self._reader = WindowReader(configuration=c, address_bits=bits)
         self._pixels = PixelCounter(configuration=c, address_bits=bits)
         self._array = SystolicArray(configuration=c)
@@ -76,9 +80,8 @@ class MatrixEngine(wiring.Component):
                 "streaming": Out(1),
                 "started": Out(1),
                 "completed": Out(1),
-                "weight_enable": Out(1),
-                "weight_address": Out(24),
-                "weight_data": In(8 * c.columns),
+                "weight_reads": Out(stream.Signature(24)),
+                "weight_data": In(data.ArrayLayout(data.ArrayLayout(8, c.columns), c.weight_rows)),
                 "bank_rows": Out(self._reader.bank_rows.shape()),
                 "bank_bytes": In(self._reader.bank_bytes.shape()),
                 "control": Out(accumulate_layout(c.accumulator_depth)),
@@ -98,28 +101,30 @@ class MatrixEngine(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.loader = loader = self._loader
+        m.submodules.tiles = tiles = self._tiles
         m.submodules.pixels = pixels = self._pixels
-        connect(m, loader.instructions, flipped(self.instructions))
+        self._hand_out(m)
         vector = Signal(data.StructLayout({"valid": 1, "starts": 1, "first": 1, "final": 1}))
-        waited, swap, ended = Signal(), Signal(), Signal()
-        # registered: the first tile takes R cycles to prepare, so it is settled when it is asked
-        m.d.sync += waited.eq(~(self.post_done - loader.instruction.wait)[15])
+        swap, ended = Signal(), Signal()
+        ready = loader.prepared & self._reader.table.prepared & tiles.waited
         m.d.comb += [
-            swap.eq(loader.prepared & waited & (~vector.valid | pixels.last)),
+            swap.eq(ready & (~vector.valid | pixels.last)),
             loader.swap.eq(swap),
-            pixels.instruction.eq(loader.instruction),
+            tiles.swap.eq(swap),
+            tiles.post_done.eq(self.post_done),
+            pixels.instruction.eq(tiles.instruction),
             pixels.start.eq(swap),
             pixels.advance.eq(vector.valid),
             ended.eq(vector.valid & vector.final & pixels.last),
             self.streaming.eq(vector.valid),
-            self.started.eq(swap & loader.first_tile),
+            self.started.eq(swap & tiles.first_tile),
         ]
         m.d.sync += vector.starts.eq(swap)
         with m.If(swap):
             m.d.sync += [
                 vector.valid.eq(1),
-                vector.first.eq(loader.first_tile & ~loader.instruction.accumulate),
-                vector.final.eq(loader.final_tile),
+                vector.first.eq(tiles.first_tile & ~tiles.instruction.accumulate),
+                vector.final.eq(tiles.final_tile),
             ]
         with m.Elif(pixels.last):
             m.d.sync += vector.valid.eq(0)
@@ -128,19 +133,40 @@ class MatrixEngine(wiring.Component):
         self._count(m, ended)
         return m
 
+    def _hand_out(self, m: Module) -> None:
+        """Each instruction to loader and lane table as soon as they can take it, then to the tiles.
+
+        Those two are ahead: they prepare an instruction's first tile while the last one of the
+        instruction before is at work.
+        """
+        given, takers = self.instructions, (self._loader, self._reader.table)
+        tiles = self._tiles.instructions
+        held = Signal(len(takers))
+        for k, taker in enumerate(takers):
+            ahead = taker.instructions
+            m.d.comb += [
+                ahead.payload.eq(given.payload),
+                ahead.valid.eq(given.valid & ~held[k]),
+            ]
+            with m.If(ahead.valid & ahead.ready):
+                m.d.sync += held[k].eq(1)
+        m.d.comb += [
+            tiles.payload.eq(given.payload),
+            tiles.valid.eq(given.valid & held.all()),
+            given.ready.eq(tiles.ready & held.all()),
+        ]
+        with m.If(given.valid & given.ready):
+            m.d.sync += held.eq(0)
+
     def _read_windows(self, m: Module, vector: Any, swap: Signal) -> None:
         """Window reader and array, and the accumulators' control beside them."""
         m.submodules.reader = reader = self._reader
         m.submodules.array = array = self._array
-        loader, pixels = self._loader, self._pixels
-        at_work = Signal(MATRIX_INSTRUCTION)
+        tiles, pixels = self._tiles, self._pixels
+        at_work = Signal(MATRIX_INSTRUCTION, reset_less=True)
         with m.If(swap):
-            m.d.sync += at_work.eq(loader.instruction)
+            m.d.sync += at_work.eq(tiles.instruction)
         m.d.comb += [
-            reader.table.instruction.eq(loader.instruction),
-            reader.table.start.eq(loader.start),
-            reader.table.advance.eq(loader.advance),
-            reader.table.last.eq(loader.last_lane),
             reader.table.swap.eq(swap),
             reader.base.eq(pixels.base),
             reader.x.eq(pixels.x),
@@ -165,32 +191,41 @@ class MatrixEngine(wiring.Component):
         ]
 
     def _load_weights(self, m: Module) -> None:
-        """Weight words reach the array just when windows of the same cycle would."""
-        loader, array = self._loader, self._array
-        # one register after the memory, for the diagonal's gates
-        early = self._reader.latency - WEIGHT_READ_LATENCY - 1
+        """Weight words from the memory into the array.
+
+        A tile's last word is in the array CAPTURE_CYCLES before the swap that comes READ_CYCLES
+        after its read: WEIGHT_READ_LATENCY is such that it is.
+        """
+        c, loader, array = self._configuration, self._loader, self._array
+        connect(m, loader.reads, flipped(self.weight_reads))
+        taken = self.weight_reads.valid & self.weight_reads.ready
         m.d.comb += [
-            self.weight_enable.eq(delay(m, loader.reading, early, "reading")),
-            self.weight_address.eq(delay(m, loader.address, early, "address", reset_less=True)),
+            array.shift.eq(delay(m, taken, WEIGHT_READ_LATENCY, "shift")),
+            array.last.eq(delay(m, loader.last, WEIGHT_READ_LATENCY, "last", reset_less=True)),
         ]
-        late = early + WEIGHT_READ_LATENCY
-        row = delay(m, loader.row, late, "row")
-        diagonal = delay(m, loader.diagonal, late, "diagonal")
-        capture = delay(m, loader.reading & (loader.row == 0), late, "first_row")
-        m.d.sync += array.capture.eq(capture)
-        for j in range(self._configuration.columns):
-            keep = ~diagonal | (row == j)
-            byte = Mux(keep, self.weight_data.word_select(j, 8), 0)
-            m.d.sync += Value.cast(array.weights[j]).eq(byte)
+        # what a word is, beside its bytes; a cycle ahead of them
+        kind = Cat(loader.diagonal, loader.step)
+        kind = delay(m, kind, WEIGHT_READ_LATENCY - 1, "kind", reset_less=True)
+        ways = [kind]
+        for cycles in range(weight_skew(c, c.weight_rows - 1, c.columns - 1)):
+            ways.append(delay(m, ways[-1], 1, f"kind_late_{cycles}", reset_less=True))
+        for s, j in product(range(c.weight_rows), range(c.columns)):
+            kind = ways[weight_skew(c, s, j)]
+            # the row of column j, as a step of this chain
+            step = (j - s * c.tile_words) % c.columns
+            bits = kind[1:][: exact_log2(c.columns)]
+            own = bits == step if step < c.tile_words else Const(0, 1)
+            keep = delay(m, ~kind[0] | own, 1, f"keep_{s}_{j}", reset_less=True)
+            byte = Mux(keep, self.weight_data[s][j], 0)
+            m.d.comb += Value.cast(array.weights[s][j]).eq(byte)
 
     def _count(self, m: Module, ended: Signal) -> None:
         """Completions, and whether anything is still under way."""
         landed = delay(m, ended, self.latency, "ended")
         in_flight = Signal(16)
-        loader = self._loader
         m.d.comb += [
             self.completed.eq(landed),
-            self.busy.eq(Cat(in_flight != 0, loader.prepared, loader.reading).any()),
+            self.busy.eq((in_flight != 0) | self._tiles.holding),
         ]
         m.d.sync += in_flight.eq(in_flight + self.started - landed)
         with m.If(self.clear):

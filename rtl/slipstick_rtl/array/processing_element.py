@@ -1,10 +1,12 @@
 """The processing element: one weight, P pixels, a product and a sum a cycle each."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..numbers.int8 import Int8
+from ..primitives.carry_sum import Operand, carry_sum
+from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 
 
@@ -16,9 +18,9 @@ def element_latency(number_format: Int8) -> int:
 class ProcessingElement(wiring.Component):
     """Multiplies P activations by its stationary weight and adds the products to the sums passing.
 
-    Activations run to the right, partial sums and weights down. The next weight is captured from
-    the stream of weights passing by while the present one works; ``swap`` brings it into use from
-    the next cycle's activations on. Nothing here needs a reset: what is under way runs out.
+    Activations run to the right, partial sums down, weights up. The next weight is captured while
+    the present one works; ``swap`` brings it into use from the next cycle's activations on.
+    Nothing here needs a reset: what is under way runs out.
 
     Parameters
     ----------
@@ -26,20 +28,24 @@ class ProcessingElement(wiring.Component):
         Shapes, and the multiplier.
     pixels : int
         P.
-    rows : int
-        R, for the width of the sums.
+    rows_above : int
+        Whose products ``partial_sums`` holds; with 0 they are not looked at.
 
     Members
     -------
     activations, swap : In
         P activations from the left; the next ones are the first to use the captured weight.
-    weight, capture : In
-        The stored form of the weight passing from above, and whether it is this element's; not
-        before the cycle after ``swap``.
+    weight, shift : In
+        The stored form of a weight from below, and whether it is to be taken.
+    capture : In
+        The weight taken last is this element's. It must stay captured in the cycle of ``swap``, or
+        the number format's ``swap_cycles`` later.
     partial_sums : In
         P sums of the elements above, ``element_latency - 1`` cycles later than ``activations``.
-    activations_out, swap_out, weight_out, capture_out : Out
-        The same one cycle later, for the neighbours.
+    activations_out, swap_out : Out
+        The same one cycle later, for the neighbour.
+    weight_out : Out
+        The weight taken last.
     partial_sums_out : Out
         ``element_latency`` cycles later than ``activations``.
     """
@@ -47,55 +53,68 @@ class ProcessingElement(wiring.Component):
     activations: data.View
     swap: Signal
     weight: Signal
+    shift: Signal
     capture: Signal
     partial_sums: data.View
     activations_out: data.View
     swap_out: Signal
     weight_out: Signal
-    capture_out: Signal
     partial_sums_out: data.View
 
-    def __init__(self, *, number_format: Int8, pixels: int, rows: int) -> None:
+    def __init__(self, *, number_format: Int8, pixels: int, rows_above: int) -> None:
         self._format = number_format
-        self._pixels = pixels
+        self._pixels, self._rows_above = pixels, rows_above
         operands = data.ArrayLayout(number_format.operand, pixels)
-        sums = data.ArrayLayout(number_format.partial_sum(rows), pixels)
+        above = number_format.partial_sum(max(1, rows_above))
+        below = number_format.partial_sum(rows_above + 1)
         super().__init__(
             {
                 "activations": In(operands),
                 "swap": In(1),
                 "weight": In(number_format.stored_weight),
+                "shift": In(1),
                 "capture": In(1),
-                "partial_sums": In(sums),
+                "partial_sums": In(data.ArrayLayout(above, pixels)),
                 "activations_out": Out(operands),
                 "swap_out": Out(1),
                 "weight_out": Out(number_format.stored_weight),
-                "capture_out": Out(1),
-                "partial_sums_out": Out(sums),
+                "partial_sums_out": Out(data.ArrayLayout(below, pixels)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.multiplier = multiplier = self._format.multiplier(pixels=self._pixels)
+        passing = Signal(self._format.stored_weight, reset_less=True)
         captured = Signal(self._format.stored_weight, reset_less=True)
+        with m.If(self.shift):
+            m.d.sync += passing.eq(self.weight)
         with m.If(self.capture):
-            m.d.sync += captured.eq(self.weight)
+            m.d.sync += captured.eq(passing)
         m.d.comb += [
             multiplier.activations.eq(self.activations),
             multiplier.weight.eq(captured),
             multiplier.swap.eq(self.swap),
+            multiplier.swap_late.eq(self.swap_out),
+            self.swap_out.eq(copy_of(m, platform, self.swap, "swap_copy")),
+            self.activations_out.eq(delay(m, self.activations, 1, "activations", reset_less=True)),
+            self.weight_out.eq(passing),
         ]
-        passing = (
-            (self.activations_out, self.activations),
-            (self.swap_out, self.swap),
-            (self.weight_out, self.weight),
-            (self.capture_out, self.capture),
-        )
-        for k, (out, value) in enumerate(passing):
-            m.d.comb += out.eq(delay(m, value, 1, f"passing_{k}", reset_less=True))
+        ones = (multiplier.ones[0], multiplier.ones[1]) if self._format.lacks_ones else None
         for pixel in range(self._pixels):
-            total = Signal(self.partial_sums[pixel].shape(), name=f"total_{pixel}", reset_less=True)
-            m.d.sync += total.eq(self.partial_sums[pixel] + multiplier.products[pixel])
+            total = Signal(
+                self.partial_sums_out[pixel].shape(), name=f"total_{pixel}", reset_less=True
+            )
+            product = Operand(Value.cast(multiplier.products[pixel]).as_signed())
+            nothing = Operand(Const(0, 0))
+            above = Operand(self.partial_sums[pixel]) if self._rows_above else nothing
+            if self._rows_above or ones is not None:
+                m.d.sync += total.eq(
+                    carry_sum(
+                        m, platform, f"sum_{pixel}", above, product, width=len(total), ones=ones
+                    )
+                )
+            else:
+                m.d.sync += total.eq(product.number)
             m.d.comb += self.partial_sums_out[pixel].eq(total)
         return m

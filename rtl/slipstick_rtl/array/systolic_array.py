@@ -1,29 +1,41 @@
 """The array: R x C processing elements, weight-stationary, P pixels sharing each weight."""
 
-from amaranth.hdl import Module, Signal
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from ..numbers.int8 import column_formats, number_format
+from ..memory.latencies import BLOCK_COLUMNS
+from ..numbers import packing
+from ..numbers.int8 import number_format
+from ..primitives.copies import copy_of
 from ..primitives.delay import delay
-from .correction_sum import CorrectionSum
+from .packed_pair import HOP_CYCLES, UNPACK_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency
+from .segments import Segment, row_delay, segments
+
+CAPTURE_CYCLES = 3
+"""Cycles from a tile's last word until the first swap that may use it."""
 
 
 def array_latency(configuration: Configuration) -> int:
     """Cycles from the activations to column 0's sums: one a row to skew them, then one element."""
     element = number_format(configuration.number_format, configuration.multiplier)
-    return configuration.rows - 1 + element_latency(element)
+    unpacked = UNPACK_CYCLES if configuration.packed_rows else 0
+    return configuration.rows - 1 + element_latency(element) + unpacked
 
 
 class SystolicArray(wiring.Component):
     """Sums of R products for C output channels and P pixels, one vector a cycle.
 
-    A tile of weights arrives as R words in consecutive cycles, row 0 first, the first accompanied
-    by ``capture``. ``swap`` comes one cycle before the first activations that use it, at least R
-    cycles after ``capture``; the next ``capture`` may come with those activations or later. So a
-    new tile of weights can be taken every R + 1 cycles while the array works.
+    The rows are W chains of R / W. A tile of weights arrives as R / W words, one row of each chain
+    at a time, the chains' highest rows first. In its chain a weight moves up; when the last word
+    has come all of them are where they belong, and are captured. ``swap`` comes one cycle before
+    the first activations that use them, at least ``CAPTURE_CYCLES`` after the last word; the next
+    tile's last word at least R / W - ``CAPTURE_CYCLES`` after ``swap``. So a new tile can be taken
+    every R / W cycles while the array works, whatever number of vectors it is used for.
 
     Parameters
     ----------
@@ -35,8 +47,9 @@ class SystolicArray(wiring.Component):
         [P][R] operands, all rows of one reduction tile in the same cycle.
     swap : In
     weights : In
-        [C] operands, one row of the tile.
-    capture : In
+        [W][C] operands; those of chain s, column j ``weight_skew`` cycles later than the word's first.
+    shift, last : In
+        There is a word; it is the tile's last. With the word's first weights.
     partial_sums : Out
         [P][C] sums; column j is ``latency + j`` cycles later than its activations.
     """
@@ -44,29 +57,25 @@ class SystolicArray(wiring.Component):
     activations: data.View
     swap: Signal
     weights: data.View
-    capture: Signal
+    shift: Signal
+    last: Signal
     partial_sums: data.View
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
-        self._formats = column_formats(c)
-        operand, total = self._formats[0].operand, self._formats[0].partial_sum(c.rows)
+        self._format = number_format(c.number_format, c.multiplier)
+        operand, total = self._format.operand, self._format.partial_sum(c.rows)
+        word = data.ArrayLayout(data.ArrayLayout(operand, c.columns), c.weight_rows)
         super().__init__(
             {
                 "activations": In(data.ArrayLayout(data.ArrayLayout(operand, c.rows), c.pixels)),
                 "swap": In(1),
-                "weights": In(data.ArrayLayout(operand, c.columns)),
-                "capture": In(1),
+                "weights": In(word),
+                "shift": In(1),
+                "last": In(1),
                 "partial_sums": Out(data.ArrayLayout(data.ArrayLayout(total, c.columns), c.pixels)),
             }
         )
-        self._elements = [
-            [
-                ProcessingElement(number_format=column, pixels=c.pixels, rows=c.rows)
-                for column in self._formats
-            ]
-            for _ in range(c.rows)
-        ]
 
     @property
     def latency(self) -> int:
@@ -75,56 +84,131 @@ class SystolicArray(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        pixels = range(self._configuration.pixels)
-        swap, capture = self.swap, self.capture
-        last = delay(m, capture, self._configuration.rows - 1, "last", reset_less=True)
-        above: list[ProcessingElement] | None = None
-        for i, row in enumerate(self._elements):
-            operands = [
-                delay(m, self.activations[p][i], i, f"skew_{i}_{p}", reset_less=True)
-                for p in pixels
+        c = self._configuration
+        pairs = [
+            [PackedPair(pixels=c.pixels, rows_above=i) for _ in range(c.columns // 2)]
+            for i in range(c.packed_rows)
+        ]
+        elements = [
+            [
+                ProcessingElement(number_format=self._format, pixels=c.pixels, rows_above=i)
+                for _ in range(c.columns)
             ]
-            left: ProcessingElement | None = None
+            for i in range(c.packed_rows, c.rows)
+        ]
+        rows = [*pairs, *elements]
+        self._activate(m, rows)
+        for segment in segments(c, self._format):
+            self._shift_weights(m, platform, segment, rows[segment.first : segment.end])
+        sums = self._sum_pairs(m, pairs)
+        for row in elements:
             for j, element in enumerate(row):
-                m.submodules[f"element_{i}_{j}"] = element
-                if left is None:
-                    m.d.comb += [element.swap.eq(swap), element.capture.eq(capture)]
-                    m.d.comb += [element.activations[p].eq(operands[p]) for p in pixels]
-                else:
-                    m.d.comb += [
-                        element.swap.eq(left.swap_out),
-                        element.capture.eq(left.capture_out),
-                        element.activations.eq(left.activations_out),
-                    ]
-                if above is None:
-                    self._feed(m, j, element, delay(m, last, j, f"last_{j}", reset_less=True))
-                else:
-                    m.d.comb += [
-                        element.weight.eq(above[j].weight_out),
-                        element.partial_sums.eq(above[j].partial_sums_out),
-                    ]
-                left = element
-            # weights move down a row a cycle and each row's come a cycle later: two in all
-            swap = delay(m, swap, 1, f"swap_{i}", reset_less=True)
-            capture = delay(m, capture, 2, f"capture_{i}", reset_less=True)
-            above = row
-        for j, element in enumerate(self._elements[-1]):
-            m.d.comb += [self.partial_sums[p][j].eq(element.partial_sums_out[p]) for p in pixels]
+                if sums:
+                    m.d.comb += [element.partial_sums[p].eq(sums[p][j]) for p in range(c.pixels)]
+            sums = [[element.partial_sums_out[p] for element in row] for p in range(c.pixels)]
+        for p in range(c.pixels):
+            m.d.comb += [self.partial_sums[p][j].eq(sums[p][j]) for j in range(c.columns)]
         return m
 
-    def _feed(self, m: Module, j: int, first: ProcessingElement, last: Signal) -> None:
-        """Column j's weights into its first element, and what its sums start from."""
-        c, column = self._configuration, self._formats[j]
-        stored = column.store(self.weights[j])
-        m.d.comb += first.weight.eq(delay(m, stored, j, f"weight_{j}", reset_less=True))
-        if column.correction_bits:
-            m.submodules[f"correction_{j}"] = total = CorrectionSum(
-                number_format=column, rows=c.rows
-            )
-            m.d.comb += [
-                total.weight.eq(first.weight),
-                total.capture.eq(first.capture),
-                total.last.eq(last),
-                total.swap.eq(first.swap),
-                *(first.partial_sums[p].eq(total.o) for p in range(c.pixels)),
+    def _activate(self, m: Module, rows: list[list[Any]]) -> None:
+        """Activations and the swap through every row, from left to right."""
+        c = self._configuration
+        swap = self.swap
+        for i, row in enumerate(rows):
+            packed = i < c.packed_rows
+            if i:
+                late = row_delay(c, i) - row_delay(c, i - 1)
+                swap = delay(m, swap, late, f"swap_{i}", reset_less=True)
+            m.d.comb += row[0].swap.eq(swap)
+            for p in range(c.pixels):
+                value = delay(
+                    m, self.activations[p][i], row_delay(c, i), f"skew_{i}_{p}", reset_less=True
+                )
+                if packed:
+                    m.d.comb += [
+                        row[0].activations[p].value.eq(value),
+                        row[0].activations[p].edge.eq(packing.edge(value)),
+                    ]
+                else:
+                    m.d.comb += row[0].activations[p].eq(value)
+            for place, element in enumerate(row):
+                m.submodules[f"{'pair' if packed else 'element'}_{i}_{place}"] = element
+                if place:
+                    left = row[place - 1]
+                    m.d.comb += [
+                        element.swap.eq(left.swap_out),
+                        element.activations.eq(left.activations_out),
+                    ]
+
+    def _sum_pairs(self, m: Module, pairs: list[list[PackedPair]]) -> list[list[Any]]:
+        """Partial sums down the packed rows, and out of them: [P][C], or nothing."""
+        c = self._configuration
+        for above, row in zip(pairs, pairs[1:], strict=False):
+            for upper, lower in zip(above, row, strict=True):
+                m.d.comb += lower.partial_sums.eq(upper.partial_sums_out)
+        sums: list[list[Any]] = [[] for _ in range(c.pixels if pairs else 0)]
+        for g, pair in enumerate(pairs[-1] if pairs else ()):
+            for p in range(c.pixels):
+                unpacker = Unpacker(number_format=self._format, rows=len(pairs))
+                m.submodules[f"unpacker_{g}_{p}"] = unpacker
+                m.d.comb += unpacker.i.eq(pair.partial_sums_out[p])
+                sums[p] += [unpacker.o[0], unpacker.o[1]]
+        return sums
+
+    def _shift_weights(
+        self, m: Module, platform: object, segment: Segment, rows: list[list[Any]]
+    ) -> None:
+        """The weights of a segment's rows and their enables, from left to right."""
+        enables = self._first_enables(m, segment)
+        hop = HOP_CYCLES if segment.packed else 1
+        for place in range(len(rows[0])):
+            enables = [
+                copy_of(
+                    m,
+                    platform,
+                    delay(m, enable, hop - 1 if place else 0, f"{name}_way", reset_less=True),
+                    f"{name}_copy",
+                )
+                for enable, name in zip(
+                    enables,
+                    (f"{kind}_{segment.first}_{place}" for kind in ("shift", "capture")),
+                    strict=True,
+                )
             ]
+            shift, capture = enables
+            weight = self._stored(m, segment, place, shift)
+            for row in reversed(rows):
+                m.d.comb += [
+                    row[place].weight.eq(weight),
+                    row[place].shift.eq(shift),
+                    row[place].capture.eq(capture),
+                ]
+                weight = row[place].weight_out
+
+    def _first_enables(self, m: Module, segment: Segment) -> list[Signal]:
+        """A segment's ``shift`` and ``capture``, a cycle before its first element takes them."""
+        late, first = segment.late, segment.first
+        last = self.shift & self.last
+        return [
+            delay(m, self.shift, late, f"shift_{first}", reset_less=True),
+            delay(m, last, late + 1, f"last_{first}", reset_less=True),
+        ]
+
+    def _stored(self, m: Module, segment: Segment, place: int, shift: Signal) -> Value:
+        """What comes into a segment's lowest row, with ``shift``."""
+        width = 2 if segment.packed else 1
+        first = width * place
+        weights: list[Value] = []
+        for j in range(first, first + width):
+            # the memory gives blocks of columns at once; the enables have a register more
+            late = 1 + segment.late_in_chain + first % BLOCK_COLUMNS
+            weight = Value.cast(self.weights[segment.chain][j])
+            name = f"weight_{segment.first}_{j}"
+            weight = delay(m, weight, late, name, reset_less=True)
+            for k in range(segment.below):
+                waiting = Signal(8, name=f"{name}_waiting_{k}", reset_less=True)
+                with m.If(shift):
+                    m.d.sync += waiting.eq(weight)
+                weight = waiting
+            weights.append(weight)
+        return packing.store(*weights) if segment.packed else self._format.store(weights[0])

@@ -1,19 +1,22 @@
-"""The weight loader: prepares the next reduction tile, lanes and weights, while one is at work."""
+"""The weight loader: reads the next reduction tile's weights while one is at work."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 
-TILE_OVERHEAD = 1
-"""Cycles beyond R from one tile's swap until the next one's."""
+READ_CYCLES = 1
+"""Cycles from the read of a tile's last word until the first swap that may use it."""
 
 
 class WeightLoader(wiring.Component):
-    """Takes CONVOLVEs, walks their reduction tiles, R cycles each, and hands them over.
+    """Takes CONVOLVEs and reads their tiles, R / W words each, the next one's ahead of its time.
+
+    A tile's last word ends what can be taken back: its weights are captured, in place of those of
+    the tile before. So it is read R / W - READ_CYCLES cycles after that tile's swap at the
+    earliest; the words before it as soon as may be.
 
     Parameters
     ----------
@@ -22,96 +25,85 @@ class WeightLoader(wiring.Component):
     Members
     -------
     instructions : In(stream)
-    instruction : Out
-        The CONVOLVE whose tile is being prepared.
-    start, advance, last_lane : Out
-        For the lane table.
-    reading, address : Out
-        A weight word to be read; with ``diagonal`` only byte ``row`` of it counts.
-    row : Out
-        The array row that the word is for.
-    diagonal : Out
+    reads : Out(stream)
+        Word addresses. With ``diagonal`` the same one R / W times.
+    step : Out
+        Which of a tile's words the read is for.
+    diagonal, last : Out
+        Of the read: only the weight of each column's own row counts; it is a tile's last.
     prepared : Out
-        A tile waits to be swapped in.
-    first_tile, final_tile : Out
-        Of its instruction.
+        All words of a tile were read that was not swapped in.
     swap : In
         The prepared tile goes to work; only while ``prepared``.
     """
 
-    instruction: data.View
-    start: Signal
-    advance: Signal
-    last_lane: Signal
-    reading: Signal
-    address: Signal
-    row: Signal
+    step: Signal
     diagonal: Signal
+    last: Signal
     prepared: Signal
-    first_tile: Signal
-    final_tile: Signal
     swap: Signal
     instructions: stream.Interface
+    reads: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
-        self._rows = configuration.rows
+        self._words = configuration.tile_words
         super().__init__(
             {
                 "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
-                "instruction": Out(MATRIX_INSTRUCTION),
-                "start": Out(1),
-                "advance": Out(1),
-                "last_lane": Out(1),
-                "reading": Out(1),
-                "address": Out(24),
-                "row": Out(exact_log2(self._rows)),
+                "reads": Out(stream.Signature(24)),
+                "step": Out(range(self._words)),
                 "diagonal": Out(1),
+                "last": Out(1),
                 "prepared": Out(1),
-                "first_tile": Out(1),
-                "final_tile": Out(1),
                 "swap": In(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        holding, loading = Signal(), Signal()
-        tiles_left = Signal(16)
-        given = self.instructions
+        holding, final, free = Signal(), Signal(), Signal()
+        tiles_left = Signal(16, reset_less=True)
+        address = Signal(24, reset_less=True)
+        given: data.View = self.instructions.payload
+        taken, ends, start = Signal(), Signal(), Signal()
         m.d.comb += [
-            # a cycle after the final swap, on which the fetcher and all lanes would hang
-            given.ready.eq(~holding),
-            self.start.eq(given.valid & given.ready),
-            self.advance.eq(loading),
-            self.reading.eq(loading),
-            self.last_lane.eq(self.row == self._rows - 1),
-            self.diagonal.eq(self.instruction.diagonal),
+            self.reads.payload.eq(address),
+            self.reads.valid.eq(holding & (~self.last | free)),
+            taken.eq(self.reads.valid & self.reads.ready),
+            ends.eq(taken & self.last & final),
+            self.instructions.ready.eq(~holding | ends),
+            start.eq(self.instructions.valid & self.instructions.ready),
         ]
-        with m.If(loading):
-            m.d.sync += self.row.eq(self.row + 1)
-            with m.If(self.last_lane | ~self.diagonal):
-                m.d.sync += self.address.eq(self.address + 1)
-            with m.If(self.last_lane):
-                # beside ``loading``, on which all lanes hang, so that the swap comes soon
-                m.d.sync += [loading.eq(0), self.prepared.eq(1)]
-        with m.If(self.swap):
+        with m.If(taken):
             m.d.sync += [
-                self.prepared.eq(0),
-                loading.eq(~self.final_tile),
-                tiles_left.eq(tiles_left - 1),
-                self.final_tile.eq(tiles_left == 1),
-                self.first_tile.eq(0),
-                holding.eq(~self.final_tile),
+                self.step.eq(Mux(self.last, 0, self.step + 1)),
+                self.last.eq(self.step == self._words - 2),
             ]
-        with m.If(self.start):
+            with m.If(self.last | ~self.diagonal):
+                m.d.sync += address.eq(address + 1)
+            with m.If(self.last):
+                m.d.sync += [tiles_left.eq(tiles_left - 1), final.eq(tiles_left == 1)]
+        with m.If(start):
             m.d.sync += [
-                self.instruction.eq(given.payload),
-                self.address.eq(given.payload.weight_address),
-                tiles_left.eq(given.payload.reduction_tiles - 1),
-                self.final_tile.eq(given.payload.reduction_tiles == 1),
-                self.first_tile.eq(1),
-                loading.eq(1),
+                address.eq(given.weight_address),
+                self.diagonal.eq(given.diagonal),
+                tiles_left.eq(given.reduction_tiles - 1),
+                final.eq(given.reduction_tiles == 1),
                 holding.eq(1),
-                self.row.eq(0),
             ]
+        with m.Elif(ends):
+            m.d.sync += holding.eq(0)
+        self._free(m, taken, free)
         return m
+
+    def _free(self, m: Module, taken: Signal, free: Signal) -> None:
+        """Whether the last word of a tile may be read."""
+        # cycles after the swap until it may
+        waiting = Signal(range(self._words))
+        m.d.comb += free.eq(~self.prepared & (waiting == 0))
+        with m.If(self.swap):
+            m.d.sync += [self.prepared.eq(0), waiting.eq(self._words - READ_CYCLES - 1)]
+        with m.Else():
+            m.d.sync += waiting.eq(Mux(waiting == 0, 0, waiting - 1))
+            with m.If(taken & self.last):
+                m.d.sync += self.prepared.eq(1)

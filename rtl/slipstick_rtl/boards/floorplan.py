@@ -27,8 +27,10 @@ _PLACES_IN_BLOCK = (0, 1, 4, 5)
 """Tile of each of a block's multipliers; also its number in the place's name."""
 
 _ELEMENT = re.compile(
-    r"\.element_(?P<row>\d+)_(?P<column>\d+)\.multiplier\.product_(?P<pixel>\d+)\."
+    r"\.(?P<kind>element|pair)_(?P<row>\d+)_(?P<column>\d+)\.multiplier\.product_(?P<pixel>\d+)\."
 )
+"""An element of a row and column, or the packed multiplier of a row and pair of columns."""
+
 _LANE = re.compile(
     r"\.lane_(?P<lane>\d+)\.requantizer\..*(?P<part>low_low|low_high|high_low|high_high)"
 )
@@ -91,11 +93,13 @@ class _Group:
 
 
 def _columns(names: Iterable[str]) -> list[_Group]:
-    """The array's columns in order, each with its elements from the left end to the right one."""
+    """The array's columns, or pairs of them, in order, each with its elements from the left end to
+    the right one."""
     found: dict[int, list[tuple[int, int, str]]] = {}
     for name in names:
         if match := _ELEMENT.search(name):
             row, column, pixel = (int(match[key]) for key in ("row", "column", "pixel"))
+            column *= 2 if match["kind"] == "pair" else 1
             found.setdefault(column, []).append((row, pixel, name))
     rows = 1 + max((row for members in found.values() for row, _, _ in members), default=0)
     return [

@@ -112,7 +112,7 @@ class RequestChecker(wiring.Component):
 
     A RUN that is ``repeated`` is OK whatever the state. Flags of RUN without a meaning are ignored.
 
-    Latency: 3 cycles, for a WRITE to PARAMETERS as :class:`UnitCounter` says more. Header and
+    Latency: 3 cycles, for some WRITEs as :class:`UnitCounter` says more. Header and
     arguments hold from a cycle before ``start`` until ``done``.
 
     Members

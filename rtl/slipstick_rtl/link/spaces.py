@@ -11,7 +11,7 @@ def unit_bytes(configuration: Configuration, space: Space) -> int:
     """Bytes of one unit of the space: what its addresses count, and what a WRITE cannot split."""
     return {
         Space.INSTRUCTIONS: 4,
-        Space.WEIGHTS: configuration.columns,
+        Space.WEIGHTS: configuration.weight_unit_bytes,
         Space.PARAMETERS: configuration.parameter_bytes,
         Space.ACTIVATIONS: 1,
     }[space]

@@ -13,10 +13,10 @@ from .spaces import unit_bytes
 class UnitCounter(wiring.Component):
     """Divides a number of bytes by the unit of a space.
 
-    All units are powers of two except a parameter word's: that one is subtracted, a word a cycle,
-    so the count costs at most one cycle for each parameter word that will be written.
+    Units that are no powers of two (of parameters, and of weights with ninth bits) are subtracted,
+    one a cycle, so the count costs at most one cycle for each unit that will be written.
 
-    Latency: 1 cycle, for PARAMETERS 2 + ``units`` cycles.
+    Latency: 1 cycle, for those spaces 2 + ``units`` cycles.
 
     Members
     -------
@@ -51,24 +51,26 @@ class UnitCounter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        parameter_bytes = unit_bytes(self._configuration, Space.PARAMETERS)
-        left = Signal(16)
+        sizes = {space: unit_bytes(self._configuration, space) for space in Space}
+        divided = {space: size for space, size in sizes.items() if size & (size - 1)}
+        left, divisor = Signal(16), Signal(range(max(sizes.values()) + 1))
         subtracting = Signal()
         difference = Signal(17)
 
         m.d.comb += [
-            difference.eq(left - parameter_bytes),
+            difference.eq(left - divisor),
             self.done.eq(~subtracting),
             self.whole.eq(left == 0),
         ]
         with m.If(self.start):
-            m.d.sync += [left.eq(self.bytes), self.units.eq(0)]
-            m.d.sync += subtracting.eq(self.space == Space.PARAMETERS)
-            for space in set(Space) - {Space.PARAMETERS}:
-                unit = unit_bytes(self._configuration, space)
+            m.d.sync += [left.eq(self.bytes), self.units.eq(0), subtracting.eq(0)]
+            for space, size in sizes.items():
                 with m.If(self.space == space):
-                    m.d.sync += self.units.eq(self.bytes >> exact_log2(unit))
-                    m.d.sync += left.eq(self.bytes & (unit - 1))
+                    if space in divided:
+                        m.d.sync += [subtracting.eq(1), divisor.eq(size)]
+                    else:
+                        m.d.sync += self.units.eq(self.bytes >> exact_log2(size))
+                        m.d.sync += left.eq(self.bytes & (size - 1))
         with m.Elif(subtracting):
             with m.If(difference[-1]):
                 m.d.sync += subtracting.eq(0)

@@ -5,8 +5,11 @@ from ..config import Configuration
 BLOCK_COLUMNS = 4
 """Columns whose weights of one chain lie in one block RAM, 32 or 36 bits wide."""
 
-ACCUMULATOR_READ_LATENCY = 2
+ACCUMULATOR_UPDATE_LATENCY = 2
 """Block RAM and its output register."""
+
+ACCUMULATOR_READ_LATENCY = ACCUMULATOR_UPDATE_LATENCY + 1
+"""For the post-processor: odd columns are read a cycle later, all are given at once."""
 
 ACTIVATION_READ_LATENCY = 4
 """Port arbitration, block RAM and its output register, and the choice of lanes."""
@@ -17,8 +20,10 @@ ACTIVATION_WRITE_LATENCY = 2
 INSTRUCTION_READ_LATENCY = 3
 """Block RAM, its output register, and one on the way: a large memory is all over the chip."""
 
-WEIGHT_READ_LATENCY = 3
-"""As of instructions."""
+WEIGHT_READ_LATENCY = 7
+"""Four on the way of the address, then as of instructions. Windows take that much longer from a
+tile's swap to the array, and the weights' way must be as long: then captured weights are free just
+when the next tile's come. An address is less to delay than a word."""
 
 
 def weight_skew(configuration: Configuration, chain: int, column: int) -> int:

@@ -1,6 +1,8 @@
-"""The weight memory: words of C bytes, read by the weight loader first, then by table loads."""
+"""The weight memory: words of W x C bytes for parameters, the weight loader and table loads."""
 
-from amaranth.hdl import Module, Mux, Signal
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -9,11 +11,23 @@ from amaranth.utils import ceil_log2
 from ..config import Configuration
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
-from .latencies import WEIGHT_READ_LATENCY
+from .latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
+
+_MEMORY_CYCLES = 3
+"""Block RAM, its output register, and one on the way; before them addresses are on theirs."""
+
+_GROUP_CELLS, _GROUP_BYTES = 8, 9
+"""Cells of nine bits, two blocks' words, and the bytes over the link that hold them."""
+
+_Writes = tuple[Value, list[Value], list[Value]]
+"""Address, the words that the blocks get in turn, and each block's enables."""
 
 
 class WeightMemory(wiring.Component):
-    """One word a cycle out, one byte a cycle in.
+    """One word a cycle out, for one of three readers; one byte a cycle in.
+
+    The memory is W x C / 4 blocks, each as wide as a block RAM. Each gets the reader's address as
+    late as the array wants its bytes: ``weight_skew``.
 
     Parameters
     ----------
@@ -22,60 +36,143 @@ class WeightMemory(wiring.Component):
     Members
     -------
     write, write_enable : In
-        A byte from the link.
-    loader_enable, loader_address : In
-        The weight loader's read, always honoured.
-    table_reads : In(stream)
-        Word addresses of table loads, taken in cycles that the loader leaves.
-    data : Out
-        The word asked for WEIGHT_READ_LATENCY cycles ago.
-    table_valid : Out
-        ``data`` answers a transfer of ``table_reads``.
+        A byte from the link. With ninth bits each nine bytes, from offset 0 up and in order, are
+        eight cells of nine bits.
+    parameter_reads, loader_reads, table_reads : In(stream)
+        Word addresses; each waits for those before it.
+    parameter_taken, table_taken : Out
+        A transfer of that stream.
+    data, ninth : Out
+        [W][C] bytes and ninth bits; those of chain s, column j of a word come
+        WEIGHT_READ_LATENCY + weight_skew(configuration, s, j) cycles after the transfer. Without
+        ninth bits these are 0.
     """
 
     write: data.View
     write_enable: Signal
-    loader_enable: Signal
-    loader_address: Signal
-    data: Signal
-    table_valid: Signal
+    parameter_taken: Signal
+    table_taken: Signal
+    data: data.View
+    ninth: data.View
+    parameter_reads: stream.Interface
+    loader_reads: stream.Interface
     table_reads: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
+        self._address_bits = ceil_log2(c.weight_words)
+
+        def word(bits: int) -> data.ArrayLayout:
+            return data.ArrayLayout(data.ArrayLayout(bits, c.columns), c.weight_rows)
+
         super().__init__(
             {
                 "write": In(ByteWrite),
                 "write_enable": In(1),
-                "loader_enable": In(1),
-                "loader_address": In(24),
+                "parameter_reads": In(stream.Signature(24)),
+                "loader_reads": In(stream.Signature(24)),
                 "table_reads": In(stream.Signature(24)),
-                "data": Out(8 * c.columns),
-                "table_valid": Out(1),
+                "parameter_taken": Out(1),
+                "table_taken": Out(1),
+                "data": Out(word(8)),
+                "ninth": Out(word(1)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self._configuration
-        m.submodules.memory = memory = Memory(shape=8 * c.columns, depth=c.weight_words, init=[])
-        writer, reader = memory.write_port(granularity=8), memory.read_port()
-        bits = ceil_log2(c.weight_words)
-        # a byte is there two cycles later: long before a program can be started
-        enables = Signal(c.columns)
-        m.d.comb += enables.eq(Mux(self.write_enable, 1 << self.write.offset, 0))
-        m.d.comb += [
-            writer.addr.eq(delay(m, self.write.address[:bits], 1, "write_address")),
-            writer.data.eq(delay(m, self.write.data, 1, "write_data").replicate(c.columns)),
-            writer.en.eq(delay(m, enables, 1, "write_enables")),
-            self.table_reads.ready.eq(~self.loader_enable),
-            reader.en.eq(1),
-            reader.addr.eq(
-                Mux(self.loader_enable, self.loader_address, self.table_reads.payload)[:bits]
-            ),
-        ]
-        accepted = self.table_reads.valid & self.table_reads.ready
-        word = delay(m, reader.data, WEIGHT_READ_LATENCY - 1, "word", reset_less=True)
-        m.d.comb += self.data.eq(word)
-        m.d.comb += self.table_valid.eq(delay(m, accepted, WEIGHT_READ_LATENCY, "accepted"))
+        ways = self._address_ways(m)
+        address, words, enables = (self._write_cells if c.ninth_bits else self._write_bytes)(m)
+        bits = 8 + c.ninth_bits
+        groups = c.columns // BLOCK_COLUMNS
+        for block in range(c.weight_rows * groups):
+            chain, first = block // groups, block % groups * BLOCK_COLUMNS
+            m.submodules[f"block_{chain}_{first}"] = memory = Memory(
+                shape=BLOCK_COLUMNS * bits, depth=c.weight_words, init=[]
+            )
+            granularity = len(words[0]) // len(enables[0])
+            writer, reader = memory.write_port(granularity=granularity), memory.read_port()
+            m.d.comb += [
+                writer.addr.eq(address),
+                writer.data.eq(words[block % len(words)]),
+                writer.en.eq(enables[block]),
+                reader.en.eq(1),
+                reader.addr.eq(ways[weight_skew(c, chain, first)]),
+            ]
+            name = f"word_{chain}_{first}"
+            read = delay(m, reader.data, _MEMORY_CYCLES - 1, name, reset_less=True)
+            for k in range(BLOCK_COLUMNS):
+                cell = read.word_select(k, bits)
+                m.d.comb += self.data[chain][first + k].eq(cell[:8])
+                if c.ninth_bits:
+                    m.d.comb += self.ninth[chain][first + k].eq(cell[8])
         return m
+
+    def _address_ways(self, m: Module) -> list[Value]:
+        """The address of the reader whose turn it is, by the cycles that it is late."""
+        c = self._configuration
+        parameters, loader, tables = self.parameter_reads, self.loader_reads, self.table_reads
+        address = Signal(self._address_bits)
+        m.d.comb += [
+            parameters.ready.eq(1),
+            loader.ready.eq(~parameters.valid),
+            tables.ready.eq(~parameters.valid & ~loader.valid),
+            self.parameter_taken.eq(parameters.valid),
+            self.table_taken.eq(tables.valid & tables.ready),
+            address.eq(Mux(loader.valid, loader.payload, tables.payload)),
+        ]
+        with m.If(parameters.valid):
+            m.d.comb += address.eq(parameters.payload)
+        early = WEIGHT_READ_LATENCY - _MEMORY_CYCLES
+        way: Any = delay(m, address, early, "address", reset_less=True)
+        ways: list[Value] = [way]
+        latest = weight_skew(c, c.weight_rows - 1, c.columns - 1)
+        for cycles in range(latest):
+            way = delay(m, way, 1, f"address_late_{cycles}", reset_less=True)
+            ways.append(way)
+        return ways
+
+    def _write_bytes(self, m: Module) -> _Writes:
+        """A byte is there two cycles later: long before a program can be started."""
+        size = self._configuration.weight_word_bytes
+        enables = Signal(size)
+        m.d.comb += enables.eq(Mux(self.write_enable, 1 << self.write.offset[: ceil_log2(size)], 0))
+        late = delay(m, enables, 1, "write_enables")
+        byte = delay(m, self.write.data, 1, "write_data")
+        blocks = range(size // BLOCK_COLUMNS)
+        return (
+            delay(m, self.write.address[: self._address_bits], 1, "write_address"),
+            [byte.replicate(BLOCK_COLUMNS)],
+            [late.word_select(k, BLOCK_COLUMNS) for k in blocks],
+        )
+
+    def _write_cells(self, m: Module) -> _Writes:
+        """Nine bytes are collected, and written to two blocks at once."""
+        groups = self._configuration.weight_word_bytes // _GROUP_CELLS
+        enable = delay(m, self.write_enable, 1, "write_enable")
+        first = delay(m, self.write.offset == 0, 1, "write_first")
+        byte = delay(m, self.write.data, 1, "write_data")
+        collected = Signal(8 * _GROUP_BYTES, reset_less=True)
+        next_place, next_group = Signal(range(_GROUP_BYTES)), Signal(range(groups + 1))
+        place, group = Signal.like(next_place), Signal.like(next_group)
+        ends, whole = Signal(), Signal()
+        m.d.comb += [
+            place.eq(Mux(first, 0, next_place)),
+            group.eq(Mux(first, 0, next_group)),
+            ends.eq(place == _GROUP_BYTES - 1),
+        ]
+        m.d.sync += whole.eq(enable & ends)
+        with m.If(enable):
+            m.d.sync += [
+                collected.eq(Cat(collected[8:], byte)),
+                next_place.eq(Mux(ends, 0, place + 1)),
+                next_group.eq(group + ends),
+            ]
+        written = delay(m, group, 1, "write_group")
+        half = len(collected) // 2
+        return (
+            delay(m, self.write.address[: self._address_bits], 2, "write_address"),
+            [collected[:half], collected[half:]],
+            [(whole & (written == block // 2)) for block in range(2 * groups)],
+        )

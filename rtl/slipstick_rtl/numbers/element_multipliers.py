@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Module, ShapeLike, Signal, Value, signed
+from amaranth.hdl import Cat, Module, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..primitives.carry_sum import Operand, carry_sum
 from ..primitives.delay import delay
 from ..primitives.multiplier18 import Multiplier18
 from . import radix4
@@ -25,16 +26,20 @@ def multiplier_ports(*, stored_weight: ShapeLike, pixels: int) -> Mapping[str, A
         P operands.
     weight : In
         The captured weight; it stays for two cycles from ``swap`` on.
-    swap : In
-        The weight is to work from the next cycle's activations on.
+    swap, swap_late : In
+        The weight is to work from the next cycle's activations on; the same, a cycle later.
     products : Out
         [P], ``MULTIPLIER_LATENCY`` cycles after the activations.
+    ones : Out
+        With the products: if both bits are 1, each of them lacks a one.
     """
     return {
         "activations": In(data.ArrayLayout(OPERAND, pixels)),
         "weight": In(stored_weight),
         "swap": In(1),
+        "swap_late": In(1),
         "products": Out(data.ArrayLayout(PRODUCT, pixels)),
+        "ones": Out(2),
     }
 
 
@@ -48,14 +53,16 @@ class BlockMultiplier(wiring.Component):
 
     Members
     -------
-    activations, weight, swap, products
+    activations, weight, swap, swap_late, products, ones
         As ``multiplier_ports`` has them.
     """
 
     activations: data.View
     weight: Signal
     swap: Signal
+    swap_late: Signal
     products: data.View
+    ones: Signal
 
     def __init__(self, *, pixels: int) -> None:
         self._pixels = pixels
@@ -78,7 +85,7 @@ class BlockMultiplier(wiring.Component):
 
 
 class DigitMultiplier(wiring.Component):
-    """P products, less the weight's correction, in look-up tables (:mod:`.radix4`).
+    """P products in look-up tables (:mod:`.radix4`).
 
     Parameters
     ----------
@@ -87,14 +94,16 @@ class DigitMultiplier(wiring.Component):
 
     Members
     -------
-    activations, weight, swap, products
+    activations, weight, swap, swap_late, products, ones
         As ``multiplier_ports`` has them; the weight in base-four digits.
     """
 
     activations: data.View
     weight: Signal
     swap: Signal
+    swap_late: Signal
     products: data.View
+    ones: Signal
 
     def __init__(self, *, pixels: int) -> None:
         self._pixels = pixels
@@ -103,15 +112,31 @@ class DigitMultiplier(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         active = Signal(radix4.CODE_BITS, reset_less=True)
-        with m.If(delay(m, self.swap, 1, "swap", reset_less=True)):
+        with m.If(self.swap_late):
             m.d.sync += active.eq(self.weight)
+
+        def late(digit: int, cycles: int) -> radix4.Ones:
+            bits = enumerate(radix4.ones(active, digit))
+            name = f"ones_{digit}"
+            one, two = (delay(m, b, cycles, f"{name}_{k}", reset_less=True) for k, b in bits)
+            return one, two
+
+        m.d.comb += self.ones.eq(Cat(late(0, 2)))
+        ones_of_high = late(2, 1)
         for p in range(self._pixels):
+
+            def add(
+                name: str, a: Operand, b: Operand, width: int, ones: radix4.Ones, p: int = p
+            ) -> Value:
+                return carry_sum(m, platform, f"{name}_{p}", a, b, width=width, ones=ones)
+
             operand = delay(m, self.activations[p], 1, f"operand_{p}", reset_less=True)
-            low = Signal(signed(radix4.HALF_BITS), name=f"low_{p}", reset_less=True)
-            high = Signal(signed(radix4.HALF_BITS), name=f"high_{p}", reset_less=True)
+            low = Signal(radix4.HALF_BITS, name=f"low_{p}", reset_less=True)
+            high = Signal(radix4.HALF_BITS, name=f"high_{p}", reset_less=True)
             product = Signal(PRODUCT, name=f"product_{p}", reset_less=True)
-            sums = radix4.halves(operand, active)
-            m.d.sync += [low.eq(sums[0]), high.eq(sums[1]), product.eq(radix4.whole(low, high))]
+            sums = radix4.halves(operand, active, add)
+            m.d.sync += [low.eq(sums[0]), high.eq(sums[1])]
+            m.d.sync += product.eq(radix4.whole(low, high, ones_of_high, add))
             m.d.comb += Value.cast(self.products[p]).eq(product)
         return m
 

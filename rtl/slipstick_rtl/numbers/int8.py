@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Shape, Value, signed, unsigned
-from amaranth.utils import ceil_log2
+from amaranth.hdl import Shape, Value, signed, unsigned
 
-from ..config import Configuration
 from . import radix4
 from .element_multipliers import (
     MULTIPLIER_LATENCY,
@@ -22,8 +20,7 @@ class Int8:
 
     The array asks its number format for shapes, product and sum, and never branches on its kind;
     another format offers the same members. A weight is stored in an element in the form that
-    ``store`` gives it; what ``multiplier``'s products then leave out, because it depends on the
-    weight alone, is ``correction``, and the array adds it once for each column.
+    ``store`` gives it.
 
     Parameters
     ----------
@@ -52,13 +49,18 @@ class Int8:
         return unsigned(radix4.CODE_BITS) if self._digits else self.operand
 
     @property
-    def correction_bits(self) -> int:
-        """Width of one weight's ``correction``, 0 if there is nothing to correct."""
-        return radix4.CORRECTION_BITS if self._digits else 0
+    def swap_cycles(self) -> int:
+        """Cycles by which a captured weight is taken later than the swap says."""
+        return int(self._digits)
+
+    @property
+    def lacks_ones(self) -> bool:
+        """Whether products may lack a one, as the multiplier's ``ones`` tell."""
+        return self._digits
 
     def partial_sum(self, rows: int) -> Shape:
         """Shape that holds the exact sum of ``rows`` products, of magnitude 2^14 at most each."""
-        return signed(16 + ceil_log2(rows))
+        return signed((rows << 14).bit_length() + 1)
 
     def store(self, weight: Any) -> Value:
         """The form in which elements hold a weight, combinational."""
@@ -69,29 +71,14 @@ class Int8:
         kind = DigitMultiplier if self._digits else BlockMultiplier
         return kind(pixels=pixels)
 
-    def correction(self, stored: Any) -> Value:
-        """What the multiplier's products lack, unsigned: it depends on the weight alone."""
-        return radix4.correction(stored) if self._digits else Const(0, 0)
-
     def product(self, activation: Any, weight: Any) -> Value:
         """The product of one activation and one weight, combinational: what ``multiplier`` makes
-        in several cycles, with its correction."""
+        in several cycles."""
         stored = self.store(weight)
-        if not self._digits:
-            return activation * stored.as_signed()
-        exact = radix4.product(activation, stored) + self.correction(stored)
-        return exact[: self.product_shape.width].as_signed()
+        return radix4.product(activation, stored) if self._digits else activation * stored.as_signed()
 
 
 def number_format(name: str, multiplier: str = "plain") -> Int8:
     """The number format that a configuration names, with its multiplier's back-end."""
     formats = {"int8": Int8}
     return formats[name](multiplier=multiplier)
-
-
-def column_formats(configuration: Configuration) -> list[Int8]:
-    """The number format of each of C columns: the first ``dsp_columns`` have the plain product."""
-    c = configuration
-    plain = c.columns if c.multiplier == "plain" else c.dsp_columns
-    multipliers = ["plain" if j < plain else "lut" for j in range(c.columns)]
-    return [number_format(c.number_format, multiplier) for multiplier in multipliers]

@@ -10,6 +10,13 @@ from ..layouts import MATRIX_INSTRUCTION, POST_INSTRUCTION
 from ..link.layouts import ByteWrite
 from .fetcher import Fetcher
 from .instruction_memory import InstructionMemory
+from .repeater import Repeater
+
+MATRIX_STEPS = {"weight_address": "weight_step", "origin": "origin_step"}
+"""Fields that grow with each turn of a CONVOLVE, and those that say by how much."""
+
+POST_STEPS = {"destination": "destination_step", "parameter_address": "parameter_step"}
+"""Likewise of a DRAIN."""
 
 
 class Sequencer(wiring.Component):
@@ -59,6 +66,11 @@ class Sequencer(wiring.Component):
         self._post = Fetcher(
             configuration=configuration, layout=POST_INSTRUCTION, opcodes=POST_OPCODES
         )
+        # a bank is free for a turn when the turn but one before it has been drained
+        self._repeaters = (
+            Repeater(layout=MATRIX_INSTRUCTION, steps=MATRIX_STEPS, held_turns=1),
+            Repeater(layout=POST_INSTRUCTION, steps=POST_STEPS, held_turns=0),
+        )
         super().__init__(
             {
                 "write": In(ByteWrite),
@@ -97,15 +109,20 @@ class Sequencer(wiring.Component):
                 fetcher.word.eq(memory.word),
                 fetcher.word_valid.eq(valid),
             ]
-        connect(m, matrix.instructions, flipped(self.matrix))
-        connect(m, post.instructions, flipped(self.post))
+        m.submodules.repeat_matrix, m.submodules.repeat_post = self._repeaters
+        repeat_matrix, repeat_post = self._repeaters
+        connect(m, matrix.instructions, repeat_matrix.i)
+        connect(m, post.instructions, repeat_post.i)
+        connect(m, repeat_matrix.o, flipped(self.matrix))
+        connect(m, repeat_post.o, flipped(self.post))
         m.d.comb += [
             matrix.pc.eq(self.matrix_pc),
             post.pc.eq(self.post_pc),
             self.bad_instruction.eq(matrix.bad | post.bad),
         ]
         under_way = Signal()
-        m.d.comb += under_way.eq(matrix.active | post.active | self.matrix_busy | self.post_busy)
+        fetching = matrix.active | post.active | repeat_matrix.busy | repeat_post.busy
+        m.d.comb += under_way.eq(fetching | self.matrix_busy | self.post_busy)
         m.d.sync += self.running.eq(self.run | under_way)
         with m.If(self.run):
             m.d.sync += [self.cycles.eq(0), self.matrix_cycles.eq(0), self.post_cycles.eq(0)]

@@ -1,112 +1,192 @@
 """The systolic array against the matrix product, weights changing at full speed."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import cocotb
 import numpy as np
+from amaranth.hdl import Fragment, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
 from cocotb.triggers import RisingEdge
-from cocotb.utils import get_sim_time
-from slipstick_rtl.array.systolic_array import SystolicArray, array_latency
+from slipstick_rtl.array.systolic_array import CAPTURE_CYCLES, SystolicArray
+from slipstick_rtl.boards.ecp5 import Chip
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.memory.latencies import weight_skew
 
-from ..golden.array import tile_sums
+from ..golden.array import tile_sums, tile_words
+from . import ecp5_cells
 from .registry import Bench, parameters
-from .streams import CLOCK_PERIOD_NS, start
+from .streams import start
+
+_TILES = 40
+_DEVICE = "device"
 
 
-def make(**shape: Any) -> SystolicArray:
-    """An array of this shape."""
-    return SystolicArray(configuration=Configuration(**shape))
+class OnChip(wiring.Component):
+    """The array as it is elaborated for a device."""
 
+    activations: data.View
+    swap: Signal
+    weights: data.View
+    shift: Signal
+    last: Signal
+    partial_sums: data.View
+
+    def __init__(self, *, configuration: Configuration, device: str) -> None:
+        self._array = SystolicArray(configuration=configuration)
+        self._chip = Chip(device)
+        ports = self._array.signature.members
+        super().__init__(
+            {
+                name: (In if member.flow is In else Out)(member.shape)
+                for name, member in ports.items()
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        array: Any = self._array
+        m.submodules.array = Fragment.get(array, self._chip)
+        for name, member in self._array.signature.members.items():
+            inner, outer = getattr(array, name), getattr(self, name)
+            m.d.comb += inner.eq(outer) if member.flow is In else outer.eq(inner)
+        return m
+
+
+def make(**shape: Any) -> wiring.Component:
+    """An array of this shape; on a chip if the shape names one."""
+    device = shape.pop(_DEVICE, None)
+    configuration = Configuration(lanes=4, **shape)
+    if device is None:
+        return SystolicArray(configuration=configuration)
+    return OnChip(configuration=configuration, device=device)
+
+
+_PACKED_AND_LUT = {"rows": 16, "columns": 8, "multiplier": "lut", "weight_rows": 2}
 
 BENCH = Bench(
     name="bench_array",
     component=make,
     test_module=__name__,
     parameters=(
-        {"pixels": 1, "rows": 8, "columns": 4, "lanes": 4},
-        {"pixels": 2, "rows": 4, "columns": 8, "lanes": 4, "multiplier": "lut", "dsp_columns": 3},
+        {"pixels": 1, "rows": 8, "columns": 8},
+        {"pixels": 1, "packed_rows": 6, **_PACKED_AND_LUT},
+        {"pixels": 1, "packed_rows": 6, **_PACKED_AND_LUT, _DEVICE: "LFE5U-85F"},
+        {"pixels": 2, "rows": 8, "columns": 8, "weight_rows": 2, "packed_rows": 8},
+        {"pixels": 2, "rows": 4, "columns": 4, "multiplier": "lut"},
+        {
+            "rows": 32,
+            "columns": 16,
+            "weight_rows": 4,
+            "packed_rows": 13,
+            "multiplier": "lut",
+            "ninth_bits": 1,
+        },
     ),
+    verilog=ecp5_cells.verilog,
 )
 
 
-def _tiles(generator: np.random.Generator, configuration: Configuration) -> list[tuple]:
-    """(weights, vectors) of many tiles; corner values among them; short tiles and long ones."""
+@dataclass(frozen=True)
+class _Tile:
+    """Weights (R, C), vectors (count, P, R), and the probability of a cycle without a word."""
+
+    weights: np.ndarray
+    vectors: np.ndarray
+    stall: float
+
+
+def _tiles(generator: np.random.Generator, configuration: Configuration) -> list[_Tile]:
+    """Corner values among them; half of them have one vector and no stall."""
     c, tiles = configuration, []
-    for index in range(30):
-        count = int(generator.integers(c.rows + 1, 3 * c.rows))
+    for index in range(_TILES):
+        quick = index % 20 < 10
+        count = 1 if quick else int(generator.integers(1, 3 * c.tile_words))
         weights = generator.integers(-128, 128, (c.rows, c.columns), np.int8)
         vectors = generator.integers(-128, 128, (count, c.pixels, c.rows), np.int8)
         if index % 5 == 0:
             weights[:], vectors[::2] = generator.choice([-128, 127]), -128
-        tiles.append((weights, vectors))
+        if index % 5 == 1:
+            corners = np.array([-128, -127, -1, 0, 1, 127], np.int8)
+            weights[:] = generator.choice(corners, weights.shape)
+            vectors[:] = generator.choice(corners, vectors.shape)
+        tiles.append(_Tile(weights, vectors, 0.0 if quick else float(generator.choice([0, 0.4]))))
     return tiles
+
+
+@dataclass
+class _Schedule:
+    """What every port gets in every cycle, as early as the array's rules allow."""
+
+    words: dict[int, np.ndarray]
+    last: set[int]
+    swaps: list[int]
+    vectors: dict[int, np.ndarray]
+
+    @classmethod
+    def of(cls, tiles: list[_Tile], configuration: Configuration) -> "_Schedule":
+        gaps = np.random.default_rng(2)
+        length = configuration.tile_words
+        schedule = cls({}, set(), [], {})
+        # cycles of the next word, the last swap, and the first cycle that is free for a vector
+        cycle, swap, free = 4, -100, 0
+        for tile in tiles:
+            for q, word in enumerate(tile_words(tile.weights, configuration.weight_rows)):
+                while gaps.random() < tile.stall:
+                    cycle += 1
+                if q == length - 1:
+                    cycle = max(cycle, swap + length - CAPTURE_CYCLES)
+                    schedule.last.add(cycle)
+                schedule.words[cycle] = word
+                cycle += 1
+            swap = max(cycle - 1 + CAPTURE_CYCLES, free - 1)
+            if tile.stall:
+                swap += int(gaps.integers(0, 3))
+            schedule.swaps.append(swap)
+            free = swap + 1 + len(tile.vectors)
+            schedule.vectors |= {swap + 1 + k: vector for k, vector in enumerate(tile.vectors)}
+        return schedule
 
 
 def _bits(values: np.ndarray) -> int:
     return int.from_bytes(values.astype(np.int8).tobytes(), "little")
 
 
-class _Stimulus:
-    """Drives tiles: vectors nearly without a pause, the next tile's weights with each swap."""
-
-    def __init__(self, dut: Any, tiles: list[tuple]) -> None:
-        self._dut, self._tiles = dut, tiles
-        self.entered: list[int] = []
-
-    async def load(self, weights: np.ndarray) -> None:
-        """One tile of weights, a row a cycle."""
-        for row, word in enumerate(weights):
-            self._dut.capture.value = int(row == 0)
-            self._dut.weights.value = _bits(word)
-            await RisingEdge(self._dut.clk)
-        self._dut.capture.value = 0
-
-    async def run(self) -> None:
-        """All tiles; notes the cycle in which each vector entered."""
-        gaps = np.random.default_rng(2)
-        await self.load(self._tiles[0][0])
-        pause = 1
-        for index, (_, vectors) in enumerate(self._tiles):
-            # the swap is a cycle ahead of its vectors: with the last one before, or in the pause
-            for cycle in range(pause):
-                self._dut.swap.value = int(cycle == pause - 1)
-                await RisingEdge(self._dut.clk)
-            if index + 1 < len(self._tiles):
-                cocotb.start_soon(self.load(self._tiles[index + 1][0]))
-            pause = int(gaps.integers(0, 3))
-            for position, vector in enumerate(vectors):
-                last = position == len(vectors) - 1
-                self._dut.swap.value = int(last and pause == 0 and index + 1 < len(self._tiles))
-                self._dut.activations.value = _bits(vector)
-                await RisingEdge(self._dut.clk)
-                self.entered.append(_cycle())
-            self._dut.swap.value = 0
-
-
-def _cycle() -> int:
-    return int(get_sim_time("ns")) // CLOCK_PERIOD_NS
+def _port(schedule: _Schedule, configuration: Configuration, cycle: int) -> np.ndarray:
+    """The weights' port: each byte as late as the memory gives it."""
+    c = configuration
+    port = np.full((c.weight_rows, c.columns), 85, np.int8)
+    for s, j in np.ndindex(c.weight_rows, c.columns):
+        word = schedule.words.get(cycle - weight_skew(c, s, j))
+        if word is not None:
+            port[s, j] = word[s, j]
+    return port
 
 
 @cocotb.test()
 async def products(dut: Any) -> None:
     """Every sum of every column, ``latency + column`` cycles after its vector."""
-    c = Configuration(**parameters())
-    latency = array_latency(c)
+    shape = {name: value for name, value in parameters().items() if name != _DEVICE}
+    c = Configuration(lanes=4, **shape)
+    latency = SystolicArray(configuration=c).latency
     tiles = _tiles(np.random.default_rng(1), c)
-    expected = np.concatenate([tile_sums(vectors, weights) for weights, vectors in tiles])
+    expected = np.concatenate([tile_sums(tile.vectors, tile.weights) for tile in tiles])
+    schedule = _Schedule.of(tiles, c)
+    # one vector a tile, without stalls: the weights alone set the pace
+    assert set(np.diff(schedule.swaps[2:10])) == {c.tile_words}
     await start(dut)
-    stimulus = _Stimulus(dut, tiles)
-    driving = cocotb.start_soon(stimulus.run())
     seen: dict[int, int] = {}
-    after = 0
-    while after < latency + c.columns + 4:
+    for cycle in range(max(schedule.vectors) + latency + c.columns + 2):
+        dut.swap.value = int(cycle in schedule.swaps)
+        dut.shift.value, dut.last.value = int(cycle in schedule.words), int(cycle in schedule.last)
+        dut.weights.value = _bits(_port(schedule, c, cycle))
+        vector = schedule.vectors.get(cycle)
+        dut.activations.value = _bits(np.full((c.pixels, c.rows), 99) if vector is None else vector)
         await RisingEdge(dut.clk)
-        seen[_cycle()] = dut.partial_sums.value.to_unsigned()
-        after += driving.done()
-    width = dut.partial_sums.value.range.left + 1
-    width //= c.pixels * c.columns
-    for vector, cycle in zip(expected, stimulus.entered, strict=True):
+        seen[cycle] = dut.partial_sums.value.to_unsigned()
+    width = (dut.partial_sums.value.range.left + 1) // (c.pixels * c.columns)
+    for vector, cycle in zip(expected, sorted(schedule.vectors), strict=True):
         for p, j in np.ndindex(c.pixels, c.columns):
             bits = seen[cycle + latency + j] >> (p * c.columns + j) * width
             got = (bits & (1 << width) - 1) - (bits >> width - 1 & 1) * (1 << width)

@@ -20,6 +20,7 @@ from slipstick_rtl.memory.port_arbiter import byte_write_layout
 from slipstick_rtl.memory.weight_memory import WeightMemory
 
 from ..golden.convolve import convolve
+from ..golden.weights import weight_units
 from .random_convolve import random_convolve
 from .registry import Bench, parameters
 from .streams import Producer, pack, start
@@ -33,10 +34,12 @@ class MatrixUnit(wiring.Component):
     post_done: Signal
     done: Signal
     busy: Signal
+    streaming: Signal
     read: data.View
     read_data: Signal
     instructions: stream.Interface
     activations: stream.Interface
+    parameter_reads: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
@@ -44,11 +47,13 @@ class MatrixUnit(wiring.Component):
             {
                 "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
                 "activations": In(stream.Signature(byte_write_layout(c))),
+                "parameter_reads": In(stream.Signature(24)),
                 "weight": In(ByteWrite),
                 "weight_enable": In(1),
                 "post_done": In(16),
                 "done": Out(16),
                 "busy": Out(1),
+                "streaming": Out(1),
                 "read": In(read_layout(c.accumulator_depth)),
                 "read_data": Out(c.pixels * c.columns * 32),
             }
@@ -63,14 +68,15 @@ class MatrixUnit(wiring.Component):
         m.submodules.weights = weights = WeightMemory(configuration=c)
         connect(m, engine.instructions, flipped(self.instructions))
         connect(m, activations.link_writes, flipped(self.activations))
+        connect(m, engine.weight_reads, weights.loader_reads)
+        connect(m, weights.parameter_reads, flipped(self.parameter_reads))
         m.d.comb += [
             engine.post_done.eq(self.post_done),
             self.done.eq(engine.done),
             self.busy.eq(engine.busy),
             weights.write.eq(self.weight),
             weights.write_enable.eq(self.weight_enable),
-            weights.loader_enable.eq(engine.weight_enable),
-            weights.loader_address.eq(engine.weight_address),
+            self.streaming.eq(engine.streaming),
             engine.weight_data.eq(weights.data),
             activations.window_rows.eq(engine.bank_rows),
             engine.bank_bytes.eq(activations.window_data),
@@ -98,9 +104,10 @@ BENCH = Bench(
     component=make,
     test_module=__name__,
     parameters=(
-        {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
+        {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2},
         {"pixels": 2, "rows": 8, "columns": 4, "lanes": 4},
         {"pixels": 1, "rows": 4, "columns": 8, "lanes": 4},
+        {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 4, "packed_rows": 5, "ninth_bits": 1},
     ),
 )
 
@@ -113,13 +120,24 @@ async def _fill(dut: Any, configuration: Configuration, activations: Any, weight
     ]
     task = Producer(dut, "activations").start(writes)
     dut.weight_enable.value = 1
-    for index, byte in enumerate(weights.view(np.uint8).ravel()):
-        address, offset = divmod(index, configuration.columns)
-        fields = {"space": 1, "address": address, "offset": offset, "data": int(byte)}
-        dut.weight.value = pack(ByteWrite, fields)
-        await RisingEdge(dut.clk)
+    units = weights.view(np.uint8).reshape(len(weights), -1)
+    if configuration.ninth_bits:
+        units = weight_units(units, np.zeros_like(units))
+    for address, unit in enumerate(units):
+        for offset, byte in enumerate(unit):
+            fields = {"space": 1, "address": address, "offset": offset, "data": int(byte)}
+            dut.weight.value = pack(ByteWrite, fields)
+            await RisingEdge(dut.clk)
     dut.weight_enable.value = 0
     await task
+
+
+async def _disturb(dut: Any, probability: float) -> None:
+    """Parameters are read in between: the weight loader has to wait for them."""
+    generator = np.random.default_rng(3)
+    while True:
+        dut.parameter_reads__valid.value = int(generator.random() < probability)
+        await RisingEdge(dut.clk)
 
 
 async def _read(dut: Any, configuration: Configuration, bank: int, count: int) -> np.ndarray:
@@ -145,14 +163,14 @@ async def random_instructions(dut: Any) -> None:
     configuration = _configuration(parameters())
     generator = np.random.default_rng(1)
     activations = generator.integers(-128, 128, (1, configuration.activation_bytes), np.int8)
-    weights = generator.integers(
-        -128, 128, (configuration.weight_words, configuration.columns), np.int8
-    )
+    shape = configuration.weight_words, configuration.weight_rows, configuration.columns
+    weights = generator.integers(-128, 128, shape, np.int8)
     activations[0, :64] = -128
     weights[:16] = -128
     await start(dut)
     await _fill(dut, configuration, activations, weights)
     producer = Producer(dut, "instructions", seed=2, stall=0.3)
+    disturbance = cocotb.start_soon(_disturb(dut, 0.2))
     done = 0
     expected = np.zeros((2, 1, 64, configuration.pixels, configuration.columns), np.int32)
     for round_index in range(24):
@@ -161,10 +179,7 @@ async def random_instructions(dut: Any) -> None:
             instruction["bank"] = int(bank)
             instruction["wait"] = round_index
             convolve(instruction, weights, activations, expected[bank], configuration)
-        packed = [isa.pack(isa.MATRIX_FIELDS, fields) for fields in pair]
-        size = MATRIX_INSTRUCTION.size
-        mask = (1 << size) - 1
-        task = producer.start(int.from_bytes(word, "little") & mask for word in packed)
+        task = producer.start(map(_packed, pair))
         await ClockCycles(dut.clk, int(generator.integers(1, 60)))
         assert dut.done.value.to_unsigned() == done, "an instruction did not wait"
         dut.post_done.value = round_index
@@ -180,3 +195,46 @@ async def random_instructions(dut: Any) -> None:
             np.testing.assert_array_equal(got, expected[bank][0, :count], str(instruction))
         await ClockCycles(dut.clk, 3)
         assert dut.busy.value == 0
+    disturbance.cancel()
+
+
+@cocotb.test()
+async def tiles_without_gaps(dut: Any) -> None:
+    """A tile every max(vectors, R / W) cycles, whole words or not so many, across instructions."""
+    c = _configuration(parameters())
+    channels, tiles = 2 * c.rows, 3
+    fields = {
+        "opcode": 1,
+        "reduction_tiles": tiles,
+        "channels": channels,
+        "kernel_x": 1 + tiles * c.rows // channels,
+        "tap_step_x": channels,
+        "height": 100,
+        "width": 100,
+        "groups": 1,
+    }
+    await start(dut)
+    dut.post_done.value = 0
+    for whole_words in (1, 0):
+        for vectors in (1, c.tile_words - 1, c.tile_words, c.tile_words + 1, c.rows + 3):
+            instruction = fields | {"rows": vectors, "whole_words": whole_words}
+            count = 5
+            task = Producer(dut, "instructions").start([_packed(instruction)] * count)
+            seen: list[int] = []
+            for cycle in range(80 + count * tiles * (c.rows + vectors)):
+                await RisingEdge(dut.clk)
+                if dut.streaming.value == 1:
+                    seen.append(cycle)
+            await task
+            period = max(vectors, c.tile_words if whole_words else c.rows)
+            expected = [
+                seen[0] + tile * period + vector
+                for tile in range(count * tiles)
+                for vector in range(vectors)
+            ]
+            assert seen == expected, f"{vectors} vectors a tile, whole_words {whole_words}"
+
+
+def _packed(fields: dict[str, int]) -> int:
+    word = int.from_bytes(isa.pack(isa.MATRIX_FIELDS, fields), "little")
+    return word & (1 << MATRIX_INSTRUCTION.size) - 1

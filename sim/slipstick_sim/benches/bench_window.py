@@ -28,13 +28,12 @@ class WindowUnit(wiring.Component):
     """The window reader with counter and memory; the bench plays the weight loader."""
 
     instruction: data.View
-    first_lane: Signal
-    advance: Signal
-    last_lane: Signal
+    prepared: Signal
     swap: Signal
     valid: Signal
     o: data.View
     activations: stream.Interface
+    instructions: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
@@ -44,10 +43,9 @@ class WindowUnit(wiring.Component):
         super().__init__(
             {
                 "activations": In(stream.Signature(byte_write_layout(c))),
+                "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
                 "instruction": In(MATRIX_INSTRUCTION),
-                "first_lane": In(1),
-                "advance": In(1),
-                "last_lane": In(1),
+                "prepared": Out(1),
                 "swap": In(1),
                 "valid": Out(1),
                 "o": Out(self._reader.o.shape()),
@@ -60,6 +58,7 @@ class WindowUnit(wiring.Component):
         m.submodules.pixels = pixels = self._pixels
         m.submodules.reader = reader = self._reader
         connect(m, memory.link_writes, flipped(self.activations))
+        connect(m, reader.table.instructions, flipped(self.instructions))
         reading = Signal()
         with m.If(self.swap):
             m.d.sync += reading.eq(1)
@@ -69,10 +68,7 @@ class WindowUnit(wiring.Component):
             pixels.instruction.eq(self.instruction),
             pixels.start.eq(self.swap),
             pixels.advance.eq(reading),
-            reader.table.instruction.eq(self.instruction),
-            reader.table.start.eq(self.first_lane),
-            reader.table.advance.eq(self.advance),
-            reader.table.last.eq(self.last_lane),
+            self.prepared.eq(reader.table.prepared),
             reader.table.swap.eq(self.swap),
             reader.base.eq(pixels.base),
             reader.x.eq(pixels.x),
@@ -102,19 +98,20 @@ BENCH = Bench(
     component=make,
     test_module=__name__,
     parameters=(
-        {"pixels": 1, "rows": 8, "columns": 8},
+        {"pixels": 1, "rows": 8, "columns": 8, "weight_rows": 2},
         {"pixels": 2, "rows": 4, "columns": 4},
-        {"pixels": 1, "rows": 16, "columns": 4},
+        {"pixels": 1, "rows": 16, "columns": 4, "weight_rows": 4},
     ),
 )
 
 
-async def _tile(dut: Any, rows: int, count: int) -> list[int]:
-    """Prepares a tile's lanes, swaps them in, and takes its vectors."""
-    for lane in range(rows):
-        dut.advance.value, dut.last_lane.value = 1, int(lane == rows - 1)
+async def _tile(dut: Any, cycles: int, count: int) -> list[int]:
+    """Swaps a tile in that takes so many cycles to prepare, and takes its vectors."""
+    for _ in range(cycles + 3):
+        if dut.prepared.value == 1:
+            break
         await RisingEdge(dut.clk)
-    dut.advance.value = dut.last_lane.value = 0
+    assert dut.prepared.value == 1, "a tile takes too long"
     dut.swap.value = 1
     await RisingEdge(dut.clk)
     dut.swap.value = 0
@@ -139,16 +136,16 @@ async def vectors(dut: Any) -> None:
         for address, byte in enumerate(activations.view(np.uint8))
     )
     for _ in range(40):
-        fields = random_convolve(generator, c, np.zeros((1 << 14, c.columns), np.int8))
+        fields = random_convolve(generator, c, np.zeros((1 << 14, 1, c.columns), np.int8))
         expected, defined = window_vectors(fields, activations, c)
         word = int.from_bytes(isa.pack(isa.MATRIX_FIELDS, fields), "little")
-        dut.instruction.value = word & (1 << MATRIX_INSTRUCTION.size) - 1
-        dut.first_lane.value = 1
-        await RisingEdge(dut.clk)
-        dut.first_lane.value = 0
+        word &= (1 << MATRIX_INSTRUCTION.size) - 1
+        dut.instruction.value = word
+        await Producer(dut, "instructions").send([word])
+        cycles = c.tile_words if fields["whole_words"] else c.rows
         count = fields["rows"] * fields["groups"]
         for tile, lanes in zip(expected, defined, strict=True):
-            got = await _tile(dut, c.rows, count)
+            got = await _tile(dut, cycles, count)
             raw = b"".join(vector.to_bytes(c.pixels * c.rows, "little") for vector in got)
             actual = np.frombuffer(raw, np.int8).reshape(tile.shape)
             np.testing.assert_array_equal(actual[..., lanes], tile[..., lanes], str(fields))

@@ -13,13 +13,12 @@ def random_convolve(
     meet are zeroed in ``weights`` only if that memory is the caller's to change; so this draws
     alignments whose tiles are whole instead, and kernels whose rows join by the input's row pitch.
     """
-    rows = configuration.rows
     while True:
         fields = _draw(generator, configuration)
         if fields is None:
             continue
         tiles = fields["reduction_tiles"]
-        words = tiles if fields["diagonal"] else tiles * rows
+        words = tiles if fields["diagonal"] else tiles * configuration.tile_words
         if words > len(weights):
             continue
         fields["weight_address"] = int(generator.integers(0, len(weights) - words + 1))
@@ -38,8 +37,10 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
     channels = min(rows, configuration.columns) if diagonal else draw(1, 2 * rows)
     if configuration.aligned:
         channels = -(-channels // rows) * rows
-    align_tap = int(diagonal or (channels % rows == 0 and draw(0, 1)))
-    dilation_x = draw(1, 2) if align_tap or channels % rows == 0 else 1
+    # a diagonal of more rows than columns has several taps a tile
+    whole_taps = channels % rows == 0
+    align_tap = int(whole_taps and (diagonal or draw(0, 1)))
+    dilation_x = draw(1, 2) if whole_taps else 1
     pixel_pitch = channels
     height, width = draw(1, 9), draw(1, 9)
     run = kernel_x * pixel_pitch
@@ -50,11 +51,11 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
             if row_pitch > 40 * rows:
                 return None
     total = kernel_y * kernel_x * channels
-    if not diagonal and total % rows:
+    if total % rows:
         return None
-    tiles = kernel_y * kernel_x if diagonal else total // rows
+    tiles = total // rows
     top, left = draw(0, kernel_y), draw(0, kernel_x)
-    out_rows, groups = draw(1, 6), draw(1, 6)
+    out_rows, groups = (1, 1) if draw(0, 2) == 0 else (draw(1, 6), draw(1, 6))
     base = draw(0, 1024) // rows * rows
     if base + height * row_pitch > configuration.activation_bytes:
         return None
@@ -83,5 +84,6 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
         "groups": groups,
         "padding_value": draw(-128, 127),
         "accumulate": draw(0, 1),
+        "whole_words": int(channels % configuration.weight_rows == 0 and draw(0, 1)),
     }
     return fields if out_rows * groups * pixels <= 64 * pixels else None

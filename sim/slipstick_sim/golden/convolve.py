@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from .array import tile_rows
 from .gather import WindowGather
 from .windows import congruent, lane_offsets, lanes, window_vectors
 
@@ -35,7 +36,7 @@ class PreparedConvolve:
     ----------
     instruction : mapping
         Field values as ``isa.unpack`` gives them.
-    weights : array of int8, (words, C)
+    weights : array of int8, (words, W, C)
         The weight memory. It is copied from, not kept.
     configuration : Configuration
 
@@ -43,7 +44,8 @@ class PreparedConvolve:
     ------
     ValueError
         If the instruction breaks a rule of the instruction set: empty loops, weights or
-        accumulators out of range, weights on idle lanes, lanes that the banks cannot deliver.
+        accumulators out of range, weights on idle lanes, lanes that the banks cannot deliver,
+        whole words of channels that are none.
     """
 
     def __init__(
@@ -61,7 +63,8 @@ class PreparedConvolve:
         )
         first, words = instruction["weight_address"], instruction["reduction_tiles"]
         if not instruction["diagonal"]:
-            words *= configuration.rows
+            words *= configuration.tile_words
+        _check_whole_words(instruction, configuration)
         _check_within("weight words of CONVOLVE", first, first + words, len(weights))
         self.weight_words = range(first, first + words)
         matrix = _weight_matrix(weights[first : first + words], instruction, configuration)
@@ -138,7 +141,7 @@ def convolve(
     ----------
     instruction : mapping
         Field values as ``isa.unpack`` gives them.
-    weights : array of int8, (words, C)
+    weights : array of int8, (words, W, C)
         The weight memory.
     activations : array of int8, (batch, bytes), C-contiguous
     accumulators : array of int32, (batch, depth, P, C)
@@ -158,6 +161,15 @@ def _check_within(name: str, low: int, high: int, size: int) -> None:
         raise ValueError(f"{name} must lie within 0..{size}, not {low}..{high}")
 
 
+def _check_whole_words(instruction: Mapping[str, int], configuration: Configuration) -> None:
+    channels, width = instruction["channels"], configuration.weight_rows
+    if instruction.get("whole_words") and channels % width:
+        raise ValueError(
+            f"channels of CONVOLVE must be a multiple of weight_rows ({width}) with whole_words,"
+            f" not {channels}"
+        )
+
+
 def _weight_matrix(
     words: np.ndarray, instruction: Mapping[str, int], configuration: Configuration
 ) -> np.ndarray:
@@ -166,12 +178,13 @@ def _weight_matrix(
     A diagonal is written out in full: its product is R times the work, of which a BLAS does more
     in the same time than elementwise loops over short vectors do of their own.
     """
+    rows, columns, length = configuration.rows, configuration.columns, configuration.tile_words
     if not instruction["diagonal"]:
-        return words
-    rows, columns = configuration.rows, configuration.columns
+        tiles = words.reshape(-1, length, *words.shape[1:])
+        return tile_rows(tiles).reshape(-1, columns)
     matrix = np.zeros((len(words), rows, columns), np.int8)
-    diagonal = np.arange(min(rows, columns))
-    matrix[:, diagonal, diagonal] = words[:, diagonal]
+    row = np.arange(rows)
+    matrix[:, row, row % columns] = words[:, row // length, row % columns]
     return matrix.reshape(-1, columns)
 
 

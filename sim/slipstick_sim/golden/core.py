@@ -12,6 +12,7 @@ from slipstick_rtl.link.protocol import DeviceStatus, Space
 from .convolve import Scratch
 from .memories import MATRIX, POST, Memories
 from .post import TABLE_ENTRIES, drain, load_table, map_taps
+from .repeats import turn, turns
 
 Order = str | int
 """``matrix_first``, ``post_first``, or a seed that draws each choice between the streams."""
@@ -41,6 +42,7 @@ class _Stream:
 
     name: str
     word: int
+    turn: int = 0
     wait: int = 0
     ended: bool = False
 
@@ -48,6 +50,12 @@ class _Stream:
     def other(self) -> str:
         """The stream whose completed instructions this one waits for."""
         return POST if self.name == MATRIX else MATRIX
+
+    def advance(self, turns: int) -> None:
+        """To the next turn of an instruction that has so many, or to the next instruction."""
+        self.turn += 1
+        if self.turn == turns:
+            self.turn, self.word = 0, self.word + WORDS_PER_INSTRUCTION
 
     def state(self, done: int) -> str:
         """What a deadlock's message says of it."""
@@ -220,9 +228,9 @@ class GoldenCore:
             ]
             if ready:
                 stream, instruction = choose(ready)
-                self._execute(stream.word, instruction)
+                self._execute(stream, instruction)
                 self._done[stream.name] += 1
-                stream.word += WORDS_PER_INSTRUCTION
+                stream.advance(turns(instruction))
             elif self._bad_instruction:
                 return
             elif not all(stream.ended for stream in streams):
@@ -230,7 +238,7 @@ class GoldenCore:
                 raise DeadlockError(f"neither stream can go on: {'; '.join(states)}")
 
     def _next(self, stream: _Stream) -> dict[str, int] | None:
-        """The stream's next instruction if it may start; HALT and what is bad end the stream."""
+        """The turn that is next in a stream, if it may start; HALT and what is bad end it."""
         if stream.ended:
             return None
         instruction = self.memories.instruction(stream.name, stream.word)
@@ -239,21 +247,24 @@ class GoldenCore:
             self._bad_instruction |= instruction is None
             stream.ended = True
             return None
+        instruction = turn(instruction, stream.turn)
         stream.wait = instruction["wait"]
         return instruction if self._done[stream.other] >= stream.wait else None
 
-    def _execute(self, word: int, instruction: dict[str, int]) -> None:
-        parameters, configuration = self.memories.parameters, self.configuration
-        bank = self.accumulators[instruction["bank"]]
-        match instruction["opcode"]:
-            case Opcode.CONVOLVE:
-                self.memories.prepared(word)(self.activations, bank, self._scratch)
-            case Opcode.DRAIN:
-                drain(instruction, bank, parameters, self.activations, configuration)
-            case Opcode.MAP:
-                map_taps(instruction, self._table, parameters, self.activations, configuration)
-            case Opcode.TABLE:
-                load_table(instruction, self.memories.weights, self._table, configuration)
+    def _execute(self, stream: _Stream, instruction: dict[str, int]) -> None:
+        memories, configuration = self.memories, self.configuration
+        opcode, bank = instruction["opcode"], self.accumulators[instruction["bank"]]
+        if opcode == Opcode.CONVOLVE:
+            memories.prepared(stream.word, stream.turn)(self.activations, bank, self._scratch)
+        elif opcode == Opcode.TABLE:
+            load_table(instruction, memories.weights, self._table, configuration)
+        elif opcode == Opcode.DRAIN:
+            address, slices = instruction["parameter_address"], instruction["slices"]
+            parameters = memories.channel_parameters(address, slices)
+            drain(instruction, bank, parameters, self.activations, configuration)
+        else:
+            parameters = memories.channel_parameters(instruction["parameter_address"], 1)
+            map_taps(instruction, self._table, parameters, self.activations, configuration)
 
     def _check_addresses(self, address: int, count: int) -> None:
         size = self.configuration.activation_bytes

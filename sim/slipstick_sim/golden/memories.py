@@ -22,7 +22,9 @@ from slipstick_rtl.isa import (
 from slipstick_rtl.link.protocol import Space
 
 from .convolve import PreparedConvolve
-from .post import Parameters
+from .parameters import LAYOUT, Parameters, parameter_block
+from .repeats import turn
+from .weights import weight_words
 
 INSTRUCTION_BYTES = INSTRUCTION_BITS // 8
 _WORD_BYTES = 4
@@ -65,7 +67,9 @@ class PreparedCache:
 
 
 class Memories:
-    """Instruction, weight and parameter memory. Cores that run other inputs may share them.
+    """Instruction and weight memory, and a compact engine's parameter memory.
+
+    Cores that run other inputs may share them.
 
     Parameters
     ----------
@@ -75,16 +79,20 @@ class Memories:
 
     Members
     -------
-    weights : array of int8, (weight_words, C)
+    weights : array of int8, (weight_words, W, C)
+    ninth : array of uint8, (weight_words, W, C)
+        The ninth bit of each byte; zero if the configuration has none.
     parameters : tuple of arrays of int32, int64 and int64, each (parameter_words, L)
-        Bias, multiplier and shift.
+        Bias, multiplier and shift, of a compact engine.
     """
 
     def __init__(self, configuration: Configuration, cache: PreparedCache | None = None) -> None:
         self._configuration = configuration
         self._cache = cache or PreparedCache()
         self._instructions = bytearray(configuration.instruction_words * _WORD_BYTES)
-        self.weights = np.zeros((configuration.weight_words, configuration.columns), np.int8)
+        words = configuration.weight_words, configuration.weight_rows, configuration.columns
+        self.weights = np.zeros(words, np.int8)
+        self.ninth = np.zeros(words, np.uint8)
         shape = configuration.parameter_words, configuration.lanes
         self.parameters: Parameters = (
             np.zeros(shape, np.int32),
@@ -92,13 +100,13 @@ class Memories:
             np.zeros(shape, np.int64),
         )
         self._decoded: dict[tuple[str, int], dict[str, int] | None] = {}
-        self._prepared: dict[int, PreparedConvolve] = {}
+        self._prepared: dict[tuple[int, int], PreparedConvolve] = {}
 
     def copy(self) -> "Memories":
         """The same contents in memories of their own."""
         other = Memories(self._configuration, self._cache)
         other._instructions[:] = self._instructions
-        other.weights[...] = self.weights
+        other.weights[...], other.ninth[...] = self.weights, self.ninth
         for own, copied in zip(self.parameters, other.parameters, strict=True):
             copied[...] = own
         return other
@@ -114,7 +122,7 @@ class Memories:
         configuration = self._configuration
         unit, depth = {
             Space.INSTRUCTIONS: (_WORD_BYTES, configuration.instruction_words),
-            Space.WEIGHTS: (configuration.columns, configuration.weight_words),
+            Space.WEIGHTS: (configuration.weight_unit_bytes, configuration.weight_words),
             Space.PARAMETERS: (configuration.parameter_bytes, configuration.parameter_words),
         }[space]
         count, rest = divmod(len(data), unit)
@@ -126,29 +134,54 @@ class Memories:
             )
         span = range(address, address + count)
         if space is Space.INSTRUCTIONS:
-            self._instructions[address * unit : (address + count) * unit] = data
-            reached = range(address - WORDS_PER_INSTRUCTION + 1, address + count)
-            self._decoded = {
-                key: fields for key, fields in self._decoded.items() if key[1] not in reached
-            }
-            self._prepared = {
-                word: prepared for word, prepared in self._prepared.items() if word not in reached
-            }
+            self._write_instructions(span, data)
         elif space is Space.WEIGHTS:
-            self.weights[span.start : span.stop] = np.frombuffer(data, np.int8).reshape(count, unit)
-            stale = [
-                word
-                for word, prepared in self._prepared.items()
-                if prepared.weight_words.start < span.stop
-                and span.start < prepared.weight_words.stop
-            ]
-            for word in stale:
-                del self._prepared[word]
+            self._write_weights(span, data)
         else:
-            layout = np.dtype([("bias", "<i4"), ("multiplier", "<u4"), ("shift", "u1")])
-            words = np.frombuffer(data, layout).reshape(count, configuration.lanes)
-            for array, name in zip(self.parameters, layout.names or (), strict=True):
+            words = np.frombuffer(data, LAYOUT).reshape(count, configuration.lanes)
+            for array, name in zip(self.parameters, LAYOUT.names or (), strict=True):
                 array[span.start : span.stop] = words[name]
+
+    def _write_instructions(self, span: range, data: bytes) -> None:
+        self._instructions[span.start * _WORD_BYTES : span.stop * _WORD_BYTES] = data
+        reached = range(span.start - WORDS_PER_INSTRUCTION + 1, span.stop)
+        self._decoded = {
+            key: fields for key, fields in self._decoded.items() if key[1] not in reached
+        }
+        self._prepared = {
+            key: prepared for key, prepared in self._prepared.items() if key[0] not in reached
+        }
+
+    def _write_weights(self, span: range, data: bytes) -> None:
+        words = slice(span.start, span.stop)
+        cells = np.frombuffer(data, np.uint8)
+        if self._configuration.ninth_bits:
+            cells, ninth = weight_words(cells)
+            self.ninth[words] = ninth.reshape(self.ninth[words].shape)
+        self.weights[words] = cells.view(np.int8).reshape(self.weights[words].shape)
+        stale = [
+            key
+            for key, prepared in self._prepared.items()
+            if prepared.weight_words.start < span.stop and span.start < prepared.weight_words.stop
+        ]
+        for key in stale:
+            del self._prepared[key]
+
+    def channel_parameters(self, address: int, slices: int) -> Parameters:
+        """Bias, multiplier and shift of the channels that an instruction of so many slices has.
+
+        Raises
+        ------
+        ValueError
+            If they do not lie within the memory.
+        """
+        if not self._configuration.is_compact:
+            return parameter_block(self.weights, self.ninth, address, self._configuration)
+        end, size = address + slices, self._configuration.parameter_words
+        if end > size:
+            raise ValueError(f"parameter words must lie within 0..{size}, not {address}..{end}")
+        bias, multiplier, shift = (array[address:end].reshape(-1) for array in self.parameters)
+        return bias, multiplier, shift
 
     def instruction(self, stream: str, word: int) -> dict[str, int] | None:
         """The fields of the instruction at a word; None if the stream has no such opcode there.
@@ -161,23 +194,26 @@ class Memories:
             self._decoded[key] = _decode(stream, data)
         return self._decoded[key]
 
-    def prepared(self, word: int) -> PreparedConvolve:
-        """The CONVOLVE at a word, ready to execute."""
-        if word not in self._prepared:
-            instruction = self.instruction(MATRIX, word)
-            if instruction is None or instruction["opcode"] != Opcode.CONVOLVE:
+    def prepared(self, word: int, number: int = 0) -> PreparedConvolve:
+        """The n-th turn of the CONVOLVE at a word, ready to execute."""
+        key = word, number
+        if key not in self._prepared:
+            repeated = self.instruction(MATRIX, word)
+            if repeated is None or repeated["opcode"] != Opcode.CONVOLVE:
                 raise ValueError(f"word {word} of the instruction memory must hold a CONVOLVE")
+            instruction = turn(repeated, number)
             first, words = instruction["weight_address"], instruction["reduction_tiles"]
             if not instruction["diagonal"]:
-                words *= self._configuration.rows
+                words *= self._configuration.tile_words
             data = self._instructions[word * _WORD_BYTES :][:INSTRUCTION_BYTES]
             content = hashlib.blake2b(data, digest_size=32)
+            content.update(number.to_bytes(2, "little"))
             content.update(self.weights[first : first + words].tobytes())
-            self._prepared[word] = self._cache.get(
+            self._prepared[key] = self._cache.get(
                 content.digest(),
                 lambda: PreparedConvolve(instruction, self.weights, self._configuration),
             )
-        return self._prepared[word]
+        return self._prepared[key]
 
 
 @lru_cache(maxsize=1 << 14)

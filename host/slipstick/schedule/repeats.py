@@ -1,0 +1,89 @@
+"""Runs of instructions that differ by constant steps only, as one instruction with turns.
+
+Turn t of the hardware's CONVOLVE waits for max(t - 1, 0) instructions more than the first, turn t
+of a DRAIN for t more, and both take the banks in turns: what the tiles of a layer's channels need,
+as each of them makes and drains its own accumulators.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Field, Opcode
+
+Values = Mapping[str, int]
+"""All fields of an instruction, its wait and bank among them."""
+
+_STEPS: Mapping[int, tuple[Mapping[str, Field], Mapping[str, str]]] = {
+    Opcode.CONVOLVE: (MATRIX_FIELDS, {"weight_address": "weight_step", "origin": "origin_step"}),
+    Opcode.DRAIN: (
+        POST_FIELDS,
+        {"destination": "destination_step", "parameter_address": "parameter_step"},
+    ),
+}
+"""Of the opcodes that repeat: the addresses that move on, and by which field."""
+
+_MOST_REPEATS = (1 << MATRIX_FIELDS["repeats"].width) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """An instruction, and how often it is executed.
+
+    Parameters
+    ----------
+    first : Values
+        Of its first turn.
+    repeats : int
+        Further turns.
+    steps : tuple of int
+        By which the addresses move on, in the order of the opcode's.
+    """
+
+    first: Values
+    repeats: int = 0
+    steps: tuple[int, ...] = ()
+
+    def with_turn(self, values: Values) -> "Repeated | None":
+        """It and one more turn that is the instruction given; None if it is no such turn."""
+        first, number = self.first, self.repeats + 1
+        opcode = first["opcode"]
+        if opcode not in _STEPS or values["opcode"] != opcode or number > _MOST_REPEATS:
+            return None
+        later = max(number - 1, 0) if opcode == Opcode.CONVOLVE else number
+        if values["wait"] != first["wait"] + later or values["bank"] != first["bank"] ^ number & 1:
+            return None
+        fields, moving = _STEPS[opcode]
+        steps = self.steps or tuple(values[name] - first[name] for name in moving)
+        for (name, step_name), step in zip(moving.items(), steps, strict=True):
+            fits = 0 <= step < 1 << fields[step_name].width
+            if not fits or values[name] != first[name] + number * step:
+                return None
+        same = all(
+            value == first[name]
+            for name, value in values.items()
+            if name not in moving and name not in ("wait", "bank")
+        )
+        return Repeated(first, number, steps) if same else None
+
+    def values(self) -> dict[str, int]:
+        """All fields of the instruction."""
+        if not self.repeats:
+            return dict(self.first)
+        names = _STEPS[self.first["opcode"]][1].values()
+        return {
+            **self.first,
+            "repeats": self.repeats,
+            **dict(zip(names, self.steps, strict=True)),
+        }
+
+
+def merge(instructions: Iterable[Values]) -> list[Repeated]:
+    """A stream with every run of turns as one instruction."""
+    merged: list[Repeated] = []
+    for values in instructions:
+        longer = merged[-1].with_turn(values) if merged else None
+        if longer is None:
+            merged.append(Repeated(values))
+        else:
+            merged[-1] = longer
+    return merged

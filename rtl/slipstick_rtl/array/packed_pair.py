@@ -1,0 +1,293 @@
+"""Two neighbouring columns' elements of one row: one multiplication makes both products."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..numbers import packing
+from ..numbers.int8 import Int8
+from ..primitives.carry_sum import Operand, carry_sum
+from ..primitives.copies import copy_of
+from ..primitives.delay import delay
+from ..primitives.multiplier18 import Multiplier18
+
+HOP_CYCLES = 2
+"""Cycles from a pair's activations to its right neighbour's: one a column."""
+
+UNPACK_CYCLES = 2
+"""Cycles from the last pair's sums to those of single columns."""
+
+
+def pair_sums(rows: int) -> data.StructLayout:
+    """The sums of so many rows, in their three parts; ``floor`` comes a cycle after the others."""
+    return data.StructLayout(
+        {
+            "low": packing.low_sum(rows),
+            "high": packing.high_sum(rows),
+            "floor": packing.floor_sum(rows),
+        }
+    )
+
+
+class PairMultiplier(wiring.Component):
+    """P packed products, in their three parts (:mod:`..numbers.packing`).
+
+    Parameters
+    ----------
+    pixels : int
+        P.
+
+    Members
+    -------
+    activations : In
+        [P].
+    late : In
+        [P] the activations of a cycle ago.
+    active : In
+        The weights of these activations.
+    products : Out
+        [P] ``low`` and ``high`` three cycles later, ``floor`` four.
+    """
+
+    activations: data.View
+    late: data.View
+    active: data.View
+    products: data.View
+
+    def __init__(self, *, pixels: int) -> None:
+        self._pixels = pixels
+        operands = data.ArrayLayout(packing.ACTIVATION, pixels)
+        super().__init__(
+            {
+                "activations": In(operands),
+                "late": In(operands),
+                "active": In(packing.STORED),
+                "products": Out(data.ArrayLayout(pair_sums(1), pixels)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        active = self.active
+        # beside the activations of a cycle ago
+        residue = delay(m, active.residue, 1, "residue", reset_less=True)
+        low_sign = delay(m, active.low[7], 1, "low_sign", reset_less=True)
+        low_edge = delay(m, active.edge, 1, "low_edge", reset_less=True)
+        for p in range(self._pixels):
+            m.submodules[f"product_{p}"] = product = Multiplier18(a=signed(8), b=signed(18))
+            m.d.comb += [
+                product.a.eq(self.activations[p].value),
+                product.b.eq(packing.operand(active)),
+            ]
+            x, product_bits = self.late[p], Value.cast(product.p)
+            low, high = product_bits[: packing.LOW_BITS], product_bits[packing.LOW_BITS :]
+            signs = packing.floor_signs(x.value[7], x.edge, low_sign, low_edge)
+            negative, upper = (
+                delay(m, bit, 3, f"{name}_{p}", reset_less=True)
+                for name, bit in zip(("negative", "upper"), signs, strict=True)
+            )
+            truncated = self._truncated(m, platform, p, Value.cast(x.value), residue)
+            floor = Signal(packing.RESIDUE_BITS, name=f"floor_{p}", reset_less=True)
+            m.d.sync += floor.eq(
+                carry_sum(
+                    m,
+                    platform,
+                    f"difference_{p}",
+                    Operand(high[: packing.RESIDUE_BITS]),
+                    Operand(truncated, flip=Const(1, 1)),
+                    width=packing.RESIDUE_BITS,
+                    ones=(Const(1, 1), Const(1, 1)),
+                )
+            )
+            m.d.comb += [
+                self.products[p].low.eq(low),
+                self.products[p].high.eq(high[: packing.HIGH_BITS].as_signed()),
+                self.products[p].floor.eq(Cat(floor, upper, negative).as_signed()),
+            ]
+        return m
+
+    def _truncated(self, m: Module, platform: object, p: int, x: Value, w: Any) -> Signal:
+        """x w modulo 32, two cycles later."""
+        first = Signal(5, name=f"first_{p}", reset_less=True)
+        second = Signal(3, name=f"second_{p}", reset_less=True)
+        result = Signal(5, name=f"truncated_{p}", reset_less=True)
+        rows = (Operand(x[1:5], mask=w[0]), Operand(x[:4], mask=w[1]))
+        carry = x[0] & w[3] & x[1] & w[2]
+        m.d.sync += [
+            first.eq(
+                Cat(x[0] & w[0], carry_sum(m, platform, f"first_sum_{p}", *rows, width=4))
+            ),
+            second.eq(
+                Cat(
+                    x[0] & w[2],
+                    (x[1] & w[2]) ^ (x[0] & w[3]),
+                    (x[2] & w[2]) ^ (x[1] & w[3]) ^ (x[0] & w[4]) ^ carry,
+                )
+            ),
+            result.eq(
+                Cat(
+                    first[:2],
+                    carry_sum(
+                        m,
+                        platform,
+                        f"truncated_sum_{p}",
+                        Operand(first[2:]),
+                        Operand(second),
+                        width=3,
+                    ),
+                )
+            ),
+        ]
+        return result
+
+
+class PackedPair(wiring.Component):
+    """As :class:`.ProcessingElement`, for two columns whose activations come at the same time.
+
+    Parameters
+    ----------
+    pixels : int
+        P.
+    rows_above : int
+        Whose products ``partial_sums`` holds; with 0 they are not looked at.
+
+    Members
+    -------
+    activations, swap, weight, shift, capture, weight_out
+        As an element's.
+    activations_out, swap_out : Out
+        ``HOP_CYCLES`` later.
+    partial_sums, partial_sums_out
+        As an element's, but in three parts.
+    """
+
+    activations: data.View
+    swap: Signal
+    weight: data.View
+    shift: Signal
+    capture: Signal
+    partial_sums: data.View
+    activations_out: data.View
+    swap_out: Signal
+    weight_out: data.View
+    partial_sums_out: data.View
+
+    def __init__(self, *, pixels: int, rows_above: int) -> None:
+        self._pixels, self._rows_above = pixels, rows_above
+        operands = data.ArrayLayout(packing.ACTIVATION, pixels)
+        super().__init__(
+            {
+                "activations": In(operands),
+                "swap": In(1),
+                "weight": In(packing.STORED),
+                "shift": In(1),
+                "capture": In(1),
+                "partial_sums": In(data.ArrayLayout(pair_sums(max(1, rows_above)), pixels)),
+                "activations_out": Out(operands),
+                "swap_out": Out(1),
+                "weight_out": Out(packing.STORED),
+                "partial_sums_out": Out(data.ArrayLayout(pair_sums(rows_above + 1), pixels)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.multiplier = multiplier = PairMultiplier(pixels=self._pixels)
+        passing, captured, active = (
+            Signal(packing.STORED, name=name, reset_less=True)
+            for name in ("passing", "captured", "active")
+        )
+        with m.If(self.shift):
+            m.d.sync += passing.eq(self.weight)
+        with m.If(self.capture):
+            m.d.sync += captured.eq(passing)
+        with m.If(self.swap):
+            m.d.sync += active.eq(captured)
+        late = delay(m, self.activations, 1, "late", reset_less=True)
+        swap = copy_of(m, platform, self.swap, "swap_late")
+        m.d.comb += [
+            multiplier.activations.eq(self.activations),
+            multiplier.late.eq(late),
+            multiplier.active.eq(active),
+            self.swap_out.eq(copy_of(m, platform, swap, "swap_copy")),
+            self.activations_out.eq(delay(m, late, 1, "activations", reset_less=True)),
+            self.weight_out.eq(passing),
+        ]
+        for pixel in range(self._pixels):
+            for part in ("low", "high", "floor"):
+                self._add(m, platform, pixel, part, multiplier.products[pixel][part])
+        return m
+
+    def _add(self, m: Module, platform: object, pixel: int, part: str, product: Any) -> None:
+        """One part of the product to the sums passing."""
+        shape = self.partial_sums_out[pixel][part].shape()
+        total = Signal(shape, name=f"{part}_{pixel}", reset_less=True)
+        if self._rows_above:
+            above = self.partial_sums[pixel][part]
+            m.d.sync += total.eq(
+                carry_sum(
+                    m,
+                    platform,
+                    f"{part}_sum_{pixel}",
+                    Operand(above),
+                    Operand(product),
+                    width=len(total),
+                )
+            )
+        else:
+            m.d.sync += total.eq(product)
+        m.d.comb += self.partial_sums_out[pixel][part].eq(total)
+
+
+class Unpacker(wiring.Component):
+    """The sums of a pair of columns from their three parts, ``UNPACK_CYCLES`` later.
+
+    Parameters
+    ----------
+    number_format : Int8
+    rows : int
+        Whose products the sums hold.
+
+    Members
+    -------
+    i : In
+        Of the last pair; its ``floor`` comes a cycle after the others.
+    o : Out
+        [2] columns; the second is a cycle later than the first.
+    """
+
+    i: data.View
+    o: data.View
+
+    def __init__(self, *, number_format: Int8, rows: int) -> None:
+        self._total = number_format.partial_sum(rows)
+        super().__init__({"i": In(pair_sums(rows)), "o": Out(data.ArrayLayout(self._total, 2))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        low = delay(m, self.i.low, 1, "low", reset_less=True)
+        high = delay(m, self.i.high, 1, "high", reset_less=True)
+        floor, bits = self.i.floor, packing.LOW_BITS
+        width = self._total.width
+        columns = [Signal(self._total, name=f"column_{k}", reset_less=True) for k in range(2)]
+        one = Const(1, 1)
+        upper = carry_sum(
+            m, platform, "upper", Operand(floor), Operand(low[bits:]), width=width - bits
+        )
+        difference = carry_sum(
+            m,
+            platform,
+            "difference",
+            Operand(high),
+            Operand(floor, flip=one),
+            width=width,
+            ones=(one, one),
+        )
+        m.d.sync += [columns[0].eq(Cat(low[:bits], upper)), columns[1].eq(difference)]
+        m.d.comb += [
+            self.o[0].eq(columns[0]),
+            self.o[1].eq(delay(m, columns[1], 1, "second", reset_less=True)),
+        ]
+        return m

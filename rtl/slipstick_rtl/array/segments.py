@@ -1,0 +1,67 @@
+"""How the rows of the array hang together: chains of weights, and where they change their kind."""
+
+from dataclasses import dataclass
+
+from ..config import Configuration
+from ..numbers.int8 import Int8
+from .packed_pair import UNPACK_CYCLES
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Rows of one chain and of one kind: their weights move as one shift register.
+
+    Parameters
+    ----------
+    chain : int
+    first, end : int
+        Rows.
+    packed : bool
+        They are rows of pairs.
+    below : int
+        Rows of the same chain below them, whose words pass by first.
+    late : int
+        Cycles by which the weights come in later than the first chain's could.
+    late_in_chain : int
+        The same, but for what the memory delays: chain by chain.
+    """
+
+    chain: int
+    first: int
+    end: int
+    packed: bool
+    below: int
+    late: int
+    late_in_chain: int
+
+
+def row_delay(configuration: Configuration, row: int) -> int:
+    """Cycles by which a row's activations are later than row 0's."""
+    packed = configuration.packed_rows
+    return row + (UNPACK_CYCLES if 0 < packed <= row else 0)
+
+
+def segments(configuration: Configuration, number_format: Int8) -> list[Segment]:
+    """The segments of an array, from the top to the bottom."""
+    c, found = configuration, []
+    for chain in range(c.weight_rows):
+        start, stop = chain * c.tile_words, (chain + 1) * c.tile_words
+        border = min(max(c.packed_rows, start), stop)
+        for first, end in ((start, border), (border, stop)):
+            if first == end:
+                continue
+            packed = first < c.packed_rows
+            late = row_delay(c, first) - first
+            late += 0 if packed else number_format.swap_cycles
+            found.append(
+                Segment(
+                    chain=chain,
+                    first=first,
+                    end=end,
+                    packed=packed,
+                    below=stop - end,
+                    late=late + start,
+                    late_in_chain=late,
+                )
+            )
+    return found

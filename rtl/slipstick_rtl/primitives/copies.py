@@ -1,0 +1,34 @@
+"""Registers that synthesis leaves alone, for signals that go to many places of a chip."""
+
+from typing import Any
+
+from amaranth.hdl import ClockSignal, Const, Instance, Module, Signal
+
+from .multiplier18 import is_ecp5
+
+
+def copy_of(m: Module, platform: object, value: Any, name: str) -> Signal:
+    """A bit as it was a cycle ago, in a register of its own; without reset.
+
+    Synthesis merges registers of equal contents, so that one drives what was given to many; on ECP5
+    this one is an instance that it keeps.
+    """
+    copy = Signal(name=name, reset_less=True)
+    if not is_ecp5(platform):
+        m.d.sync += copy.eq(value)
+        return copy
+    m.submodules[f"{name}_register"] = Instance(
+        "TRELLIS_FF",
+        a_keep=1,
+        p_GSR="DISABLED",
+        p_CEMUX="1",
+        p_CLKMUX="CLK",
+        p_LSRMUX="LSR",
+        p_SRMODE="LSR_OVER_CE",
+        p_REGSET="RESET",
+        i_CLK=ClockSignal(),
+        i_LSR=Const(0),
+        i_DI=value,
+        o_Q=copy,
+    )
+    return copy

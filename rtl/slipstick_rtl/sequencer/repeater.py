@@ -1,0 +1,77 @@
+"""The repeater: an instruction as often as it says, each turn a little further on."""
+
+from collections.abc import Mapping
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Repeater(wiring.Component):
+    """Turns an instruction with ``repeats`` into ``repeats`` + 1 of them, whose banks alternate.
+
+    A turn is presented in the cycle after its instruction, or the turn before it, was taken. The
+    next instruction is taken with the last turn of this one.
+
+    Parameters
+    ----------
+    layout : data.StructLayout
+        Of the instructions, with ``bank``, ``wait`` and ``repeats``.
+    steps : mapping of str to str
+        Fields that grow from turn to turn, and the fields that hold by how much.
+    held_turns : int
+        Turns after the first whose ``wait`` is the first one's; those behind it wait for one more
+        each.
+
+    Members
+    -------
+    i, o : In(stream), Out(stream)
+    busy : Out
+        An instruction is at hand.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    busy: Signal
+
+    def __init__(
+        self, *, layout: data.StructLayout, steps: Mapping[str, str], held_turns: int
+    ) -> None:
+        self._layout, self._steps, self._held_turns = layout, dict(steps), held_turns
+        super().__init__(
+            {
+                "i": In(stream.Signature(layout)),
+                "o": Out(stream.Signature(layout)),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        turn = Signal(self._layout, reset_less=True)
+        held = Signal(range(self._held_turns + 1), reset_less=True)
+        last = Signal(reset_less=True)
+        taken = self.o.valid & self.o.ready
+        m.d.comb += [
+            self.o.payload.eq(turn),
+            self.busy.eq(self.o.valid),
+            self.i.ready.eq(~self.o.valid | (self.o.ready & last)),
+        ]
+        with m.If(taken):
+            m.d.sync += [
+                turn.bank.eq(~turn.bank),
+                turn.repeats.eq(turn.repeats - 1),
+                last.eq(turn.repeats == 1),
+                held.eq(Mux(held == 0, 0, held - 1)),
+                turn.wait.eq(turn.wait + (held == 0)),
+                *(turn[name].eq(turn[name] + turn[step]) for name, step in self._steps.items()),
+                self.o.valid.eq(~last),
+            ]
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += [
+                Value.cast(turn).eq(Value.cast(self.i.payload)),
+                last.eq(self.i.payload.repeats == 0),
+                held.eq(self._held_turns),
+                self.o.valid.eq(1),
+            ]
+        return m

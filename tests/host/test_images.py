@@ -1,0 +1,126 @@
+"""Weights and parameters as the golden core finds them again."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from random_networks import NetworkBuilder
+from slipstick.errors import CapacityError
+from slipstick.schedule.images import Images
+from slipstick.schedule.operations import Convolution
+from slipstick.schedule.reduction import channel_tiles, weight_words
+from slipstick.schedule.requantization import Requantization, half_up
+from slipstick.schedule.select import select
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.protocol import Space
+from slipstick_sim.golden.memories import Memories
+
+PLAIN = Configuration(rows=16, columns=8, lanes=4, weight_rows=4, weight_bytes=1 << 12)
+NINTH = dataclasses.replace(PLAIN, ninth_bits=1)
+COMPACT = Configuration(engine="compact", rows=2, columns=8, lanes=1, parameter_words=64)
+KINDS = ["plain", "ninth", "compact"]
+
+
+def _loaded(images: Images, configuration: Configuration) -> Memories:
+    memories = Memories(configuration)
+    for image in images.all():
+        memories.write(Space(image.space), image.address, image.data)
+    return memories
+
+
+def _values(count: int) -> Requantization:
+    random = np.random.default_rng(count)
+    return Requantization(
+        random.integers(-(1 << 31), 1 << 31, count),
+        random.integers(0, 1 << 31, count),
+        random.integers(0, 50, count),
+        np.zeros(count, np.int64),
+    )
+
+
+@pytest.mark.parametrize(
+    "configuration", [PLAIN, NINTH, COMPACT], ids=["plain", "ninth", "compact"]
+)
+def test_parameters_come_back(configuration):
+    images, values = Images(configuration), _values(21)
+    words = np.arange(7 * configuration.weight_word_bytes, dtype=np.int8)
+    words = words.reshape(7, configuration.weight_rows, 8)
+    spans = [(0, 8), (8, 8), (16, 5)]
+    weights = images.add_weights(words, "layer")
+    places = [images.add_parameters(values, *span, "layer") for span in spans]
+    single = images.add_single(half_up(12345, 40, 0, (-128, 127)), "layer")
+    again = images.add_parameters(values, 8, 8, "layer")
+    assert again == places[1] and images.add_weights(words, "layer") == weights
+    memories = _loaded(images, configuration)
+    np.testing.assert_array_equal(memories.weights[weights : weights + 7], words)
+    for (first, count), place in zip(spans, places, strict=True):
+        found = memories.channel_parameters(place, count)
+        for name, array in zip(("bias", "multiplier", "shift"), found, strict=True):
+            wanted = getattr(values, name)[first : first + count]
+            np.testing.assert_array_equal(array[:count], wanted, name)
+    found = np.stack(memories.channel_parameters(single, 1), axis=1)
+    assert len(found) == (1 if configuration.is_compact else 8)
+    assert {tuple(row) for row in found.tolist()} == {(0, 12345, found[0, 2])}
+
+
+def test_ninth_bits_lie_over_the_weights():
+    """Either may be the longer one."""
+    images, values = Images(NINTH), _values(8)
+    place = images.add_parameters(values, 0, 8, "layer")
+    weights = images.add_weights(np.ones((2, 4, 8), np.int8), "layer")
+    assert (place, weights, images.words) == (0, 0, (2, NINTH.parameter_block_words))
+    (image,) = images.all()
+    assert len(image.data) == NINTH.parameter_block_words * NINTH.weight_unit_bytes
+    plain = Images(PLAIN)
+    assert plain.add_weights(np.ones((2, 4, 8), np.int8), "layer") == 0
+    assert plain.add_parameters(values, 0, 8, "layer") == 2
+    assert plain.words == (2 + PLAIN.parameter_block_words,) * 2
+
+
+@pytest.mark.parametrize(
+    ("configuration", "name", "least"),
+    [
+        (PLAIN, "the weight memory", 42),
+        (NINTH, "the ninth bits of the weight memory", 7),
+        (COMPACT, "the parameter memory", 8),
+    ],
+    ids=KINDS,
+)
+def test_a_message_names_the_memory_that_is_full(configuration, name, least):
+    images = Images(configuration, shares=False)
+    for number in range(least + 1):
+        images.add_parameters(_values(8), 0, 8, f"layer {number}")
+    with pytest.raises(CapacityError, match=rf"layer 'layer {least}': {name} must hold"):
+        images.all()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "pitches", "tiles"),
+    [
+        # a pixel, and a row less two pixels, are half a tile further on: two taps lie in each
+        ((16, 8, 2), (216, 24), 5),
+        ((16, 8, 4), (216, 24), 5),
+        # pixels alone: two taps and one, a row
+        ((16, 8, 4), (224, 24), 6),
+        # whole tiles further on, whatever the hardware
+        ((16, 8, 4), (144, 16), 9),
+        # a quarter
+        ((32, 8, 4), (216, 40), 3),
+        # fewer rows than columns
+        ((8, 16, 1), (216, 24), 9),
+    ],
+)
+def test_taps_of_a_depthwise_layer_share_tiles_where_they_can(sizes, pitches, tiles):
+    rows, columns, chains = sizes
+    configuration = Configuration(rows=rows, columns=columns, lanes=4, weight_rows=chains)
+    builder = NetworkBuilder(4, 5, 5, 16)
+    builder.conv2d(16, (3, 3), groups=16, dilation=(1, 1))
+    operations, _ = select(builder.graph(), configuration)
+    (convolution,) = operations
+    assert isinstance(convolution, Convolution)
+    tile = channel_tiles(convolution, pitches, configuration)[0]
+    assert tile.reduction.tiles == tiles and tile.reduction.is_legal(rows)
+    words = weight_words(convolution, tile, pitches[1], configuration)
+    assert words.shape == (tiles, chains, columns)
+    weights = convolution.weights[: tile.count]
+    assert np.abs(words.astype(int)).sum() == np.abs(weights.astype(int)).sum()
