@@ -138,7 +138,7 @@ def test_refuses(changes: Fields, message: str) -> None:
     ],
 )
 def test_blocks_of_parameters(shape: dict[str, int]) -> None:
-    configuration = Configuration(**shape)
+    configuration = Configuration.from_dict(Configuration().to_dict() | shape)
     generator, columns = np.random.default_rng(1), configuration.columns
     bias = generator.integers(-(2**31), 2**31, columns)
     multiplier = generator.integers(0, 2**31, columns)

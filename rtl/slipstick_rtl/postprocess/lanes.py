@@ -7,7 +7,8 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..isa import Rounding
 from ..memory.latencies import BLOCK_COLUMNS
-from ..primitives.delay import copies, delay
+from ..primitives.copies import copy_of
+from ..primitives.delay import delay
 from .distances import BIAS_DISTANCE
 from .lane import CONTROL_DELAYS, PostLane
 from .multiplier import VALUE_BITS
@@ -106,6 +107,7 @@ class PostLanes(wiring.Component):
         self._configuration = c = configuration
         lanes, slices = c.lanes, range(c.columns // c.lanes)
         self._half = lanes // 2 if c.halved_tables else lanes
+        self._platform: object = None
         strobes = data.ArrayLayout(STROBES, c.weight_rows)
         elements = data.ArrayLayout(element_bits(c), c.columns)
         super().__init__(
@@ -128,6 +130,7 @@ class PostLanes(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        self._platform = platform
         lanes = [PostLane() for _ in range(self._configuration.lanes)]
         for index, lane in enumerate(lanes):
             m.submodules[f"lane_{index}"] = lane
@@ -153,16 +156,13 @@ class PostLanes(wiring.Component):
 
     def _strobes(self, m: Module, value: Value, cycles: int, name: str) -> list[Value]:
         """``value`` for each quarter, that many cycles later, or one more."""
-        late = [
-            self._is_late(quarter * self._configuration.lanes // _QUARTERS)
-            for quarter in range(_QUARTERS)
+        early = delay(m, value, cycles - 1, name)
+        late = delay(m, early, 1, f"{name}_late") if self._half < len(self.bytes) else early
+        first_lanes = [k * self._configuration.lanes // _QUARTERS for k in range(_QUARTERS)]
+        return [
+            copy_of(m, self._platform, late if self._is_late(first) else early, f"{name}_{first}")
+            for first in first_lanes
         ]
-        before = delay(m, value, cycles - 1, name)
-        early_copies = copies(m, before, _QUARTERS, f"{name}_early")
-        if not any(late):
-            return early_copies
-        late_copies = copies(m, delay(m, before, 1, f"{name}_late"), _QUARTERS, f"{name}_copy")
-        return [late_copies[q] if late[q] else early_copies[q] for q in range(_QUARTERS)]
 
     def _control(self, m: Module, lanes: list[PostLane]) -> None:
         tap = self.tap
@@ -223,9 +223,7 @@ class PostLanes(wiring.Component):
         """Each table's byte: of its lane, or a cycle later that of the lane that shares it."""
         c = self._configuration
         odd = delay(m, self.tap.odd, 1, "odd", reset_less=True)
-        if c.halved_tables:
-            now = copies(m, self.tap.looked_up, _QUARTERS, "now")
-            late_odd = delay(m, odd, 1, "late_odd", reset_less=True)
+        late_odd = delay(m, odd, 1, "late_odd", reset_less=True)
         for index in range(c.tables):
             m.submodules[f"table_{index}"] = table = Table()
             m.d.comb += [
@@ -235,7 +233,8 @@ class PostLanes(wiring.Component):
                 lanes[index].entry.eq(table.entry),
             ]
             if c.halved_tables:
-                upper, mine = lanes[index + self._half], now[index * _QUARTERS // c.tables]
+                upper = lanes[index + self._half]
+                mine = copy_of(m, self._platform, self.tap.looked_up, f"mine_{index}")
                 m.d.comb += [
                     table.byte.eq(Mux(mine, self.bytes[index], upper.byte)),
                     table.odd.eq(Mux(mine, odd, late_odd)),
@@ -245,12 +244,8 @@ class PostLanes(wiring.Component):
     def _choose_accumulators(self, m: Module, lanes: list[PostLane]) -> None:
         """Those of a pixel and a slice; none where taps are bytes."""
         c = self._configuration
-        draining = copies(
-            m,
-            delay(m, self.tap.draining, PostLane.accumulator_delay - 1, "draining"),
-            _QUARTERS,
-            "draining_copy",
-        )
+        drained = delay(m, self.tap.draining, PostLane.accumulator_delay - 1, "draining")
+        draining = [copy_of(m, self._platform, drained, f"draining_{k}") for k in range(_QUARTERS)]
         pixel_bits, slice_bits = c.columns * VALUE_BITS, c.lanes * VALUE_BITS
         words = self.accumulators.word_select(self.pixel, pixel_bits)
         words = words.word_select(self.slice, slice_bits)

@@ -155,8 +155,8 @@ class ParameterLoader(wiring.Component):
                 ]
                 lines[words] = [strobes]
             line = lines[words]
-            for group, arriving in enumerate(self.arriving):
+            for group in range(c.columns // BLOCK_COLUMNS):
                 distance = WEIGHT_READ_LATENCY + weight_skew(c, chain, group * BLOCK_COLUMNS)
                 while len(line) <= distance:
                     line.append(delay(m, line[-1], 1, f"strobes_{chain}_{len(line)}"))
-                m.d.comb += arriving[chain].eq(line[distance])
+                m.d.comb += self.arriving[group][chain].eq(line[distance])

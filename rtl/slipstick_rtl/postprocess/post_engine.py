@@ -169,7 +169,7 @@ class PostEngine(wiring.Component):
             table.load.eq(issue.start_table),
             table.first.eq(issue.instruction.table_address),
             table.words.eq(issue.instruction.table_words),
-            table.data.eq(self.weight_data),
+            table.weights.eq(self.weight_data),
         ]
 
     def _connect_lanes(self, m: Module) -> None:

@@ -87,7 +87,7 @@ class TableLoader(wiring.Component):
     words : In(12)
         With ``load``.
     reads : Out(stream of 24-bit word addresses)
-    data : In(8 x W x C)
+    weights : In(8 x W x C)
         Byte (s, j) WEIGHT_READ_LATENCY + weight_skew(configuration, s, j) cycles after each read.
     write : Out(TABLE_WRITE)
     done : Out(1)
@@ -98,7 +98,7 @@ class TableLoader(wiring.Component):
     first: Signal
     words: Signal
     reads: stream.Interface
-    data: Signal
+    weights: Signal
     write: data.View
     done: Signal
 
@@ -114,7 +114,7 @@ class TableLoader(wiring.Component):
                 "first": In(POST_FIELDS["table_address"].width),
                 "words": In(POST_FIELDS["table_words"].width),
                 "reads": Out(stream.Signature(24)),
-                "data": In(8 * c.weight_word_bytes),
+                "weights": In(8 * c.weight_word_bytes),
                 "write": Out(TABLE_WRITE),
                 "done": Out(1),
             }
@@ -199,7 +199,7 @@ class TableLoader(wiring.Component):
                 index = chain * groups + group
                 own = Signal(ENTRY_BITS, name=f"own_{index}", reset_less=True)
                 with m.If(place == index):
-                    m.d.sync += own.eq(self.data.word_select(index, ENTRY_BITS))
+                    m.d.sync += own.eq(self.weights.word_select(index, ENTRY_BITS))
                 with m.Else():
                     m.d.sync += own.eq(0)
                 row = row | own
