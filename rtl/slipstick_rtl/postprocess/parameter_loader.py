@@ -10,6 +10,9 @@ from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
 from .parameters import FIELDS, STROBES, largest_skew, words_of
 
+_ACCEPTANCE_CYCLES = 4
+"""From an instruction's start until the first parameters of the one behind it can be read."""
+
 
 class ParameterLoader(wiring.Component):
     """Reads the block of a slice as soon as its first words cannot meet those in use before.
@@ -85,7 +88,10 @@ class ParameterLoader(wiring.Component):
 
     @property
     def release_cycles(self) -> int:
-        """From a slice's start until the next one's first word may be read, at least 3."""
+        """From a slice's start until the next one's first word may be read.
+
+        The next instruction is accepted in the meantime.
+        """
         c = self._configuration
         cycles = [
             # the upper half of the lanes takes its parameters a cycle later
@@ -101,7 +107,7 @@ class ParameterLoader(wiring.Component):
         if c.lanes < c.columns:
             # the choice of columns must not change while words arrive
             cycles.append(WEIGHT_READ_LATENCY + largest_skew(c) + 1 - self.loading_cycles)
-        return max(3, *cycles)
+        return max(_ACCEPTANCE_CYCLES, *cycles)
 
     @property
     def period(self) -> int:

@@ -58,8 +58,7 @@ class Table(wiring.Component):
             writer.en.eq(self.write.enable),
             writer.addr.eq(self.write.address),
             writer.data.eq(self.write.data),
-            # not in a cycle with a write: synthesis need not build what would happen then
-            reader.en.eq(~self.write.enable),
+            reader.en.eq(1),
             # byte + 128
             reader.addr.eq(Cat(self.byte[:-1], ~self.byte[-1], self.odd)),
         ]

@@ -176,7 +176,7 @@ async def random_instructions(dut: Any, seed: int) -> None:
     test = PostTest(dut, seed)
     generator, first_done = test.generator, 2**16 - 20
     await test.start()
-    kinds = generator.choice([Opcode.DRAIN, Opcode.DRAIN, Opcode.MAP, Opcode.MAP, Opcode.TABLE], 80)
+    kinds = generator.choice([Opcode.DRAIN, Opcode.DRAIN, Opcode.MAP, Opcode.MAP, Opcode.TABLE], 50)
     instructions = [test.draw(Opcode(kind)) for kind in kinds]
     waits = np.cumsum(generator.integers(0, 2, len(instructions))) + first_done
     for instruction, wait in zip(instructions, waits, strict=True):

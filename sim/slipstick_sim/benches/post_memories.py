@@ -20,6 +20,9 @@ from slipstick_rtl.postprocess.control import accumulator_read_layout, activatio
 
 from .streams import unpack
 
+_GARBAGE_WORDS = 64
+"""Different ones, between the answers."""
+
 
 @dataclass(frozen=True)
 class Contents:
@@ -139,9 +142,7 @@ class PostMemories:
                 if valid.value == 1 and ready.value == 1:
                     assert taken is None
                     taken = payload.value.to_unsigned()
-            data, ninth = self._weights.step(taken)
-            dut.weight_data.value = _bits(data)
-            dut.weight_ninth.value = _bits(np.packbits(ninth, bitorder="little"))
+            dut.weight_data.value, dut.weight_ninth.value = self._weights.step(taken)
             chosen = int(ports[0][0].value == 0 and ports[1][0].value == 1)
             if self._random.random() < self.stall:
                 chosen = len(ports)
@@ -164,25 +165,39 @@ class WeightPort:
     ) -> None:
         c = configuration
         self._weights, self._ninth = weights, ninth
-        self._garbage = np.random.default_rng(seed)
-        chains, columns = np.indices((c.weight_rows, c.columns))
-        self._places = chains, columns
+        generator = np.random.default_rng(seed)
+        shape = _GARBAGE_WORDS, c.weight_rows, c.columns
+        self._garbage = (
+            generator.integers(-128, 128, shape, np.int8),
+            generator.integers(0, 2, shape, np.uint8),
+        )
+        self._idle = [_packed(*words) for words in zip(*self._garbage, strict=True)]
+        self._places = np.indices((c.weight_rows, c.columns))
         skews = [[weight_skew(c, s, j) for j in range(c.columns)] for s in range(c.weight_rows)]
         # a read that is recorded in one cycle is answered in the next at the earliest
         self._delays = np.array(skews) + WEIGHT_READ_LATENCY - 1
-        self._reads = np.full(self._delays.max() + 1, -1)
+        self._reads = deque([-1] * (self._delays.max() + 1), self._delays.max() + 1)
+        self._cycle = self._last = 0
 
-    def step(self, taken: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Bytes and ninth bits of the next cycle, (W, C), after a cycle with or without a read."""
-        self._reads = np.roll(self._reads, 1)
-        self._reads[0] = -1 if taken is None else taken
-        words = self._reads[self._delays]
-        answers = []
-        for memory, low, high in ((self._weights, -128, 128), (self._ninth, 0, 2)):
-            garbage = self._garbage.integers(low, high, words.shape)
-            found = memory[(np.maximum(words, 0), *self._places)]
-            answers.append(np.where(words < 0, garbage, found).astype(memory.dtype))
-        return answers[0], answers[1]
+    def step(self, taken: int | None) -> tuple[int, int]:
+        """Bytes and ninth bits of the next cycle, after a cycle with or without a read."""
+        self._cycle += 1
+        self._reads.appendleft(-1 if taken is None else taken)
+        garbage = self._cycle % _GARBAGE_WORDS
+        if taken is not None:
+            self._last = self._cycle
+        if self._cycle - self._last >= len(self._reads):
+            return self._idle[garbage]
+        words = np.array(self._reads)[self._delays]
+        data, ninth = (
+            np.where(words < 0, pool[garbage], memory[(np.maximum(words, 0), *self._places)])
+            for memory, pool in zip((self._weights, self._ninth), self._garbage, strict=True)
+        )
+        return _packed(data, ninth)
+
+
+def _packed(data: np.ndarray, ninth: np.ndarray) -> tuple[int, int]:
+    return _bits(data), _bits(np.packbits(ninth, bitorder="little"))
 
 
 def _bits(words: np.ndarray) -> int:
