@@ -115,8 +115,8 @@ class WeightMemory(wiring.Component):
     write_enable: Signal
     parameter_taken: Signal
     table_taken: Signal
-    data: data.View
     ninth: data.View
+    data: data.View
     parameter_reads: stream.Interface
     loader_reads: stream.Interface
     table_reads: stream.Interface

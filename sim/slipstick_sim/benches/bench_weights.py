@@ -19,7 +19,8 @@ _READERS = ("parameter_reads", "loader_reads", "table_reads")
 
 
 def _configuration(shape: dict[str, Any]) -> Configuration:
-    return Configuration(lanes=4, **{"weight_bytes": 1 << 11} | shape)
+    fields: dict[str, Any] = {"lanes": 4, "weight_bytes": 1 << 11, **shape}
+    return Configuration(**fields)
 
 
 def make(**shape: Any) -> WeightMemory:
