@@ -29,7 +29,7 @@ def test_nine_bytes_are_eight_cells_of_nine_bits() -> None:
             number = int.from_bytes(unit[9 * group : 9 * group + 9].tobytes(), "little")
             for k in range(8):
                 cell = number >> 9 * k & 0x1FF
-                assert cell == word[8 * group + k] | int(bits[8 * group + k]) << 8
+                assert cell == int(word[8 * group + k]) | int(bits[8 * group + k]) << 8
     got = weight_words(units)
     np.testing.assert_array_equal(got[0], words)
     np.testing.assert_array_equal(got[1], ninth)
