@@ -50,7 +50,7 @@ class SystolicArray(wiring.Component):
     pairs : In
         With ``swap``: rows R / 2 and up work on a vector of their own, in the next tile.
     weights : In
-        [W][C] operands; those of chain s, column j ``weight_skew`` cycles later than the word's first.
+        [W][C] operands; those of chain s, column j ``weight_skew`` cycles after the word's first.
     shift, last : In
         There is a word; it is the tile's last. With the word's first weights.
     partial_sums : Out
