@@ -14,6 +14,7 @@ from .schedule.assemble import Assembler, layer_record
 from .schedule.compact_cycles import CompactCycleModel
 from .schedule.cutting import Cutter
 from .schedule.cycles import CycleModel
+from .schedule.folding import fold
 from .schedule.images import Images
 from .schedule.layout import Buffer, assign_pitches, make_buffers
 from .schedule.operations import HostOperation, Map, Operation
@@ -151,7 +152,8 @@ def _plan(
     graph: Graph, configuration: Configuration, inspect: bool, *, copies: bool = True
 ) -> tuple[Sequence[Operation], dict[str, Buffer], Arrangement]:
     """What runs where; copies of activations on the device or, if memory is short, on the host."""
-    operations, views = select(graph, configuration, copies=copies)
+    selected, views = select(graph, configuration, copies=copies)
+    operations = fold(selected, configuration)
     buffers = make_buffers(operations, views.known, views.written_by_device)
     if assign_pitches(operations, buffers, configuration, spares=True):
         try:
