@@ -17,6 +17,7 @@ from .memory.activation_memory import ActivationMemory
 from .memory.read_queue import ReadQueue
 from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine
+from .primitives.delay import delay
 from .sequencer.sequencer import Sequencer
 
 
@@ -154,18 +155,16 @@ class Accelerator(wiring.Component):
         writes = self.link.writes
         byte, memory = writes.payload, self.activations
         into_activations = byte.space == Space.ACTIVATIONS
+        # from registers, as these memories are all over the chip
+        late = delay(m, byte, 1, "written")
+        enable = delay(m, writes.valid & ~into_activations, 1, "writing")
         others = (
             (Space.INSTRUCTIONS, self.sequencer.write, self.sequencer.write_enable),
             (Space.WEIGHTS, self.weights.write, self.weights.write_enable),
         )
-        for space, port, enable in others:
-            m.d.comb += [port.eq(byte), enable.eq(writes.valid & (byte.space == space))]
-        parameters = self.post.parameter_write
+        for space, port, port_enable in others:
+            m.d.comb += [port.eq(late), port_enable.eq(enable & (late.space == space))]
         m.d.comb += [
-            parameters.enable.eq(writes.valid & (byte.space == Space.PARAMETERS)),
-            parameters.address.eq(byte.address),
-            parameters.offset.eq(byte.offset),
-            parameters.data.eq(byte.data),
             memory.link_writes.valid.eq(writes.valid & into_activations),
             memory.link_writes.payload.address.eq(byte.address),
             memory.link_writes.payload.data.eq(byte.data),

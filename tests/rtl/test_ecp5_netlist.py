@@ -69,6 +69,20 @@ def test_a_register_behind_the_port_that_writes_as_well() -> None:
     assert memory["connections"]["DOA3"] == [20]
 
 
+def test_registers_behind_both_ports_outputs_of_a_wide_memory() -> None:
+    wide = f"{36:032b}"
+    memory = _memory(
+        connections={"OCEA": ["0"], "DOA5": [10], "DOB0": [12]},
+        DATA_WIDTH_A=wide,
+        DATA_WIDTH_B=wide,
+        REGMODE_A="NOREG",
+    )
+    assert absorb_output_registers(_netlist(memory, _register())) == 1
+    assert memory["parameters"]["REGMODE_A"] == memory["parameters"]["REGMODE_B"] == "OUTREG"
+    assert memory["connections"]["DOA5"] == [20]
+    assert "OCEA" not in memory["connections"]
+
+
 @pytest.mark.parametrize(
     ("memory", "register"),
     [

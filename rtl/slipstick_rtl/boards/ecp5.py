@@ -46,7 +46,10 @@ _PLAIN_REGISTER = {"CEMUX": "1", "CLKMUX": "CLK"}
 """Parameters of a register that takes its input in every cycle."""
 
 _SINGLE_WIDTHS = range(1, 19)
-"""Widths of a block RAM's port that has its outputs for itself; wider ones use both ports'."""
+"""Widths of a block RAM's port that has its outputs for itself."""
+
+_DOUBLE_WIDTH = 36
+"""Width of a block RAM that is written by port A and read by port B, at the outputs of both."""
 
 
 def absorb_output_registers(netlist: dict[str, Any]) -> int:
@@ -64,12 +67,18 @@ def absorb_output_registers(netlist: dict[str, Any]) -> int:
         for cell in list(cells.values()):
             if cell["type"] != "DP16KD":
                 continue
-            for side in "AB":
-                registers = _registers_behind(cell, side, cells, readers)
+            widths = {_number(cell["parameters"].get(f"DATA_WIDTH_{port}", "0")) for port in "AB"}
+            double = widths == {_DOUBLE_WIDTH}
+            for side, outputs in (("B", "AB"),) if double else (("A", "A"), ("B", "B")):
+                registers = _registers_behind(cell, side, outputs, cells, readers)
                 for port, name in registers.items():
                     cell["connections"][port] = cells.pop(name)["connections"]["Q"]
                 if registers:
-                    cell["parameters"][f"REGMODE_{side}"] = "OUTREG"
+                    for port in outputs:
+                        cell["parameters"][f"REGMODE_{port}"] = "OUTREG"
+                    if double:
+                        # Yosys ties the enable of port A's register, which then is in use, to 0
+                        cell["connections"].pop("OCEA", None)
                 absorbed += len(registers)
     return absorbed
 
@@ -91,22 +100,27 @@ def _readers(module: dict[str, Any]) -> dict[Any, list[tuple[str | None, str]]]:
 def _registers_behind(
     memory: dict[str, Any],
     side: str,
+    outputs: str,
     cells: dict[str, Any],
     readers: dict[Any, list[tuple[str | None, str]]],
 ) -> dict[str, str]:
-    """The register of each output of port A or B; empty if the port cannot take all of them."""
+    """The register of each output that is read through port A or B; empty if the block cannot take
+    all of them."""
     ports, parameters = memory["connections"], memory.get("parameters", {})
-    widths = [parameters.get(f"DATA_WIDTH_{port}", "0") for port in "AB"]
+    widths = [_number(parameters.get(f"DATA_WIDTH_{port}", "0")) for port in "AB"]
+    modes = {parameters.get(f"REGMODE_{port}", "NOREG") for port in outputs}
+    suits = widths == [_DOUBLE_WIDTH] * 2 if len(outputs) == 2 else max(widths) in _SINGLE_WIDTHS
     constants = {f"CE{side}": ["1"], f"OCE{side}": ["1"], f"RST{side}": ["0"]}
     if (
-        parameters.get(f"REGMODE_{side}", "NOREG") != "NOREG"
-        or any(_number(width) not in _SINGLE_WIDTHS for width in widths)
+        modes != {"NOREG"}
+        or not suits
         or any(ports.get(port) != value for port, value in constants.items())
     ):
         return {}
+    names = {f"DO{output}" for output in outputs}
     registers: dict[str, str] = {}
     for port, bits in ports.items():
-        if not port.startswith(f"DO{side}") or not bits or bits[0] not in readers:
+        if port[:-1].rstrip("0123456789") not in names or not bits or bits[0] not in readers:
             continue
         (name, end), *others = readers[bits[0]]
         if name is None or others or not _is_plain_register(cells[name], end, ports[f"CLK{side}"]):

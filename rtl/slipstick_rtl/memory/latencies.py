@@ -5,8 +5,11 @@ from ..config import Configuration
 BLOCK_COLUMNS = 4
 """Columns whose weights of one chain lie in one block RAM, 32 or 36 bits wide."""
 
-ACCUMULATOR_READ_LATENCY = 2
+ACCUMULATOR_UPDATE_LATENCY = 2
 """Block RAM and its output register."""
+
+ACCUMULATOR_READ_LATENCY = ACCUMULATOR_UPDATE_LATENCY + 1
+"""For the post-processor: odd columns are read a cycle later, all are given at once."""
 
 ACTIVATION_READ_LATENCY = 4
 """Port arbitration, block RAM and its output register, and the choice of lanes."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
 
@@ -137,3 +138,22 @@ def _table(function: Callable[[int, int, int, int], int]) -> int:
     return sum(
         function(k & 1, k >> 1 & 1, k >> 2 & 1, k >> 3 & 1) << k for k in range(16)
     )
+
+
+def release_starts(netlist: dict[str, Any]) -> int:
+    """Disconnects the constant carry before each chain that starts itself, in place.
+
+    Yosys' abc9 ties it to 0, and place and route would spend a cell on bringing that in. The first
+    half of such a chain does not look at it. Returns how many there were.
+    """
+    released = 0
+    for module in netlist["modules"].values():
+        for cell in module.get("cells", {}).values():
+            if cell["type"] != "CCU2C":
+                continue
+            ports, table = cell["connections"], int(cell["parameters"]["INIT0"], 2)
+            starts = ports["C0"] == ports["D0"] == ["1"] and table >> 12 == 0
+            if starts and ports.get("CIN") in (["0"], ["1"]):
+                ports["CIN"] = ["x"]
+                released += 1
+    return released

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -76,8 +76,8 @@ class Fetcher(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         words = [Signal(32, name=f"word_{k}") for k in range(WORDS_PER_INSTRUCTION)]
-        asked, got = Signal(range(16)), Signal(range(16))
-        fits = Signal()
+        asked = Signal(range(WORDS_PER_INSTRUCTION + 1))
+        fits, whole = Signal(), Signal()
         m.d.comb += [
             self.request.eq(self.active & (asked != WORDS_PER_INSTRUCTION)),
             self.instructions.payload.eq(Cat(words)[: self._layout.size]),
@@ -85,12 +85,10 @@ class Fetcher(wiring.Component):
         with m.If(self.request & self.grant):
             m.d.sync += [self.address.eq(self.address + 1), asked.eq(asked + 1)]
             m.d.sync += fits.eq(fits & (self.address < self._words))
-        with m.If(self.word_valid):
-            m.d.sync += [word.eq(after) for word, after in zip(words, words[1:], strict=False)]
-            m.d.sync += [words[-1].eq(self.word), got.eq(got + 1)]
-        self._decide(m, whole=got == WORDS_PER_INSTRUCTION, fits=fits, opcode=words[0][:4])
+        self._collect(m, words, whole)
+        self._decide(m, whole=whole, fits=fits, opcode=words[0][:4])
         with m.If(self.instructions.valid & self.instructions.ready):
-            m.d.sync += [asked.eq(0), got.eq(0), self.instructions.valid.eq(0)]
+            m.d.sync += [asked.eq(0), whole.eq(0), self.instructions.valid.eq(0)]
         with m.If(self.start):
             m.d.sync += [
                 self.address.eq(self.pc),
@@ -98,9 +96,25 @@ class Fetcher(wiring.Component):
                 self.bad.eq(0),
                 fits.eq(1),
                 asked.eq(0),
-                got.eq(0),
+                whole.eq(0),
             ]
         return m
+
+    def _collect(self, m: Module, words: list[Signal], whole: Signal) -> None:
+        """Each word to its place, from registers beside it: no wire enables all the places."""
+        place = Signal(WORDS_PER_INSTRUCTION, init=1)
+        landing = Signal(WORDS_PER_INSTRUCTION)
+        late = Signal(32, reset_less=True)
+        m.d.sync += [late.eq(self.word), landing.eq(Mux(self.word_valid, place, 0))]
+        with m.If(self.start):
+            m.d.sync += place.eq(1)
+        with m.Elif(self.word_valid):
+            m.d.sync += place.eq(place.rotate_left(1))
+        for bit, word in zip(landing, words, strict=True):
+            with m.If(bit):
+                m.d.sync += word.eq(late)
+        with m.If(landing[-1]):
+            m.d.sync += whole.eq(1)
 
     def _decide(self, m: Module, *, whole: Value, fits: Signal, opcode: Value) -> None:
         """Present the instruction, or end the stream."""

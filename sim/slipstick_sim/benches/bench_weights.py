@@ -1,0 +1,104 @@
+"""The weight memory: what the link writes is what each reader gets, each byte in its cycle."""
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.layouts import ByteWrite
+from slipstick_rtl.memory.latencies import WEIGHT_READ_LATENCY, weight_skew
+from slipstick_rtl.memory.weight_memory import WeightMemory
+
+from ..golden.weights import weight_units
+from .registry import Bench, parameters
+from .streams import pack, start
+
+_READERS = ("parameter_reads", "loader_reads", "table_reads")
+"""In the order of their rank."""
+
+
+def _configuration(shape: dict[str, Any]) -> Configuration:
+    return Configuration(lanes=4, weight_bytes=1 << 11, **shape)
+
+
+def make(**shape: Any) -> WeightMemory:
+    """A small memory of this shape."""
+    return WeightMemory(configuration=_configuration(shape))
+
+
+BENCH = Bench(
+    name="bench_weights",
+    component=make,
+    test_module=__name__,
+    parameters=(
+        {"rows": 8, "columns": 4},
+        {"rows": 16, "columns": 8, "weight_rows": 4, "ninth_bits": 1},
+        {"rows": 8, "columns": 16, "weight_rows": 2},
+    ),
+)
+
+
+async def _write(dut: Any, units: np.ndarray, order: np.ndarray) -> None:
+    """Units in any order, the bytes of each with pauses; one is begun and given up before."""
+    pauses = np.random.default_rng(3)
+    for address in [int(order[0]), *map(int, order)]:
+        for offset, byte in enumerate(units[address]):
+            fields = {"space": 1, "address": address, "offset": offset, "data": int(byte)}
+            dut.write.value, dut.write_enable.value = pack(ByteWrite, fields), 1
+            await RisingEdge(dut.clk)
+            dut.write_enable.value = 0
+            if pauses.random() < 0.05:
+                await RisingEdge(dut.clk)
+        if pauses.random() < 0.1:
+            # half a unit, which is sent again
+            fields = {"space": 1, "address": address, "offset": 0, "data": int(units[address][0])}
+            dut.write.value, dut.write_enable.value = pack(ByteWrite, fields), 1
+            await RisingEdge(dut.clk)
+            dut.write_enable.value = 0
+
+
+def _cell(value: int, index: int, bits: int) -> int:
+    return value >> index * bits & (1 << bits) - 1
+
+
+@cocotb.test()
+async def words(dut: Any) -> None:
+    """Random reads by all readers, of which one a cycle is served."""
+    c = _configuration(parameters())
+    generator = np.random.default_rng(1)
+    size = c.weight_word_bytes
+    data = generator.integers(0, 256, (c.weight_words, size)).astype(np.uint8)
+    ninth = generator.integers(0, 2, data.shape).astype(np.uint8)
+    if not c.ninth_bits:
+        ninth[:] = 0
+    await start(dut)
+    units = weight_units(data, ninth) if c.ninth_bits else data
+    assert units.shape[1] == c.weight_unit_bytes
+    await _write(dut, units, generator.permutation(c.weight_words))
+    served: dict[int, int] = {}
+    got: list[tuple[int, int]] = []
+    latest = WEIGHT_READ_LATENCY + weight_skew(c, c.weight_rows - 1, c.columns - 1)
+    cycles = 1000
+    for cycle in range(cycles + latest + 1):
+        asked = generator.random(3) < 0.4 if cycle < cycles else np.zeros(3, bool)
+        addresses = generator.integers(0, c.weight_words, 3)
+        for name, valid, address in zip(_READERS, asked, addresses, strict=True):
+            getattr(dut, f"{name}__valid").value = int(valid)
+            getattr(dut, f"{name}__payload").value = int(address)
+        await RisingEdge(dut.clk)
+        first = int(np.argmax(asked)) if asked.any() else None
+        for rank, name in enumerate(_READERS):
+            ready = getattr(dut, f"{name}__ready").value == 1
+            assert (ready and asked[rank]) == (rank == first), f"{name} in cycle {cycle}"
+        assert int(dut.parameter_taken.value) == (first == 0)
+        assert int(dut.table_taken.value) == (first == 2)
+        if first is not None:
+            served[cycle] = int(addresses[first])
+        got.append((dut.data.value.to_unsigned(), dut.ninth.value.to_unsigned()))
+    for cycle, address in served.items():
+        for index in range(size):
+            s, j = divmod(index, c.columns)
+            word, bits = got[cycle + WEIGHT_READ_LATENCY + weight_skew(c, s, j)]
+            assert _cell(word, index, 8) == data[address, index], f"word {address} byte {index}"
+            assert _cell(bits, index, 1) == ninth[address, index], f"word {address} bit {index}"
