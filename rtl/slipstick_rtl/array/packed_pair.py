@@ -116,9 +116,7 @@ class PairMultiplier(wiring.Component):
         rows = (Operand(x[1:5], mask=w[0]), Operand(x[:4], mask=w[1]))
         carry = x[0] & w[3] & x[1] & w[2]
         m.d.sync += [
-            first.eq(
-                Cat(x[0] & w[0], carry_sum(m, platform, f"first_sum_{p}", *rows, width=4))
-            ),
+            first.eq(Cat(x[0] & w[0], carry_sum(m, platform, f"first_sum_{p}", *rows, width=4))),
             second.eq(
                 Cat(
                     x[0] & w[2],

@@ -47,7 +47,7 @@ class SystolicArray(wiring.Component):
         [P][R] operands, all rows of one reduction tile in the same cycle.
     swap : In
     weights : In
-        [W][C] operands; those of chain s, column j ``weight_skew`` cycles later than the word's first.
+        [W][C] operands; those of chain s, column j ``weight_skew`` cycles after the word's first.
     shift, last : In
         There is a word; it is the tile's last. With the word's first weights.
     partial_sums : Out

@@ -11,6 +11,8 @@ from ..isa import Opcode
 from ..layouts import EVENTS
 from ..link.layouts import ByteWrite, RunStatus
 from ..link.protocol import Space
+from ..postprocess.lane import TAP_SHIFT
+from ..postprocess.multiplier import VALUE_BITS
 from ..primitives.delay import delay
 from .accumulators import CompactAccumulators
 from .convolution import Convolution
@@ -74,6 +76,8 @@ class CompactEngine(wiring.Component):
         self._taps = TapSum()
         self._requantizer = CompactRequantizer(configuration=c, sums=sums)
         self._draining = Signal()
+        # the tap that has been read is looked up
+        self._uses_table = Signal()
         self._parts: dict[str, Any] = {
             "store": self._store,
             "port": self._port,
@@ -190,7 +194,7 @@ class CompactEngine(wiring.Component):
             port.window.eq(convolution.step),
             port.read.eq(results.reading_tap),
             port.read_address.eq(self._nest.address),
-            port.look_up.eq(results.look_up & self._instruction.post.use_table),
+            port.look_up.eq(results.look_up & self._uses_table),
             # byte + 128, in the half of even or odd taps
             port.entry.eq(Cat(port.byte_read[:-1], ~port.byte_read[-1], results.odd)),
             port.write.eq(results.write),
@@ -258,13 +262,15 @@ class CompactEngine(wiring.Component):
     def _connect_results(self, m: Module) -> None:
         results, taps, requantizer = self._results, self._taps, self._requantizer
         fields = self._instruction.post
-        byte = Signal(signed(8), reset_less=True)
+        byte = Signal(signed(VALUE_BITS), reset_less=True)
         result = Signal(8, reset_less=True)
-        m.d.sync += byte.eq(self._port.byte_read)
+        read = self._port.byte_read.as_signed()
+        m.d.sync += byte.eq(Mux(fields.shift_taps, read << TAP_SHIFT, read))
         with m.If(requantizer.done):
             m.d.sync += result.eq(requantizer.result)
-        looked_up = Mux(fields.use_table, self._port.half_word.as_signed(), byte)
+        looked_up = Mux(self._uses_table, self._port.half_word.as_signed(), byte)
         m.d.comb += [
+            self._uses_table.eq(Mux(results.odd, fields.use_table[1], fields.use_table[0])),
             taps.tap.eq(Mux(self._draining, self._accumulators.word, looked_up)),
             taps.valid.eq(results.combine),
             taps.first.eq(results.combine_first),

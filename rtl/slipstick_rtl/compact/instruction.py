@@ -34,10 +34,9 @@ _SHARED = (
     ("stride_x", "maximum"),
     ("padding_value", "zero_point"),
     ("dilation_x", "rounding"),
-    ("dilation_y", ""),
-    ("diagonal", "parameter_step"),
+    ("dilation_y", "use_table"),
+    ("diagonal", "shift_taps"),
     ("accumulate", "take_maximum"),
-    ("", "use_table"),
 )
 """A register each: the field of CONVOLVE and that of DRAIN, MAP and TABLE that it holds."""
 

@@ -7,8 +7,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from ..config import DIGITS, Configuration
-from ..postprocess.parameters import PARAMETER_WRITE
 from ..postprocess.rounding_shifter import SHIFT_BITS
+
+PARAMETER_WRITE = data.StructLayout({"enable": 1, "address": 16, "offset": 10, "data": 8})
+"""A byte from the link: ``offset`` counts the bytes of an entry (i32, u32, u8)."""
 
 ENTRY_BYTES = 9
 DIGIT_OFFSET = 128

@@ -246,8 +246,7 @@ class Results(wiring.Component):
 
     def _end_channel(self, m: Module) -> None:
         """Go to the next channel's parameters, if there is one."""
-        step = self.draining | self.fields.parameter_step
-        m.d.sync += [self._issued.eq(0), self.parameter.eq(self.parameter + step)]
+        m.d.sync += [self._issued.eq(0), self.parameter.eq(self.parameter + self.draining)]
         m.next = "parameters"
         with m.If(self._final):
             m.d.comb += self.finished.eq(1)

@@ -79,31 +79,26 @@ class AddressGenerator(wiring.Component):
 
 
 class AccumulatorCursor(wiring.Component):
-    """Where the next slice of L results lies in the accumulators.
+    """Where the next pixel's results lie in the accumulators, of one slice.
 
     P columns share an address; a row begins with a new one.
 
     Members
     -------
     load : In(1)
-        Back to the first slice.
+        Back to the first pixel.
     advance : In(1)
-    pixel_end : In(1)
-        The present slice is its pixel's last one.
     row_end : In(1)
-        ... and its row's.
+        The present pixel is its row's last one.
     address : Out(range(accumulator_depth))
     pixel : Out(range(P))
-    slice : Out(range(C / L))
     """
 
     load: Signal
     advance: Signal
-    pixel_end: Signal
     row_end: Signal
     address: Signal
     pixel: Signal
-    slice: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._pixels = configuration.pixels
@@ -111,11 +106,9 @@ class AccumulatorCursor(wiring.Component):
             {
                 "load": In(1),
                 "advance": In(1),
-                "pixel_end": In(1),
                 "row_end": In(1),
                 "address": Out(range(configuration.accumulator_depth)),
                 "pixel": Out(range(configuration.pixels)),
-                "slice": Out(range(configuration.columns // configuration.lanes)),
             }
         )
 
@@ -123,12 +116,9 @@ class AccumulatorCursor(wiring.Component):
         m = Module()
         word_end = self.row_end | (self.pixel == self._pixels - 1)
         with m.If(self.load):
-            m.d.sync += [self.address.eq(0), self.pixel.eq(0), self.slice.eq(0)]
-        with m.Elif(self.advance & ~self.pixel_end):
-            m.d.sync += self.slice.eq(self.slice + 1)
+            m.d.sync += [self.address.eq(0), self.pixel.eq(0)]
         with m.Elif(self.advance):
             m.d.sync += [
-                self.slice.eq(0),
                 self.pixel.eq(Mux(word_end, 0, self.pixel + 1)),
                 self.address.eq(self.address + word_end),
             ]

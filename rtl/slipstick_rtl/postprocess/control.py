@@ -1,22 +1,35 @@
 """The post engine's control path: what is read, combined and written in every cycle."""
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..layouts import POST_INSTRUCTION
-from ..memory.latencies import ACCUMULATOR_READ_LATENCY, ACTIVATION_READ_LATENCY
+from ..memory.latencies import ACCUMULATOR_READ_LATENCY
 from ..primitives.delay import delay
 from .addresses import AccumulatorCursor, AddressGenerator
+from .distances import BYTE_DISTANCE, READ_DISTANCE, write_distance
 from .lane import PostLane
-from .lanes import PostLanes
-from .loops import COUNTS, STEP, LoopNest
-from .parameters import ParameterMemory
+from .lanes import TAP, PostLanes
+from .loops import COUNTS, LoopNest
 
-TAP = data.StructLayout({"valid": 1, "first": 1})
-"""A tap to combine, and whether it begins a result."""
+_CURRENT = (
+    "bank",
+    "destination_row_step",
+    "destination_column_step",
+    "source_row_step",
+    "source_column_step",
+    "tap_step_y",
+    "tap_step_x",
+    "take_maximum",
+    "shift_taps",
+)
+"""Fields of the slice under way that are looked at later than when it starts."""
+
+_RESULT = data.StructLayout({"valid": 1, "end": 1})
+"""A step that completes a result; the last of its instruction."""
 
 
 def accumulator_read_layout(configuration: Configuration) -> data.StructLayout:
@@ -35,7 +48,8 @@ class PostControl(wiring.Component):
     """The loop nest and the addresses that follow it, each at its distance in cycles.
 
     Only MAP's reads share a port with the writes: the nest pauses in cycles that a write takes, and
-    nothing behind it ever stalls.
+    nothing behind it ever stalls. The steps of a slice follow those of the one before, whosever
+    they are: what is needed of an instruction is renewed where its first step comes by.
 
     Parameters
     ----------
@@ -43,81 +57,79 @@ class PostControl(wiring.Component):
 
     Members
     -------
+    free : Out(1)
+        The nest has no step after this cycle.
     start : In(1)
-        A pulse, in the first cycle of ``instruction``.
+        A slice begins; only if ``free``.
+    started : In(1)
+        ``start``, a cycle later.
     instruction : In(POST_INSTRUCTION)
-        Constant until ``written``; DRAIN has one tap.
-    draining : In(1)
-        It is DRAIN, not MAP.
+        With ``start`` and ``started``; source and destination of the slice; DRAIN has one tap, no
+        table and no maximum.
+    draining, slice, final : In
+        Likewise: it is DRAIN; its slice; there is none after it.
     activation_read : Out(enable, address)
-    odd : Out(1)
-        Of the tap whose bytes arrive.
     accumulator_read : Out(enable, bank, address)
     pixel : Out(range(P))
         Of the accumulators that arrive.
-    slice : Out(range(C / L))
+    accumulator_slice : Out(range(C / L))
     tap : Out(TAP)
-        What the lanes combine.
-    parameter_address : Out(range(parameter_words))
+        A cycle before its bytes.
     write : Out(enable, address)
         Of the results that leave the lanes.
     written : Out(1)
-        A pulse, with the last write.
+        A pulse, with the last write of an instruction.
     """
 
+    free: Signal
     start: Signal
+    started: Signal
     instruction: data.View
     draining: Signal
+    slice: Signal
+    final: Signal
     activation_read: data.View
-    odd: Signal
     accumulator_read: data.View
     pixel: Signal
-    slice: Signal
+    accumulator_slice: Signal
     tap: data.View
-    parameter_address: Signal
     write: data.View
     written: Signal
 
-    read_distance = 1
-    """Cycles from a step to the read of its tap: the addresses follow the loops' ends."""
-
-    combine_distance = read_distance + ACTIVATION_READ_LATENCY + PostLane.combine_delay
-    """Cycles from a step to the combination of its tap."""
+    tap_distance = BYTE_DISTANCE - 1
+    """Cycles from a step to ``tap``."""
 
     accumulator_distance = (
-        read_distance
-        + ACTIVATION_READ_LATENCY
+        BYTE_DISTANCE
         + PostLane.accumulator_delay
         - PostLanes.accumulator_latency
         - ACCUMULATOR_READ_LATENCY
     )
     """Cycles from a step to the read of its accumulators: they are combined when a tap would be."""
 
-    parameter_distance = (
-        read_distance + ACTIVATION_READ_LATENCY + PostLane.value_delay - ParameterMemory.latency
-    )
-    """Cycles from a result's last step to the read of its parameters."""
-
-    latency = read_distance + ACTIVATION_READ_LATENCY + PostLane.latency
-    """Cycles from a result's last step to its write."""
-
     def __init__(self, *, configuration: Configuration) -> None:
-        self._configuration = configuration
-        self._unit_bits = exact_log2(configuration.lanes)
-        self._unit_address_bits = exact_log2(configuration.activation_bytes) - self._unit_bits
+        self._configuration = c = configuration
+        self._unit_bits = exact_log2(c.lanes)
+        self._unit_address_bits = exact_log2(c.activation_bytes) - self._unit_bits
+        self._current = data.StructLayout(
+            {name: POST_INSTRUCTION.members[name] for name in _CURRENT}
+        )
+        slices = range(c.columns // c.lanes)
         super().__init__(
             {
+                "free": Out(1),
                 "start": In(1),
+                "started": In(1),
                 "instruction": In(POST_INSTRUCTION),
                 "draining": In(1),
-                "activation_read": Out(activation_read_layout(configuration)),
-                "odd": Out(1),
-                "accumulator_read": Out(accumulator_read_layout(configuration)),
-                "pixel": Out(range(configuration.pixels)),
-                "slice": Out(range(configuration.columns // configuration.lanes)),
+                "slice": In(slices),
+                "final": In(1),
+                "activation_read": Out(activation_read_layout(c)),
+                "accumulator_read": Out(accumulator_read_layout(c)),
+                "pixel": Out(range(c.pixels)),
+                "accumulator_slice": Out(slices),
                 "tap": Out(TAP),
-                "parameter_address": Out(range(configuration.parameter_words)),
-                "write": Out(activation_read_layout(configuration)),
+                "write": Out(activation_read_layout(c)),
                 "written": Out(1),
             }
         )
@@ -127,94 +139,133 @@ class PostControl(wiring.Component):
         m.submodules.loops = loops = LoopNest()
         instruction, step = self.instruction, loops.step
         m.d.comb += [
+            self.free.eq(loops.free),
             loops.load.eq(self.start),
             *(loops.counts[name].eq(instruction[name]) for name in COUNTS.members),
         ]
-        # the nest's steps, and those of them that complete a result, as they were n cycles ago
-        steps = [step]
-        results = [Signal(STEP, name="result")]
-        m.d.comb += [results[0].eq(step), results[0].valid.eq(step.valid & step.last)]
-        for _ in range(self.combine_distance):
-            steps.append(delay(m, steps[-1], 1, f"step_{len(steps)}"))
-        for _ in range(self.latency):
-            results.append(delay(m, results[-1], 1, f"result_{len(results)}"))
-        # a register that is 1 when the step's read would meet a write
-        stall_distance = self.latency - self.read_distance
-        m.d.sync += loops.stall.eq(~self.draining & results[stall_distance - 1].valid)
-
-        self._follow_source(m, steps[self.read_distance])
-        self._follow_accumulators(m, results[self.accumulator_distance])
-        self._follow_parameters(m, results[self.parameter_distance])
-        self._follow_destination(m, results[self.latency])
-        m.d.comb += [
-            self.odd.eq(steps[self.read_distance + ACTIVATION_READ_LATENCY].odd),
-            self.tap.valid.eq(steps[self.combine_distance].valid),
-            self.tap.first.eq(steps[self.combine_distance].first),
-        ]
+        current = Signal(self._current, reset_less=True)
+        draining, final = Signal(), Signal()
+        with m.If(self.started):
+            m.d.sync += [current[name].eq(instruction[name]) for name in _CURRENT]
+            m.d.sync += [draining.eq(self.draining), final.eq(self.final)]
+        reading = delay(m, step, READ_DISTANCE, "step")
+        writes = self._follow_destination(m, reading, current, final)
+        self._follow_source(m, reading, current, draining)
+        looked_up = self._stall(m, loops, writes)
+        self._tell_lanes(m, reading, current, draining, looked_up)
+        self._follow_accumulators(m, reading, current, draining)
         return m
 
     def _units(self, field: Value) -> Value:
         """A byte address or step in units of L bytes; what lies above the memory is cut off."""
         return field[self._unit_bits : self._unit_bits + self._unit_address_bits]
 
-    def _follow_source(self, m: Module, step: data.View) -> None:
-        m.submodules.source = source = AddressGenerator(width=self._unit_address_bits, levels=5)
-        instruction = self.instruction
+    def _stall(self, m: Module, loops: LoopNest, writes: list[data.View]) -> Value:
+        """Lets the nest pause; whether the tap is looked up, at the read's distance.
+
+        A step's read must not meet a write, and one that is looked up in halved tables takes two
+        cycles. Two cycles ahead, as it is a register.
+        """
+        step = loops.step
+        use_table, draining = Signal(2), Signal()
+        with m.If(self.start):
+            m.d.sync += [use_table.eq(self.instruction.use_table), draining.eq(self.draining)]
+        looked_up = step.valid & Mux(step.odd, use_table[1], use_table[0])
+        # writes[0] is at the read's distance
+        meets = ~draining & writes[-1 - 1 - READ_DISTANCE].valid
+        pause = looked_up if self._configuration.halved_tables else 0
+        m.d.sync += loops.stall.eq(meets | pause)
+        return delay(m, looked_up, READ_DISTANCE, "looked_up")
+
+    def _tell_lanes(
+        self, m: Module, step: data.View, current: data.View, draining: Value, looked_up: Value
+    ) -> None:
+        tap = Signal(TAP)
+        maximum = current.take_maximum
         m.d.comb += [
-            source.load.eq(self.start),
-            source.origin.eq(self._units(instruction.source)),
-            source.steps[0].eq(self._units(instruction.tap_step_x)),
-            source.steps[1].eq(self._units(instruction.tap_step_y)),
-            source.steps[2].eq(1),
-            source.steps[3].eq(self._units(instruction.source_column_step)),
-            source.steps[4].eq(self._units(instruction.source_row_step)),
+            tap.valid.eq(step.valid),
+            tap.draining.eq(draining),
+            tap.looked_up.eq(looked_up),
+            tap.odd.eq(step.odd),
+            tap.shifted.eq(current.shift_taps),
+            tap.alone.eq(step.first | maximum),
+            tap.compared.eq(maximum & ~step.first),
+            tap.subtracted.eq(maximum),
+            self.tap.eq(delay(m, tap, self.tap_distance - READ_DISTANCE, "tap", reset_less=True)),
+        ]
+
+    def _follow_source(
+        self, m: Module, step: data.View, current: data.View, draining: Value
+    ) -> None:
+        m.submodules.source = source = AddressGenerator(width=self._unit_address_bits, levels=4)
+        m.d.comb += [
+            source.load.eq(self.started),
+            source.origin.eq(self._units(self.instruction.source)),
+            source.steps[0].eq(self._units(current.tap_step_x)),
+            source.steps[1].eq(self._units(current.tap_step_y)),
+            source.steps[2].eq(self._units(current.source_column_step)),
+            source.steps[3].eq(self._units(current.source_row_step)),
             source.advance.eq(step.valid),
-            source.ends.eq(Cat(step.tap_row_end, step.last, step.pixel_end, step.row_end)),
-            self.activation_read.enable.eq(step.valid & ~self.draining),
+            source.ends.eq(Cat(step.tap_row_end, step.last, step.row_end)),
+            self.activation_read.enable.eq(step.valid & ~draining),
             self.activation_read.address[self._unit_bits :].eq(source.address),
         ]
 
-    def _follow_accumulators(self, m: Module, result: data.View) -> None:
+    def _follow_accumulators(
+        self, m: Module, step: data.View, current: data.View, draining: Value
+    ) -> None:
+        """DRAIN's steps are results. Nothing of it changes sooner than a slice has begun here."""
         m.submodules.cursor = cursor = AccumulatorCursor(configuration=self._configuration)
+        later = self.accumulator_distance - READ_DISTANCE
+        read = delay(m, step, later, "accumulator_step")
+        bank, part = Signal(), Signal.like(self.slice)
+        begins = delay(m, self.started & self.draining, later, "accumulator_begin")
+        slice_under_way = Signal.like(self.slice)
+        with m.If(self.started):
+            m.d.sync += slice_under_way.eq(self.slice)
+        with m.If(begins):
+            m.d.sync += [bank.eq(current.bank), part.eq(slice_under_way)]
         m.d.comb += [
-            cursor.load.eq(self.start),
-            cursor.advance.eq(result.valid),
-            cursor.pixel_end.eq(result.pixel_end),
-            cursor.row_end.eq(result.row_end),
-            self.accumulator_read.enable.eq(result.valid & self.draining),
-            self.accumulator_read.bank.eq(self.instruction.bank),
+            cursor.load.eq(begins),
+            cursor.advance.eq(read.valid),
+            cursor.row_end.eq(read.row_end),
+            self.accumulator_read.enable.eq(
+                delay(m, step.valid & draining, later, "accumulator_read")
+            ),
+            self.accumulator_read.bank.eq(bank),
             self.accumulator_read.address.eq(cursor.address),
             self.pixel.eq(delay(m, cursor.pixel, ACCUMULATOR_READ_LATENCY, "pixel")),
-            self.slice.eq(delay(m, cursor.slice, ACCUMULATOR_READ_LATENCY, "slice")),
+            self.accumulator_slice.eq(delay(m, part, ACCUMULATOR_READ_LATENCY, "part")),
         ]
 
-    def _follow_parameters(self, m: Module, result: data.View) -> None:
-        width = len(self.parameter_address)
-        m.submodules.parameters = parameters = AddressGenerator(width=width, levels=2)
-        m.d.comb += [
-            parameters.load.eq(self.start),
-            parameters.origin.eq(self.instruction.parameter_address),
-            parameters.steps[0].eq(self.draining | self.instruction.parameter_step),
-            parameters.steps[1].eq(0),  # every pixel begins with the first word again
-            parameters.advance.eq(result.valid),
-            parameters.ends.eq(result.pixel_end),
-            self.parameter_address.eq(parameters.address),
-        ]
-
-    def _follow_destination(self, m: Module, result: data.View) -> None:
+    def _follow_destination(
+        self, m: Module, step: data.View, current: data.View, final: Value
+    ) -> list[data.View]:
+        """The addresses travel beside the results; of these, every distance from the read's on."""
         m.submodules.destination = destination = AddressGenerator(
-            width=self._unit_address_bits, levels=3
+            width=self._unit_address_bits, levels=2
         )
-        instruction = self.instruction
+        result = Signal(_RESULT, name="result")
+        later = write_distance(self._configuration) - READ_DISTANCE
         m.d.comb += [
-            destination.load.eq(self.start),
-            destination.origin.eq(self._units(instruction.destination)),
-            destination.steps[0].eq(1),
-            destination.steps[1].eq(self._units(instruction.destination_column_step)),
-            destination.steps[2].eq(self._units(instruction.destination_row_step)),
+            result.valid.eq(step.valid & step.last),
+            result.end.eq(step.end & final),
+            destination.load.eq(self.started),
+            destination.origin.eq(self._units(self.instruction.destination)),
+            destination.steps[0].eq(self._units(current.destination_column_step)),
+            destination.steps[1].eq(self._units(current.destination_row_step)),
             destination.advance.eq(result.valid),
-            destination.ends.eq(Cat(result.pixel_end, result.row_end)),
-            self.write.enable.eq(result.valid),
-            self.write.address[self._unit_bits :].eq(destination.address),
-            self.written.eq(result.valid & result.end),
+            destination.ends.eq(step.row_end),
         ]
+        results = [result]
+        for distance in range(later):
+            results.append(delay(m, results[-1], 1, f"result_{distance}"))
+        written = results[-1]
+        m.d.comb += [
+            self.write.enable.eq(written.valid),
+            self.write.address[self._unit_bits :].eq(
+                delay(m, destination.address, later, "destination", reset_less=True)
+            ),
+            self.written.eq(written.valid & written.end),
+        ]
+        return results

@@ -1,56 +1,78 @@
 """One lane of the post engine: taps or an accumulator in, a result out."""
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..layouts import POST_INSTRUCTION
+from ..isa import Rounding
 from ..primitives.delay import delay
 from .multiplier import FACTOR_BITS, VALUE_BITS
 from .requantizer import Requantizer
 from .rounding_shifter import SHIFT_BITS
-from .table import TABLE_WRITE, Table
+from .table import ENTRY_BITS, Table
+
+TAP_SHIFT = 19
+"""Places by which a MAP's ``shift_taps`` shifts bytes to the left."""
+
+LANE_CONTROL = data.StructLayout(
+    {
+        "shifted": 1,  # at the byte: it is shifted
+        "absent": 1,  # a cycle later: the tap is no byte but an entry or an accumulator
+        "inverted": 1,  # likewise: taps are subtracted, for the greatest
+        "looked_up": 1,  # two cycles later: it is an entry
+        "valid": 1,  # three cycles later, as the rest: there is a tap
+        "alone": 1,  # it takes the place of those before
+        "compared": 1,  # ... if it is greater
+        "subtracted": 1,  # "inverted", of the same tap
+    }
+)
+"""What a lane does with a tap, each when it does it."""
+
+CONTROL_DELAYS = {
+    "shifted": 0,
+    "absent": 1,
+    "inverted": 1,
+    "looked_up": Table.latency,
+    "valid": Table.latency + 1,
+    "alone": Table.latency + 1,
+    "compared": Table.latency + 1,
+    "subtracted": Table.latency + 1,
+}
+"""Cycles from a tap's byte to its use of each."""
 
 
 class PostLane(wiring.Component):
-    """Table, combination of the taps, requantisation; one tap or accumulator a cycle.
+    """Combination of the taps, requantisation; one tap or accumulator a cycle.
 
     Members
     -------
-    instruction : In(POST_INSTRUCTION)
-        Constant while data are under way.
-    table_write : In(TABLE_WRITE)
+    control : In(LANE_CONTROL)
+        Each part ``CONTROL_DELAYS`` cycles after the byte.
     byte : In(signed(8))
         A tap of MAP.
-    odd : In(1)
-        It looks in the table's second half.
+    entry : In(signed(32))
+        The table's for it, ``Table.latency`` cycles later.
     accumulator : In(signed(32))
-        What DRAIN takes instead, ``accumulator_delay`` cycles later.
-    draining : In(1)
-        Constant while data are under way.
-    valid, first : In(1)
-        There is a tap, and it begins a result; ``combine_delay`` cycles after the tap.
+        What DRAIN takes instead, ``accumulator_delay`` cycles after a byte; 0 for MAP.
     bias : In(signed(32))
         ``value_delay`` cycles after the result's last tap.
-    multiplier : In(31)
-        ``Requantizer.multiplier_delay`` cycles after the bias.
-    shift : In(6)
-        ``Requantizer.shift_delay`` cycles after the bias.
+    multiplier, shift, rounding, zero_point, minimum, maximum : In
+        As of :class:`Requantizer`, counted from the bias.
     result : Out(signed(8))
         ``latency`` cycles after the result's last tap.
     """
 
-    instruction: data.View
-    table_write: data.View
+    control: data.View
     byte: Signal
-    odd: Signal
+    entry: Signal
     accumulator: Signal
-    draining: Signal
-    valid: Signal
-    first: Signal
     bias: Signal
     multiplier: Signal
     shift: Signal
+    rounding: Signal
+    zero_point: Signal
+    minimum: Signal
+    maximum: Signal
     result: Signal
 
     accumulator_delay = Table.latency
@@ -61,51 +83,68 @@ class PostLane(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                "instruction": In(POST_INSTRUCTION),
-                "table_write": In(TABLE_WRITE),
+                "control": In(LANE_CONTROL),
                 "byte": In(signed(8)),
-                "odd": In(1),
+                "entry": In(signed(ENTRY_BITS)),
                 "accumulator": In(signed(VALUE_BITS)),
-                "draining": In(1),
-                "valid": In(1),
-                "first": In(1),
                 "bias": In(signed(VALUE_BITS)),
                 "multiplier": In(FACTOR_BITS),
                 "shift": In(SHIFT_BITS),
+                "rounding": In(Rounding),
+                "zero_point": In(signed(8)),
+                "minimum": In(signed(8)),
+                "maximum": In(signed(8)),
                 "result": Out(signed(8)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.table = table = Table()
         m.submodules.requantizer = requantizer = Requantizer()
-        instruction = self.instruction
-        plain = delay(m, self.byte, Table.latency, "byte", reset_less=True)
+        control = self.control
+        # a tap that is subtracted comes inverted; one LUT a bit chooses among the three sources
         tap = Signal(signed(VALUE_BITS), reset_less=True)
-        value = Signal(signed(VALUE_BITS), reset_less=True)
-        # a plain subtraction: its sign is quicker than Yosys' comparison
-        difference = Signal(signed(VALUE_BITS + 1))
-        maximum = instruction.take_maximum
-        replaced = self.first | maximum
-        kept = maximum & ~self.first & ~difference[-1]
+        looked_up = Mux(control.looked_up, self.entry, 0)
+        m.d.sync += tap.eq(looked_up ^ self._spread_byte(m) ^ self.accumulator)
+        requantizer_inputs = ("bias", "multiplier", "shift", "rounding")
+        requantizer_inputs += ("zero_point", "minimum", "maximum")
         m.d.comb += [
-            difference.eq(value - tap),
-            table.write.eq(self.table_write),
-            table.byte.eq(self.byte),
-            table.odd.eq(self.odd),
-            requantizer.value.eq(value),
-            requantizer.bias.eq(self.bias),
-            requantizer.multiplier.eq(self.multiplier),
-            requantizer.shift.eq(self.shift),
-            requantizer.rounding.eq(instruction.rounding),
-            requantizer.zero_point.eq(instruction.zero_point),
-            requantizer.minimum.eq(instruction.minimum),
-            requantizer.maximum.eq(instruction.maximum),
+            requantizer.value.eq(self._combine(m, tap)),
+            *(getattr(requantizer, name).eq(getattr(self, name)) for name in requantizer_inputs),
             self.result.eq(requantizer.result),
         ]
-        looked_up = Mux(instruction.use_table, table.entry, plain)
-        m.d.sync += tap.eq(Mux(self.draining, self.accumulator, looked_up))
-        with m.If(self.valid & ~kept):
-            m.d.sync += value.eq(Mux(replaced, tap, value + tap))
         return m
+
+    def _spread_byte(self, m: Module) -> Value:
+        """The byte as a word, shifted, 0 if the tap is none, inverted; ``Table.latency`` later."""
+        control, byte, sign = self.control, self.byte.as_unsigned(), self.byte[-1]
+        between = TAP_SHIFT - len(byte)
+        above = VALUE_BITS - TAP_SHIFT - len(byte)
+        parts = {
+            "low": Mux(control.shifted, 0, byte),
+            "middle": sign & ~control.shifted,
+            "high": Mux(control.shifted, byte, sign.replicate(len(byte))),
+            "sign": sign,
+        }
+        stored: dict[str, Value] = {}
+        for name, part in parts.items():
+            spread = delay(m, part, 1, name, reset_less=True)
+            gated = Mux(control.absent, 0, spread) ^ control.inverted.replicate(len(spread))
+            stored[name] = delay(m, gated, 1, f"{name}_tap", reset_less=True)
+        low, middle, high, sign = stored.values()
+        return Cat(low, middle.replicate(between), high, sign.replicate(above))
+
+    def _combine(self, m: Module, tap: Signal) -> Value:
+        """Sum of the taps, or the greatest: one adder for the sum and for the comparison."""
+        control = self.control
+        value = Signal(signed(VALUE_BITS), reset_less=True)
+        total = Signal(signed(VALUE_BITS + 2))
+        # the lowest place makes the carry that completes a subtraction
+        carry = control.subtracted
+        m.d.comb += total.eq(Cat(carry, value).as_signed() + Cat(carry, tap).as_signed())
+        kept = control.compared & ~total[-1]
+        with m.If(control.valid & ~kept):
+            m.d.sync += value.eq(
+                Mux(control.alone, tap ^ carry.replicate(VALUE_BITS), total[1 : VALUE_BITS + 1])
+            )
+        return value

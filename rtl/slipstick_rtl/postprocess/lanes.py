@@ -1,23 +1,62 @@
-"""The post engine's datapath: L lanes, their parameters, and the choice of accumulators."""
+"""The post engine's datapath: L lanes, their tables and parameters, and what each does when."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from ..layouts import POST_INSTRUCTION
-from ..primitives.delay import delay
-from .lane import PostLane
+from ..isa import Rounding
+from ..memory.latencies import BLOCK_COLUMNS
+from ..primitives.delay import copies, delay
+from .distances import BIAS_DISTANCE
+from .lane import CONTROL_DELAYS, PostLane
 from .multiplier import VALUE_BITS
-from .parameters import PARAMETER_WRITE, ParameterMemory
-from .table import TABLE_WRITE
+from .parameters import FIELDS, STROBES, ColumnChooser, LaneParameters, element_bits
+from .requantizer import Requantizer
+from .table import TABLE_WRITE, Table
 
-INSTRUCTION_DELAY = 4
-"""Cycles, at most, until a lane has the instruction under way."""
+TAP = data.StructLayout(
+    {
+        "valid": 1,
+        "draining": 1,  # it is an accumulator
+        "looked_up": 1,  # its byte goes through the table
+        "odd": 1,  # ... the second half
+        "shifted": 1,  # its byte is shifted
+        "alone": 1,  # it takes the place of the taps before
+        "compared": 1,  # ... if it is greater
+        "subtracted": 1,  # for the comparison
+    }
+)
+"""A step of the loop nest, as the lanes see it."""
+
+
+LANE_FIELDS = data.StructLayout(
+    {
+        "rounding": Rounding,
+        "zero_point": signed(8),
+        "minimum": signed(8),
+        "maximum": signed(8),
+    }
+)
+"""What all results of an instruction have in common."""
+
+FIELD_DELAYS = {
+    "rounding": Requantizer.rounding_delay,
+    "zero_point": Requantizer.zero_point_delay,
+    "minimum": Requantizer.clamp_delay,
+    "maximum": Requantizer.clamp_delay,
+}
+"""Cycles from a result's bias to its use of each."""
+
+_QUARTERS = 4
 
 
 class PostLanes(wiring.Component):
-    """L lanes that work in step; fixed latency, no stall. Delays are those of :class:`PostLane`.
+    """L lanes that work in step; fixed latency, no stall.
+
+    With ``halved_tables`` lane i and lane i + L / 2 share a table, and the upper half of the lanes
+    works a cycle behind the lower one; a tap that is looked up must then be followed by a cycle
+    without one.
 
     Parameters
     ----------
@@ -25,98 +64,201 @@ class PostLanes(wiring.Component):
 
     Members
     -------
-    instruction : In(POST_INSTRUCTION)
-        With ``draining``, ``INSTRUCTION_DELAY`` cycles before the lanes combine their first tap.
-    draining : In(1)
-    parameter_write : In(PARAMETER_WRITE)
+    tap : In(TAP)
+        A cycle before its bytes.
+    begin : In(1)
+        Two cycles before the first step of an instruction could have been ``tap``'s ... see
+        ``distances``: the cycle after an instruction's start.
+    fields : In(LANE_FIELDS)
+        From the cycle after ``begin`` on, for at least ``FIELDS_PERIOD`` cycles.
+    take : In(1)
+        As ``begin``, of a slice with parameters of its own.
+    elements, arriving, arriving_slice : In
+        Parameters on their way from weight memory: see :class:`ColumnChooser`.
     table_write : In(TABLE_WRITE)
     bytes : In(8 x L)
-        Taps, with ``odd``.
-    odd : In(1)
     accumulators : In(32 x P x C)
         ``accumulator_latency`` cycles before the lanes take them.
     pixel : In(range(P))
         Which of them, with ``slice``; with the accumulators.
     slice : In(range(C / L))
-    valid, first : In(1)
-    parameter_address : In(range(parameter_words))
-        ``ParameterMemory.latency`` cycles before the lanes take the bias.
     results : Out(8 x L)
     """
 
-    instruction: data.View
-    draining: Signal
-    parameter_write: data.View
+    tap: data.View
+    begin: Signal
+    fields: data.View
+    take: Signal
+    elements: data.View
+    arriving: data.View
+    arriving_slice: Signal
     table_write: data.View
     bytes: data.View
-    odd: Signal
     accumulators: Signal
     pixel: Signal
     slice: Signal
-    valid: Signal
-    first: Signal
-    parameter_address: Signal
     results: data.View
 
     accumulator_latency = 1
     """Cycles: the register behind the choice."""
 
     def __init__(self, *, configuration: Configuration) -> None:
-        self._configuration = configuration
-        lanes, columns = configuration.lanes, configuration.columns
+        self._configuration = c = configuration
+        lanes, slices = c.lanes, range(c.columns // c.lanes)
+        self._half = lanes // 2 if c.halved_tables else lanes
+        strobes = data.ArrayLayout(STROBES, c.weight_rows)
+        elements = data.ArrayLayout(element_bits(c), c.columns)
         super().__init__(
             {
-                "instruction": In(POST_INSTRUCTION),
-                "draining": In(1),
-                "parameter_write": In(PARAMETER_WRITE),
+                "tap": In(TAP),
+                "begin": In(1),
+                "fields": In(LANE_FIELDS),
+                "take": In(1),
+                "elements": In(data.ArrayLayout(elements, c.weight_rows)),
+                "arriving": In(data.ArrayLayout(strobes, c.columns // BLOCK_COLUMNS)),
+                "arriving_slice": In(slices),
                 "table_write": In(TABLE_WRITE),
                 "bytes": In(data.ArrayLayout(8, lanes)),
-                "odd": In(1),
-                "accumulators": In(configuration.pixels * columns * VALUE_BITS),
-                "pixel": In(range(configuration.pixels)),
-                "slice": In(range(columns // lanes)),
-                "valid": In(1),
-                "first": In(1),
-                "parameter_address": In(range(configuration.parameter_words)),
+                "accumulators": In(c.pixels * c.columns * VALUE_BITS),
+                "pixel": In(range(c.pixels)),
+                "slice": In(slices),
                 "results": Out(data.ArrayLayout(8, lanes)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        configuration = self._configuration
-        m.submodules.parameters = parameters = ParameterMemory(configuration=configuration)
-        m.d.comb += [
-            parameters.write.eq(self.parameter_write),
-            parameters.address.eq(self.parameter_address),
-        ]
-        pixel_bits = configuration.columns * VALUE_BITS
-        slice_bits = configuration.lanes * VALUE_BITS
-        chosen = Signal(data.ArrayLayout(VALUE_BITS, configuration.lanes), reset_less=True)
-        m.d.sync += chosen.eq(
-            self.accumulators.word_select(self.pixel, pixel_bits).word_select(
-                self.slice, slice_bits
-            )
-        )
-        instruction, draining = self.instruction, self.draining
-        for index in range(configuration.lanes):
-            m.submodules[f"lane_{index}"] = lane = PostLane()
-            # from group to group of lanes, so that no wire goes to all of them
-            if index % -(-configuration.lanes // INSTRUCTION_DELAY) == 0:
-                instruction = delay(m, instruction, 1, f"instruction_{index}", reset_less=True)
-                draining = delay(m, draining, 1, f"draining_{index}", reset_less=True)
-            m.d.comb += [
-                lane.instruction.eq(instruction),
-                lane.table_write.eq(self.table_write),
-                lane.byte.eq(self.bytes[index]),
-                lane.odd.eq(self.odd),
-                lane.accumulator.eq(chosen[index]),
-                lane.draining.eq(draining),
-                lane.valid.eq(self.valid),
-                lane.first.eq(self.first),
-                lane.bias.eq(parameters.bias[index]),
-                lane.multiplier.eq(parameters.multiplier[index]),
-                lane.shift.eq(parameters.shift[index]),
-                self.results[index].eq(lane.result),
-            ]
+        lanes = [PostLane() for _ in range(self._configuration.lanes)]
+        for index, lane in enumerate(lanes):
+            m.submodules[f"lane_{index}"] = lane
+            late = self._is_late(index)
+            byte = delay(m, self.bytes[index], late, f"late_byte_{index}", reset_less=True)
+            early = int(bool(self._configuration.halved_tables)) - late
+            result = delay(m, lane.result, early, f"early_result_{index}", reset_less=True)
+            m.d.comb += [lane.byte.eq(byte), self.results[index].eq(result)]
+        self._control(m, lanes)
+        self._give_fields(m, lanes)
+        self._give_parameters(m, lanes)
+        self._look_up(m, lanes)
+        self._choose_accumulators(m, lanes)
         return m
+
+    def _is_late(self, index: int) -> int:
+        """1 for a lane that works a cycle behind."""
+        return int(index >= self._half)
+
+    def _quarter(self, index: int) -> int:
+        """Lanes of a quarter share registers, so that no wire goes to all."""
+        return index * _QUARTERS // self._configuration.lanes
+
+    def _strobes(self, m: Module, value: Value, cycles: int, name: str) -> list[Value]:
+        """``value`` for each quarter, that many cycles later, or one more."""
+        late = [
+            self._is_late(quarter * self._configuration.lanes // _QUARTERS)
+            for quarter in range(_QUARTERS)
+        ]
+        before = delay(m, value, cycles - 1, name)
+        early_copies = copies(m, before, _QUARTERS, f"{name}_early")
+        if not any(late):
+            return early_copies
+        late_copies = copies(m, delay(m, before, 1, f"{name}_late"), _QUARTERS, f"{name}_copy")
+        return [late_copies[q] if late[q] else early_copies[q] for q in range(_QUARTERS)]
+
+    def _control(self, m: Module, lanes: list[PostLane]) -> None:
+        tap = self.tap
+        sources = {"absent": tap.looked_up | tap.draining, "inverted": tap.subtracted}
+        for name, cycles in CONTROL_DELAYS.items():
+            source = sources[name] if name in sources else tap[name]
+            strobes = self._strobes(m, source, cycles + 1, name)
+            for index, lane in enumerate(lanes):
+                m.d.comb += lane.control[name].eq(strobes[self._quarter(index)])
+
+    def _give_fields(self, m: Module, lanes: list[PostLane]) -> None:
+        """Each quarter's registers, renewed when an instruction's first result can need them."""
+        strobes = {
+            cycles: self._strobes(m, self.begin, BIAS_DISTANCE + cycles - 1, f"begin_{cycles}")
+            for cycles in sorted(set(FIELD_DELAYS.values()))
+        }
+        fields = self.fields
+        for quarter in range(_QUARTERS):
+            # on from quarter to quarter: there is time
+            fields = delay(m, fields, 1, f"fields_{quarter}", reset_less=True)
+            mine = [lane for k, lane in enumerate(lanes) if self._quarter(k) == quarter]
+            for name, cycles in FIELD_DELAYS.items():
+                field = fields[name]
+                used = Signal.like(Value.cast(field), name=f"{name}_{quarter}", reset_less=True)
+                with m.If(strobes[cycles][quarter]):
+                    m.d.sync += used.eq(Value.cast(field))
+                m.d.comb += [Value.cast(getattr(lane, name)).eq(used) for lane in mine]
+
+    def _give_parameters(self, m: Module, lanes: list[PostLane]) -> None:
+        c = self._configuration
+        takes = {
+            name: self._strobes(m, self.take, BIAS_DISTANCE + field.delay - 1, f"take_{name}")
+            for name, field in FIELDS.items()
+        }
+        for group in range(c.lanes // BLOCK_COLUMNS):
+            chooser = ColumnChooser(configuration=c, group=group)
+            m.submodules[f"columns_{group}"] = chooser
+            m.d.comb += [
+                chooser.elements.eq(self.elements),
+                chooser.arriving.eq(self.arriving),
+                chooser.slice.eq(self.arriving_slice),
+            ]
+            for place in range(BLOCK_COLUMNS):
+                index = group * BLOCK_COLUMNS + place
+                parameters = LaneParameters(configuration=c)
+                m.submodules[f"parameters_{index}"] = parameters
+                m.d.comb += [
+                    parameters.elements.eq(chooser.lane_elements[place]),
+                    parameters.arriving.eq(chooser.lane_arriving),
+                ]
+                for name in FIELDS:
+                    m.d.comb += [
+                        parameters.take[name].eq(takes[name][self._quarter(index)]),
+                        getattr(lanes[index], name).eq(getattr(parameters, name)),
+                    ]
+
+    def _look_up(self, m: Module, lanes: list[PostLane]) -> None:
+        """Each table's byte: of its lane, or a cycle later that of the lane that shares it."""
+        c = self._configuration
+        odd = delay(m, self.tap.odd, 1, "odd", reset_less=True)
+        if c.halved_tables:
+            now = copies(m, self.tap.looked_up, _QUARTERS, "now")
+            late_odd = delay(m, odd, 1, "late_odd", reset_less=True)
+        for index in range(c.tables):
+            m.submodules[f"table_{index}"] = table = Table()
+            m.d.comb += [
+                table.write.eq(self.table_write),
+                table.byte.eq(self.bytes[index]),
+                table.odd.eq(odd),
+                lanes[index].entry.eq(table.entry),
+            ]
+            if c.halved_tables:
+                upper, mine = lanes[index + self._half], now[index * _QUARTERS // c.tables]
+                m.d.comb += [
+                    table.byte.eq(Mux(mine, self.bytes[index], upper.byte)),
+                    table.odd.eq(Mux(mine, odd, late_odd)),
+                    upper.entry.eq(table.entry),
+                ]
+
+    def _choose_accumulators(self, m: Module, lanes: list[PostLane]) -> None:
+        """Those of a pixel and a slice; none where taps are bytes."""
+        c = self._configuration
+        draining = copies(
+            m,
+            delay(m, self.tap.draining, PostLane.accumulator_delay - 1, "draining"),
+            _QUARTERS,
+            "draining_copy",
+        )
+        pixel_bits, slice_bits = c.columns * VALUE_BITS, c.lanes * VALUE_BITS
+        words = self.accumulators.word_select(self.pixel, pixel_bits)
+        words = words.word_select(self.slice, slice_bits)
+        for index, lane in enumerate(lanes):
+            chosen = Signal(VALUE_BITS, name=f"chosen_{index}", reset_less=True)
+            with m.If(draining[self._quarter(index)]):
+                m.d.sync += chosen.eq(words.word_select(index, VALUE_BITS))
+            with m.Else():
+                m.d.sync += chosen.eq(0)
+            late = delay(m, chosen, self._is_late(index), f"late_{index}", reset_less=True)
+            m.d.comb += lane.accumulator.eq(late)

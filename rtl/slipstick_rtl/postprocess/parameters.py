@@ -1,98 +1,176 @@
-"""The parameter memory: bias, multiplier and shift of L channels a word."""
+"""A lane's parameters, as they arrive from the weight memory and as they are in use."""
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from dataclasses import dataclass
+
+from amaranth.hdl import Array, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from ..primitives.delay import delay
-from .multiplier import FACTOR_BITS
+from ..memory.latencies import BLOCK_COLUMNS, weight_skew
+from .multiplier import FACTOR_BITS, VALUE_BITS
 from .requantizer import Requantizer
 from .rounding_shifter import SHIFT_BITS
 
-PARAMETER_WRITE = data.StructLayout({"enable": 1, "address": 16, "offset": 10, "data": 8})
-"""A byte from the link: ``offset`` counts the bytes of a word of L x (i32, u32, u8)."""
 
-_LANE_BYTES = 9
-_FIELDS = {"bias": range(4), "multiplier": range(4, 8), "shift": range(8, 9)}
-"""The bytes of each field within a lane's nine."""
+@dataclass(frozen=True)
+class ParameterField:
+    """A part of a channel's parameters: its bits among them, those used, and when."""
+
+    first_bit: int
+    bits: int
+    used_bits: int
+    delay: int
+    """Cycles from a result's bias to its use of this field."""
 
 
-class ParameterMemory(wiring.Component):
-    """Three memories, one for each field, read when the requantiser needs the field.
+FIELDS = {
+    "bias": ParameterField(0, 32, VALUE_BITS, 0),
+    "multiplier": ParameterField(32, 32, FACTOR_BITS, Requantizer.multiplier_delay),
+    "shift": ParameterField(64, 8, SHIFT_BITS, Requantizer.shift_delay),
+}
+
+STROBES = data.StructLayout(dict.fromkeys(FIELDS, 1))
+"""What arrives, or what is taken."""
+
+
+def element_bits(configuration: Configuration) -> int:
+    """Bits of a parameter that one row of a chain's column holds."""
+    return 1 if configuration.ninth_bits else 8
+
+
+def words_of(configuration: Configuration, chain: int, field: ParameterField) -> range:
+    """The words of a block in which a chain holds elements of a field."""
+    c, size = configuration, element_bits(configuration)
+    first, end = field.first_bit // size, (field.first_bit + field.bits) // size
+    return range(-(-(first - chain) // c.weight_rows), -(-(end - chain) // c.weight_rows))
+
+
+def largest_skew(configuration: Configuration) -> int:
+    """Cycles that a word's last byte comes after its first."""
+    return weight_skew(configuration, configuration.weight_rows - 1, configuration.columns - 1)
+
+
+class LaneParameters(wiring.Component):
+    """A lane's parameters: those in use, and those of the next slice as they arrive.
+
+    What arrives is shifted into registers, a row for each chain and field; what is in use is a copy
+    of them, of each field renewed when the slice's first result can need it.
+
+    Parameters
+    ----------
+    configuration : Configuration
 
     Members
     -------
-    write : In(PARAMETER_WRITE)
-        Lands three cycles later.
-    address : In(range(parameter_words))
-    bias : Out(32 x L)
-        ``latency`` cycles after its address.
-    multiplier : Out(31 x L)
-        ``Requantizer.multiplier_delay`` cycles after the bias.
-    shift : Out(6 x L)
-        ``Requantizer.shift_delay`` cycles after the bias.
+    elements : In
+        [W]: what each chain's column of this lane has.
+    arriving : In
+        [W] STROBES: it belongs to this field.
+    take : In(STROBES)
+        What has arrived comes into use.
+    bias : Out(32)
+    multiplier : Out(31)
+    shift : Out(6)
+        In the cycle after ``take`` of their field.
     """
 
-    write: data.View
-    address: Signal
-    bias: data.View
-    multiplier: data.View
-    shift: data.View
-
-    latency = 3
-    """Cycles: the address on its way, block RAM and its output register."""
+    elements: data.View
+    arriving: data.View
+    take: data.View
+    bias: Signal
+    multiplier: Signal
+    shift: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
-        self._lanes, self._words = configuration.lanes, configuration.parameter_words
+        self._configuration = configuration
+        rows = configuration.weight_rows
         super().__init__(
             {
-                "write": In(PARAMETER_WRITE),
-                "address": In(range(self._words)),
-                "bias": Out(data.ArrayLayout(unsigned(32), self._lanes)),
-                "multiplier": Out(data.ArrayLayout(unsigned(FACTOR_BITS), self._lanes)),
-                "shift": Out(data.ArrayLayout(unsigned(SHIFT_BITS), self._lanes)),
+                "elements": In(data.ArrayLayout(element_bits(configuration), rows)),
+                "arriving": In(data.ArrayLayout(STROBES, rows)),
+                "take": In(STROBES),
+                **{name: Out(field.used_bits) for name, field in FIELDS.items()},
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        chosen = delay(m, self.write, 1, "write")
-        write = delay(m, chosen, 1, "chosen_write")
-        delays = {
-            "bias": 0,
-            "multiplier": Requantizer.multiplier_delay,
-            "shift": Requantizer.shift_delay,
-        }
-        for name, places in _FIELDS.items():
-            bits = 8 * len(places)
-            memory = Memory(shape=bits * self._lanes, depth=self._words, init=[])
-            m.submodules[name] = memory
-            reading = delay(m, self.address, delays[name], f"{name}_address", reset_less=True)
-            # from a register, as it goes to block RAMs all over the chip
-            address = delay(m, reading, 1, f"{name}_port_address", reset_less=True)
-            writer = memory.write_port(granularity=8)
-            reader = memory.read_port()
-            layout = data.ArrayLayout(bits, self._lanes)
-            output = Signal(layout, name=f"{name}_output", reset_less=True)
-            # likewise
-            enables = Signal(len(writer.en), name=f"{name}_enables")
-            m.d.sync += enables.eq(
-                Cat(
-                    chosen.enable & (chosen.offset == lane * _LANE_BYTES + place)
-                    for lane in range(self._lanes)
-                    for place in places
+        size = element_bits(self._configuration)
+        for name, field in FIELDS.items():
+            elements: dict[int, Value] = {}
+            for chain in range(self._configuration.weight_rows):
+                words = words_of(self._configuration, chain, field)
+                if not words:
+                    continue
+                row = Signal(size * len(words), name=f"{name}_{chain}", reset_less=True)
+                with m.If(self.arriving[chain][name]):
+                    m.d.sync += row.eq(Cat(row[size:], self.elements[chain]))
+                for index, word in enumerate(words):
+                    element = word * self._configuration.weight_rows + chain
+                    elements[element] = row.word_select(index, size)
+            used = Signal(field.used_bits, name=f"{name}_used", reset_less=True)
+            with m.If(self.take[name]):
+                m.d.sync += used.eq(Cat(elements[k] for k in sorted(elements)))
+            m.d.comb += getattr(self, name).eq(used)
+        return m
+
+
+class ColumnChooser(wiring.Component):
+    """Which elements, and which strobes, are those of four neighbouring lanes.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    group : int
+        Of lanes: 4 group ... 4 group + 3.
+
+    Members
+    -------
+    elements : In
+        [W][C], as the weight memory has them.
+    arriving : In
+        Of the loader.
+    slice : In
+    lane_elements : Out
+        [4][W]
+    lane_arriving : Out
+        [W] STROBES
+    """
+
+    elements: data.View
+    arriving: data.View
+    slice: Signal
+    lane_elements: data.View
+    lane_arriving: data.View
+
+    def __init__(self, *, configuration: Configuration, group: int) -> None:
+        self._configuration, self._group = c, _ = configuration, group
+        rows, size = c.weight_rows, element_bits(c)
+        groups = c.columns // BLOCK_COLUMNS
+        super().__init__(
+            {
+                "elements": In(data.ArrayLayout(data.ArrayLayout(size, c.columns), rows)),
+                "arriving": In(data.ArrayLayout(data.ArrayLayout(STROBES, rows), groups)),
+                "slice": In(range(c.columns // c.lanes)),
+                "lane_elements": Out(data.ArrayLayout(data.ArrayLayout(size, rows), BLOCK_COLUMNS)),
+                "lane_arriving": Out(data.ArrayLayout(STROBES, rows)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self._configuration
+        slices = range(c.columns // c.lanes)
+        strobes = [self.arriving[(k * c.lanes) // BLOCK_COLUMNS + self._group] for k in slices]
+        m.d.comb += Value.cast(self.lane_arriving).eq(
+            Array([Value.cast(view) for view in strobes])[self.slice]
+        )
+        for lane in range(BLOCK_COLUMNS):
+            first = self._group * BLOCK_COLUMNS + lane
+            for chain in range(c.weight_rows):
+                columns = [self.elements[chain][k * c.lanes + first] for k in slices]
+                m.d.comb += self.lane_elements[lane][chain].eq(
+                    Array([Value.cast(element) for element in columns])[self.slice]
                 )
-            )
-            m.d.comb += [
-                writer.addr.eq(write.address[: len(address)]),
-                writer.data.eq(write.data.replicate(len(writer.en))),
-                writer.en.eq(enables),
-                reader.en.eq(1),
-                reader.addr.eq(address),
-            ]
-            m.d.sync += output.eq(reader.data)
-            results = getattr(self, name)
-            m.d.comb += [results[lane].eq(output[lane]) for lane in range(self._lanes)]
         return m

@@ -1,24 +1,27 @@
 """The post engine: executes DRAIN, MAP and TABLE."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
 from ..layouts import POST_INSTRUCTION
 from .control import PostControl, accumulator_read_layout, activation_read_layout
+from .distances import BIAS_DISTANCE
 from .issue import InstructionIssue
-from .lanes import PostLanes
+from .lanes import LANE_FIELDS, PostLanes
 from .multiplier import VALUE_BITS
-from .parameters import PARAMETER_WRITE
+from .parameter_loader import ParameterLoader
 from .table import TableLoader
 
 
 class PostEngine(wiring.Component):
     """Moves results: DRAIN takes L accumulators a cycle, MAP L bytes of one tap a cycle.
 
-    MAP's reads pause in cycles that a write takes. An instruction starts when the one before it has
-    completed: from a result's last step to its write pass ``PostControl.latency`` cycles.
+    A DRAIN's steps follow those of the instruction before, and those of a slice those of the slice
+    before, if its time has come and its parameters are there: they are read while what comes before
+    is under way. A MAP and a TABLE start when all before has completed. MAP's reads pause in cycles
+    that a write takes, and with ``halved_tables`` after a tap that is looked up.
 
     Parameters
     ----------
@@ -27,7 +30,7 @@ class PostEngine(wiring.Component):
     Members
     -------
     instructions : In(stream of POST_INSTRUCTION)
-        In order; accepted when they start. Never HALT.
+        In order; accepted before they start. Never HALT.
     matrix_done : In(16)
         Instructions that the other stream has completed, modulo 2^16.
     post_done : Out(16)
@@ -35,7 +38,7 @@ class PostEngine(wiring.Component):
     clear : In(1)
         Zeroes ``post_done``.
     busy : Out(1)
-        An instruction is under way.
+        An instruction has been accepted and has not completed.
     started, completed : Out(1)
         Pulses, a cycle long, for traces.
     accumulator_read : Out(enable, bank, address)
@@ -47,11 +50,13 @@ class PostEngine(wiring.Component):
         ``ACTIVATION_READ_LATENCY`` cycles later.
     activation_write : Out(enable, address, data)
         To be read ``ACTIVATION_WRITE_LATENCY`` cycles later at the latest.
-    weight_read : Out(stream of 24-bit word addresses)
-    weight_data : In(8 x C)
-    weight_valid : In(1)
-        Once for each request, in order.
-    parameter_write : In(PARAMETER_WRITE)
+    parameter_reads, table_reads : Out(stream of 24-bit word addresses)
+        Of weight memory.
+    weight_data : In(8 x W x C)
+        Byte (s, j), from bit 8 (s C + j) up, ``WEIGHT_READ_LATENCY`` + ``weight_skew(configuration,
+        s, j)`` cycles after each transfer of either.
+    weight_ninth : In(W x C)
+        The ninth bits, likewise; without ``ninth_bits`` nothing looks at them.
     """
 
     instructions: stream.Interface
@@ -66,18 +71,19 @@ class PostEngine(wiring.Component):
     activation_read: data.View
     activation_read_data: Signal
     activation_write: data.View
-    weight_read: stream.Interface
+    parameter_reads: stream.Interface
+    table_reads: stream.Interface
     weight_data: Signal
-    weight_valid: Signal
-    parameter_write: data.View
+    weight_ninth: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
-        self._issue = InstructionIssue()
-        self._control = PostControl(configuration=configuration)
-        self._lanes = PostLanes(configuration=configuration)
-        self._table = TableLoader(configuration=configuration)
-        lanes, columns = configuration.lanes, configuration.columns
-        write = {"enable": 1, "address": range(configuration.activation_bytes), "data": 8 * lanes}
+        self._configuration = c = configuration
+        self._issue = InstructionIssue(configuration=c)
+        self._control = PostControl(configuration=c)
+        self._parameters = ParameterLoader(configuration=c, bias_distance=BIAS_DISTANCE)
+        self._lanes = PostLanes(configuration=c)
+        self._table = TableLoader(configuration=c)
+        write = {"enable": 1, "address": range(c.activation_bytes), "data": 8 * c.lanes}
         super().__init__(
             {
                 "instructions": In(stream.Signature(POST_INSTRUCTION)),
@@ -87,38 +93,47 @@ class PostEngine(wiring.Component):
                 "busy": Out(1),
                 "started": Out(1),
                 "completed": Out(1),
-                "accumulator_read": Out(accumulator_read_layout(configuration)),
-                "accumulator_data": In(configuration.pixels * columns * VALUE_BITS),
-                "activation_read": Out(activation_read_layout(configuration)),
-                "activation_read_data": In(8 * lanes),
+                "accumulator_read": Out(accumulator_read_layout(c)),
+                "accumulator_data": In(c.pixels * c.columns * VALUE_BITS),
+                "activation_read": Out(activation_read_layout(c)),
+                "activation_read_data": In(8 * c.lanes),
                 "activation_write": Out(data.StructLayout(write)),
-                "weight_read": Out(stream.Signature(24)),
-                "weight_data": In(8 * columns),
-                "weight_valid": In(1),
-                "parameter_write": In(PARAMETER_WRITE),
+                "parameter_reads": Out(stream.Signature(24)),
+                "table_reads": Out(stream.Signature(24)),
+                "weight_data": In(8 * c.weight_word_bytes),
+                "weight_ninth": In(c.weight_word_bytes),
             }
         )
+
+    @property
+    def parameter_period(self) -> int:
+        """At least that many cycles lie between the starts of slices with their own parameters."""
+        return self._parameters.period
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.issue = self._issue
         m.submodules.control = self._control
+        m.submodules.parameters = self._parameters
         m.submodules.lanes = self._lanes
         m.submodules.table = self._table
         self._connect_issue(m)
         self._connect_control(m)
-        self._connect_table(m)
+        self._connect_weights(m)
         self._connect_lanes(m)
         return m
 
     def _connect_issue(self, m: Module) -> None:
-        issue = self._issue
+        issue, parameters = self._issue, self._parameters
         connect(m, flipped(self.instructions), issue.instructions)
         m.d.comb += [
             issue.matrix_done.eq(self.matrix_done),
             issue.clear.eq(self.clear),
+            issue.free.eq(self._control.free),
             issue.written.eq(self._control.written),
             issue.table_done.eq(self._table.done),
+            issue.parameters_reading.eq(parameters.reading),
+            issue.parameters_loaded.eq(parameters.loaded),
             *(
                 getattr(self, name).eq(getattr(issue, name))
                 for name in ("post_done", "busy", "started", "completed")
@@ -126,12 +141,15 @@ class PostEngine(wiring.Component):
         ]
 
     def _connect_control(self, m: Module) -> None:
-        """All reads and writes are the loops' but for the table's reads."""
-        control = self._control
+        """All reads and writes are the loops' but those of weight memory."""
+        control, issue = self._control, self._issue
         m.d.comb += [
-            control.start.eq(self._issue.start_loops),
-            control.instruction.eq(self._issue.instruction),
-            control.draining.eq(self._issue.draining),
+            control.start.eq(issue.start),
+            control.started.eq(issue.started_late),
+            *(
+                getattr(control, name).eq(getattr(issue, name))
+                for name in ("instruction", "draining", "slice", "final")
+            ),
             self.accumulator_read.eq(control.accumulator_read),
             self.activation_read.eq(control.activation_read),
             self.activation_write.enable.eq(control.write.enable),
@@ -139,31 +157,41 @@ class PostEngine(wiring.Component):
             self.activation_write.data.eq(self._lanes.results),
         ]
 
-    def _connect_table(self, m: Module) -> None:
-        issue, table = self._issue, self._table
-        connect(m, table.weight_read, flipped(self.weight_read))
+    def _connect_weights(self, m: Module) -> None:
+        issue, parameters, table = self._issue, self._parameters, self._table
+        connect(m, parameters.reads, flipped(self.parameter_reads))
+        connect(m, table.reads, flipped(self.table_reads))
         m.d.comb += [
+            parameters.wanted.eq(issue.parameters_wanted),
+            parameters.address.eq(issue.instruction.parameter_address),
+            parameters.slice.eq(issue.slice),
+            parameters.started.eq(issue.has_parameters),
             table.load.eq(issue.start_table),
             table.first.eq(issue.instruction.table_address),
             table.words.eq(issue.instruction.table_words),
-            table.weight_data.eq(self.weight_data),
-            table.weight_valid.eq(self.weight_valid),
+            table.data.eq(self.weight_data),
         ]
 
     def _connect_lanes(self, m: Module) -> None:
-        """They get the instruction, what was read for it, and from the loops what to do with it."""
-        control, lanes = self._control, self._lanes
+        """They get what was read for an instruction, and from the loops what to do with it."""
+        control, lanes, issue = self._control, self._lanes, self._issue
+        fields = Signal(LANE_FIELDS, reset_less=True)
+        with m.If(issue.first):
+            m.d.sync += [
+                Value.cast(fields[name]).eq(issue.instruction[name]) for name in LANE_FIELDS.members
+            ]
+        ninth = self._configuration.ninth_bits
         m.d.comb += [
-            lanes.instruction.eq(self._issue.instruction),
-            lanes.draining.eq(self._issue.draining),
-            lanes.parameter_write.eq(self.parameter_write),
+            lanes.tap.eq(control.tap),
+            lanes.begin.eq(issue.first),
+            lanes.fields.eq(fields),
+            lanes.take.eq(issue.has_parameters),
+            Value.cast(lanes.elements).eq(self.weight_ninth if ninth else self.weight_data),
+            lanes.arriving.eq(self._parameters.arriving),
+            lanes.arriving_slice.eq(self._parameters.arriving_slice),
             lanes.table_write.eq(self._table.write),
             lanes.bytes.eq(self.activation_read_data),
-            lanes.odd.eq(control.odd),
             lanes.accumulators.eq(self.accumulator_data),
             lanes.pixel.eq(control.pixel),
-            lanes.slice.eq(control.slice),
-            lanes.valid.eq(control.tap.valid),
-            lanes.first.eq(control.tap.first),
-            lanes.parameter_address.eq(control.parameter_address),
+            lanes.slice.eq(control.accumulator_slice),
         ]

@@ -44,7 +44,7 @@ class ProductRounder(wiring.Component):
     late_product : In(signed(63))
         The one of the cycle before, which is rounded: who makes it may have it at hand.
     rounding : In(Rounding)
-        Constant while products are under way.
+        With ``product``.
     rounded : Out(signed(56))
         From bit 7 up; ``latency`` cycles after its product.
     sticky : Out(1)
@@ -83,7 +83,8 @@ class ProductRounder(wiring.Component):
         m.d.comb += total.eq(Cat(Const(1, 1), product[LOWEST_BIT:]) + Cat(up, cleared[1:]))
         m.d.sync += [
             self.rounded.eq(Cat(total[1:][:high] & ~cleared, total[1:][high:])),
-            self.sticky.eq(product[:LOWEST_BIT].any() & ~double),
+            # with DOUBLE all of them are cleared, with FLOAT they are zeros
+            self.sticky.eq(product[:LOWEST_BIT].any() & ~cleared[0]),
         ]
         return m
 

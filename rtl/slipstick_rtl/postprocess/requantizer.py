@@ -15,8 +15,8 @@ class Requantizer(wiring.Component):
     """clamp(requantize(value + bias, multiplier, shift) + zero_point), one a cycle, never stalling.
 
     Bit for bit :func:`slipstick_rtl.numbers.rounding.requantize` and ``clamp``. The parameters are
-    taken later than the value, where they are used: delaying the addresses of the memories that
-    hold them is cheaper than delaying the parameters.
+    taken later than the value, where they are used: registers that change when the first value of
+    an instruction or a slice comes by cost less than parameters that travel beside each value.
 
     Members
     -------
@@ -25,11 +25,14 @@ class Requantizer(wiring.Component):
         In the same cycle as ``value``; their sum wraps at 32 bits.
     multiplier : In(31)
         ``multiplier_delay`` cycles after its value.
+    rounding : In(Rounding)
+        ``rounding_delay`` cycles after its value.
     shift : In(6)
         ``shift_delay`` cycles after its value; as ``encode_shift`` gives it.
-    rounding : In(Rounding)
-        Like ``zero_point``, ``minimum`` and ``maximum``: constant while values are under way.
-    zero_point, minimum, maximum : In(signed(8))
+    zero_point : In(signed(8))
+        ``zero_point_delay`` cycles after its value.
+    minimum, maximum : In(signed(8))
+        ``clamp_delay`` cycles after its value.
     result : Out(signed(8))
         ``latency`` cycles after its value.
     """
@@ -47,9 +50,15 @@ class Requantizer(wiring.Component):
     multiplier_delay = 1
     """Cycles: the addition of the bias."""
 
-    shift_delay = multiplier_delay + PipelinedMultiplier.latency + ProductRounder.latency
+    rounding_delay = multiplier_delay + PipelinedMultiplier.latency
 
-    latency = shift_delay + RoundingShifter.latency + 2
+    shift_delay = rounding_delay + ProductRounder.latency
+
+    zero_point_delay = shift_delay + RoundingShifter.latency
+
+    clamp_delay = zero_point_delay + 1
+
+    latency = clamp_delay + 1
     """Cycles: all parts, the addition of the zero point and the clamp."""
 
     def __init__(self) -> None:
@@ -75,6 +84,7 @@ class Requantizer(wiring.Component):
         # no reset in here: what is under way leaves without being written
         total = Signal(signed(VALUE_BITS), reset_less=True)
         m.d.sync += total.eq(self.value + self.bias)
+        deciding = ProductRounder.latency + RoundingShifter.rounding_delay
         m.d.comb += [
             multiplier.value.eq(total),
             multiplier.factor.eq(self.multiplier),
@@ -84,7 +94,7 @@ class Requantizer(wiring.Component):
             shifter.product.eq(rounder.rounded),
             shifter.sticky.eq(rounder.sticky),
             shifter.shift.eq(self.shift),
-            shifter.rounding.eq(self.rounding),
+            shifter.rounding.eq(delay(m, self.rounding, deciding, "rounding", reset_less=True)),
         ]
 
         offset = Signal(signed(QUOTIENT_BITS + 1), reset_less=True)

@@ -33,7 +33,7 @@ class RoundingShifter(wiring.Component):
     shift : In(6)
         As ``encode_shift`` gives it, at most 40; in the same cycle.
     rounding : In(Rounding)
-        Constant while products are under way.
+        ``rounding_delay`` cycles after the product.
     quotient : Out(signed(10))
         Rounded down; ``latency`` cycles after the product.
     increment : Out(1)
@@ -53,7 +53,9 @@ class RoundingShifter(wiring.Component):
     overflow: Signal
     negative: Signal
 
-    latency = len(_STAGES) + 1
+    rounding_delay = len(_STAGES)
+
+    latency = rounding_delay + 1
     """Cycles: three stages of the shift, the decision on the increment."""
 
     def __init__(self) -> None:
@@ -111,15 +113,20 @@ def _shift_stage(
     shifted = Signal(keep, name=f"window_{unit}", reset_less=True)
     above = Signal(name=f"above_{unit}", reset_less=True)
     below = Signal(name=f"below_{unit}", reset_less=True)
-    with m.Switch(amount):
-        for units in range(4):
-            low = units * unit
-            cut = window[min(low + keep, size) :]
-            kept_sign = extended[low + keep - 1]
-            with m.Case(units):
-                m.d.sync += [
-                    shifted.eq(extended[low : low + keep]),
-                    above.eq((cut ^ kept_sign.replicate(len(cut))).any()),
-                    below.eq(window[: min(low, size)].any()),
-                ]
+    # each unit of bits counts for some of the amounts: together they are looked at once
+    changed: Value = Const(0)
+    dropped: Value = Const(0)
+    for units in range(4):
+        low, top = units * unit, min(keep - 1 + units * unit, size - 1)
+        end = min(top + unit, size - 1)
+        dropped |= (amount > units) & window[min(low, size) : min(low + unit, size)].any()
+        unequal = window[top + 1 : end + 1] ^ window[top].replicate(end - top)
+        changed |= (amount <= units) & unequal.any()
+    # by two units, then by one: two bits of the result share the first choice
+    coarse = Mux(amount[1], extended[2 * unit :][: keep + unit], extended[: keep + unit])
+    m.d.sync += [
+        shifted.eq(Mux(amount[0], coarse[unit:], coarse[:keep])),
+        above.eq(changed),
+        below.eq(dropped),
+    ]
     return shifted, above, below

@@ -1,13 +1,13 @@
-"""Tables of 512 entries: two functions of a byte; the copy in each lane, and the loader of all."""
+"""Tables of 512 entries: two functions of a byte; the lanes' copies, and the loader of all."""
 
-from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..isa import POST_FIELDS
-from ..memory.latencies import WEIGHT_READ_LATENCY
+from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
 
 TABLE_ENTRIES = 512
@@ -18,7 +18,7 @@ TABLE_WRITE = data.StructLayout({"enable": 1, "address": range(TABLE_ENTRIES), "
 
 
 class Table(wiring.Component):
-    """One lane's copy of the table.
+    """One copy of the table.
 
     Members
     -------
@@ -68,9 +68,15 @@ class Table(wiring.Component):
 
 
 class TableLoader(wiring.Component):
-    """Copies words of C bytes from weight memory into the tables, an entry a cycle.
+    """Copies words of W x C bytes from weight memory into the tables, an entry a read.
 
-    One read is under way at a time, sent as soon as its data cannot meet entries still unwritten.
+    A word's entries arrive at different times and places, four neighbouring bytes each. So all
+    words are read once for each of these places, from the earliest to the latest: entries arrive in
+    the order of the reads, and which place they come from changes only with each turn.
+
+    Parameters
+    ----------
+    configuration : Configuration
 
     Members
     -------
@@ -80,10 +86,9 @@ class TableLoader(wiring.Component):
         Word address, with ``load``.
     words : In(12)
         With ``load``.
-    weight_read : Out(stream of 24-bit word addresses)
-    weight_data : In(8 x C)
-        With ``weight_valid``, once for each request.
-    weight_valid : In(1)
+    reads : Out(stream of 24-bit word addresses)
+    data : In(8 x W x C)
+        Byte (s, j) WEIGHT_READ_LATENCY + weight_skew(configuration, s, j) cycles after each read.
     write : Out(TABLE_WRITE)
     done : Out(1)
         Everything is written.
@@ -92,60 +97,111 @@ class TableLoader(wiring.Component):
     load: Signal
     first: Signal
     words: Signal
-    weight_read: stream.Interface
-    weight_data: Signal
-    weight_valid: Signal
+    reads: stream.Interface
+    data: Signal
     write: data.View
     done: Signal
 
+    choice_latency = 3
+    """Cycles: a register for each place, those of a chain together, and all."""
+
     def __init__(self, *, configuration: Configuration) -> None:
-        self._word_bits = 8 * configuration.columns
+        self._configuration = c = configuration
+        self._word_entries = c.weight_word_bytes // BLOCK_COLUMNS
         super().__init__(
             {
                 "load": In(1),
                 "first": In(POST_FIELDS["table_address"].width),
                 "words": In(POST_FIELDS["table_words"].width),
-                "weight_read": Out(stream.Signature(24)),
-                "weight_data": In(self._word_bits),
-                "weight_valid": In(1),
+                "reads": Out(stream.Signature(24)),
+                "data": In(8 * c.weight_word_bytes),
                 "write": Out(TABLE_WRITE),
                 "done": Out(1),
             }
         )
 
+    @property
+    def _places(self) -> list[tuple[int, int]]:
+        """(skew, place) of each entry of a word, the earliest first."""
+        c, groups = self._configuration, self._configuration.columns // BLOCK_COLUMNS
+        return sorted(
+            (weight_skew(c, place // groups, place % groups * BLOCK_COLUMNS), place)
+            for place in range(self._word_entries)
+        )
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        request = self.weight_read
-        entries = self._word_bits // ENTRY_BITS
-        words_left = Signal.like(self.words)
-        under_way = Signal()
-        word = Signal(self._word_bits)
-        # with entries left, as a register: the whole word hangs on it
-        entries_left, writing = Signal(range(entries + 1)), Signal()
-        address = Signal(range(TABLE_ENTRIES))
-        m.d.comb += [
-            request.valid.eq(words_left.any() & ~under_way & (entries_left <= WEIGHT_READ_LATENCY)),
-            self.write.enable.eq(writing),
-            self.write.address.eq(address),
-            self.write.data.eq(word[:ENTRY_BITS]),
-        ]
-        m.d.sync += self.done.eq(~(self.load | words_left.any() | under_way | writing))
+        request = self.reads
+        first, words = Signal.like(self.first), Signal.like(self.words)
+        left = Signal.like(self.words)
+        turn = Signal(range(self._word_entries))
+        taken, turn_end = request.valid & request.ready, left == 1
         with m.If(self.load):
-            m.d.sync += [request.payload.eq(self.first), words_left.eq(self.words), address.eq(0)]
-        with m.If(request.valid & request.ready):
             m.d.sync += [
-                request.payload.eq(request.payload + 1),
-                words_left.eq(words_left - 1),
-                under_way.eq(1),
+                first.eq(self.first),
+                words.eq(self.words),
+                turn.eq(0),
+                request.valid.eq(self.words.any()),
             ]
-        with m.If(self.write.enable):
-            m.d.sync += [
-                word.eq(word[ENTRY_BITS:]),
-                entries_left.eq(entries_left - 1),
-                writing.eq(entries_left != 1),
-                address.eq(address + 1),
-            ]
-        with m.If(self.weight_valid):
-            m.d.sync += [word.eq(self.weight_data), entries_left.eq(entries), under_way.eq(0)]
-            m.d.sync += writing.eq(1)
+        with m.If(taken & turn_end):
+            m.d.sync += turn.eq(turn + 1)
+            m.d.sync += request.valid.eq(turn != self._word_entries - 1)
+        with m.If(self.load | (taken & turn_end)):
+            m.d.sync += request.payload.eq(Mux(self.load, self.first, first))
+            m.d.sync += left.eq(Mux(self.load, self.words, words))
+        with m.Elif(taken):
+            m.d.sync += [request.payload.eq(request.payload + 1), left.eq(left - 1)]
+        self._write(m, self._delay(m, taken, turn), words)
+        coming = Signal(range(WEIGHT_READ_LATENCY + self._places[-1][0] + self.choice_latency + 2))
+        m.d.sync += coming.eq(coming + taken - self.write.enable)
+        m.d.sync += self.done.eq(~(self.load | request.valid | coming.any()))
         return m
+
+    def _delay(self, m: Module, taken: Value, turn: Value) -> Value:
+        """An entry arrives: the reads, each entering a line as far from its end as it is late."""
+        places = self._places
+        line: Value = Const(0)
+        for skew in reversed(range(places[-1][0] + 1)):
+            here = [index for index, place in enumerate(places) if place[0] == skew]
+            entering = taken & Cat(turn == index for index in here).any() if here else Const(0)
+            register = Signal(name=f"coming_{skew}")
+            m.d.sync += register.eq(line | entering)
+            line = register
+        return delay(m, line, WEIGHT_READ_LATENCY - 1, "arriving")
+
+    def _write(self, m: Module, arriving: Value, words: Value) -> None:
+        """Entries as they arrive, those of a turn from the same place."""
+        turn, word = Signal(range(self._word_entries)), Signal(range(TABLE_ENTRIES))
+        with m.If(self.load):
+            m.d.sync += [word.eq(0), turn.eq(0)]
+        with m.Elif(arriving):
+            m.d.sync += word.eq(word + 1)
+            with m.If(word + 1 == words):
+                m.d.sync += [word.eq(0), turn.eq(turn + 1)]
+        place = Signal(range(self._word_entries))
+        m.d.comb += place.eq(Array([Const(place, len(turn)) for _, place in self._places])[turn])
+        address = Cat(place, word)[: len(self.write.address)]
+        latency = self.choice_latency
+        m.d.comb += [
+            self.write.enable.eq(delay(m, arriving, latency, "choosing")),
+            self.write.address.eq(delay(m, address, latency, "address", reset_less=True)),
+            self.write.data.eq(self._choose(m, place)),
+        ]
+
+    def _choose(self, m: Module, place: Value) -> Value:
+        """The four bytes of a place, from registers that are reset unless they are its own."""
+        c = self._configuration
+        groups = c.columns // BLOCK_COLUMNS
+        entry: Value = Const(0, ENTRY_BITS)
+        for chain in range(c.weight_rows):
+            row: Value = Const(0, ENTRY_BITS)
+            for group in range(groups):
+                index = chain * groups + group
+                own = Signal(ENTRY_BITS, name=f"own_{index}", reset_less=True)
+                with m.If(place == index):
+                    m.d.sync += own.eq(self.data.word_select(index, ENTRY_BITS))
+                with m.Else():
+                    m.d.sync += own.eq(0)
+                row = row | own
+            entry = entry | delay(m, row, 1, f"row_{chain}", reset_less=True)
+        return delay(m, entry, 1, "entry", reset_less=True)

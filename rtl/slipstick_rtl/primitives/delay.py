@@ -3,6 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import data
 
 
 def delay(m: Module, value: Any, cycles: int, name: str, *, reset_less: bool = False) -> Any:
@@ -33,3 +34,35 @@ def delay(m: Module, value: Any, cycles: int, name: str, *, reset_less: bool = F
         m.d.sync += Value.cast(register).eq(Value.cast(value))
         value = register
     return value
+
+
+def copies(m: Module, value: Any, count: int, name: str) -> list[Any]:
+    """Registers of ``value``, a cycle late, that synthesis does not make one of again.
+
+    Each drives what stands near it. They differ in how they begin and in whether they are reset, so
+    nothing may depend on either.
+
+    Parameters
+    ----------
+    m : Module
+    value : Value or View
+    count : int
+        1 to 4.
+    name : str
+
+    Raises
+    ------
+    ValueError
+        If there are to be more than differ.
+    """
+    if not 1 <= count <= 4:
+        raise ValueError(f"copies must be within 1..4, not {count}")
+    bits = Value.cast(value)
+    results = []
+    for index in range(count):
+        init = -(index % 2) & ((1 << len(bits)) - 1)
+        register = Signal(len(bits), init=init, name=f"{name}_{index}", reset_less=index // 2 == 0)
+        m.d.sync += register.eq(bits)
+        shape = value.shape()
+        results.append(data.View(shape, register) if isinstance(shape, data.Layout) else register)
+    return results

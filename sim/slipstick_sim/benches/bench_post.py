@@ -1,5 +1,6 @@
 """PostEngine with modelled memories against the golden DRAIN, MAP and TABLE."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import cocotb
@@ -9,19 +10,20 @@ from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 from slipstick_rtl.layouts import POST_INSTRUCTION
-from slipstick_rtl.memory.latencies import ACTIVATION_WRITE_LATENCY
-from slipstick_rtl.postprocess.control import PostControl
-from slipstick_rtl.postprocess.parameters import PARAMETER_WRITE
+from slipstick_rtl.memory.latencies import WEIGHT_READ_LATENCY
+from slipstick_rtl.postprocess.distances import FIELDS_PERIOD, landing_distance
+from slipstick_rtl.postprocess.parameters import largest_skew
 from slipstick_rtl.postprocess.post_engine import PostEngine
 
-from ..golden.post import TABLE_ENTRIES, Parameters, drain, load_table, map_taps
-from .post_memories import PostMemories
-from .random_post import Fields, random_parameters, random_post
+from ..golden.parameters import Parameters, parameter_block
+from ..golden.post import TABLE_ENTRIES, drain, load_table, map_taps
+from .post_memories import Contents, PostMemories
+from .random_post import Fields, place_parameters, random_parameters, random_post, random_table
 from .registry import Bench, parameters
-from .streams import Producer, pack, start
+from .streams import Producer, start
 
-_OVERHEAD = 1 + PostControl.latency + ACTIVATION_WRITE_LATENCY
-"""Cycles of a DRAIN beyond one a slice: the start, and the way through the pipeline."""
+_TABLE_OVERHEAD = 8
+"""Cycles of a TABLE beyond one an entry and the way from the weight memory."""
 
 
 def make(**shape: Any) -> PostEngine:
@@ -31,11 +33,7 @@ def make(**shape: Any) -> PostEngine:
 
 def _configuration(shape: dict[str, Any]) -> Configuration:
     return Configuration(
-        activation_bytes=1 << 12,
-        weight_bytes=1 << 12,
-        accumulator_depth=64,
-        parameter_words=16,
-        **shape,
+        activation_bytes=1 << 12, weight_bytes=1 << 13, accumulator_depth=64, **shape
     )
 
 
@@ -45,8 +43,12 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
-        {"pixels": 2, "rows": 8, "columns": 16, "lanes": 4},
-        {"pixels": 1, "rows": 4, "columns": 4, "lanes": 4},
+        {"pixels": 2, "rows": 8, "columns": 16, "lanes": 4, "weight_rows": 2},
+        {"pixels": 1, "rows": 4, "columns": 4, "lanes": 4, "halved_tables": 1},
+        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        | {"halved_tables": 1},
+        {"rows": 16, "columns": 16, "lanes": 8, "weight_rows": 4, "halved_tables": 1},
+        {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1},
     ),
 )
 
@@ -59,84 +61,112 @@ class PostTest:
         c = self.configuration
         self.generator = generator = np.random.default_rng(seed)
         bank = (2, c.accumulator_depth, c.pixels, c.columns)
-        self._accumulators = generator.integers(-(2**31), 2**31, bank)
-        self._accumulators >>= generator.integers(12, 24, bank)
-        self._accumulators = self._accumulators.astype(np.int32)
-        self._weights = generator.integers(-(2**31), 2**31, (c.weight_bytes // 4,))
-        self._weights = (self._weights >> generator.integers(14, 24, self._weights.shape)).astype(
-            np.int32
-        )
-        self._weights = self._weights.view(np.int8).reshape(-1, c.columns)
-        self._parameters: Parameters = random_parameters(generator, c)
+        accumulators = generator.integers(-(2**31), 2**31, bank)
+        accumulators >>= generator.integers(12, 24, bank)
+        entries = generator.integers(-(2**31), 2**31, (c.weight_bytes // 4,))
+        entries = (entries >> generator.integers(4, 24, entries.shape)).astype(np.int32)
+        weights = entries.view(np.int8).reshape(-1, c.weight_rows, c.columns)
+        ninth = generator.integers(0, 2, weights.shape, np.uint8)
+        place_parameters(c, random_parameters(generator, c), weights, ninth)
         self._table = np.zeros(TABLE_ENTRIES, np.int32)
         self._expected = generator.integers(-128, 128, (1, c.activation_bytes), np.int8)
-        self._activations = self._expected[0].copy()
-        self.memories = PostMemories(
-            dut, c, self._accumulators, self._activations, self._weights, seed=seed
+        self._contents = Contents(
+            accumulators.astype(np.int32), self._expected[0].copy(), weights, ninth
         )
+        self.memories = PostMemories(dut, c, self._contents, seed=seed)
 
     async def start(self) -> None:
-        """Resets the engine, fills its parameter memory and loads the table."""
+        """Resets the engine and loads the table."""
         self.dut.clear.value = 0
         self.dut.matrix_done.value = 0
         self.memories.start()
         self.instructions = Producer(self.dut, "instructions", seed=1, stall=0.3)
         await start(self.dut)
-        kinds = ("<i4", "<u4", "u1")
-        fields = [
-            array.astype(kind)[..., None].view(np.uint8)
-            for array, kind in zip(self._parameters, kinds, strict=True)
-        ]
-        words = np.concatenate(fields, axis=2).reshape(self.configuration.parameter_words, -1)
-        for (address, offset), byte in np.ndenumerate(words):
-            fields = {"enable": 1, "address": address, "offset": offset, "data": int(byte)}
-            self.dut.parameter_write.value = pack(PARAMETER_WRITE, fields)
-            await RisingEdge(self.dut.clk)
-        self.dut.parameter_write.value = self._garbage_write()
-        table = dict.fromkeys(isa.POST_FIELDS, 0) | {"opcode": int(Opcode.TABLE)}
-        table["table_words"] = TABLE_ENTRIES * 4 // self.configuration.columns
+        table = random_table(self.generator, self.configuration)
+        table["table_words"] = TABLE_ENTRIES * 4 // self.configuration.weight_word_bytes
         self.send([table])
-        await self.completion(table)
+        await self.completions([table])
 
-    def _garbage_write(self) -> int:
-        return pack(PARAMETER_WRITE, {"enable": 0, "address": 1, "offset": 2, "data": 255})
-
-    def send(self, instructions: list[Fields]) -> None:
+    def send(self, instructions: Sequence[Fields]) -> None:
         """Offers the instructions in the background."""
         mask = (1 << POST_INSTRUCTION.size) - 1
         packed = [isa.pack(isa.POST_FIELDS, fields) for fields in instructions]
         self.instructions.start(int.from_bytes(word, "little") & mask for word in packed)
 
-    async def completion(self, instruction: Fields) -> int:
-        """Waits for the pulse ``completed``, compares the memory; cycles since ``started``."""
-        cycles = 0
-        for _ in range(10_000):
+    async def completions(self, instructions: Sequence[Fields]) -> int:
+        """Waits for all pulses ``completed``; cycles from the first ``started`` to the last one.
+
+        When an instruction completes, what it writes must be there, but for what the next one may
+        have written since; at the end everything is compared.
+        """
+        begun = cycles = done = started = 0
+        expected = [self._execute(fields) for fields in instructions]
+        for _ in range(100_000):
             await RisingEdge(self.dut.clk)
             cycles += 1
             if self.dut.started.value == 1:
-                self._check_permission(instruction)
-                cycles = 0
+                begun = cycles if not started else begun
+                self._check_permission(instructions[started])
+                started += 1
             if self.dut.completed.value == 1:
+                follower = expected[done + 1][1] if done + 1 < len(expected) else None
+                self._check(*expected[done], follower, instructions[done])
+                done += 1
+            if done == len(instructions):
                 break
-        else:
-            raise AssertionError(f"never completed: {instruction}")
-        self._execute(instruction)
-        np.testing.assert_array_equal(self._activations, self._expected[0], str(instruction))
-        return cycles
+        assert started == done == len(instructions), f"{done} of {len(instructions)} completed"
+        np.testing.assert_array_equal(self._contents.activations, self._expected[0])
+        return cycles - begun
+
+    def _check(
+        self, memory: np.ndarray, own: np.ndarray, follower: np.ndarray | None, fields: Fields
+    ) -> None:
+        mine = own if follower is None else own & ~follower
+        wrong = np.flatnonzero((self._contents.activations != memory) & mine)
+        assert not len(wrong), f"bytes {wrong[:8]} of {len(wrong)} after {fields}"
 
     def _check_permission(self, instruction: Fields) -> None:
         matrix_done = self.dut.matrix_done.value.to_unsigned()
         assert (matrix_done - instruction["wait"]) % 2**16 < 2**15, "started too early"
 
-    def _execute(self, instruction: Fields) -> None:
-        c, opcode = self.configuration, instruction["opcode"]
+    def _execute(self, instruction: Fields) -> tuple[np.ndarray, np.ndarray]:
+        """The memory after the instruction, and which bytes it writes."""
+        c, opcode, memory = self.configuration, instruction["opcode"], self._expected
+        contents = self._contents
+        if opcode == Opcode.TABLE:
+            load_table(instruction, contents.weights, self._table, c)
+            return memory[0].copy(), np.zeros(c.activation_bytes, bool)
+        channels: Parameters = parameter_block(
+            contents.weights, contents.ninth, instruction["parameter_address"], c
+        )
         if opcode == Opcode.DRAIN:
-            bank = self._accumulators[instruction["bank"]][None]
-            drain(instruction, bank, self._parameters, self._expected, c)
-        elif opcode == Opcode.MAP:
-            map_taps(instruction, self._table, self._parameters, self._expected, c)
+            bank = contents.accumulators[instruction["bank"]][None]
+            drain(instruction, bank, channels, memory, c)
         else:
-            load_table(instruction, self._weights, self._table, c)
+            map_taps(instruction, self._table, channels, memory, c)
+        return memory[0].copy(), _written(instruction, c)
+
+    def draw(self, opcode: Opcode) -> Fields:
+        """A random instruction of this kind."""
+        while True:
+            instruction = random_post(self.generator, self.configuration)
+            if instruction["opcode"] == opcode:
+                return instruction
+
+
+def _written(instruction: Fields, configuration: Configuration) -> np.ndarray:
+    mask = np.zeros(configuration.activation_bytes, bool)
+    width = instruction["slices"] * configuration.lanes
+    for row in range(instruction["rows"]):
+        for column in range(instruction["columns"]):
+            first = instruction["destination"] + row * instruction["destination_row_step"]
+            first += column * instruction["destination_column_step"]
+            mask[first : first + width] = True
+    return mask
+
+
+def _results(instruction: Fields) -> int:
+    return instruction["rows"] * instruction["columns"]
 
 
 @cocotb.test()
@@ -146,7 +176,8 @@ async def random_instructions(dut: Any, seed: int) -> None:
     test = PostTest(dut, seed)
     generator, first_done = test.generator, 2**16 - 20
     await test.start()
-    instructions = [random_post(generator, test.configuration) for _ in range(60)]
+    kinds = generator.choice([Opcode.DRAIN, Opcode.DRAIN, Opcode.MAP, Opcode.MAP, Opcode.TABLE], 80)
+    instructions = [test.draw(Opcode(kind)) for kind in kinds]
     waits = np.cumsum(generator.integers(0, 2, len(instructions))) + first_done
     for instruction, wait in zip(instructions, waits, strict=True):
         instruction["wait"] = int(wait % 2**16)
@@ -159,12 +190,10 @@ async def random_instructions(dut: Any, seed: int) -> None:
             dut.matrix_done.value = done % 2**16
 
     permissions = cocotb.start_soon(permit())
-    for number, instruction in enumerate(instructions):
-        await test.completion(instruction)
-        # the counter follows the pulse; the table's instruction is counted, this one not yet
-        assert dut.post_done.value.to_unsigned() == number + 1
+    await test.completions(instructions)
     await permissions
-    await ClockCycles(dut.clk, 2 * _OVERHEAD)
+    await ClockCycles(dut.clk, 2)
+    assert dut.post_done.value.to_unsigned() == len(instructions) + 1
     assert dut.busy.value == 0
     dut.clear.value = 1
     await ClockCycles(dut.clk, 2)
@@ -173,39 +202,102 @@ async def random_instructions(dut: Any, seed: int) -> None:
 
 @cocotb.test()
 async def throughput(dut: Any) -> None:
-    """DRAIN writes a slice a cycle; MAP reads a tap a cycle but for the cycles of its writes."""
+    """DRAIN writes a slice a cycle; MAP reads a tap a cycle but for the cycles of its writes, and
+    those after taps that are looked up in halved tables."""
     test = PostTest(dut, 3)
+    c, engine = test.configuration, PostEngine(configuration=test.configuration)
     await test.start()
-    checked = 0
-    while checked < 20:
-        instruction = random_post(test.generator, test.configuration)
-        if instruction["opcode"] == Opcode.TABLE:
-            continue
-        before = test.memories.reads + test.memories.writes
+    test.memories.stall = 0
+    latency = landing_distance(c)
+    for _ in range(20):
+        instruction = test.draw(Opcode(test.generator.choice([Opcode.DRAIN, Opcode.MAP])))
+        before = len(test.memories.reads) + len(test.memories.writes)
         test.send([instruction])
-        cycles = await test.completion(instruction)
-        accesses = test.memories.reads + test.memories.writes - before
-        results = instruction["rows"] * instruction["columns"] * instruction["slices"]
-        taps = instruction["taps_y"] * instruction["taps_x"]
-        assert accesses == results * (1 + taps)
+        cycles = await test.completions([instruction])
+        accesses = len(test.memories.reads) + len(test.memories.writes) - before
+        pixels, slices = _results(instruction), instruction["slices"]
         if instruction["opcode"] == Opcode.DRAIN:
-            assert cycles == results + _OVERHEAD, instruction
+            assert accesses == pixels * slices
+            period = max(pixels, engine.parameter_period)
+            assert cycles == (slices - 1) * period + pixels + latency, instruction
         else:
-            assert cycles <= results * (1 + taps) + _OVERHEAD, instruction
-        checked += 1
+            taps_y, taps_x = instruction["taps_y"], instruction["taps_x"]
+            taps = taps_y * taps_x
+            lookups = taps_y * sum(instruction["use_table"] >> k % 2 & 1 for k in range(taps_x))
+            pauses = lookups if c.halved_tables else 0
+            assert accesses == pixels * slices * (1 + taps)
+            # a slice follows the one before after 3 cycles at the earliest
+            work = slices * max(pixels * (1 + taps + pauses), 3)
+            assert cycles <= work + latency, instruction
+
+
+@cocotb.test()
+async def drains_follow_each_other(dut: Any) -> None:
+    """Steps of a DRAIN follow those of the one before, or as soon as its parameters are there."""
+    test = PostTest(dut, 5)
+    c, engine = test.configuration, PostEngine(configuration=test.configuration)
+    await test.start()
+    test.memories.stall = 0
+    test.instructions = Producer(dut, "instructions")
+    period = max(engine.parameter_period, FIELDS_PERIOD)
+    shapes = [(1, 1), (period, 1), (8, 7), (period, 1), (period, 1), (1, 3), (2, 2), (8, 7)]
+    shapes = [shape if np.prod(shape) <= 32 else (8, 4) for shape in shapes]
+    instructions = [test.draw(Opcode.MAP)]
+    for rows, columns in shapes:
+        instruction = test.draw(Opcode.DRAIN)
+        steps = {"destination_row_step": columns * c.lanes, "destination_column_step": c.lanes}
+        instructions.append(
+            instruction | {"rows": rows, "columns": columns, "slices": 1, "destination": 0} | steps
+        )
+    map_writes = _results(instructions[0]) * instructions[0]["slices"]
+    before = len(test.memories.writes)
+    test.send(instructions)
+    await test.completions(instructions)
+    writes = test.memories.writes[before + map_writes :]
+    first, firsts = 0, []
+    for instruction in instructions[1:]:
+        count = _results(instruction)
+        cycles = writes[first : first + count]
+        assert cycles[-1] - cycles[0] == count - 1, "a gap within a DRAIN"
+        firsts.append(cycles[0])
+        first += count
+    # the MAP's writes may hold up the first one's first step
+    assert 0 <= max(_results(instructions[1]), period) - (firsts[1] - firsts[0]) <= 1
+    for k in range(1, len(firsts) - 1):
+        count = _results(instructions[1 + k])
+        assert firsts[k + 1] - firsts[k] == max(count, period), f"{k}: {np.diff(firsts)}"
+
+
+@cocotb.test()
+async def tables_load_an_entry_a_cycle(dut: Any) -> None:
+    test = PostTest(dut, 6)
+    c = test.configuration
+    await test.start()
+    test.memories.stall = 0
+    table = random_table(test.generator, c)
+    table["table_words"] = TABLE_ENTRIES * 4 // c.weight_word_bytes
+    test.send([table])
+    cycles = await test.completions([table])
+    assert cycles <= TABLE_ENTRIES + WEIGHT_READ_LATENCY + largest_skew(c) + _TABLE_OVERHEAD
 
 
 @cocotb.test()
 async def waits_for_the_other_stream(dut: Any) -> None:
-    """An instruction whose time has not come does nothing."""
+    """An instruction whose time has not come does nothing but read its parameters."""
     test = PostTest(dut, 4)
     await test.start()
-    instruction = random_post(test.generator, test.configuration)
+    instruction = test.draw(Opcode.DRAIN)
     instruction["wait"] = 5
     test.send([instruction])
     dut.matrix_done.value = 4
-    await ClockCycles(dut.clk, 100)
+    await ClockCycles(dut.clk, 200)
     assert dut.post_done.value.to_unsigned() == 1
-    assert dut.busy.value == 0
+    assert not test.memories.writes
     dut.matrix_done.value = 5
-    await test.completion(instruction)
+    for _ in range(4):
+        await RisingEdge(dut.clk)
+        if dut.started.value == 1:
+            break
+    else:
+        raise AssertionError("started late")
+    await RisingEdge(dut.clk)

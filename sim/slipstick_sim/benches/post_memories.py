@@ -2,6 +2,7 @@
 
 import random
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import cocotb
@@ -13,10 +14,30 @@ from slipstick_rtl.memory.latencies import (
     ACCUMULATOR_READ_LATENCY,
     ACTIVATION_READ_LATENCY,
     WEIGHT_READ_LATENCY,
+    weight_skew,
 )
 from slipstick_rtl.postprocess.control import accumulator_read_layout, activation_read_layout
 
 from .streams import unpack
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the memories hold.
+
+    Parameters
+    ----------
+    accumulators : array of int32, (2, depth, P, C)
+    activations : array of int8, (bytes,)
+        Changed in place.
+    weights : array of int8, (weight_words, W, C)
+    ninth : array of uint8, (weight_words, W, C)
+    """
+
+    accumulators: np.ndarray
+    activations: np.ndarray
+    weights: np.ndarray
+    ninth: np.ndarray
 
 
 class PostMemories:
@@ -26,44 +47,44 @@ class PostMemories:
     ----------
     dut : cocotb handle
     configuration : Configuration
-    accumulators : array of int32, (2, depth, P, C)
-    activations : array of int8, (bytes,)
-        Changed in place.
-    weights : array of int8, (words, C)
+    contents : Contents
     seed : int
         Of the garbage and of the weight port's stalls.
 
     Members
     -------
-    writes, reads : int
-        Of activation memory, so far.
+    stall : float
+        Probability that the weight memory takes no read in a cycle.
+    reads, writes : list of int
+        Cycles in which activation memory was read and written.
     """
 
     def __init__(
         self,
         dut: Any,
         configuration: Configuration,
-        accumulators: np.ndarray,
-        activations: np.ndarray,
-        weights: np.ndarray,
+        contents: Contents,
         *,
         seed: int,
     ) -> None:
         self._dut, self._lanes = dut, configuration.lanes
-        self._accumulators, self._activations = accumulators, activations
-        self._weights = weights
+        self._accumulators, self._activations = contents.accumulators, contents.activations
+        self._weights = WeightPort(configuration, contents.weights, contents.ninth, seed)
+        self.stall = 0.3
         self._random = random.Random(seed)
         self._accumulator_read = accumulator_read_layout(configuration)
         self._activation_read = activation_read_layout(configuration)
         self._activation_write = data.StructLayout(
             {**self._activation_read.members, "data": 8 * configuration.lanes}
         )
-        self.writes = self.reads = 0
+        self.reads: list[int] = []
+        self.writes: list[int] = []
+        self._cycle = 0
 
     def start(self) -> None:
         """Serves all ports from now on."""
-        self._dut.weight_read__ready.value = 0
-        self._dut.weight_valid.value = 0
+        self._dut.parameter_reads__ready.value = 0
+        self._dut.table_reads__ready.value = 0
         cocotb.start_soon(self._serve_accumulators())
         cocotb.start_soon(self._serve_activations())
         cocotb.start_soon(self._serve_weights())
@@ -94,28 +115,74 @@ class PostMemories:
             answers.append(_bits(self._activations[place]) if read["enable"] else None)
             answer = answers.popleft()
             port.value = self._garbage(port) if answer is None else answer
-            self.reads += read["enable"]
+            self._cycle += 1
+            if read["enable"]:
+                self.reads.append(self._cycle)
             if write["enable"]:
                 assert write["address"] % self._lanes == 0
                 place = slice(write["address"], write["address"] + self._lanes)
                 word = write["data"].to_bytes(self._lanes, "little")
                 self._activations[place] = np.frombuffer(word, np.int8)
-                self.writes += 1
+                self.writes.append(self._cycle)
 
     async def _serve_weights(self) -> None:
+        """Parameters first; the choice is a cycle late, as a register's would be."""
         dut = self._dut
-        answers: deque[int | None] = deque([None] * (WEIGHT_READ_LATENCY - 1))
-        ready = 0
+        ports = (
+            (dut.parameter_reads__valid, dut.parameter_reads__ready, dut.parameter_reads__payload),
+            (dut.table_reads__valid, dut.table_reads__ready, dut.table_reads__payload),
+        )
         while True:
             await RisingEdge(dut.clk)
-            taken = ready and dut.weight_read__valid.value == 1
-            address = dut.weight_read__payload.value.to_unsigned()
-            answers.append(_bits(self._weights[address]) if taken else None)
-            answer = answers.popleft()
-            dut.weight_valid.value = int(answer is not None)
-            dut.weight_data.value = self._garbage(dut.weight_data) if answer is None else answer
-            ready = int(self._random.random() < 0.7)
-            dut.weight_read__ready.value = ready
+            taken = None
+            for valid, ready, payload in ports:
+                if valid.value == 1 and ready.value == 1:
+                    assert taken is None
+                    taken = payload.value.to_unsigned()
+            data, ninth = self._weights.step(taken)
+            dut.weight_data.value = _bits(data)
+            dut.weight_ninth.value = _bits(np.packbits(ninth, bitorder="little"))
+            chosen = int(ports[0][0].value == 0 and ports[1][0].value == 1)
+            if self._random.random() < self.stall:
+                chosen = len(ports)
+            for index, (_, ready, _) in enumerate(ports):
+                ready.value = int(index == chosen)
+
+
+class WeightPort:
+    """The weight memory's words, each byte as late as the array wants it; garbage between.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    weights, ninth : arrays, (weight_words, W, C)
+    seed : int
+    """
+
+    def __init__(
+        self, configuration: Configuration, weights: np.ndarray, ninth: np.ndarray, seed: int
+    ) -> None:
+        c = configuration
+        self._weights, self._ninth = weights, ninth
+        self._garbage = np.random.default_rng(seed)
+        chains, columns = np.indices((c.weight_rows, c.columns))
+        self._places = chains, columns
+        skews = [[weight_skew(c, s, j) for j in range(c.columns)] for s in range(c.weight_rows)]
+        # a read that is recorded in one cycle is answered in the next at the earliest
+        self._delays = np.array(skews) + WEIGHT_READ_LATENCY - 1
+        self._reads = np.full(self._delays.max() + 1, -1)
+
+    def step(self, taken: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Bytes and ninth bits of the next cycle, (W, C), after a cycle with or without a read."""
+        self._reads = np.roll(self._reads, 1)
+        self._reads[0] = -1 if taken is None else taken
+        words = self._reads[self._delays]
+        answers = []
+        for memory, low, high in ((self._weights, -128, 128), (self._ninth, 0, 2)):
+            garbage = self._garbage.integers(low, high, words.shape)
+            found = memory[(np.maximum(words, 0), *self._places)]
+            answers.append(np.where(words < 0, garbage, found).astype(memory.dtype))
+        return answers[0], answers[1]
 
 
 def _bits(words: np.ndarray) -> int:

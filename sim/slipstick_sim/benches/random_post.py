@@ -4,9 +4,13 @@ import numpy as np
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import POST_FIELDS, Opcode, Rounding
 
+from ..golden.parameters import Parameters, encode_block
 from ..golden.post import TABLE_ENTRIES
 
 Fields = dict[str, int]
+
+PARAMETER_BLOCKS = 4
+"""Blocks of parameters that random instructions of a pipelined engine use, from word 0 on."""
 
 
 def random_post(generator: np.random.Generator, configuration: Configuration) -> Fields:
@@ -31,28 +35,49 @@ def random_post(generator: np.random.Generator, configuration: Configuration) ->
 
 def random_table(generator: np.random.Generator, configuration: Configuration) -> Fields:
     """Field values of a TABLE; the whole of it where the engine only notes where it lies."""
-    words = TABLE_ENTRIES * 4 // configuration.columns
+    words = TABLE_ENTRIES * 4 // configuration.weight_word_bytes
     whole = configuration.is_compact or generator.random() < 0.5
     return dict.fromkeys(POST_FIELDS, 0) | {
         "opcode": int(Opcode.TABLE),
         "table_address": int(generator.integers(0, configuration.weight_words - words + 1)),
-        "table_words": words if whole else int(generator.integers(0, 20)),
+        "table_words": words if whole else int(generator.integers(0, min(20, words))),
     }
 
 
-def random_parameters(
-    generator: np.random.Generator, configuration: Configuration
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bias, multiplier and shift, (words, L): each word for sums of another size.
+def random_parameters(generator: np.random.Generator, configuration: Configuration) -> Parameters:
+    """Bias, multiplier and shift: each word or block for sums of another size.
 
-    Multipliers are significands of float32, so that they serve every rounding.
+    Shaped (parameter_words, L) for a compact engine, else (PARAMETER_BLOCKS, C). Multipliers are
+    significands of float32, so that they serve every rounding.
     """
-    shape = (configuration.parameter_words, configuration.lanes)
+    c = configuration
+    shape = (c.parameter_words, c.lanes) if c.is_compact else (PARAMETER_BLOCKS, c.columns)
     word_shift = generator.integers(9, 22, (shape[0], 1))
+    if not c.is_compact:
+        # the last one suits taps that are shifted
+        word_shift[-1] = 28
     shift = np.clip(word_shift + generator.integers(-1, 3, shape), 9, 40)
     bias = generator.integers(-(1 << 31), 1 << 31, shape) >> np.clip(35 - shift, 0, 31)
     multiplier = generator.integers(1 << 22, 1 << 24, shape) << 7
     return bias.astype(np.int32), multiplier, shift
+
+
+def place_parameters(
+    configuration: Configuration, parameters: Parameters, weights: np.ndarray, ninth: np.ndarray
+) -> None:
+    """Writes the blocks of a pipelined engine where ``random_post`` expects them.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    parameters : tuple of arrays, each (PARAMETER_BLOCKS, C)
+    weights, ninth : array of int8 and of uint8, (weight_words, W, C)
+        Of which one is changed.
+    """
+    memory = ninth if configuration.ninth_bits else weights
+    words = configuration.parameter_block_words
+    for index, block in enumerate(zip(*parameters, strict=True)):
+        memory[index * words : (index + 1) * words] = encode_block(configuration, *block)
 
 
 def _output(generator: np.random.Generator, configuration: Configuration, drain: bool) -> Fields:
@@ -75,8 +100,11 @@ def _output(generator: np.random.Generator, configuration: Configuration, drain:
     size = (rows - 1) * row_step + (columns - 1) * column_step + pixel
     first = draw(0, 1) * half + draw(0, (half - size) // lanes) * lanes
     minimum, maximum = sorted((draw(-128, 127), draw(-128, 127))) if draw(0, 1) else (-128, 127)
-    step = draw(0, 1)
-    words = slices if drain or step else 1
+    if configuration.is_compact:
+        parameter_address = draw(0, configuration.parameter_words - (slices if drain else 1))
+    else:
+        blocks = draw(0, PARAMETER_BLOCKS - 1)
+        parameter_address = blocks * configuration.parameter_block_words
     return {
         "rows": rows,
         "columns": columns,
@@ -84,8 +112,7 @@ def _output(generator: np.random.Generator, configuration: Configuration, drain:
         "destination": first,
         "destination_row_step": row_step,
         "destination_column_step": column_step,
-        "parameter_address": draw(0, configuration.parameter_words - words),
-        "parameter_step": step,
+        "parameter_address": parameter_address,
         "rounding": draw(0, len(Rounding) - 1),
         "zero_point": draw(-128, 127) if draw(0, 1) else 0,
         "minimum": minimum,
@@ -102,7 +129,7 @@ def _input(
         return int(generator.integers(low, high + 1))
 
     lanes, half = configuration.lanes, configuration.activation_bytes // 2
-    fields = {"take_maximum": draw(0, 1), "use_table": draw(0, 1)}
+    fields = {"take_maximum": draw(0, 1), "use_table": draw(0, 3), "shift_taps": draw(0, 1)}
     if kind == "in place":
         names = ("destination", "destination_row_step", "destination_column_step")
         same = {name.replace("destination", "source"): output[name] for name in names}

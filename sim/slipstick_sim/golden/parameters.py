@@ -16,6 +16,63 @@ def decode(data: np.ndarray) -> Parameters:
     return bias.astype(np.int32), multiplier.astype(np.int64), shift.astype(np.int64)
 
 
+def decode_block(configuration: Configuration, block: np.ndarray) -> Parameters:
+    """The parameters of a block's C channels, each (C,): of a pipelined engine.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    block : array, (parameter_block_words, W, C)
+        Ninth bits (0 or 1), or the bytes where the configuration has none.
+
+    Raises
+    ------
+    ValueError
+        If the block has another shape.
+    """
+    _check_shape(configuration, block.shape)
+    rows = np.ascontiguousarray(block).view(np.uint8).reshape(-1, configuration.columns)
+    if configuration.ninth_bits:
+        return decode(np.packbits(rows[:PARAMETER_BITS].T, axis=1, bitorder="little"))
+    return decode(rows[: PARAMETER_BITS // 8].T)
+
+
+def encode_block(
+    configuration: Configuration, bias: np.ndarray, multiplier: np.ndarray, shift: np.ndarray
+) -> np.ndarray:
+    """What ``decode_block`` decodes: uint8 bits with ``ninth_bits``, else int8.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    bias, multiplier, shift : array, (C,)
+        The shift as ``encode_shift`` gives it.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as channels, or a value does not fit its field.
+    """
+    c = configuration
+    channels = np.zeros(c.columns, LAYOUT)
+    limits = {"bias": (-(1 << 31), (1 << 31) - 1), "multiplier": (0, (1 << 31) - 1)}
+    limits["shift"] = (0, 255)
+    for (name, (low, high)), values in zip(limits.items(), (bias, multiplier, shift), strict=True):
+        if np.shape(values) != (c.columns,):
+            raise ValueError(f"{name} must have {c.columns} values, not {np.shape(values)}")
+        wrong = [int(value) for value in values if not low <= value <= high]
+        if wrong:
+            raise ValueError(f"{name} must be within {low}..{high}, not {wrong[0]}")
+        channels[name] = values
+    rows = channels.view(np.uint8).reshape(c.columns, -1)
+    if c.ninth_bits:
+        rows = np.unpackbits(rows, axis=1, bitorder="little")
+    block = np.zeros((c.parameter_block_words * c.weight_rows, c.columns), np.uint8)
+    block[: rows.shape[1]] = rows.T
+    words = block.reshape(c.parameter_block_words, c.weight_rows, c.columns)
+    return words if c.ninth_bits else words.view(np.int8)
+
+
 def parameter_block(
     weights: np.ndarray, ninth: np.ndarray, address: int, configuration: Configuration
 ) -> Parameters:
@@ -38,9 +95,12 @@ def parameter_block(
         raise ValueError(
             f"parameter words must lie within 0..{len(weights)}, not {address}..{address + words}"
         )
-    span, columns = slice(address, address + words), configuration.columns
-    if configuration.ninth_bits:
-        bits = ninth[span].reshape(-1, columns)[:PARAMETER_BITS]
-        return decode(np.packbits(bits.T, axis=1, bitorder="little"))
-    data = weights[span].view(np.uint8).reshape(-1, columns)[: PARAMETER_BITS // 8]
-    return decode(data.T)
+    source = ninth if configuration.ninth_bits else weights
+    return decode_block(configuration, source[address : address + words])
+
+
+def _check_shape(configuration: Configuration, shape: tuple[int, ...]) -> None:
+    c = configuration
+    expected = c.parameter_block_words, c.weight_rows, c.columns
+    if shape != expected:
+        raise ValueError(f"a block of parameters must be shaped {expected}, not {shape}")

@@ -121,11 +121,8 @@ def map_taps(
         for tap_y in range(instruction["taps_y"])
         for tap_x in range(instruction["taps_x"])
     ]
-    narrow = (
-        instruction["take_maximum"]
-        and not instruction["use_table"]
-        and not instruction["shift_taps"]
-    )
+    wide = instruction["use_table"] or instruction["shift_taps"]
+    narrow = instruction["take_maximum"] and not wide
     combine = np.maximum if instruction["take_maximum"] else np.add
     for block in _blocks(destination.shape):
         total: np.ndarray | None = None

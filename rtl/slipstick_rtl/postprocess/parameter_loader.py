@@ -1,0 +1,162 @@
+"""Reads the parameters of the next slice while the one before is under way."""
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import Configuration
+from ..isa import POST_FIELDS
+from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
+from ..primitives.delay import delay
+from .parameters import FIELDS, STROBES, largest_skew, words_of
+
+
+class ParameterLoader(wiring.Component):
+    """Reads the block of a slice as soon as its first words cannot meet those in use before.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    bias_distance : int
+        Cycles from ``start`` until the bias in use is renewed.
+
+    Members
+    -------
+    wanted : In(1)
+        The slice to be started next needs a block that has not been read.
+    address : In(24)
+        First word of it.
+    slice : In(range(C / L))
+    reading : Out(1)
+        The reads begin: a pulse, after which ``wanted`` belongs to another slice.
+    loaded : Out(1)
+        A slice that starts now, or later, has its parameters in time.
+    started : In(1)
+        It has started in the cycle before.
+    reads : Out(stream of 24-bit word addresses)
+    arriving : Out
+        [C / 4][W] STROBES: what these four columns of each chain of the weight memory's data are.
+    arriving_slice : Out
+        Which columns are the lanes'.
+    """
+
+    wanted: Signal
+    address: Signal
+    slice: Signal
+    reading: Signal
+    loaded: Signal
+    started: Signal
+    reads: stream.Interface
+    arriving: data.View
+    arriving_slice: Signal
+
+    def __init__(self, *, configuration: Configuration, bias_distance: int) -> None:
+        self._configuration = c = configuration
+        self._distances = {name: bias_distance + field.delay for name, field in FIELDS.items()}
+        slices = range(c.columns // c.lanes)
+        groups = c.columns // BLOCK_COLUMNS
+        super().__init__(
+            {
+                "wanted": In(1),
+                "address": In(POST_FIELDS["parameter_address"].width),
+                "slice": In(slices),
+                "reading": Out(1),
+                "loaded": Out(1),
+                "started": In(1),
+                "reads": Out(stream.Signature(24)),
+                "arriving": Out(data.ArrayLayout(data.ArrayLayout(STROBES, c.weight_rows), groups)),
+                "arriving_slice": Out(slices),
+            }
+        )
+
+    @property
+    def loading_cycles(self) -> int:
+        """From the last word's read until the slice may start, at least 2."""
+        c = self._configuration
+        arrival = WEIGHT_READ_LATENCY + largest_skew(c) + 1
+        last = c.parameter_block_words - 1
+        late = (
+            arrival - (last - words_of(c, chain, field)[-1]) - self._distances[name]
+            for name, field in FIELDS.items()
+            for chain in range(c.weight_rows)
+            if words_of(c, chain, field)
+        )
+        return max(2, *late)
+
+    @property
+    def release_cycles(self) -> int:
+        """From a slice's start until the next one's first word may be read, at least 3."""
+        c = self._configuration
+        cycles = [
+            # the upper half of the lanes takes its parameters a cycle later
+            self._distances[name]
+            + c.halved_tables
+            - WEIGHT_READ_LATENCY
+            - weight_skew(c, chain, 0)
+            - words_of(c, chain, field)[0]
+            for name, field in FIELDS.items()
+            for chain in range(c.weight_rows)
+            if words_of(c, chain, field)
+        ]
+        if c.lanes < c.columns:
+            # the choice of columns must not change while words arrive
+            cycles.append(WEIGHT_READ_LATENCY + largest_skew(c) + 1 - self.loading_cycles)
+        return max(3, *cycles)
+
+    @property
+    def period(self) -> int:
+        """At least that many cycles lie between the starts of two slices with their own blocks."""
+        words = self._configuration.parameter_block_words
+        return self.release_cycles + words - 1 + self.loading_cycles
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        words = self._configuration.parameter_block_words
+        word = Signal(range(words))
+        free = Signal(init=1)
+        request = self.reads
+        taken = request.valid & request.ready
+        last = taken & (word == words - 1)
+        m.d.comb += self.reading.eq(free & self.wanted)
+        with m.If(delay(m, self.started, self.release_cycles - 3, "released")):
+            m.d.sync += free.eq(1)
+        with m.If(taken):
+            m.d.sync += [request.payload.eq(request.payload + 1), word.eq(word + 1)]
+        with m.If(last):
+            m.d.sync += request.valid.eq(0)
+        with m.If(self.reading):
+            m.d.sync += [
+                free.eq(0),
+                request.valid.eq(1),
+                request.payload.eq(self.address),
+                word.eq(0),
+                self.arriving_slice.eq(self.slice),
+            ]
+        with m.If(delay(m, last, self.loading_cycles - 2, "arrived")):
+            m.d.sync += self.loaded.eq(1)
+        with m.If(self.started):
+            m.d.sync += self.loaded.eq(0)
+        self._announce(m, taken, word)
+        return m
+
+    def _announce(self, m: Module, taken: Value, word: Value) -> None:
+        """What arrives where; chains that have the same fields in the same words share a line."""
+        c = self._configuration
+        lines: dict[tuple[range, ...], list[data.View]] = {}
+        for chain in range(c.weight_rows):
+            words = tuple(words_of(c, chain, field) for field in FIELDS.values())
+            if words not in lines:
+                strobes = Signal(STROBES, name=f"strobes_{chain}")
+                m.d.comb += [
+                    strobes[name].eq(
+                        taken & (word >= here.start) & (word < here.stop) if here else 0
+                    )
+                    for name, here in zip(FIELDS, words, strict=True)
+                ]
+                lines[words] = [strobes]
+            line = lines[words]
+            for group, arriving in enumerate(self.arriving):
+                distance = WEIGHT_READ_LATENCY + weight_skew(c, chain, group * BLOCK_COLUMNS)
+                while len(line) <= distance:
+                    line.append(delay(m, line[-1], 1, f"strobes_{chain}_{len(line)}"))
+                m.d.comb += arriving[chain].eq(line[distance])
