@@ -15,7 +15,8 @@ WIDE = Configuration(rows=32, columns=16, lanes=16, weight_rows=4, ninth_bits=1,
 
 
 @pytest.mark.parametrize(
-    "sizes", [(1, 8, 8, 4, 1, 0), (2, 16, 16, 8, 2, 0), (1, 32, 16, 16, 4, 0), (1, 32, 16, 16, 4, 1)]
+    "sizes",
+    [(1, 8, 8, 4, 1, 0), (2, 16, 16, 8, 2, 0), (1, 32, 16, 16, 4, 0), (1, 32, 16, 16, 4, 1)],
 )
 def test_latencies(sizes):
     names = ("pixels", "rows", "columns", "lanes", "weight_rows", "ninth_bits")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
-from slipstick_rtl.memory.latencies import weight_skew
 
 TILE_OVERHEAD = 0
 """Cycles beyond its words from one reduction tile's start until the next tile can start."""
@@ -41,6 +40,9 @@ POST_LATENCY = 27
 
 POST_PIPELINE = 25
 """Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
+
+BLOCK_COLUMNS = 4
+"""Of a block RAM of the weight memory."""
 
 PARAMETER_LATENCY = 5
 """At least that many cycles more than its words and the weight memory's skew lie between the starts
@@ -97,7 +99,9 @@ class CycleModel:
     def parameter_load(self) -> int:
         """From a slice's start until the next one's parameters are in place."""
         configuration = self.configuration
-        last = weight_skew(configuration, configuration.weight_rows - 1, configuration.columns - 1)
+        # the last of the weight memory's block RAMs is read so much later than the first
+        chains, columns = configuration.weight_rows, configuration.columns
+        last = (chains - 1) * configuration.tile_words + columns - BLOCK_COLUMNS
         latency = PARAMETER_LATENCY - NINTH_OVERLAP * configuration.ninth_bits
         return configuration.parameter_block_words + last + latency
 

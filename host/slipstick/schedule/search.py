@@ -7,7 +7,6 @@ from ..errors import CapacityError
 from .groups import Group, Tiling
 from .streams import Instruction, Timeline
 
-
 PRICES = (0, 4, 8, 24, 64)
 """Cycles that an instruction must save to be worth its room, where room is short."""
 
