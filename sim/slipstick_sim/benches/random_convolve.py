@@ -3,8 +3,10 @@
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from .random_post import PARAMETER_BLOCKS
+
 PAIR_TILES = 4
-"""Tiles at the beginning of the weight memory that ``pairs`` may begin with."""
+"""Tiles of the weight memory that ``pairs`` may begin with."""
 
 
 def random_convolve(
@@ -27,18 +29,27 @@ def random_convolve(
             continue
         last = len(weights) - words
         if fields["pairs"]:
-            tile = int(generator.integers(0, min(PAIR_TILES, 1 + last // configuration.tile_words)))
-            fields["weight_address"] = tile * configuration.tile_words
+            starts = [first for first in pair_words(configuration) if first <= last]
+            fields["weight_address"] = int(generator.choice(starts))
         else:
             fields["weight_address"] = int(generator.integers(0, last + 1))
         return fields
 
 
-def prepare_pairs(weights: np.ndarray, configuration: Configuration) -> None:
-    """Makes the memory's first tiles fit for ``pairs``, in place: their rows' halves the same."""
+def pair_words(configuration: Configuration) -> range:
+    """First words of the tiles that ``pairs`` may begin with, behind the parameters' blocks."""
     length = configuration.tile_words
-    for tile in range(min(PAIR_TILES, len(weights) // length)):
-        words = weights[tile * length : (tile + 1) * length]
+    first = -(-PARAMETER_BLOCKS * configuration.parameter_block_words // length) * length
+    return range(first, first + PAIR_TILES * length, length)
+
+
+def prepare_pairs(weights: np.ndarray, configuration: Configuration) -> None:
+    """Makes tiles of the memory fit for ``pairs``, in place: their rows' halves the same."""
+    length = configuration.tile_words
+    if not configuration.takes_pairs:
+        return
+    for first in pair_words(configuration):
+        words = weights[first : first + length]
         rows = words.swapaxes(0, 1).reshape(configuration.rows, -1).copy()
         rows[len(rows) // 2 :] = rows[: len(rows) // 2]
         words[...] = rows.reshape(-1, length, configuration.columns).swapaxes(0, 1)
