@@ -47,6 +47,8 @@ bench: setup
 	$(BIN)/python -m slipstick.large_benchmark
 	$(BIN)/python -m slipstick.wire_benchmark
 	$(BIN)/python -m slipstick.fault_benchmark
+	$(BIN)/python -m slipstick.scalesim_benchmark
+	$(BIN)/python -m slipstick.scaling_benchmark
 
 check: setup
 	$(BIN)/ruff check

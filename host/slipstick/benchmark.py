@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import reports
-from .devices import open_device
+from .devices.simulation import SimulationDevice
 from .execution import Execution
-from .profiles import LayerProfile
+from .logged_device import LinkTransfer, LoggedDevice
+from .profiles import LayerProfile, RunEvents
 from .program import Program
 from .recording import Recorder
 
@@ -24,12 +25,17 @@ class Benchmark:
     layers : tuple of LayerProfile
     fmax_mhz : float or None
         What place and route reached for this hardware, None if it was not built.
+    runs : tuple of RunEvents
+    transfers : tuple of LinkTransfer
+        What crossed the link meanwhile; the program itself had been loaded before.
     """
 
     program: Program
     cycles: int
     layers: tuple[LayerProfile, ...]
     fmax_mhz: float | None
+    runs: tuple[RunEvents, ...] = ()
+    transfers: tuple[LinkTransfer, ...] = ()
 
     @property
     def utilisation(self) -> float:
@@ -77,10 +83,12 @@ def measure(program: Program, seed: int = 0, target: str | None = None) -> Bench
         described = program.tensors[name]
         values = generator.integers(0, 100, described.shape)
         feeds[name] = values.astype(described.dtype)
-    with closing(open_device("sim", program.hardware)) as device:
+    with closing(LoggedDevice(SimulationDevice(program.hardware))) as device:
         recorder = Recorder(Execution(program, device))
+        device.transfers.clear()
         recorder.infer(feeds)
         layers = recorder.layers()
     build = reports.last_build(program.fingerprint, target)
     fmax = None if build is None else float(build["fmax_mhz"])
-    return Benchmark(program, recorder.cycles, tuple(layers), fmax)
+    transfers = tuple(device.transfers)
+    return Benchmark(program, recorder.cycles, tuple(layers), fmax, recorder.runs, transfers)

@@ -53,8 +53,14 @@ def _golden(model: Path, samples: Samples) -> dict[str, Any]:
     }
 
 
-def _library() -> dict[str, Any]:
-    """Seconds to build the simulation of the first shape, once, without its cache."""
+def library_seconds(target: str) -> float:
+    """Seconds to build the simulation of a target, once, without its cache.
+
+    Raises
+    ------
+    DeviceError
+        If that is not installed, or fails.
+    """
     try:
         from slipstick_sim.compiled.build import accelerator_library
         from slipstick_sim.toolchain import ToolError
@@ -63,16 +69,16 @@ def _library() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             seconds, _ = timed(
-                lambda: accelerator_library(find_target(SHAPES[0]).configuration, Path(folder))
+                lambda: accelerator_library(find_target(target).configuration, Path(folder))
             )
         except ToolError as error:
-            raise DeviceError(f"the simulation of {SHAPES[0]}: {error}") from error
-    return {"sim_build_seconds": seconds}
+            raise DeviceError(f"the simulation of {target}: {error}") from error
+    return seconds
 
 
-def _simulated(model: Path, samples: Samples) -> dict[str, Any]:
+def simulated(model: Path, samples: Samples, target: str) -> dict[str, Any]:
     """Seconds an image of the compiled RTL, transfers included."""
-    program = compile_file(model, SHAPES[0])
+    program = compile_file(model, target)
     with closing(open_device("sim", program.hardware)) as device:
         loading, session = timed(lambda: InferenceSession(program, device))
         name = program.inputs[0]
@@ -109,11 +115,12 @@ def benchmarks() -> int:
     program = compile_file(model, SHAPES[0])
     samples = load_inputs([data], program.tensors[program.inputs[0]].shape)
     figures: dict[str, Any] = {"network": model.stem}
-    for what, part in (("golden model", _golden), ("compiled RTL", _simulated)):
-        with console.waiting(what):
-            figures.update(part(model, samples))
+    with console.waiting("golden model"):
+        figures.update(_golden(model, samples))
+    with console.waiting("compiled RTL"):
+        figures.update(simulated(model, samples, SHAPES[0]))
     with console.waiting("building the simulation"):
-        figures.update(_library())
+        figures["sim_build_seconds"] = library_seconds(SHAPES[0])
     with console.waiting("cycles of the RTL"):
         figures["rtl"] = _cycles(model)
     _show(figures)

@@ -63,18 +63,18 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
             f"target {target.name} does not fit on {part.device}: its memories must be within"
             f" {available:,} bytes of RAM on the chip, not {needed:,} ({parts})"
         )
+    if configuration.element_multipliers > part.multipliers * toolchain.products:
+        raise TargetError(
+            f"target {target.name} does not fit on {part.device}: the array's multipliers must be"
+            f" within {part.multipliers * toolchain.products}, not"
+            f' {configuration.element_multipliers}; multiplier "lut" takes look-up tables instead'
+        )
     blocks = {} if configuration.is_compact else block_rams(configuration)
     if toolchain.block_bytes == _BLOCK_BYTES and sum(blocks.values()) > part.block_rams:
         parts = ", ".join(f"{name} {count}" for name, count in blocks.items())
         raise TargetError(
             f"target {target.name} does not fit on {part.device}: its memories must be within"
             f" {part.block_rams} block RAMs, not {sum(blocks.values())} ({parts})"
-        )
-    if configuration.element_multipliers > part.multipliers * toolchain.products:
-        raise TargetError(
-            f"target {target.name} does not fit on {part.device}: the array's multipliers must be"
-            f" within {part.multipliers * toolchain.products}, not"
-            f' {configuration.element_multipliers}; multiplier "lut" takes look-up tables instead'
         )
 
 

@@ -14,8 +14,10 @@ from .schedule.assemble import Assembler, layer_record
 from .schedule.compact_cycles import CompactCycleModel
 from .schedule.cutting import Cutter
 from .schedule.cycles import CycleModel
+from .schedule.folding import fold
 from .schedule.images import Images
 from .schedule.layout import Buffer, assign_pitches, make_buffers
+from .schedule.leaving import left_out
 from .schedule.operations import HostOperation, Map, Operation
 from .schedule.planner import PlanError
 from .schedule.runs import make_groups
@@ -25,11 +27,16 @@ from .schedule.streaming import Streamer
 from .schedule.streams import Timeline
 from .steps import Image, LayerRecord, Placement, Step, TensorDescription
 
+_HOPELESS = 1.1
+"""Bytes of weights, for each byte of memory, that are too many even without the smallest layers."""
+
 _MOST_TRAILING = 16
 """Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""
 
 
-def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool = False) -> Program:
+def compile_graph(
+    graph: Graph, configuration: Configuration, *, inspect: bool = False, cut: bool = True
+) -> Program:
     """Compiles a network for one piece of hardware.
 
     What does not fit it at once is cut, and streamed; what does not fit in parts runs on the host.
@@ -41,6 +48,8 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
     inspect : bool
         For verification: every group of layers is a run of its own, nothing is overwritten in
         place, and the output of every layer on the device is downloaded after its run.
+    cut : bool
+        False: what does not fit at once is refused instead.
 
     Raises
     ------
@@ -48,32 +57,45 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
         If the graph contradicts itself.
     UnsupportedError
         If its semantics are not the device's.
+    CapacityError
+        If it does not fit at once, and is not to be cut.
     """
     require_tensors(graph)
     graph = optimize(graph)
-    if _is_hopeless(graph, configuration):
-        return _compile_cut(graph, configuration, inspect)
-    try:
+    if not cut:
         return _compile_whole(graph, configuration, inspect)
-    except CapacityError:
-        return _compile_cut(graph, configuration, inspect)
+    if not _is_hopeless(graph, configuration):
+        try:
+            return _compile_whole(graph, configuration, inspect)
+        except CapacityError:
+            small = left_out(select(graph, configuration)[0], configuration)
+        if small:
+            try:
+                return _compile_whole(graph, configuration, inspect, on_host=small)
+            except CapacityError:
+                pass
+    return _compile_cut(graph, configuration, inspect)
 
 
 def _is_hopeless(graph: Graph, configuration: Configuration) -> bool:
-    """Whether the weights cannot fit at once: nothing need be tried then."""
+    """Whether the weights cannot fit at once by far: nothing need be tried then."""
     weights = {
         node.inputs[1]
         for node in graph.nodes
         if node.operator in ("conv2d", "depthwise_conv2d", "fully_connected")
     }
-    return sum(math.prod(graph.tensors[name].shape) for name in weights) > (
-        configuration.weight_bytes
-    )
+    size = sum(math.prod(graph.tensors[name].shape) for name in weights)
+    return size > _HOPELESS * configuration.weight_bytes
 
 
-def _compile_whole(graph: Graph, configuration: Configuration, inspect: bool) -> Program:
-    """All on the chip at once."""
-    operations, buffers, arrangement = _plan(graph, configuration, inspect)
+def _compile_whole(
+    graph: Graph,
+    configuration: Configuration,
+    inspect: bool,
+    on_host: frozenset[str] = frozenset(),
+) -> Program:
+    """All on the chip at once, but for some nodes."""
+    operations, buffers, arrangement = _plan(graph, configuration, inspect, on_host)
     images = Images(configuration)
     runs = make_groups(operations, buffers, arrangement, images, configuration)
     loaded = images.all()
@@ -148,10 +170,16 @@ def _program(
 
 
 def _plan(
-    graph: Graph, configuration: Configuration, inspect: bool, *, copies: bool = True
+    graph: Graph,
+    configuration: Configuration,
+    inspect: bool,
+    on_host: frozenset[str],
+    *,
+    copies: bool = True,
 ) -> tuple[Sequence[Operation], dict[str, Buffer], Arrangement]:
     """What runs where; copies of activations on the device or, if memory is short, on the host."""
-    operations, views = select(graph, configuration, copies=copies)
+    selected, views = select(graph, configuration, copies=copies, on_host=on_host)
+    operations = fold(selected, configuration)
     buffers = make_buffers(operations, views.known, views.written_by_device)
     if assign_pitches(operations, buffers, configuration, spares=True):
         try:
@@ -169,7 +197,7 @@ def _plan(
     else:
         return operations, buffers, arrangement
     try:
-        return _plan(graph, configuration, inspect, copies=False)
+        return _plan(graph, configuration, inspect, on_host, copies=False)
     except PlanError:
         raise failure from None
 

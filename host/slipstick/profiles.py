@@ -26,11 +26,14 @@ class RunEvents:
     starts, completions : mapping of array of int by "matrix" and "post"
         The n-th entry is the stream's n-th instruction: when it began to work, and when its results
         had landed.
+    begin : int
+        The device's clock cycle at the run's start.
     """
 
     cycles: int
     starts: Mapping[str, np.ndarray]
     completions: Mapping[str, np.ndarray]
+    begin: int = 0
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,11 @@ class Recorder:
         finally:
             self._execution.on_run = None
 
+    @property
+    def runs(self) -> tuple[RunEvents, ...]:
+        """What the core did in the last inference, run by run."""
+        return tuple(self._runs)
+
     def layers(self) -> list[LayerProfile]:
         """The last inference, layer by layer."""
         return profile(self._execution.program, self._runs)
@@ -69,5 +74,6 @@ class Recorder:
                 status.cycles,
                 {stream: events[f"{stream}_start"] - begin for stream in STREAMS},
                 {stream: events[f"{stream}_done"] - begin for stream in STREAMS},
+                begin,
             )
         )

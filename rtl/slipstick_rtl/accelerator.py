@@ -188,22 +188,28 @@ class Accelerator(wiring.Component):
 
     def _connect_matrix(self, m: Module) -> None:
         matrix = self.matrix
+        # no reset: what it keeps apart is under way on both sides of one
+        phase = Signal(reset_less=True)
+        m.d.sync += phase.eq(~phase)
+        connect(m, matrix.weight_reads, self.weights.loader_reads)
         m.d.comb += [
-            self.weights.loader_enable.eq(matrix.weight_enable),
-            self.weights.loader_address.eq(matrix.weight_address),
+            matrix.phase.eq(phase),
+            self.post.phase.eq(phase),
             matrix.weight_data.eq(self.weights.data),
             self.activations.window_rows.eq(matrix.bank_rows),
             matrix.bank_bytes.eq(self.activations.window_data),
             self.accumulators.control.eq(matrix.control),
             self.accumulators.partial_sums.eq(matrix.partial_sums),
+            self.accumulators.even_sums.eq(matrix.even_sums),
         ]
 
     def _connect_post(self, m: Module) -> None:
         post, memory = self.post, self.activations
-        connect(m, post.weight_read, self.weights.table_reads)
+        connect(m, post.parameter_reads, self.weights.parameter_reads)
+        connect(m, post.table_reads, self.weights.table_reads)
         m.d.comb += [
             post.weight_data.eq(self.weights.data),
-            post.weight_valid.eq(self.weights.table_valid),
+            post.weight_ninth.eq(self.weights.ninth),
             self.accumulators.read.eq(post.accumulator_read),
             post.accumulator_data.eq(self.accumulators.read_data),
             memory.read.eq(post.activation_read),

@@ -223,6 +223,16 @@ class Configuration:
         return (1 << (COMPACT_COORDINATE_BITS if self.is_compact else 16) - 1) - 1
 
     @property
+    def takes_pairs(self) -> bool:
+        """A tile of half as many lanes can work on two vectors in a cycle."""
+        return not self.is_compact and self.pixels == 1 and 2 * self.packed_rows < self.rows
+
+    @property
+    def windows(self) -> int:
+        """Windows of the input that are read in a cycle: one a pixel, or two with ``pairs``."""
+        return 2 if self.takes_pairs else self.pixels
+
+    @property
     def macs_per_cycle(self) -> int:
         """Multiply-accumulates a cycle at full use, P x R x C."""
         return self.pixels * self.rows * self.columns

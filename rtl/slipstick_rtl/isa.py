@@ -63,6 +63,11 @@ class Opcode(IntEnum):
     one word a tile. With ``whole_words`` the channels are a multiple of W, and W lanes are taken a
     cycle.
 
+    With ``pairs`` (where the configuration ``takes_pairs``) the first tile has R / 2 lanes only,
+    and takes two vectors in a cycle, columns 2k and 2k + 1: rows R / 2 and up work on the second
+    one, and must hold the same weights as the rows R / 2 above them. ``groups`` is even then,
+    column_step congruent to R / 2 modulo R, and there is no accumulate and no alignment.
+
     The instruction is executed ``repeats`` + 1 times: turn t at weight_address + t * weight_step
     and origin + t * origin_step, into bank ^ (t mod 2), after wait + max(t - 1, 0) instructions of
     the other stream. Every turn counts as an instruction. (Compact engine: once.)
@@ -187,6 +192,7 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "padding_value": _signed(8, "what lies outside the input: its zero point"),
     "accumulate": _unsigned(1, "the first tile adds to what the bank holds"),
     "whole_words": _unsigned(1, "channels are a multiple of W"),
+    "pairs": _unsigned(1, "the first tile has R / 2 lanes and takes two vectors a cycle"),
     "repeats": _unsigned(8, "further turns"),
     "weight_step": _unsigned(16, "weight words from a turn to the next"),
     "origin_step": _unsigned(8, "bytes from a turn's origin to the next one's"),

@@ -1,5 +1,7 @@
 """Compiled programs on the golden core against the host's kernels, whatever runs first."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from compiler_checks import check_ways
@@ -168,3 +170,20 @@ def test_model_errors():
     quantization.zero_point[:] = -128
     with pytest.raises(ModelError, match="must be 32 bits, not"):
         compile_graph(graph, Configuration())
+
+
+def test_the_smallest_layers_are_the_hosts_if_their_weights_are_too_many():
+    """Of 64 KiB of weights the first and the last hundred bytes do not fit."""
+    builder = NetworkBuilder(12, 1, 1, 4)
+    for outputs in (128, 256, 128, 4):
+        builder.fully_connected(outputs)
+    configuration = Configuration(
+        rows=16, columns=16, weight_rows=4, ninth_bits=1, weight_bytes=1 << 16
+    )
+    program = check(builder, configuration)
+    assert not program.is_streamed
+    assert [layer.where for layer in program.layers] == ["host", "device", "device", "host"]
+    assert "all others fit" in program.layers[0].why
+    # where even more is missing they are streamed, and all on the device
+    program = check(builder, dataclasses.replace(configuration, weight_bytes=1 << 15))
+    assert program.loads and all(layer.where == "device" for layer in program.layers)

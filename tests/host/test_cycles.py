@@ -1,12 +1,12 @@
 """The cycle model's latencies follow the gateware's, give or take a pipeline register."""
 
 import pytest
-from slipstick.schedule.cycles import FETCH_CYCLES, POST_PIPELINE, CycleModel
+from slipstick.schedule.cycles import FETCH_CYCLES, FIELDS_PERIOD, POST_LATENCY, CycleModel
 from slipstick_rtl.array.matrix_engine import MatrixEngine
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
-from slipstick_rtl.memory.latencies import ACTIVATION_WRITE_LATENCY
-from slipstick_rtl.postprocess.control import PostControl
+from slipstick_rtl.postprocess import distances
+from slipstick_rtl.postprocess.post_engine import PostEngine
 
 SLACK = 4
 """Cycles an instruction: 150 instructions of ResNet-8 would be 1 % off."""
@@ -14,14 +14,19 @@ SLACK = 4
 WIDE = Configuration(rows=32, columns=16, lanes=16, weight_rows=4, ninth_bits=1, halved_tables=1)
 
 
-@pytest.mark.parametrize("sizes", [(1, 8, 8, 4, 1), (2, 16, 16, 8, 2), (1, 32, 16, 16, 4)])
+@pytest.mark.parametrize(
+    "sizes",
+    [(1, 8, 8, 4, 1, 0), (2, 16, 16, 8, 2, 0), (1, 32, 16, 16, 4, 0), (1, 32, 16, 16, 4, 1)],
+)
 def test_latencies(sizes):
-    names = ("pixels", "rows", "columns", "lanes", "weight_rows")
+    names = ("pixels", "rows", "columns", "lanes", "weight_rows", "ninth_bits")
     configuration = Configuration(**dict(zip(names, sizes, strict=True)))
     model = CycleModel(configuration)
-    matrix, post = MatrixEngine(configuration=configuration).latency, PostControl.latency
-    assert abs(model.matrix_latency - matrix) <= SLACK
-    assert abs(POST_PIPELINE - post - ACTIVATION_WRITE_LATENCY) <= SLACK
+    assert abs(model.matrix_latency - MatrixEngine(configuration=configuration).latency) <= SLACK
+    assert abs(POST_LATENCY - distances.landing_distance(configuration)) <= SLACK
+    post = PostEngine(configuration=configuration)
+    assert abs(model.parameter_load - post.parameter_period) <= SLACK
+    assert distances.FIELDS_PERIOD == FIELDS_PERIOD
 
 
 def _convolve(vectors: int, tiles: int, *, whole_words: int = 1) -> dict[str, int]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from slipstick.targets import TARGETS, Target
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.numbers.int8 import Int8, column_formats
+from slipstick_rtl.numbers.int8 import Int8
 
 POST_MULTIPLIERS = 4
 """DSP blocks of a lane of the post-processor, where a block is an 18 x 18-bit multiplier."""
@@ -15,9 +15,8 @@ POST_MULTIPLIERS = 4
     ("fields", "message"),
     [
         ({"multiplier": "dsp"}, r"multiplier must be one of \('plain', 'lut'\), not 'dsp'"),
-        ({"multiplier": "lut", "dsp_columns": -1}, r"dsp_columns .* 0\.\.16 \(columns\), not -1"),
-        ({"multiplier": "lut", "dsp_columns": 17}, r"dsp_columns .* 0\.\.16 \(columns\), not 17"),
-        ({"dsp_columns": 1}, 'dsp_columns must be 0 with multiplier "plain", not 1'),
+        ({"packed_rows": -1}, r"packed_rows .* 0\.\.16 \(rows\).*, not -1"),
+        ({"packed_rows": 17}, r"packed_rows .* 0\.\.16 \(rows\).*, not 17"),
     ],
 )
 def test_what_makes_no_sense_is_refused(fields: dict[str, Any], message: str) -> None:
@@ -31,14 +30,17 @@ def test_an_unknown_multiplier_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "plain"),
-    [({}, 16), ({"multiplier": "lut"}, 0), ({"multiplier": "lut", "dsp_columns": 5}, 5)],
+    ("fields", "blocks"),
+    [
+        ({}, 16 * 16),
+        ({"multiplier": "lut"}, 0),
+        ({"multiplier": "lut", "packed_rows": 5}, 5 * 8),
+        ({"packed_rows": 5}, 5 * 8 + 11 * 16),
+        ({"packed_rows": 16}, 16 * 8),
+    ],
 )
-def test_the_first_columns_have_the_plain_product(fields: dict[str, Any], plain: int) -> None:
-    configuration = Configuration(pixels=2, **fields)
-    formats = column_formats(configuration)
-    assert [column.correction_bits == 0 for column in formats] == [j < plain for j in range(16)]
-    assert configuration.element_multipliers == 2 * 16 * plain
+def test_a_packed_row_needs_half_the_blocks(fields: dict[str, Any], blocks: int) -> None:
+    assert Configuration(pixels=2, **fields).element_multipliers == 2 * blocks
 
 
 ECP5 = [t for t in TARGETS.values() if t.part and t.part.device.startswith("LFE5U")]

@@ -53,7 +53,7 @@ def naive_convolve(
     configuration: Configuration,
 ) -> np.ndarray:
     """Accumulators (rows * groups, P, C) of one image, int64."""
-    i, rows = instruction, configuration.rows
+    i = instruction
     shape = (i["rows"] * i["groups"], configuration.pixels, configuration.columns)
     result = np.zeros(shape, np.int64)
     wide = weights.astype(np.int64)

@@ -1,16 +1,34 @@
 """``slipstick bench``: cycles of the compiled RTL, layer by layer, beside the prediction."""
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from .. import console
 from ..benchmark import Benchmark, measure
 from ..loading import configuration_of, is_program, load_program
+from ..roofline import draw_roofline
 from ..targets import DEFAULT_TARGET
+from ..trace import write_trace
 from .options import Json, Model, SemanticsName, TargetName
+
+TraceFile = Annotated[
+    Path | None,
+    typer.Option("--trace", help="Write what each unit did when as a trace for Perfetto (JSON)."),
+]
+RooflineFile = Annotated[
+    Path | None, typer.Option("--roofline", help="Draw each layer under its roofs (PNG).")
+]
 
 
 def bench_command(
-    model: Model, target: TargetName = None, semantics: SemanticsName = None, json: Json = False
+    model: Model,
+    target: TargetName = None,
+    semantics: SemanticsName = None,
+    trace: TraceFile = None,
+    roofline: RooflineFile = None,
+    json: Json = False,
 ) -> None:
     """Simulate one inference of the RTL; show cycles and share of peak per layer."""
     program = load_program(model, configuration_of(target) if target else None, semantics)
@@ -18,10 +36,19 @@ def bench_command(
     with console.waiting(f"simulating {program.name} on {name} (a new simulation is built first)"):
         benchmark = measure(program, target=target)
     result = {"model": str(model), "target": name, **benchmark_entry(benchmark)}
+    if trace is not None:
+        write_trace(trace, benchmark)
+        result["trace"] = str(trace)
+    if roofline is not None:
+        draw_roofline(roofline, benchmark, name)
+        result["roofline"] = str(roofline)
     if json:
         console.print_json(result)
-    else:
-        _show(result, benchmark)
+        return
+    _show(result, benchmark)
+    for what in ("trace", "roofline"):
+        if what in result:
+            console.print_line(f"{what} written to {result[what]}")
 
 
 def benchmark_entry(benchmark: Benchmark) -> dict[str, Any]:

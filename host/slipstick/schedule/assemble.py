@@ -105,6 +105,8 @@ def _why(operation: Operation) -> str:
             return operation.why
         case Alias():
             return f"the bytes of {operation.source}"
+        case Convolution() if operation.pixels > 1:
+            return f"array, {operation.pixels} pixels at once"
         case Convolution():
             return "array, depthwise" if operation.is_diagonal else "array"
         case Map(gathers=True):

@@ -41,8 +41,21 @@ POST_LATENCY = 27
 POST_PIPELINE = 25
 """Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
 
-PARAMETER_LATENCY = 8
-"""Cycles beyond its words from a block's first read until the parameters can be used."""
+BLOCK_COLUMNS = 4
+"""Of a block RAM of the weight memory."""
+
+PARAMETER_LATENCY = 5
+"""At least that many cycles more than its words and the weight memory's skew lie between the starts
+of two slices with their own parameters: these load while the slice before works."""
+
+NINTH_OVERLAP = 7
+"""Fewer of them where parameters are ninth bits: these come field by field, as they are used."""
+
+FIELDS_PERIOD = 22
+"""At least, from one post instruction's start to the next one's."""
+
+MAP_HANDOVER = 1
+"""From the completion of what is before it until a MAP or a TABLE starts."""
 
 TABLE_LATENCY = 10
 """Of a TABLE beyond its entries."""
@@ -84,8 +97,13 @@ class CycleModel:
 
     @property
     def parameter_load(self) -> int:
-        """From the request of a slice's parameters until they are in place."""
-        return self.configuration.parameter_block_words + PARAMETER_LATENCY
+        """From a slice's start until the next one's parameters are in place."""
+        configuration = self.configuration
+        # the last of the weight memory's block RAMs is read so much later than the first
+        chains, columns = configuration.weight_rows, configuration.columns
+        last = (chains - 1) * configuration.tile_words + columns - BLOCK_COLUMNS
+        latency = PARAMETER_LATENCY - NINTH_OVERLAP * configuration.ninth_bits
+        return configuration.parameter_block_words + last + latency
 
     def table_work(self, words: int, period: int, loading: int) -> int:
         """A TABLE's cycles beside an array that loads a tile a ``period`` for ``loading`` cycles.
@@ -131,7 +149,8 @@ class Clock:
         self._post_fetched = START_CYCLES
         self._post_stepped = START_CYCLES
         self._post_done = START_CYCLES
-        self._slice_started = START_CYCLES
+        self._slice_started = START_CYCLES - FIELDS_PERIOD
+        self._post_started = START_CYCLES - FIELDS_PERIOD
         self._reads = 0
 
     def copy(self) -> "Clock":
@@ -197,10 +216,12 @@ class Clock:
         if not repeated:
             self._post_fetched = begun + FETCH_CYCLES
         self._reads += self._model.configuration.parameter_block_words
-        return max(begun + self._model.parameter_load, ready + POST_HANDOVER)
+        loaded = max(begun + self._model.parameter_load, self._post_started + FIELDS_PERIOD)
+        return max(loaded, ready + POST_HANDOVER)
 
     def _drain(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
         start = max(self._taken(ready, repeated), self._post_stepped)
+        self._post_started = start
         results, further = fields["rows"] * fields["columns"], fields["slices"] - 1
         self._reads += further * self._model.configuration.parameter_block_words
         self._slice_started = start + further * max(results, self._model.parameter_load)
@@ -210,7 +231,8 @@ class Clock:
 
     def _map(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
         # what it reads must have been written
-        start = max(self._taken(ready, False), self._post_done)
+        start = max(self._taken(ready, False), self._post_done + MAP_HANDOVER)
+        self._post_started = start
         results = fields["rows"] * fields["columns"] * fields["slices"]
         accesses = self._model.accesses(fields)
         # the last results are written when all is read
@@ -221,10 +243,10 @@ class Clock:
         return start, self._post_done
 
     def _table(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
-        start = max(self._post_stepped, self._post_fetched, ready + POST_HANDOVER)
+        start = max(self._post_done + MAP_HANDOVER, self._post_fetched, ready + POST_HANDOVER)
         self._post_fetched = start + FETCH_CYCLES
         loading = max(self._tile_started - start, 0)
         work = self._model.table_work(fields["table_words"], self._period, loading)
         self._post_stepped = start + work
-        self._post_done = max(self._post_done, self._post_stepped)
-        return start, self._post_stepped
+        self._post_done = self._post_stepped
+        return start, self._post_done

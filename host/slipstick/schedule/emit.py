@@ -1,5 +1,6 @@
 """Instructions of one operation, for a part of its output."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -56,7 +57,7 @@ class ConvolutionEmitter:
         configuration: Configuration,
     ) -> None:
         self.convolution, self._operation = convolution, operation
-        source, self._result = site.sources[0], site.result
+        source, self._result = site.sources[0], _folded(site.result, convolution.pixels)
         self._source, self.buffer = source, site.buffer
         self._configuration = configuration
         pitches = (source.row_pitch, source.pixel_pitch)
@@ -141,6 +142,18 @@ class ConvolutionEmitter:
         channels = (tile.first, tile.first + slices * lanes)
         write = Region(self._result, rectangle.rows, channels)
         return Instruction(self._operation, fields, writes=(write,), bank=bank)
+
+
+def _folded(place: Placement, pixels: int) -> Placement:
+    """A placement whose pixels are so many neighbours each."""
+    if pixels == 1:
+        return place
+    return dataclasses.replace(
+        place,
+        pixel_pitch=pixels * place.pixel_pitch,
+        width=place.width // pixels,
+        channels=pixels * place.channels,
+    )
 
 
 def _loops(rectangle: Rectangle, slices: int) -> dict[str, int]:

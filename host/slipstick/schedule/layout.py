@@ -31,6 +31,8 @@ class Buffer:
         The post-processor writes it, whole slices of L channels.
     mapped : bool
         A MAP reads it, whole slices too.
+    folded : bool
+        Several of its pixels are written at once, which fill slices without gaps.
     row_pitch, pixel_pitch : int
         In bytes.
     names : list of str
@@ -41,6 +43,7 @@ class Buffer:
     view: View
     by_device: bool
     mapped: bool = False
+    folded: bool = False
     row_pitch: int = 0
     pixel_pitch: int = 0
     names: list[str] = field(default_factory=list)
@@ -89,7 +92,9 @@ def make_buffers(
             buffers[operation.result] = sources[0]
             sources[0].names.append(operation.result)
             continue
-        buffer(operation.result)
+        made = buffer(operation.result)
+        if isinstance(operation, Convolution):
+            made.folded = operation.pixels > 1
         if isinstance(operation, Map):
             for source in sources:
                 source.mapped = True
@@ -151,28 +156,37 @@ def assign_pitches(
             readers.setdefault(id(buffers[operation.source]), []).append(operation)
     for group in _classes(operations, buffers):
         step = lanes if any(b.by_device or b.mapped for b in group) else least
+        # what is written several pixels at once needs no slice for each
+        fill = 1 if any(b.folded for b in group) else step
         consumers = [(b.view.channels, reader) for b in group for reader in readers.get(id(b), [])]
         extras = {0}
         if spares:
-            extras.add(_spare(group, [reader for _, reader in consumers], step, configuration))
-        best: tuple[tuple[int, int], int, int] | None = None
+            extras.add(_spare(group, [reader for _, reader in consumers], fill, configuration))
+
+        def cost(
+            row_pitch: int,
+            extra: int,
+            fill: int = fill,
+            consumers: list[tuple[int, Convolution]] = consumers,
+        ) -> tuple[int, int]:
+            cycles = sum(
+                _cycles(reader, (row_pitch, round_up(channels, fill) + extra), configuration)
+                for channels, reader in consumers
+            )
+            return cycles, row_pitch
+
+        candidates = []
         for extra in sorted(extras):
-            widest = max(b.view.width * (round_up(b.view.channels, step) + extra) for b in group)
+            widest = max(b.view.width * (round_up(b.view.channels, fill) + extra) for b in group)
             smallest = round_up(widest, step)
-            candidates = range(smallest, smallest + configuration.rows + 1, step)
-            if not consumers or group[0].view.height == 1:
-                candidates = range(smallest, smallest + 1)
-            for row_pitch in candidates:
-                cost = sum(
-                    _cycles(reader, (row_pitch, round_up(channels, step) + extra), configuration)
-                    for channels, reader in consumers
-                )
-                if best is None or (cost, row_pitch) < best[0]:
-                    best = (cost, row_pitch), row_pitch, extra
-        assert best is not None
-        spared |= best[2] > 0
+            more = configuration.rows if consumers and group[0].view.height > 1 else 0
+            candidates += [
+                (row_pitch, extra) for row_pitch in range(smallest, smallest + more + 1, step)
+            ]
+        row_pitch, extra = min(candidates, key=lambda pair: cost(*pair))
+        spared |= extra > 0
         for b in group:
-            b.row_pitch, b.pixel_pitch = best[1], round_up(b.view.channels, step) + best[2]
+            b.row_pitch, b.pixel_pitch = row_pitch, round_up(b.view.channels, fill) + extra
     return spared
 
 

@@ -48,6 +48,10 @@ class Convolution:
     accumulates, drains : bool
         Whether the sums begin with those that the accumulators hold, and whether they become
         results: of a reduction that is cut, its parts one after the other.
+    pixels : int
+        Neighbours of a row that count as one pixel of the output; see ``folding``.
+    work : int, optional
+        Multiply-accumulates, if they are not those of the output and the weights.
     """
 
     node: Node
@@ -65,6 +69,8 @@ class Convolution:
     requantization: Requantization
     accumulates: bool = False
     drains: bool = True
+    pixels: int = 1
+    work: int | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -92,6 +98,8 @@ class Convolution:
 
     @property
     def macs(self) -> int:
+        if self.work is not None:
+            return self.work
         # weights in parts of 8 bits are one product to the network
         return self.output.pixels * self.weights.size // self.node.attributes.get("parts", 1)
 

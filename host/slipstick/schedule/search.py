@@ -7,6 +7,12 @@ from ..errors import CapacityError
 from .groups import Group, Tiling
 from .streams import Instruction, Timeline
 
+PRICES = (0, 4, 8, 24, 64)
+"""Cycles that an instruction must save to be worth its room, where room is short."""
+
+_ROOMY = 24
+"""Instructions left over where it is not."""
+
 
 class _Emissions:
     """Instructions of each group under each tiling, emitted once."""
@@ -59,13 +65,34 @@ def schedule_runs(
             f"the instruction memory must hold {needed} instructions, {count} of them for layer"
             f" {worst.name!r}, but has room for {capacity}"
         )
-    timelines, spare = [], capacity - needed
+    best, best_end = [], None
+    for price in PRICES:
+        timelines = _fill(runs, plain, empty, emissions, capacity - needed, price)
+        end = sum(timeline.end for timeline in timelines)
+        if best_end is None or end < best_end:
+            best, best_end = timelines, end
+        # there was room enough for all that helps
+        if not price and sum(map(len, timelines)) <= capacity - _ROOMY:
+            break
+    return best
+
+
+def _fill(
+    runs: Sequence[Sequence[Group]],
+    plain: Sequence[tuple[Timeline, list[int]]],
+    empty: Timeline,
+    emissions: _Emissions,
+    spare: int,
+    price: int,
+) -> list[Timeline]:
+    """All runs, in ``spare`` instructions more than those of ``plain``."""
+    timelines = []
     for groups, (simplest, counts) in zip(runs, plain, strict=True):
         timeline = empty.copy()
         for number, group in enumerate(groups):
             following = groups[number + 1] if number + 1 < len(groups) else None
             most = len(simplest) + spare - sum(counts[number + 1 :])
-            timeline = _choose(group, timeline, following, emissions, most)
+            timeline = _choose(group, timeline, following, emissions, most, price)
         # how much is merged depends on what lies before: what grew too long is done simply
         if len(timeline) > len(simplest) + spare:
             timeline = simplest
@@ -103,10 +130,12 @@ def _choose(
     following: Group | None,
     emissions: _Emissions,
     most: int,
+    price: int,
 ) -> Timeline:
     """The run so far with a group more, in at most ``most`` instructions if that can be.
 
-    Of the ways to do it, that with which it and the following group, done simply, end earliest.
+    Of the ways to do it, that with which it and the following group, done simply, end earliest, an
+    instruction taken for so many cycles.
     """
     behind: list[Instruction] = []
     if following is not None:
@@ -118,7 +147,7 @@ def _choose(
         trial = longer.copy()
         trial.extend(behind)
         excess = max(len(longer) - most, 0)
-        key = excess, trial.end, len(longer)
+        key = excess, trial.end + price * len(longer), len(longer)
         if best_key is None or key < best_key:
             best, best_key = longer, key
     return best

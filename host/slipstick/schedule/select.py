@@ -1,6 +1,6 @@
 """Which nodes the device runs, and as what; the others stay with the host, with the reason."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 from slipstick_rtl.config import Configuration
@@ -11,6 +11,7 @@ from ..kernels.activation import TABLE_OPERATORS
 from .convolutions import make_convolution, make_fully_connected
 from .copies import make_blocks, make_border, make_concatenation, make_nearest, make_slice
 from .groups import LARGEST_LOOP
+from .leaving import REASON
 from .maps import make_choice, make_function, make_product, make_reduction, make_sum
 from .onnx_maps import make_lookup, make_onnx_mean, make_onnx_pool, make_onnx_sum
 from .operations import Alias, HostOperation, Map, Operation
@@ -85,8 +86,10 @@ _ONNX_MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
 _MAKERS_BY_SEMANTICS = {"tflm": _MAKERS, "onnx": _ONNX_MAKERS}
 
 
-def _operation(node: Node, graph: Graph, views: Views) -> Operation:
+def _operation(node: Node, graph: Graph, views: Views, on_host: Collection[str] = ()) -> Operation:
     makers = _MAKERS_BY_SEMANTICS[graph.semantics]
+    if node.name in on_host:
+        return HostOperation(node, REASON, _host_macs(node, graph))
     if node.operator not in makers:
         return HostOperation(node, "the device has no such operator", _host_macs(node, graph))
     try:
@@ -137,7 +140,12 @@ def require_tensors(graph: Graph) -> None:
 
 
 def select(
-    graph: Graph, configuration: Configuration, *, copies: bool = True, cut: bool = False
+    graph: Graph,
+    configuration: Configuration,
+    *,
+    copies: bool = True,
+    cut: bool = False,
+    on_host: Collection[str] = (),
 ) -> tuple[tuple[Operation, ...], Views]:
     """The operations of a graph, in its order.
 
@@ -150,6 +158,8 @@ def select(
         Whether the device concatenates, slices and pads: else the host does.
     cut : bool
         Whether activations are on the device in parts only.
+    on_host : collection of str
+        Nodes that the host runs whether the device could or not: see ``left_out``.
 
     Returns
     -------
@@ -169,4 +179,4 @@ def select(
             f"graph {graph.name!r}: semantics must be {known}, not {graph.semantics}"
         )
     views = Views(graph, configuration, copies=copies, cut=cut)
-    return tuple(_operation(node, graph, views) for node in graph.nodes), views
+    return tuple(_operation(node, graph, views, on_host) for node in graph.nodes), views

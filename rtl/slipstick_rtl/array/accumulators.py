@@ -1,5 +1,7 @@
 """The accumulators: two banks, one filled by the array while the other is emptied."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -33,9 +35,10 @@ def read_layout(depth: int) -> data.StructLayout:
 class AccumulatorColumn(wiring.Component):
     """Both banks of one column: adds P sums a cycle to the words that the control names.
 
-    Even and odd vectors lie in two memories, each with half of either bank. So two vectors can be
-    written in one cycle, and the array, which goes from vector to vector, leaves each memory free
-    for a read in every other cycle.
+    With one pixel even and odd vectors lie in two memories, each with half of either bank. So two
+    vectors can be written in one cycle, and the array, which goes from vector to vector, leaves
+    each memory free for a read in every other cycle. With more pixels, of which a word is read more
+    than once, each bank is a memory.
 
     Parameters
     ----------
@@ -52,8 +55,8 @@ class AccumulatorColumn(wiring.Component):
     partial_sums, even_sums : In
         Of the vector; with ``pair`` of the odd one, and of the even one.
     read : In
-        Honoured in cycles in which ``control`` names a vector of the other kind, even or odd, or
-        overwrites, or is not valid.
+        Honoured in cycles in which ``control`` names a vector of the other memory, or overwrites,
+        or is not valid.
     read_data : Out
         ACCUMULATOR_UPDATE_LATENCY cycles later.
     """
@@ -84,16 +87,16 @@ class AccumulatorColumn(wiring.Component):
         landing = delay(m, control, 1, "landing")
         total, even = Signal(words, reset_less=True), Signal(words, reset_less=True)
         written = (Mux(landing.pair, Value.cast(even), Value.cast(total)), Value.cast(total))
-        held = [self._memory(m, odd, landing, written[odd]) for odd in range(2)]
+        held = [self._memory(m, number, landing, written[number]) for number in range(2)]
 
-        def chosen(odd: Value, name: str) -> data.View:
+        def chosen(number: Value, name: str) -> data.View:
             word = Signal(words, name=name)
-            m.d.comb += Value.cast(word).eq(Mux(odd, held[1], held[0]))
+            m.d.comb += Value.cast(word).eq(Mux(number, held[1], held[0]))
             return word
 
-        stored = chosen(control.address[0], "stored")
-        odd_read = delay(m, self.read.address[0], ACCUMULATOR_UPDATE_LATENCY, "odd_read")
-        m.d.comb += self.read_data.eq(chosen(odd_read, "found"))
+        stored = chosen(self._number(control), "stored")
+        read = delay(m, self._number(self.read), ACCUMULATOR_UPDATE_LATENCY, "read_number")
+        m.d.comb += self.read_data.eq(chosen(read, "found"))
         for pixel in range(words.length):
             base = Mux(control.first, 0, stored[pixel])
             m.d.sync += [
@@ -102,29 +105,32 @@ class AccumulatorColumn(wiring.Component):
             ]
         return m
 
-    def _memory(self, m: Module, odd: int, landing: data.View, written: Value) -> Value:
-        """The even or the odd vectors; what is read comes ACCUMULATOR_UPDATE_LATENCY later."""
-        name = ("even", "odd")[odd]
+    def _number(self, access: Any) -> Value:
+        """Which of the two memories holds a vector."""
+        return access.bank if self._words.length > 1 else access.address[0]
+
+    def _place(self, access: Any) -> Value:
+        """Where in its memory."""
+        if self._words.length > 1:
+            return access.address
+        return Cat(access.address[1:], access.bank)
+
+    def _memory(self, m: Module, number: int, landing: data.View, written: Value) -> Value:
+        """One of them; what is read comes ACCUMULATOR_UPDATE_LATENCY later."""
+        name = f"memory_{number}"
         m.submodules[name] = memory = Memory(shape=self._words.size, depth=self._depth, init=[])
         reader, writer = memory.read_port(), memory.write_port()
         updated = self.control
         # what overwrites needs no read
-        mine = updated.valid & ~updated.first & (updated.address[0] == odd)
+        mine = updated.valid & ~updated.first & (self._number(updated) == number)
         pair = Cat(landing.address[:-1], landing.bank)
-        single = Cat(landing.address[1:], landing.bank)
         held = Signal(self._words.size, name=f"held_{name}", reset_less=True)
         m.d.comb += [
-            reader.addr.eq(
-                Mux(
-                    mine,
-                    Cat(updated.address[1:], updated.bank),
-                    Cat(self.read.address[1:], self.read.bank),
-                )
-            ),
+            reader.addr.eq(Mux(mine, self._place(updated), self._place(self.read))),
             reader.en.eq(1),
-            writer.addr.eq(Mux(landing.pair, pair, single)),
+            writer.addr.eq(Mux(landing.pair, pair, self._place(landing))),
             writer.data.eq(written),
-            writer.en.eq(landing.valid & (landing.pair | (landing.address[0] == odd))),
+            writer.en.eq(landing.valid & (landing.pair | (self._number(landing) == number))),
         ]
         m.d.sync += held.eq(reader.data)
         return held
@@ -138,8 +144,8 @@ def accumulators_latency(configuration: Configuration) -> int:
 class Accumulators(wiring.Component):
     """C columns of accumulators, skewed as the array's sums are.
 
-    A column's array works a cycle behind its neighbour's, so of two neighbours one has its even
-    vectors' memory free while the other has its odd one's: odd columns are read a cycle later.
+    With one pixel a read meets no update if the one's vector is even where the other's is odd. As
+    a column is a cycle behind its neighbour, odd columns are read a cycle later.
 
     Parameters
     ----------
@@ -153,7 +159,7 @@ class Accumulators(wiring.Component):
         [P][C].
     read : In
         In a cycle in which column 0's ``control``, unless it overwrites, does not name a vector of
-        the same kind, even or odd.
+        the same memory.
     read_data : Out
         P * C words of 32 bits, pixel-major, ACCUMULATOR_READ_LATENCY cycles after ``read``.
     """

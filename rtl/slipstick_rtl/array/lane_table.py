@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -23,7 +23,8 @@ def lane_layout(address_bits: int) -> data.StructLayout:
 class LaneTable(wiring.Component):
     """Walks the flattened reduction (ky, kx, c) and holds a tile of it at work.
 
-    One lane a cycle, or W of them with ``whole_words``: then they are of one tap.
+    One lane a cycle, or W of them with ``whole_words``: then they are of one tap. The first tile of
+    ``pairs`` has R / 2 lanes, twice.
 
     Parameters
     ----------
@@ -49,6 +50,7 @@ class LaneTable(wiring.Component):
     instructions: stream.Interface
 
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
+        self._takes_pairs = configuration.takes_pairs
         self._words, self._width = configuration.tile_words, configuration.weight_rows
         self._lane = lane_layout(address_bits)
         self._lanes = data.ArrayLayout(self._lane, configuration.rows)
@@ -68,20 +70,23 @@ class LaneTable(wiring.Component):
         tiles_left = Signal(16, reset_less=True)
         start, last, ends = Signal(), Signal(), Signal()
         given: data.View = self.instructions.payload
-        place = self._count(m, walking, last, fields.whole_words)
+        half = Signal()
+        first_half = start & given.pairs if self._takes_pairs else Const(0, 1)
+        place = self._count(m, walking, last, fields.whole_words, first_half)
         m.d.comb += [
             ends.eq(walking & last & final),
             self.instructions.ready.eq(~holding | ends),
             start.eq(self.instructions.valid & self.instructions.ready),
         ]
         with m.If(walking & last):
-            m.d.sync += [tiles_left.eq(tiles_left - 1), final.eq(tiles_left == 1)]
+            m.d.sync += [tiles_left.eq(tiles_left - 1), final.eq(tiles_left == 1), half.eq(0)]
         with m.If(start):
             m.d.sync += [
                 fields.eq(given),
                 tiles_left.eq(given.reduction_tiles - 1),
                 final.eq(given.reduction_tiles == 1),
                 holding.eq(1),
+                half.eq(first_half),
             ]
         with m.Elif(ends):
             m.d.sync += holding.eq(0)
@@ -91,10 +96,12 @@ class LaneTable(wiring.Component):
         with m.If(self.swap):
             m.d.sync += self.prepared.eq(0)
         lane = self._walk(m, fields, start, walking, last)
-        self._hold(m, lane, walking, place, fields.whole_words)
+        self._hold(m, lane, walking, place, fields.whole_words, half)
         return m
 
-    def _count(self, m: Module, walking: Signal, last: Signal, whole: Value) -> Signal:
+    def _count(
+        self, m: Module, walking: Signal, last: Signal, whole: Value, first_half: Value
+    ) -> Signal:
         """The place of the lane among the tile's; ``prepared`` with the last of them."""
         rows, step = self._words * self._width, self._width
         place = Signal(range(rows))
@@ -110,6 +117,8 @@ class LaneTable(wiring.Component):
             m.d.sync += place.eq(place + Mux(whole, step, 1))
             with m.If(before_last):
                 m.d.sync += self.prepared.eq(1)
+        with m.If(first_half):
+            m.d.sync += place.eq(rows // 2)
         return place
 
     def _walk(self, m: Module, fields: Any, start: Signal, walking: Signal, last: Signal) -> Any:
@@ -169,7 +178,9 @@ class LaneTable(wiring.Component):
         with m.Else():
             m.d.sync += lane.offset.eq(lane.offset + Mux(fields.whole_words, self._width, 1))
 
-    def _hold(self, m: Module, lane: Any, walking: Signal, place: Signal, whole: Value) -> None:
+    def _hold(
+        self, m: Module, lane: Any, walking: Signal, place: Signal, whole: Value, half: Signal
+    ) -> None:
         """The tile that is prepared, W lanes moving at a time, and the one at work."""
         prepared = Signal(self._lanes, reset_less=True, name="prepared_lanes")
         working = Signal(self._lanes, reset_less=True)
@@ -177,12 +188,17 @@ class LaneTable(wiring.Component):
         slot = place[: exact_log2(width)]
         with m.If(walking & (whole | (slot == 0)) if width > 1 else walking):
             m.d.sync += [prepared[i].eq(prepared[i + width]) for i in range(rows - width)]
+        middle = range(rows // 2 - width, rows // 2) if self._takes_pairs else range(0)
         for k in range(width):
             with m.If(walking & (whole | (slot == k)) if width > 1 else walking):
-                newest = prepared[rows - width + k]
-                m.d.sync += newest.eq(lane)
+                newest = Signal(self._lane, name=f"newest_{k}")
+                m.d.comb += newest.eq(lane)
                 if k:
-                    m.d.sync += newest.offset.eq(lane.offset + Mux(whole, k, 0))
+                    m.d.comb += newest.offset.eq(lane.offset + Mux(whole, k, 0))
+                m.d.sync += prepared[rows - width + k].eq(newest)
+                if middle:
+                    with m.If(half):
+                        m.d.sync += prepared[middle[k]].eq(newest)
         # one register for all the lanes to hang on; meanwhile at most one new word is taken
         with m.If(delay(m, self.swap, SWAP_CYCLES - 1, "swap")):
             m.d.sync += working.eq(prepared)

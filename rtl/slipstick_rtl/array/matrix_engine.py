@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
-from ..memory.latencies import ACCUMULATOR_READ_LATENCY, WEIGHT_READ_LATENCY, weight_skew
+from ..memory.latencies import ACCUMULATOR_UPDATE_LATENCY, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
 from .accumulators import accumulate_layout, accumulators_latency
 from .pixel_counter import PixelCounter
@@ -43,11 +43,15 @@ class MatrixEngine(wiring.Component):
         [W][C] bytes, WEIGHT_READ_LATENCY + weight_skew cycles after the transfer.
     bank_rows, bank_bytes : Out, In
         The activation memory's port A.
-    control, partial_sums : Out
+    phase : In
+        Toggles every cycle: 0 where the accumulators may get ``control`` of an even vector, if
+        there is one pixel.
+    control, partial_sums, even_sums : Out
         For the accumulators.
     """
 
     post_done: Signal
+    phase: Signal
     clear: Signal
     done: Signal
     busy: Signal
@@ -59,6 +63,7 @@ class MatrixEngine(wiring.Component):
     bank_bytes: data.View
     control: data.View
     partial_sums: data.View
+    even_sums: data.View
     instructions: stream.Interface
     weight_reads: stream.Interface
 
@@ -74,6 +79,7 @@ class MatrixEngine(wiring.Component):
             {
                 "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
                 "post_done": In(16),
+                "phase": In(1),
                 "clear": In(1),
                 "done": Out(16),
                 "busy": Out(1),
@@ -86,6 +92,7 @@ class MatrixEngine(wiring.Component):
                 "bank_bytes": In(self._reader.bank_bytes.shape()),
                 "control": Out(accumulate_layout(c.accumulator_depth)),
                 "partial_sums": Out(self._array.partial_sums.shape()),
+                "even_sums": Out(self._array.even_sums.shape()),
             }
         )
 
@@ -96,7 +103,7 @@ class MatrixEngine(wiring.Component):
 
     @property
     def _control_cycles(self) -> int:
-        return self._reader.latency + self._array.latency - ACCUMULATOR_READ_LATENCY
+        return self._reader.latency + self._array.latency - ACCUMULATOR_UPDATE_LATENCY
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -104,27 +111,36 @@ class MatrixEngine(wiring.Component):
         m.submodules.tiles = tiles = self._tiles
         m.submodules.pixels = pixels = self._pixels
         self._hand_out(m)
-        vector = Signal(data.StructLayout({"valid": 1, "starts": 1, "first": 1, "final": 1}))
-        swap, ended = Signal(), Signal()
+        vector = Signal(
+            data.StructLayout({"valid": 1, "starts": 1, "first": 1, "final": 1, "pairs": 1})
+        )
+        swap, ended, pairs = Signal(), Signal(), Signal()
         ready = loader.prepared & self._reader.table.prepared & tiles.waited
+        # the vector behind the swap is an even one, when the accumulators get to know of it
+        in_step: Value = self.phase == (1 + self._control_cycles) % 2
+        if self._configuration.pixels > 1:
+            in_step = Const(1, 1)
         m.d.comb += [
-            swap.eq(ready & (~vector.valid | pixels.last)),
+            swap.eq(ready & in_step & (~vector.valid | pixels.last)),
             loader.swap.eq(swap),
             tiles.swap.eq(swap),
             tiles.post_done.eq(self.post_done),
             pixels.instruction.eq(tiles.instruction),
             pixels.start.eq(swap),
+            pixels.pairs.eq(pairs),
             pixels.advance.eq(vector.valid),
             ended.eq(vector.valid & vector.final & pixels.last),
             self.streaming.eq(vector.valid),
             self.started.eq(swap & tiles.first_tile),
         ]
+        m.d.comb += pairs.eq(tiles.first_tile & tiles.instruction.pairs)
         m.d.sync += vector.starts.eq(swap)
         with m.If(swap):
             m.d.sync += [
                 vector.valid.eq(1),
                 vector.first.eq(tiles.first_tile & ~tiles.instruction.accumulate),
                 vector.final.eq(tiles.final_tile),
+                vector.pairs.eq(pairs),
             ]
         with m.Elif(pixels.last):
             m.d.sync += vector.valid.eq(0)
@@ -179,12 +195,15 @@ class MatrixEngine(wiring.Component):
             array.activations.eq(reader.o),
             # a cycle before the windows of the tile
             array.swap.eq(delay(m, vector.valid & vector.starts, reader.latency - 1, "swap")),
+            array.pairs.eq(delay(m, vector.pairs, reader.latency - 1, "pairs", reset_less=True)),
             self.partial_sums.eq(array.partial_sums),
+            self.even_sums.eq(array.even_sums),
         ]
         control = Signal(accumulate_layout(self._configuration.accumulator_depth))
         m.d.comb += [
             control.valid.eq(vector.valid),
             control.first.eq(vector.first),
+            control.pair.eq(vector.pairs),
             control.bank.eq(at_work.bank),
             control.address.eq(pixels.index),
             self.control.eq(delay(m, control, self._control_cycles, "control")),

@@ -1,8 +1,8 @@
-"""The pixel counter: walks the output pixels of a tile, P at a time."""
+"""The pixel counter: walks the output pixels of a tile, P at a time, or in pairs."""
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +12,8 @@ from ..layouts import MATRIX_INSTRUCTION
 
 class PixelCounter(wiring.Component):
     """Coordinates and window addresses of the P pixels of a group, one group a cycle.
+
+    Where the configuration ``takes_pairs`` there are two windows: a pair's, or twice the same.
 
     Parameters
     ----------
@@ -25,12 +27,14 @@ class PixelCounter(wiring.Component):
         A CONVOLVE, sampled with ``start``.
     start : In
         Go to the first group in the next cycle.
+    pairs : In
+        With ``start``: a group is two pixels in this tile.
     advance : In
         Go to the next group in the next cycle.
     y : Out
         Input row of the group's windows.
     x, base : Out
-        [P] input column and byte address of each window's first tap.
+        [windows] input column and byte address of each window's first tap.
     index : Out
         Groups before this one: its place in an accumulator bank.
     last : Out
@@ -39,6 +43,7 @@ class PixelCounter(wiring.Component):
 
     instruction: data.View
     start: Signal
+    pairs: Signal
     advance: Signal
     y: Signal
     x: data.View
@@ -47,13 +52,14 @@ class PixelCounter(wiring.Component):
     last: Signal
 
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
-        self._pixels = configuration.pixels
+        self._takes_pairs = configuration.takes_pairs
+        self._windows, self._pixels = configuration.windows, configuration.pixels
         self._address_bits = address_bits
         self._state = data.StructLayout(
             {
                 "y": signed(16),
-                "x": data.ArrayLayout(signed(16), self._pixels),
-                "base": data.ArrayLayout(address_bits, self._pixels),
+                "x": data.ArrayLayout(signed(16), self._windows),
+                "base": data.ArrayLayout(address_bits, self._windows),
                 "index": 12,
                 "last": 1,
             }
@@ -62,6 +68,7 @@ class PixelCounter(wiring.Component):
             {
                 "instruction": In(MATRIX_INSTRUCTION),
                 "start": In(1),
+                "pairs": In(1),
                 "advance": In(1),
                 **{name: Out(field.shape) for name, field in self._state},
             }
@@ -76,19 +83,27 @@ class PixelCounter(wiring.Component):
         m.d.comb += [getattr(self, name).eq(state[name]) for name in self._state.members]
         # ``last`` is a register, because the swap of all lanes and weights hangs on it
         row_ends, last_row = Signal(reset_less=True), Signal(reset_less=True)
-        single_group = Signal(reset_less=True)
+        single_group, pairs = Signal(reset_less=True), Signal(reset_less=True)
+        more_groups = Signal(12, reset_less=True)
         source = self.instruction
+        groups, one_group = source.groups, source.groups == 1
+        if self._takes_pairs:
+            # as a pair's groups are even, the same comparison with one bit less
+            one_group = Mux(self.pairs, source.groups[1:] == 1, one_group)
+            groups = Mux(self.pairs, source.groups >> 1, source.groups)
         with m.If(self.start):
             m.d.sync += [
                 fields.eq(source),
+                pairs.eq(self.pairs),
                 state.y.eq(source.origin_y),
                 state.index.eq(0),
-                groups_left.eq(source.groups - 1),
+                groups_left.eq(groups - 1),
+                more_groups.eq(groups - 1),
                 rows_left.eq(source.rows - 1),
-                row_ends.eq(source.groups == 1),
-                single_group.eq(source.groups == 1),
+                row_ends.eq(one_group),
+                single_group.eq(one_group),
                 last_row.eq(source.rows == 1),
-                state.last.eq((source.groups == 1) & (source.rows == 1)),
+                state.last.eq(one_group & (source.rows == 1)),
             ]
         with m.Elif(self.advance):
             m.d.sync += [
@@ -100,35 +115,39 @@ class PixelCounter(wiring.Component):
             with m.If(row_ends):
                 m.d.sync += [
                     state.y.eq(state.y + fields.stride_y),
-                    groups_left.eq(fields.groups - 1),
+                    groups_left.eq(more_groups),
                     rows_left.eq(rows_left - 1),
                     row_ends.eq(single_group),
                     last_row.eq(rows_left == 1),
                     state.last.eq(single_group & (rows_left == 1)),
                 ]
-        self._walk(m, state, fields, row_ends)
+        self._walk(m, state, fields, row_ends, pairs)
         return m
 
-    def _walk(self, m: Module, state: Any, fields: Any, row_ends: Signal) -> None:
-        """Column and address of each of P windows, and those of the row's first."""
+    def _walk(self, m: Module, state: Any, fields: Any, row_ends: Signal, pairs: Signal) -> None:
+        """Column and address of each window, and those of the row's first."""
         source = self.instruction
-        row_base = Signal(data.ArrayLayout(self._address_bits, self._pixels), reset_less=True)
-        row_x = Signal(data.ArrayLayout(signed(16), self._pixels), reset_less=True)
-        for p in range(self._pixels):
+        row_base = Signal(data.ArrayLayout(self._address_bits, self._windows), reset_less=True)
+        row_x = Signal(data.ArrayLayout(signed(16), self._windows), reset_less=True)
+
+        def ahead(step: Value) -> Value:
+            """From a group to the next one."""
+            return Mux(pairs, step << 1, step) if self._takes_pairs else self._pixels * step
+
+        for p in range(self._windows):
             next_row = Signal(self._address_bits, name=f"next_row_{p}")
             m.d.comb += next_row.eq(row_base[p] + fields.row_step)
             with m.If(self.start):
-                first_base = source.origin + p * source.column_step
-                first_x = source.origin_x + p * source.stride_x
+                apart = p & self.pairs if self._takes_pairs else p
+                first_base = source.origin + Mux(apart, p * source.column_step, 0)
+                first_x = source.origin_x + Mux(apart, p * source.stride_x, 0)
                 m.d.sync += [state.base[p].eq(first_base), row_base[p].eq(first_base)]
                 m.d.sync += [state.x[p].eq(first_x), row_x[p].eq(first_x)]
             with m.Elif(self.advance):
-                beside = state.base[p] + self._pixels * fields.column_step
+                beside = state.base[p] + ahead(fields.column_step)
                 m.d.sync += [
                     state.base[p].eq(Mux(row_ends, next_row, beside)),
-                    state.x[p].eq(
-                        Mux(row_ends, row_x[p], state.x[p] + self._pixels * fields.stride_x)
-                    ),
+                    state.x[p].eq(Mux(row_ends, row_x[p], state.x[p] + ahead(fields.stride_x))),
                 ]
                 with m.If(row_ends):
                     m.d.sync += row_base[p].eq(next_row)

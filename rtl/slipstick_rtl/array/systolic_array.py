@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +12,7 @@ from ..numbers import packing
 from ..numbers.int8 import number_format
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
+from ..primitives.delay_ring import DelayRing
 from .packed_pair import HOP_CYCLES, UNPACK_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency
 from .segments import Segment, row_delay, segments
@@ -46,34 +47,44 @@ class SystolicArray(wiring.Component):
     activations : In
         [P][R] operands, all rows of one reduction tile in the same cycle.
     swap : In
+    pairs : In
+        With ``swap``: rows R / 2 and up work on a vector of their own, in the next tile.
     weights : In
-        [W][C] operands; those of chain s, column j ``weight_skew`` cycles later than the word's first.
+        [W][C] operands; those of chain s, column j ``weight_skew`` cycles after the word's first.
     shift, last : In
         There is a word; it is the tile's last. With the word's first weights.
     partial_sums : Out
         [P][C] sums; column j is ``latency + j`` cycles later than its activations.
+    even_sums : Out
+        [P][C], at the same time, those of the upper R / 2 rows; only if the configuration
+        ``takes_pairs``.
     """
 
     activations: data.View
     swap: Signal
+    pairs: Signal
     weights: data.View
     shift: Signal
     last: Signal
     partial_sums: data.View
+    even_sums: data.View
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         self._format = number_format(c.number_format, c.multiplier)
         operand, total = self._format.operand, self._format.partial_sum(c.rows)
         word = data.ArrayLayout(data.ArrayLayout(operand, c.columns), c.weight_rows)
+        sums = data.ArrayLayout(data.ArrayLayout(total, c.columns), c.pixels)
         super().__init__(
             {
                 "activations": In(data.ArrayLayout(data.ArrayLayout(operand, c.rows), c.pixels)),
                 "swap": In(1),
+                "pairs": In(1),
                 "weights": In(word),
                 "shift": In(1),
                 "last": In(1),
-                "partial_sums": Out(data.ArrayLayout(data.ArrayLayout(total, c.columns), c.pixels)),
+                "partial_sums": Out(sums),
+                "even_sums": Out(sums),
             }
         )
 
@@ -101,7 +112,9 @@ class SystolicArray(wiring.Component):
         for segment in segments(c, self._format):
             self._shift_weights(m, platform, segment, rows[segment.first : segment.end])
         sums = self._sum_pairs(m, pairs)
-        for row in elements:
+        for i, row in enumerate(elements, c.packed_rows):
+            if c.takes_pairs and i == c.rows // 2:
+                sums = self._part(m, sums, row)
             for j, element in enumerate(row):
                 if sums:
                     m.d.comb += [element.partial_sums[p].eq(sums[p][j]) for p in range(c.pixels)]
@@ -109,6 +122,33 @@ class SystolicArray(wiring.Component):
         for p in range(c.pixels):
             m.d.comb += [self.partial_sums[p][j].eq(sums[p][j]) for j in range(c.columns)]
         return m
+
+    def _part(self, m: Module, sums: list[list[Any]], row: list[Any]) -> list[list[Any]]:
+        """The upper half's sums go on into the row below, or beside the lower half's to the end."""
+        c = self._configuration
+        half = c.rows // 2
+        latency = element_latency(self._format)
+        flag = delay(m, self.pairs, row_delay(c, half), "pairs_way", reset_less=True)
+        parted: list[Any] = []
+        for j, element in enumerate(row):
+            upper = sums[0][j]
+            apart = Signal(name=f"apart_{j}", reset_less=True)
+            with m.If(element.swap):
+                m.d.sync += apart.eq(flag)
+            flag = delay(m, flag, 1, f"pairs_{j}", reset_less=True)
+            # the products of the activations that follow the swap come as late
+            late = delay(m, apart, latency - 1, f"apart_late_{j}", reset_less=True)
+            m.submodules[f"upper_{j}"] = ring = DelayRing(
+                shape=upper.shape(), cycles=row_delay(c, c.rows - 1) - row_delay(c, half - 1)
+            )
+            passed = Signal.like(upper, name=f"passed_{j}")
+            m.d.comb += [
+                ring.i.eq(upper),
+                self.even_sums[0][j].eq(ring.o),
+                passed.eq(Mux(late, 0, upper)),
+            ]
+            parted.append(passed)
+        return [parted]
 
     def _activate(self, m: Module, rows: list[list[Any]]) -> None:
         """Activations and the swap through every row, from left to right."""

@@ -32,7 +32,8 @@ class WindowGather(wiring.Component):
     Members
     -------
     lanes, base, y, x : In
-        The tile's lanes, the window's address and coordinates.
+        The tile's lanes, the window's address and coordinates; ``base`` and ``x`` once for each
+        half of the lanes.
     height, width, padding : In
         Of the input; may change with every vector.
     bank_rows, bank_bytes : Out, In
@@ -59,9 +60,9 @@ class WindowGather(wiring.Component):
         super().__init__(
             {
                 "lanes": In(lanes),
-                "base": In(address_bits),
+                "base": In(data.ArrayLayout(address_bits, 2)),
                 "y": In(signed(16)),
-                "x": In(signed(16)),
+                "x": In(data.ArrayLayout(signed(16), 2)),
                 "height": In(16),
                 "width": In(16),
                 "padding": In(signed(8)),
@@ -91,16 +92,16 @@ class WindowGather(wiring.Component):
         padding = delay(m, self.padding, self.latency - 1, "padding", reset_less=True)
         amount = Signal(self._bank_bits)
         for r in range(self._rows):
-            lane = self.lanes[r]
+            lane, half = self.lanes[r], 2 * r // self._rows
             address = Signal(self._address_bits, name=f"address_{r}", reset_less=True)
             # below zero wraps to beyond any height: one comparison serves both ends
             y = Signal(16, name=f"y_{r}", reset_less=True)
             x = Signal(16, name=f"x_{r}", reset_less=True)
             inside = Signal(name=f"inside_{r}", reset_less=True)
             m.d.sync += [
-                address.eq(self.base + lane.offset),
+                address.eq(self.base[half] + lane.offset),
                 y.eq(self.y + lane.y),
-                x.eq(self.x + lane.x),
+                x.eq(self.x[half] + lane.x),
                 inside.eq((y < height) & (x < width)),
             ]
             m.d.comb += to_banks.i[r].eq(address[self._bank_bits :])
@@ -120,7 +121,8 @@ class WindowGather(wiring.Component):
 
 
 class WindowReader(wiring.Component):
-    """The lane table and a gather unit for each of P pixels.
+    """The lane table and a gather unit for each of P pixels, or one for two windows of half as
+    many lanes.
 
     Parameters
     ----------
@@ -152,6 +154,7 @@ class WindowReader(wiring.Component):
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
         c = configuration
         row_bits = address_bits - exact_log2(c.rows)
+        self._windows = c.windows
         self.table = LaneTable(configuration=c, address_bits=address_bits)
         self._gathers = [
             WindowGather(rows=c.rows, address_bits=address_bits, lanes=self.table.lanes.shape())
@@ -163,9 +166,9 @@ class WindowReader(wiring.Component):
 
         super().__init__(
             {
-                "base": In(data.ArrayLayout(address_bits, c.pixels)),
+                "base": In(data.ArrayLayout(address_bits, c.windows)),
                 "y": In(signed(16)),
-                "x": In(data.ArrayLayout(signed(16), c.pixels)),
+                "x": In(data.ArrayLayout(signed(16), c.windows)),
                 "height": In(16),
                 "width": In(16),
                 "padding": In(signed(8)),
@@ -183,19 +186,25 @@ class WindowReader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.table = self.table
+        # the second half of a gather unit's lanes has a window of its own
+        pair = int(len(self._gathers) < self._windows)
 
         def late(value: Any, name: str) -> Any:
             return delay(m, value, SWAP_CYCLES - 1, name, reset_less=True)
 
         y, height, width = late(self.y, "y"), late(self.height, "height"), late(self.width, "width")
         padding = late(self.padding, "padding")
+        windows = range(self._windows)
+        bases = [late(self.base[k], f"base_{k}") for k in windows]
+        columns = [late(self.x[k], f"x_{k}") for k in windows]
+        last = windows[-1]
         for p, gather in enumerate(self._gathers):
             m.submodules[f"gather_{p}"] = gather
             m.d.comb += [
                 gather.lanes.eq(self.table.lanes),
-                gather.base.eq(late(self.base[p], f"base_{p}")),
+                *(gather.base[half].eq(bases[min(p + half * pair, last)]) for half in range(2)),
                 gather.y.eq(y),
-                gather.x.eq(late(self.x[p], f"x_{p}")),
+                *(gather.x[half].eq(columns[min(p + half * pair, last)]) for half in range(2)),
                 gather.height.eq(height),
                 gather.width.eq(width),
                 gather.padding.eq(padding),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -21,6 +21,69 @@ _GROUP_CELLS, _GROUP_BYTES = 8, 9
 
 _Writes = tuple[Value, list[Value], list[Value]]
 """Address, the words that the blocks get in turn, and each block's enables."""
+
+
+_NINE_BIT_WORDS = 2048
+"""Words of nine bits that a block RAM holds. Deeper memories are made of several here, not by
+synthesis: each has its own output register, and the choice between them comes behind."""
+
+
+class WeightBlock(wiring.Component):
+    """Four columns of one chain: a word a cycle out, _MEMORY_CYCLES after its address.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Members
+    -------
+    write_address, write_word, write_enables : In
+        An enable a byte; with ninth bits one for all.
+    address : In
+    word : Out
+    """
+
+    write_address: Signal
+    write_word: Signal
+    write_enables: Signal
+    address: Signal
+    word: Signal
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._words = words = configuration.weight_words
+        ninth = configuration.ninth_bits
+        self._depth = min(words, _NINE_BIT_WORDS) if ninth else words
+        bits, width = ceil_log2(words), BLOCK_COLUMNS * (8 + ninth)
+        super().__init__(
+            {
+                "write_address": In(bits),
+                "write_word": In(width),
+                "write_enables": In(1 if ninth else BLOCK_COLUMNS),
+                "address": In(bits),
+                "word": Out(width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        width, bits = len(self.word), ceil_log2(self._depth)
+        granularity = width // len(self.write_enables)
+        words = []
+        for k in range(self._words // self._depth):
+            m.submodules[f"memory_{k}"] = memory = Memory(shape=width, depth=self._depth, init=[])
+            writer, reader = memory.write_port(granularity=granularity), memory.read_port()
+            m.d.comb += [
+                writer.addr.eq(self.write_address[:bits]),
+                writer.data.eq(self.write_word),
+                writer.en.eq(Mux(self.write_address[bits:] == k, self.write_enables, 0)),
+                reader.en.eq(1),
+                reader.addr.eq(self.address[:bits]),
+            ]
+            words.append(delay(m, reader.data, 1, f"read_{k}", reset_less=True))
+        chosen = delay(m, self.address[bits:], 2, "chosen", reset_less=True)
+        word = Array(words)[chosen] if len(words) > 1 else words[0]
+        m.d.comb += self.word.eq(delay(m, word, _MEMORY_CYCLES - 2, "word", reset_less=True))
+        return m
 
 
 class WeightMemory(wiring.Component):
@@ -52,8 +115,8 @@ class WeightMemory(wiring.Component):
     write_enable: Signal
     parameter_taken: Signal
     table_taken: Signal
-    data: data.View
     ninth: data.View
+    data: data.View
     parameter_reads: stream.Interface
     loader_reads: stream.Interface
     table_reads: stream.Interface
@@ -84,26 +147,18 @@ class WeightMemory(wiring.Component):
         c = self._configuration
         ways = self._address_ways(m)
         address, words, enables = (self._write_cells if c.ninth_bits else self._write_bytes)(m)
-        bits = 8 + c.ninth_bits
         groups = c.columns // BLOCK_COLUMNS
         for block in range(c.weight_rows * groups):
             chain, first = block // groups, block % groups * BLOCK_COLUMNS
-            m.submodules[f"block_{chain}_{first}"] = memory = Memory(
-                shape=BLOCK_COLUMNS * bits, depth=c.weight_words, init=[]
-            )
-            granularity = len(words[0]) // len(enables[0])
-            writer, reader = memory.write_port(granularity=granularity), memory.read_port()
+            m.submodules[f"block_{chain}_{first}"] = memory = WeightBlock(configuration=c)
             m.d.comb += [
-                writer.addr.eq(address),
-                writer.data.eq(words[block % len(words)]),
-                writer.en.eq(enables[block]),
-                reader.en.eq(1),
-                reader.addr.eq(ways[weight_skew(c, chain, first)]),
+                memory.write_address.eq(address),
+                memory.write_word.eq(words[block % len(words)]),
+                memory.write_enables.eq(enables[block]),
+                memory.address.eq(ways[weight_skew(c, chain, first)]),
             ]
-            name = f"word_{chain}_{first}"
-            read = delay(m, reader.data, _MEMORY_CYCLES - 1, name, reset_less=True)
             for k in range(BLOCK_COLUMNS):
-                cell = read.word_select(k, bits)
+                cell = memory.word.word_select(k, 8 + c.ninth_bits)
                 m.d.comb += self.data[chain][first + k].eq(cell[:8])
                 if c.ninth_bits:
                     m.d.comb += self.ninth[chain][first + k].eq(cell[8])

@@ -75,7 +75,9 @@ class Int8:
         """The product of one activation and one weight, combinational: what ``multiplier`` makes
         in several cycles."""
         stored = self.store(weight)
-        return radix4.product(activation, stored) if self._digits else activation * stored.as_signed()
+        return (
+            radix4.product(activation, stored) if self._digits else activation * stored.as_signed()
+        )
 
 
 def number_format(name: str, multiplier: str = "plain") -> Int8:

@@ -1,10 +1,11 @@
 """Two int8 products of one activation in one 18-bit multiplication.
 
-The multiplier's operand is ``high x 2^9 + low`` for two weights. Of the product p, its lowest 9 bits
-are ``x low`` modulo 2^9, and the 16 bits above are ``x high + floor``, where
-``floor = floor(x low / 2^9)`` lies in -32..32. ``floor`` is got back modulo 32 from
-``p[9:14] - x high``; the sign of ``x low`` tells the rest, but for the 32 of -128 x -128, which
-is told from 0 by a flag. All three parts are summed down a column on their own, and put together once.
+The multiplier's operand is ``high x 2^9 + low`` for two weights. Of the product p, its lowest 9
+bits are ``x low`` modulo 2^9, and the 16 bits above are ``x high + floor``, where
+``floor = floor(x low / 2^9)`` lies in -32..32. It is got back modulo 32 from ``p[9:14] - x high``;
+the sign of ``x low`` tells the rest, but for the 32 of -128 x -128, which is told from 0 by a flag.
+(With 2^10 in place of 2^9 a pair of -128 and a negative weight would not fit into 18 bits.) All
+three parts are summed down a column on their own, and put together once.
 """
 
 from typing import Any

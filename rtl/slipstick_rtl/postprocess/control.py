@@ -1,6 +1,6 @@
 """The post engine's control path: what is read, combined and written in every cycle."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -59,6 +59,8 @@ class PostControl(wiring.Component):
     -------
     free : Out(1)
         The nest has no step after this cycle.
+    phase : In(1)
+        As the engine has it.
     start : In(1)
         A slice begins; only if ``free``.
     started : In(1)
@@ -82,6 +84,7 @@ class PostControl(wiring.Component):
     """
 
     free: Signal
+    phase: Signal
     start: Signal
     started: Signal
     instruction: data.View
@@ -118,6 +121,7 @@ class PostControl(wiring.Component):
         super().__init__(
             {
                 "free": Out(1),
+                "phase": In(1),
                 "start": In(1),
                 "started": In(1),
                 "instruction": In(POST_INSTRUCTION),
@@ -167,15 +171,26 @@ class PostControl(wiring.Component):
         cycles. Two cycles ahead, as it is a register.
         """
         step = loops.step
-        use_table, draining = Signal(2), Signal()
+        use_table, draining, odd = Signal(2), Signal(), Signal()
         with m.If(self.start):
             m.d.sync += [use_table.eq(self.instruction.use_table), draining.eq(self.draining)]
         looked_up = step.valid & Mux(step.odd, use_table[1], use_table[0])
         # writes[0] is at the read's distance
         meets = ~draining & writes[-1 - 1 - READ_DISTANCE].valid
         pause = looked_up if self._configuration.halved_tables else 0
-        m.d.sync += loops.stall.eq(meets | pause)
+        # of the step that is next: is its word odd, and would it be read out of turn
+        next_odd = ~self.start & (odd ^ step.valid)
+        out_of_turn = self._next_draining(draining) & (
+            next_odd == self.phase ^ (1 + self.accumulator_distance) % 2
+        )
+        m.d.sync += [odd.eq(next_odd), loops.stall.eq(meets | pause | out_of_turn)]
         return delay(m, looked_up, READ_DISTANCE, "looked_up")
+
+    def _next_draining(self, draining: Signal) -> Value:
+        """Whether the next step reads words of the accumulators, each a single time."""
+        if self._configuration.pixels > 1:
+            return Const(0, 1)
+        return Mux(self.start, self.draining, draining)
 
     def _tell_lanes(
         self, m: Module, step: data.View, current: data.View, draining: Value, looked_up: Value

@@ -41,6 +41,9 @@ class PostEngine(wiring.Component):
         An instruction has been accepted and has not completed.
     started, completed : Out(1)
         Pulses, a cycle long, for traces.
+    phase : In(1)
+        Toggles every cycle: a DRAIN's ``accumulator_read`` is of an odd word where it is 0, of an
+        even one where it is 1, if there is one pixel.
     accumulator_read : Out(enable, bank, address)
     accumulator_data : In(32 x P x C)
         ``ACCUMULATOR_READ_LATENCY`` cycles later; pixel p, column c from bit 32 (p C + c) up.
@@ -63,6 +66,7 @@ class PostEngine(wiring.Component):
     matrix_done: Signal
     post_done: Signal
     clear: Signal
+    phase: Signal
     busy: Signal
     started: Signal
     completed: Signal
@@ -90,6 +94,7 @@ class PostEngine(wiring.Component):
                 "matrix_done": In(16),
                 "post_done": Out(16),
                 "clear": In(1),
+                "phase": In(1),
                 "busy": Out(1),
                 "started": Out(1),
                 "completed": Out(1),
@@ -145,6 +150,7 @@ class PostEngine(wiring.Component):
         control, issue = self._control, self._issue
         m.d.comb += [
             control.start.eq(issue.start),
+            control.phase.eq(self.phase),
             control.started.eq(issue.started_late),
             *(
                 getattr(control, name).eq(getattr(issue, name))

@@ -135,9 +135,7 @@ def _half(a: Operand, b: Operand, k: int) -> tuple[int, Value, Value, Value, Val
 
 def _table(function: Callable[[int, int, int, int], int]) -> int:
     """A look-up table's bits, from those of its inputs."""
-    return sum(
-        function(k & 1, k >> 1 & 1, k >> 2 & 1, k >> 3 & 1) << k for k in range(16)
-    )
+    return sum(function(k & 1, k >> 1 & 1, k >> 2 & 1, k >> 3 & 1) << k for k in range(16))
 
 
 def release_starts(netlist: dict[str, Any]) -> int:

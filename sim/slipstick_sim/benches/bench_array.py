@@ -63,25 +63,22 @@ def make(**shape: Any) -> wiring.Component:
     return OnChip(configuration=configuration, device=device)
 
 
-_PACKED_AND_LUT = {"rows": 16, "columns": 8, "multiplier": "lut", "weight_rows": 2}
-
 BENCH = Bench(
     name="bench_array",
     component=make,
     test_module=__name__,
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8},
-        {"pixels": 1, "packed_rows": 6, **_PACKED_AND_LUT},
-        {"pixels": 1, "packed_rows": 6, **_PACKED_AND_LUT, _DEVICE: "LFE5U-85F"},
-        {"pixels": 2, "rows": 8, "columns": 8, "weight_rows": 2, "packed_rows": 8},
         {"pixels": 2, "rows": 4, "columns": 4, "multiplier": "lut"},
+        {"pixels": 2, "rows": 8, "columns": 4, "weight_rows": 2, "packed_rows": 8},
+        {"rows": 16, "columns": 4, "multiplier": "lut", "weight_rows": 4, "packed_rows": 6},
         {
-            "rows": 32,
-            "columns": 16,
-            "weight_rows": 4,
-            "packed_rows": 13,
+            "rows": 8,
+            "columns": 8,
             "multiplier": "lut",
-            "ninth_bits": 1,
+            "weight_rows": 2,
+            "packed_rows": 3,
+            _DEVICE: "LFE5U-85F",
         },
     ),
     verilog=ecp5_cells.verilog,

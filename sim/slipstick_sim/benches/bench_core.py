@@ -18,7 +18,7 @@ from slipstick_rtl.link.protocol import (
 )
 
 from .core_host import Host, pieces
-from .random_program import INSTRUCTIONS, random_parameter_words, random_program, random_weights
+from .random_program import random_parameter_words, random_program, random_weights
 from .registry import Bench, parameters
 from .streams import Consumer, Producer, start
 
@@ -31,9 +31,9 @@ def make(**shape: Any) -> Accelerator:
 def _configuration(shape: dict[str, Any]) -> Configuration:
     return Configuration(
         activation_bytes=1 << 12,
-        weight_bytes=1 << 12,
+        weight_bytes=1 << 13,
         accumulator_depth=64,
-        parameter_words=32,
+        parameter_words=32 if shape.get("engine") == "compact" else 0,
         instruction_words=1 << 10,
         payload_bytes=256,
         **shape,
@@ -46,6 +46,16 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
+        {
+            "rows": 16,
+            "columns": 8,
+            "lanes": 8,
+            "halved_tables": 1,
+            "weight_rows": 4,
+            "ninth_bits": 1,
+            "packed_rows": 5,
+            "multiplier": "lut",
+        },
         {"pixels": 2, "rows": 4, "columns": 4, "lanes": 4},
         {"rows": 2, "columns": 8, "lanes": 1, "engine": "compact"},
         {"rows": 4, "columns": 8, "lanes": 1, "engine": "compact"},
@@ -68,19 +78,20 @@ class _Round:
             weight_bytes=configuration.weight_bytes // 2,
             parameter_words=configuration.parameter_words // 2,
         )
-        weights = random_weights(generator, small)
-        program, post_pc = random_program(
+        weights, units = random_weights(generator, small)
+        program, post_pc, self.turns = random_program(
             generator,
             small,
             weights,
             first_weight=half * small.weight_words,
-            first_parameter=half * small.parameter_words,
+            first_parameter=half
+            * (small.parameter_words if configuration.is_compact else small.weight_words),
         )
         self.matrix_pc = half * configuration.instruction_words // 2
         self.post_pc = self.matrix_pc + post_pc
         self.memories = (
             (Space.INSTRUCTIONS, 4, program, self.matrix_pc),
-            (Space.WEIGHTS, small.columns, weights.tobytes(), half * small.weight_words),
+            (Space.WEIGHTS, small.weight_unit_bytes, units, half * small.weight_words),
             (
                 Space.PARAMETERS,
                 small.parameter_bytes,
@@ -115,7 +126,7 @@ async def random_programs(dut: Any) -> None:
         await host.run(now.matrix_pc, now.post_pc)
         while (await host.look()).running:
             # mostly parameters: an engine reads that memory in a cycle here and there
-            memory = writes[min(generator.integers(6), 2)]
+            memory = writes[min(generator.integers(6), 1 + bool(writes[2]))]
             piece = memory[generator.integers(len(memory))]
             await ClockCycles(dut.clk, int(generator.integers(1, 100)))
             await host.request(Command.WRITE, piece)
@@ -124,7 +135,7 @@ async def random_programs(dut: Any) -> None:
         for piece in sorted(left):
             await host.request(Command.WRITE, piece)
         status = await host.status()
-        assert (status.matrix_done, status.post_done) == (INSTRUCTIONS, INSTRUCTIONS)
+        assert (status.matrix_done, status.post_done) == (now.turns, now.turns)
         assert not status.bad_instruction and 0 < status.matrix_cycles < status.cycles, status
         await host.compare_activations(configuration.activation_bytes)
         now = after

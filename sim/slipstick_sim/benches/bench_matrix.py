@@ -21,7 +21,7 @@ from slipstick_rtl.memory.weight_memory import WeightMemory
 
 from ..golden.convolve import convolve
 from ..golden.weights import weight_units
-from .random_convolve import random_convolve
+from .random_convolve import prepare_pairs, random_convolve
 from .registry import Bench, parameters
 from .streams import Producer, pack, start
 
@@ -70,7 +70,10 @@ class MatrixUnit(wiring.Component):
         connect(m, activations.link_writes, flipped(self.activations))
         connect(m, engine.weight_reads, weights.loader_reads)
         connect(m, weights.parameter_reads, flipped(self.parameter_reads))
+        phase = Signal()
+        m.d.sync += phase.eq(~phase)
         m.d.comb += [
+            engine.phase.eq(phase),
             engine.post_done.eq(self.post_done),
             self.done.eq(engine.done),
             self.busy.eq(engine.busy),
@@ -82,6 +85,7 @@ class MatrixUnit(wiring.Component):
             engine.bank_bytes.eq(activations.window_data),
             accumulators.control.eq(engine.control),
             accumulators.partial_sums.eq(engine.partial_sums),
+            accumulators.even_sums.eq(engine.even_sums),
             accumulators.read.eq(self.read),
             self.read_data.eq(accumulators.read_data),
         ]
@@ -108,6 +112,7 @@ BENCH = Bench(
         {"pixels": 2, "rows": 8, "columns": 4, "lanes": 4},
         {"pixels": 1, "rows": 4, "columns": 8, "lanes": 4},
         {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 4, "packed_rows": 5, "ninth_bits": 1},
+        {"rows": 8, "columns": 8, "lanes": 4, "packed_rows": 3, "multiplier": "lut"},
     ),
 )
 
@@ -167,6 +172,7 @@ async def random_instructions(dut: Any) -> None:
     weights = generator.integers(-128, 128, shape, np.int8)
     activations[0, :64] = -128
     weights[:16] = -128
+    prepare_pairs(weights, configuration)
     await start(dut)
     await _fill(dut, configuration, activations, weights)
     producer = Producer(dut, "instructions", seed=2, stall=0.3)
@@ -196,6 +202,7 @@ async def random_instructions(dut: Any) -> None:
         await ClockCycles(dut.clk, 3)
         assert dut.busy.value == 0
     disturbance.cancel()
+    dut.parameter_reads__valid.value = 0
 
 
 @cocotb.test()
@@ -226,7 +233,9 @@ async def tiles_without_gaps(dut: Any) -> None:
                 if dut.streaming.value == 1:
                     seen.append(cycle)
             await task
-            period = max(vectors, c.tile_words if whole_words else c.rows)
+            # a tile begins in every other cycle only
+            even = vectors + (vectors % 2 if c.pixels == 1 else 0)
+            period = max(even, c.tile_words if whole_words else c.rows)
             expected = [
                 seen[0] + tile * period + vector
                 for tile in range(count * tiles)

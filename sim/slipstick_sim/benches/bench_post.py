@@ -200,6 +200,11 @@ async def random_instructions(dut: Any, seed: int) -> None:
     assert dut.post_done.value.to_unsigned() == 0
 
 
+def _in_turn(configuration: Configuration, cycles: int) -> int:
+    """From the start of a slice's accumulators to the next one's: in every other cycle."""
+    return cycles + cycles % 2 if configuration.pixels == 1 else cycles
+
+
 @cocotb.test()
 async def throughput(dut: Any) -> None:
     """DRAIN writes a slice a cycle; MAP reads a tap a cycle but for the cycles of its writes, and
@@ -218,8 +223,9 @@ async def throughput(dut: Any) -> None:
         pixels, slices = _results(instruction), instruction["slices"]
         if instruction["opcode"] == Opcode.DRAIN:
             assert accesses == pixels * slices
-            period = max(pixels, engine.parameter_period)
-            assert cycles == (slices - 1) * period + pixels + latency, instruction
+            period = _in_turn(c, max(pixels, engine.parameter_period))
+            late = cycles - ((slices - 1) * period + pixels + latency)
+            assert 0 <= late < _in_turn(c, 1), instruction
         else:
             taps_y, taps_x = instruction["taps_y"], instruction["taps_x"]
             taps = taps_y * taps_x
@@ -262,10 +268,9 @@ async def drains_follow_each_other(dut: Any) -> None:
         firsts.append(cycles[0])
         first += count
     # the MAP's writes may hold up the first one's first step
-    assert 0 <= max(_results(instructions[1]), period) - (firsts[1] - firsts[0]) <= 1
-    for k in range(1, len(firsts) - 1):
-        count = _results(instructions[1 + k])
-        assert firsts[k + 1] - firsts[k] == max(count, period), f"{k}: {np.diff(firsts)}"
+    expected = [_in_turn(c, max(_results(item), period)) for item in instructions[1:-1]]
+    assert 0 <= expected[0] - (firsts[1] - firsts[0]) <= 2
+    assert np.diff(firsts)[1:].tolist() == expected[1:]
 
 
 @cocotb.test()

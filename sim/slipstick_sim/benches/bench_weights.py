@@ -19,7 +19,8 @@ _READERS = ("parameter_reads", "loader_reads", "table_reads")
 
 
 def _configuration(shape: dict[str, Any]) -> Configuration:
-    return Configuration(lanes=4, weight_bytes=1 << 11, **shape)
+    fields: dict[str, Any] = {"lanes": 4, "weight_bytes": 1 << 11, **shape}
+    return Configuration(**fields)
 
 
 def make(**shape: Any) -> WeightMemory:
@@ -35,6 +36,7 @@ BENCH = Bench(
         {"rows": 8, "columns": 4},
         {"rows": 16, "columns": 8, "weight_rows": 4, "ninth_bits": 1},
         {"rows": 8, "columns": 16, "weight_rows": 2},
+        {"rows": 4, "columns": 8, "ninth_bits": 1, "weight_bytes": 1 << 15},
     ),
 )
 

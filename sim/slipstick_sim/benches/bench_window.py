@@ -30,6 +30,7 @@ class WindowUnit(wiring.Component):
     instruction: data.View
     prepared: Signal
     swap: Signal
+    pairs: Signal
     valid: Signal
     o: data.View
     activations: stream.Interface
@@ -47,6 +48,7 @@ class WindowUnit(wiring.Component):
                 "instruction": In(MATRIX_INSTRUCTION),
                 "prepared": Out(1),
                 "swap": In(1),
+                "pairs": In(1),
                 "valid": Out(1),
                 "o": Out(self._reader.o.shape()),
             }
@@ -67,6 +69,7 @@ class WindowUnit(wiring.Component):
         m.d.comb += [
             pixels.instruction.eq(self.instruction),
             pixels.start.eq(self.swap),
+            pixels.pairs.eq(self.pairs),
             pixels.advance.eq(reading),
             self.prepared.eq(reader.table.prepared),
             reader.table.swap.eq(self.swap),
@@ -143,8 +146,9 @@ async def vectors(dut: Any) -> None:
         dut.instruction.value = word
         await Producer(dut, "instructions").send([word])
         cycles = c.tile_words if fields["whole_words"] else c.rows
-        count = fields["rows"] * fields["groups"]
-        for tile, lanes in zip(expected, defined, strict=True):
+        for number, (tile, lanes) in enumerate(zip(expected, defined, strict=True)):
+            dut.pairs.value = int(number == 0 and fields["pairs"])
+            count = tile.shape[0] * tile.shape[1]
             got = await _tile(dut, cycles, count)
             raw = b"".join(vector.to_bytes(c.pixels * c.rows, "little") for vector in got)
             actual = np.frombuffer(raw, np.int8).reshape(tile.shape)

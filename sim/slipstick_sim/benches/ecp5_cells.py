@@ -1,7 +1,7 @@
 """Components that instantiate cells of ECP5, as Verilog with models of the cells.
 
-Carry cells are Yosys' own models; its DSP block has none, and its register's needs more than a bench
-does: those are written here and in :mod:`.mult18x18d`.
+Carry cells are Yosys' own models. It has none of the DSP block, and its register's is more than a
+bench needs: those are written here and in :mod:`.mult18x18d`.
 """
 
 import functools

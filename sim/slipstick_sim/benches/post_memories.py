@@ -70,7 +70,7 @@ class PostMemories:
         *,
         seed: int,
     ) -> None:
-        self._dut, self._lanes = dut, configuration.lanes
+        self._dut, self._lanes, self._pixels = dut, configuration.lanes, configuration.pixels
         self._accumulators, self._activations = contents.accumulators, contents.activations
         self._weights = WeightPort(configuration, contents.weights, contents.ninth, seed)
         self.stall = 0.3
@@ -98,9 +98,15 @@ class PostMemories:
     async def _serve_accumulators(self) -> None:
         dut, port = self._dut, self._dut.accumulator_data
         answers: deque[int | None] = deque([None] * (ACCUMULATOR_READ_LATENCY - 1))
+        phase = 0
         while True:
+            dut.phase.value = phase
             await RisingEdge(dut.clk)
             read = unpack(self._accumulator_read, dut.accumulator_read.value.to_unsigned())
+            if read["enable"] and self._pixels == 1:
+                # the array uses the other one in this cycle
+                assert read["address"] & 1 != phase, "a word is read out of turn"
+            phase ^= 1
             words = self._accumulators[read["bank"], read["address"]]
             answers.append(_bits(words) if read["enable"] else None)
             answer = answers.popleft()

@@ -3,6 +3,11 @@
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from .random_post import PARAMETER_BLOCKS
+
+PAIR_TILES = 4
+"""Tiles of the weight memory that ``pairs`` may begin with."""
+
 
 def random_convolve(
     generator: np.random.Generator, configuration: Configuration, weights: np.ndarray
@@ -12,6 +17,7 @@ def random_convolve(
     Idle lanes must meet zero weights: where an alignment leaves such lanes, the weights that they
     meet are zeroed in ``weights`` only if that memory is the caller's to change; so this draws
     alignments whose tiles are whole instead, and kernels whose rows join by the input's row pitch.
+    ``prepare_pairs`` must have been called for the weights.
     """
     while True:
         fields = _draw(generator, configuration)
@@ -21,8 +27,32 @@ def random_convolve(
         words = tiles if fields["diagonal"] else tiles * configuration.tile_words
         if words > len(weights):
             continue
-        fields["weight_address"] = int(generator.integers(0, len(weights) - words + 1))
+        last = len(weights) - words
+        if fields["pairs"]:
+            starts = [first for first in pair_words(configuration) if first <= last]
+            fields["weight_address"] = int(generator.choice(starts))
+        else:
+            fields["weight_address"] = int(generator.integers(0, last + 1))
         return fields
+
+
+def pair_words(configuration: Configuration) -> range:
+    """First words of the tiles that ``pairs`` may begin with, behind the parameters' blocks."""
+    length = configuration.tile_words
+    first = -(-PARAMETER_BLOCKS * configuration.parameter_block_words // length) * length
+    return range(first, first + PAIR_TILES * length, length)
+
+
+def prepare_pairs(weights: np.ndarray, configuration: Configuration) -> None:
+    """Makes tiles of the memory fit for ``pairs``, in place: their rows' halves the same."""
+    length = configuration.tile_words
+    if not configuration.takes_pairs:
+        return
+    for first in pair_words(configuration):
+        words = weights[first : first + length]
+        rows = words.swapaxes(0, 1).reshape(configuration.rows, -1).copy()
+        rows[len(rows) // 2 :] = rows[: len(rows) // 2]
+        words[...] = rows.reshape(-1, length, configuration.columns).swapaxes(0, 1)
 
 
 def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[str, int] | None:
@@ -37,6 +67,9 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
     channels = min(rows, configuration.columns) if diagonal else draw(1, 2 * rows)
     if configuration.aligned:
         channels = -(-channels // rows) * rows
+    elif configuration.takes_pairs and not diagonal and draw(0, 2) == 0:
+        # what suits pairs
+        channels, kernel_y, kernel_x, stride_x = rows // 2, 2 * draw(0, 1) + 1, 3, 1
     # a diagonal of more rows than columns has several taps a tile
     whole_taps = channels % rows == 0
     align_tap = int(whole_taps and (diagonal or draw(0, 1)))
@@ -51,11 +84,16 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
             if row_pitch > 40 * rows:
                 return None
     total = kernel_y * kernel_x * channels
-    if total % rows:
+    pairs = configuration.takes_pairs and not diagonal and total % rows == rows // 2
+    if total % rows and not pairs:
         return None
-    tiles = total // rows
+    tiles = -(-total // rows)
     top, left = draw(0, kernel_y), draw(0, kernel_x)
     out_rows, groups = (1, 1) if draw(0, 2) == 0 else (draw(1, 6), draw(1, 6))
+    if pairs:
+        align_tap, groups = 0, 2 * draw(1, 3)
+        if stride_x * pixel_pitch % rows != rows // 2:
+            return None
     base = draw(0, 1024) // rows * rows
     if base + height * row_pitch > configuration.activation_bytes:
         return None
@@ -63,7 +101,7 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
         "opcode": 1,
         "diagonal": int(diagonal),
         "align_tap": align_tap,
-        "align_row": int(run % rows == 0 and draw(0, 1)),
+        "align_row": int(not pairs and run % rows == 0 and draw(0, 1)),
         "reduction_tiles": tiles,
         "channels": channels,
         "kernel_x": kernel_x,
@@ -83,7 +121,8 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
         "rows": out_rows,
         "groups": groups,
         "padding_value": draw(-128, 127),
-        "accumulate": draw(0, 1),
+        "accumulate": 0 if pairs else draw(0, 1),
+        "pairs": int(pairs),
         "whole_words": int(channels % configuration.weight_rows == 0 and draw(0, 1)),
     }
     return fields if out_rows * groups * pixels <= 64 * pixels else None

@@ -4,8 +4,15 @@ import numpy as np
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 
-from .random_convolve import random_convolve
-from .random_post import random_parameters, random_post, random_table
+from ..golden.weights import weight_units
+from .random_convolve import prepare_pairs, random_convolve
+from .random_post import (
+    PARAMETER_BLOCKS,
+    place_parameters,
+    random_parameters,
+    random_post,
+    random_table,
+)
 
 INSTRUCTIONS = 8
 """Of each stream, HALT left out."""
@@ -18,18 +25,22 @@ def random_program(
     *,
     first_weight: int = 0,
     first_parameter: int = 0,
-) -> tuple[bytes, int]:
-    """Both streams, one instruction waiting for the other; the word where the second starts.
+) -> tuple[bytes, int, int]:
+    """Both streams, one instruction waiting for the other; the word where the second starts; and
+    the turns of each.
 
     Weights and parameters are those of the configuration, and lie from these words on.
     """
-    matrix, post = b"", b""
+    matrix, post, turns = b"", b"", 0
     for index in range(INSTRUCTIONS):
         convolve = random_convolve(generator, configuration, weights)
-        convolve |= {"wait": index, "bank": index % configuration.accumulator_banks}
+        convolve |= {"wait": turns, "bank": index % configuration.accumulator_banks}
         # a compact engine notes where its table lies, and knows of none before
         draw = random_post if index or not configuration.is_compact else random_table
-        step = draw(generator, configuration) | {"wait": index + 1}
+        step = draw(generator, configuration) | {"wait": turns + 1}
+        if step["opcode"] == isa.Opcode.DRAIN and not configuration.is_compact:
+            _repeat(generator, configuration, convolve, step)
+        turns += 1 + step["repeats"]
         convolve["weight_address"] += first_weight
         step["table_address"] += first_weight
         step["parameter_address"] += first_parameter
@@ -37,17 +48,60 @@ def random_program(
         post += isa.pack(isa.POST_FIELDS, step)
     matrix += isa.pack(isa.MATRIX_FIELDS, {})
     post += isa.pack(isa.POST_FIELDS, {})
-    return matrix + post, len(matrix) // 4
+    return matrix + post, len(matrix) // 4, turns
 
 
-def random_weights(generator: np.random.Generator, configuration: Configuration) -> np.ndarray:
-    """A full weight memory, int8 (words, C)."""
-    shape = configuration.weight_words, configuration.columns
-    return generator.integers(-128, 128, shape, np.int8)
+def _repeat(
+    generator: np.random.Generator,
+    configuration: Configuration,
+    convolve: dict[str, int],
+    drain: dict[str, int],
+) -> None:
+    """Both take some turns, each turn a little further on where that stays in the memories."""
+    repeats = int(generator.integers(0, 4))
+    drain["bank"] = convolve["bank"]
+    tiles = convolve["reduction_tiles"]
+    words = tiles if convolve["diagonal"] else tiles * configuration.tile_words
+    convolve["repeats"] = drain["repeats"] = repeats
+    if not convolve["pairs"]:
+        room = configuration.weight_words - convolve["weight_address"] - words
+        convolve["weight_step"] = room // max(repeats, 1)
+    last_block = (PARAMETER_BLOCKS - 1) * configuration.parameter_block_words
+    if drain["parameter_address"] + repeats * configuration.parameter_block_words <= last_block:
+        drain["parameter_step"] = configuration.parameter_block_words
+    end = drain["destination"] + sum(
+        (drain[count] - 1) * drain[f"destination_{step}_step"]
+        for count, step in (("rows", "row"), ("columns", "column"))
+    )
+    end += (drain["slices"] + repeats) * configuration.lanes
+    if end <= configuration.activation_bytes:
+        drain["destination_step"] = configuration.lanes
+
+
+def random_weights(
+    generator: np.random.Generator, configuration: Configuration
+) -> tuple[np.ndarray, bytes]:
+    """A full weight memory, int8 (words, W, C), and what the link carries of it.
+
+    Parameters of a pipelined engine are in it where random instructions expect them.
+    """
+    c = configuration
+    shape = c.weight_words, c.weight_rows, c.columns
+    weights = generator.integers(-128, 128, shape, np.int8)
+    ninth = generator.integers(0, 2 if c.ninth_bits else 1, shape, np.uint8)
+    if not c.is_compact:
+        place_parameters(c, random_parameters(generator, c), weights, ninth)
+    prepare_pairs(weights, c)
+    units = weights.view(np.uint8).reshape(c.weight_words, -1)
+    if c.ninth_bits:
+        units = weight_units(units, ninth.reshape(units.shape))
+    return weights, units.tobytes()
 
 
 def random_parameter_words(generator: np.random.Generator, configuration: Configuration) -> bytes:
-    """A full parameter memory."""
+    """A compact engine's full parameter memory; nothing of another."""
+    if not configuration.is_compact:
+        return b""
     bias, multiplier, shift = random_parameters(generator, configuration)
     lanes = zip(bias.ravel(), multiplier.ravel(), shift.ravel(), strict=True)
     return b"".join(b.tobytes() + int(f).to_bytes(4, "little") + bytes([s]) for b, f, s in lanes)

@@ -1,11 +1,11 @@
-"""The weight loader: a tile is handed over when all of its lanes were taken, never before."""
+"""The weight loader: tiles are read whole and in order, and never captured too early."""
 
 from typing import Any
 
-from amaranth.hdl import Assert, Assume, Module, Signal
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, connect, flipped
-from slipstick_rtl.array.weight_loader import WeightLoader
+from slipstick_rtl.array.weight_loader import READ_CYCLES, WeightLoader
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.layouts import MATRIX_INSTRUCTION
 
@@ -15,13 +15,20 @@ ROWS = 4
 
 
 class WholeTiles(wiring.Component):
-    """Counts the lanes taken since the last swap or start."""
+    """Counts the words read, the tiles that they make, and the cycles since the last swap."""
 
     instructions: stream.Interface
     swap: Signal
+    ready: Signal
 
     def __init__(self) -> None:
-        super().__init__({"instructions": In(stream.Signature(MATRIX_INSTRUCTION)), "swap": In(1)})
+        super().__init__(
+            {
+                "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
+                "swap": In(1),
+                "ready": In(1),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -29,30 +36,32 @@ class WholeTiles(wiring.Component):
         loader: Any = WeightLoader(configuration=configuration)
         m.submodules.loader = loader
         connect(m, flipped(self.instructions), loader.instructions)
-        taken = Signal(range(ROWS + 2))
-        accepted = loader.instructions.valid & loader.instructions.ready
-        with m.If(self.swap | loader.start):
-            m.d.sync += taken.eq(0)
-        with m.Elif(loader.advance):
-            m.d.sync += taken.eq(taken + 1)
-        ready = loader.instructions.ready
-        ends = self.swap & loader.final_tile
+        words, pending = Signal(range(ROWS)), Signal()
+        since = Signal(range(ROWS + 1), init=ROWS)
+        taken = loader.reads.valid & loader.reads.ready
+        whole = taken & (words == ROWS - 1)
+        with m.If(taken):
+            m.d.sync += words.eq(words + 1)
+        with m.If(whole):
+            m.d.sync += pending.eq(1)
+        with m.Elif(self.swap):
+            m.d.sync += pending.eq(0)
+        m.d.sync += since.eq(Mux(self.swap, 1, Mux(since == ROWS, ROWS, since + 1)))
+        waits, address = Signal(), Signal(24)
+        m.d.sync += [waits.eq(loader.reads.valid & ~self.ready), address.eq(loader.reads.payload)]
         m.d.comb += [
             loader.swap.eq(self.swap),
+            loader.reads.ready.eq(self.ready),
             Assume(~self.swap | loader.prepared, "prepared tiles are swapped in"),
-            Assert(~loader.prepared | (taken == ROWS), "handed over with lanes missing"),
-            Assert(~(loader.prepared & loader.reading), "prepared while reading"),
-            Assert(~(loader.prepared & loader.advance), "prepared while taking lanes"),
-            Assert(~loader.reading | (loader.row == taken), "a word for the wrong row"),
-            Assert(~loader.prepared | (loader.row == 0), "the next tile starts amid its rows"),
-            Assert(loader.reading == loader.advance, "lanes and weights part"),
-            Assert(~loader.advance | (taken < ROWS), "more lanes than rows"),
-            Assert(loader.last_lane | (loader.row != ROWS - 1), "the last lane is not marked"),
-            Assert(loader.start == accepted, "a start without an instruction"),
-            Assert(~(ready & loader.reading), "an instruction amid a tile"),
-            Assert(~(ready & loader.prepared) | ends, "an instruction amid another"),
+            Assert(loader.step == words, "a word for the wrong row"),
+            Assert(loader.last == (words == ROWS - 1), "the last word is not marked"),
+            Assert(loader.prepared == pending, "a tile is handed over that was not read"),
+            Assert(~(whole & pending), "captured over a tile that waits"),
+            Assert(~whole | (since >= ROWS - READ_CYCLES), "captured over a tile at work"),
+            Assert(~waits | loader.reads.valid, "a read is taken back"),
+            Assert(~waits | (address == loader.reads.payload), "a read changes"),
         ]
         return m
 
 
-PROOFS = (Proof(name="weight_loader", component=WholeTiles, depth=3),)
+PROOFS = (Proof(name="weight_loader", component=WholeTiles, depth=ROWS + 2),)

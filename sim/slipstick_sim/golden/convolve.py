@@ -68,6 +68,9 @@ class PreparedConvolve:
         _check_within("weight words of CONVOLVE", first, first + words, len(weights))
         self.weight_words = range(first, first + words)
         matrix = _weight_matrix(weights[first : first + words], instruction, configuration)
+        if instruction.get("pairs"):
+            matrix = matrix.copy()
+            _fold_pairs(matrix, configuration.rows)
         used = _used_lanes(reduction, matrix)
         offsets = lane_offsets(instruction, reduction)
         _check_lanes(used, reduction, offsets)
@@ -186,6 +189,18 @@ def _weight_matrix(
     row = np.arange(rows)
     matrix[:, row, row % columns] = words[:, row // length, row % columns]
     return matrix.reshape(-1, columns)
+
+
+def _fold_pairs(matrix: np.ndarray, rows: int) -> None:
+    """Clears the second half of the first tile, which is the same as the first."""
+    first, second = matrix[: rows // 2], matrix[rows // 2 : rows]
+    if (first != second).any():
+        row = int(np.argwhere((first != second).any(axis=1))[0, 0])
+        raise ValueError(
+            f"weights of rows {row} and {row + rows // 2} of the first tile must be the same with"
+            " pairs"
+        )
+    second[...] = 0
 
 
 def _used_lanes(reduction: tuple[np.ndarray, ...], matrix: np.ndarray) -> np.ndarray:

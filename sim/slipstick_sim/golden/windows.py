@@ -27,7 +27,7 @@ def lanes(instruction: Mapping[str, int], configuration: Configuration) -> Lanes
     Raises
     ------
     ValueError
-        If a loop of the instruction would not run at all.
+        If a loop of the instruction would not run at all, or it takes ``pairs`` against the rules.
     """
     for name in _AT_LEAST_ONE:
         if instruction[name] < 1:
@@ -41,13 +41,38 @@ def lanes(instruction: Mapping[str, int], configuration: Configuration) -> Lanes
         segment = kernel_x * channels
     else:
         segment = tiles * rows
+    pairs = instruction.get("pairs", 0)
+    if pairs:
+        _check_pairs(instruction, configuration)
     tiles_a_segment = -(-segment // rows)
     tile, lane = np.divmod(np.arange(tiles * rows, dtype=np.int64).reshape(tiles, rows), rows)
     number, first_tile = np.divmod(tile, tiles_a_segment)
     within = first_tile * rows + lane
+    if pairs:
+        # the first tile's second half works on the second vector
+        within -= np.where(within < rows // 2, 0, rows // 2)
     tap, c = np.divmod(number * segment + within, channels)
     ky, kx = np.divmod(tap, kernel_x)
-    return ky, kx, c, within < segment
+    counts = within < segment
+    if pairs:
+        counts[0, rows // 2 :] = False
+    return ky, kx, c, counts
+
+
+def _check_pairs(instruction: Mapping[str, int], configuration: Configuration) -> None:
+    half = configuration.rows // 2
+    if not configuration.takes_pairs:
+        raise ValueError(f"pairs must be 0 with {configuration.shape} of this kind, not 1")
+    barred = [name for name in ("accumulate", "align_tap", "align_row") if instruction[name]]
+    if barred or instruction["diagonal"]:
+        raise ValueError(f"pairs must be 0 with {', '.join(barred) or 'diagonal'}, not 1")
+    if instruction["groups"] % 2:
+        raise ValueError(f"groups must be even with pairs, not {instruction['groups']}")
+    if (instruction["column_step"] - half) % configuration.rows:
+        raise ValueError(
+            f"column_step must be {half} modulo {configuration.rows} with pairs, not"
+            f" {instruction['column_step']}"
+        )
 
 
 def lane_offsets(instruction: Mapping[str, int], reduction: Lanes) -> np.ndarray:
@@ -64,7 +89,7 @@ def congruent(offsets: np.ndarray) -> np.ndarray:
 
 def window_vectors(
     instruction: Mapping[str, int], activations: np.ndarray, configuration: Configuration
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[list[np.ndarray], np.ndarray]:
     """The vectors that the window reader streams to the array, in its order.
 
     Parameters
@@ -76,8 +101,9 @@ def window_vectors(
 
     Returns
     -------
-    vectors : array of int8, (tiles, rows, groups, P, R)
-        One vector of R bytes a pixel; the C order of the array is the order in time.
+    vectors : list of tiles arrays of int8, (rows, groups, P, R)
+        One vector of R bytes a pixel; the C order of an array is the order in time. The first of
+        ``pairs`` has half as many groups.
     defined : array of bool, (tiles, R)
         Lanes whose bytes are specified. The others are idle, or break the rule of the banks; the
         compiler gives them zero weights, so that their bytes do not matter.
@@ -102,4 +128,10 @@ def window_vectors(
     vectors = np.where(inside & counts, bytes_read, np.int8(instruction["padding_value"]))
     shape = (len(offsets), instruction["rows"], instruction["groups"])
     defined = reduction[3] & congruent(offsets)
-    return vectors.reshape(*shape, configuration.pixels, configuration.rows), defined
+    tiles = list(vectors.reshape(*shape, configuration.pixels, configuration.rows))
+    if instruction.get("pairs"):
+        half = configuration.rows // 2
+        first = tiles[0][..., :half]
+        tiles[0] = np.concatenate([first[:, 0::2], first[:, 1::2]], axis=-1)
+        defined[0, half:] = defined[0, :half]
+    return tiles, defined
