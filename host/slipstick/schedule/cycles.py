@@ -107,19 +107,20 @@ class CycleModel:
         latency = PARAMETER_LATENCY - NINTH_OVERLAP * self.configuration.ninth_bits
         return self.configuration.parameter_block_words + self.skew + latency
 
-    def table_work(self, words: int, period: int, loading: int) -> int:
-        """A TABLE's cycles beside an array that loads a tile a ``period`` for ``loading`` cycles.
-
-        The array's reads come first.
-        """
+    def table_work(self, words: int) -> int:
+        """A TABLE's cycles beside an array that does not load weights."""
         entries = self.configuration.weight_word_bytes // TABLE_ENTRY_BYTES
-        latency = TABLE_LATENCY + self.skew
-        free = period - self.configuration.tile_words
-        if free <= 0:
-            return loading + words * entries + latency
-        beside = max(entries, period / free)
-        early = min(words, loading / beside)
-        return int(early * beside + (words - early) * entries) + latency
+        return words * entries + TABLE_LATENCY + self.skew
+
+    def table_delay(self, left: int, period: int, loading: int) -> int:
+        """Cycles more that a TABLE takes, of which so many are left, beside an array that loads a
+        tile a ``period`` for ``loading`` cycles: the array's reads come first."""
+        entries = self.configuration.weight_word_bytes // TABLE_ENTRY_BYTES
+        free = max(period - self.configuration.tile_words, 0)
+        rate = min(1.0, entries * free / period)
+        if rate * loading >= left:
+            return int(left / rate) - left
+        return int(loading - rate * loading)
 
     def accesses(self, fields: Mapping[str, int]) -> int:
         """Of the activation memory, or the tables, for a result of a MAP."""
@@ -154,7 +155,10 @@ class Clock:
         self._post_done = START_CYCLES
         self._slice_started = START_CYCLES - FIELDS_PERIOD
         self._post_started = START_CYCLES - FIELDS_PERIOD
-        self._reads = self._held = 0
+        self._table_loaded = 0
+        self._reads = 0
+        # the first results' parameters are read before the first weights
+        self._held = max(model.configuration.parameter_block_words - 1, 0)
 
     def copy(self) -> "Clock":
         """An independent copy."""
@@ -200,6 +204,7 @@ class Clock:
             taken = max(taken, self._matrix_fetched)
             self._matrix_fetched = taken + FETCH_CYCLES
         first = max(self._streamed, taken + model.tile_load(fields), ready + MATRIX_HANDOVER)
+        self._hold_up_table(first, tiles * self._period)
         stolen = self._stolen(fields)
         self._tile_started = first + (tiles - 1) * self._period
         # the first tile's weights have come: it is the next one's, of whichever instruction
@@ -211,8 +216,11 @@ class Clock:
 
     def _stolen(self, fields: Mapping[str, int]) -> int:
         """Cycles that reads of parameters, which come first, cost the loader of weights."""
-        spare = fields["reduction_tiles"] * (self._period - self._model.configuration.tile_words)
-        stolen = max(self._reads - spare, 0)
+        configuration = self._model.configuration
+        spare = fields["reduction_tiles"] * (self._period - configuration.tile_words)
+        # those of more than the last two were read before
+        reads = min(self._reads, 2 * configuration.parameter_block_words)
+        stolen = max(reads - spare, 0)
         self._reads = 0
         return stolen
 
@@ -254,8 +262,15 @@ class Clock:
     def _table(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
         start = max(self._post_done + MAP_HANDOVER, self._post_fetched, ready + POST_HANDOVER)
         self._post_fetched = start + FETCH_CYCLES
+        work = self._model.table_work(fields["table_words"])
         loading = max(self._tile_started - start, 0)
-        work = self._model.table_work(fields["table_words"], self._period, loading)
-        self._post_stepped = start + work
-        self._post_done = self._post_stepped
+        work += self._model.table_delay(work, self._period, loading)
+        self._post_stepped = self._post_done = self._table_loaded = start + work
         return start, self._post_done
+
+    def _hold_up_table(self, first: int, loading: int) -> None:
+        """A table that is being loaded waits for the weights of a CONVOLVE that starts."""
+        left = self._table_loaded - first
+        if left > 0 and self._table_loaded == self._post_done:
+            self._table_loaded += self._model.table_delay(left, self._period, loading)
+            self._post_stepped = self._post_done = self._table_loaded
