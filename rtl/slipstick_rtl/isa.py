@@ -63,9 +63,9 @@ class Opcode(IntEnum):
     one word a tile. With ``whole_words`` the channels are a multiple of W, and W lanes are taken a
     cycle.
 
-    With ``pairs`` (where the configuration ``takes_pairs``) the first tile has R / 2 lanes only, and
-    takes two vectors in a cycle, columns 2k and 2k + 1: rows R / 2 and up work on the second one,
-    and must hold the same weights as the rows R / 2 above them. ``groups`` is even then,
+    With ``pairs`` (where the configuration ``takes_pairs``) the first tile has R / 2 lanes only,
+    and takes two vectors in a cycle, columns 2k and 2k + 1: rows R / 2 and up work on the second
+    one, and must hold the same weights as the rows R / 2 above them. ``groups`` is even then,
     column_step congruent to R / 2 modulo R, and there is no accumulate and no alignment.
 
     The instruction is executed ``repeats`` + 1 times: turn t at weight_address + t * weight_step

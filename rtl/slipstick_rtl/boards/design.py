@@ -13,7 +13,7 @@ from ..array.systolic_array import array_latency
 from ..config import PROTOCOL_VERSION, Configuration
 from ..isa import ISA_VERSION
 from ..memory import latencies
-from ..postprocess.control import PostControl
+from ..postprocess.distances import write_distance
 from .board import board_top
 from .registry import find_board
 
@@ -57,7 +57,7 @@ def _latencies(accelerator: Accelerator) -> dict[str, int]:
         "array": array_latency(configuration),
         "accumulators": accumulators_latency(configuration),
         "matrix_engine": accelerator.matrix.latency,
-        "post_engine": PostControl.latency,
+        "post_engine": write_distance(configuration),
         "activation_read": latencies.ACTIVATION_READ_LATENCY,
         "accumulator_read": latencies.ACCUMULATOR_READ_LATENCY,
         "weight_read": latencies.WEIGHT_READ_LATENCY,

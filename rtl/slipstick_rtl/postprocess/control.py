@@ -178,7 +178,7 @@ class PostControl(wiring.Component):
         # writes[0] is at the read's distance
         meets = ~draining & writes[-1 - 1 - READ_DISTANCE].valid
         pause = looked_up if self._configuration.halved_tables else 0
-        # of the step that is next: whether its word is odd, and whether it would be read out of turn
+        # of the step that is next: is its word odd, and would it be read out of turn
         next_odd = ~self.start & (odd ^ step.valid)
         out_of_turn = self._next_draining(draining) & (
             next_odd == self.phase ^ (1 + self.accumulator_distance) % 2
