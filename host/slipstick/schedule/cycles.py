@@ -82,8 +82,14 @@ class CycleModel:
         return max(configuration.tile_words, lanes) + TILE_OVERHEAD
 
     def tile_period(self, fields: Mapping[str, int]) -> int:
-        """From one tile's start to the next one's."""
-        return max(fields["rows"] * fields["groups"], self.tile_load(fields))
+        """From one tile's start to the next one's.
+
+        With one pixel even and odd vectors have accumulators of their own, so that a tile starts in
+        every other cycle only.
+        """
+        vectors = fields["rows"] * fields["groups"]
+        vectors += vectors % 2 if self.configuration.pixels == 1 else 0
+        return max(vectors, self.tile_load(fields))
 
     @property
     def matrix_latency(self) -> int:
