@@ -81,13 +81,13 @@ class CycleModel:
         lanes = configuration.tile_words if fields["whole_words"] else configuration.rows
         return max(configuration.tile_words, lanes) + TILE_OVERHEAD
 
-    def tile_period(self, fields: Mapping[str, int]) -> int:
+    def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:
         """From one tile's start to the next one's.
 
         With one pixel even and odd vectors have accumulators of their own, so that a tile starts in
         every other cycle only.
         """
-        vectors = fields["rows"] * fields["groups"]
+        vectors = fields["rows"] * fields["groups"] // (1 + pairs)
         vectors += vectors % 2 if self.configuration.pixels == 1 else 0
         return max(vectors, self.tile_load(fields))
 
@@ -213,6 +213,11 @@ class Clock:
         self._hold_up_table(first, tiles * self._period)
         stolen = self._stolen(fields)
         self._tile_started = first + (tiles - 1) * self._period
+        if fields["pairs"]:
+            # the first tile takes two vectors a cycle
+            spared = self._period - model.tile_period(fields, pairs=True)
+            self._tile_started -= spared if tiles > 1 else 0
+            vectors = vectors // 2 if tiles == 1 else vectors
         # the first tile's weights have come: it is the next one's, of whichever instruction
         self._held = stolen if tiles == 1 else 0
         self._tile_started += stolen - self._held
