@@ -1,7 +1,7 @@
 """The cycle model's latencies follow the gateware's, give or take a pipeline register."""
 
 import pytest
-from slipstick.schedule.cycles import FETCH_CYCLES, FIELDS_PERIOD, POST_LATENCY, CycleModel
+from slipstick.schedule.cycles import FETCH_CYCLES, FIELDS_PERIOD, CycleModel
 from slipstick_rtl.array.matrix_engine import MatrixEngine
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
@@ -23,7 +23,7 @@ def test_latencies(sizes):
     configuration = Configuration(**dict(zip(names, sizes, strict=True)))
     model = CycleModel(configuration)
     assert abs(model.matrix_latency - MatrixEngine(configuration=configuration).latency) <= SLACK
-    assert abs(POST_LATENCY - distances.landing_distance(configuration)) <= SLACK
+    assert abs(model.post_latency - distances.landing_distance(configuration)) <= SLACK
     post = PostEngine(configuration=configuration)
     assert abs(model.parameter_load - post.parameter_period) <= SLACK
     assert distances.FIELDS_PERIOD == FIELDS_PERIOD
@@ -36,6 +36,7 @@ def _convolve(vectors: int, tiles: int, *, whole_words: int = 1) -> dict[str, in
         "groups": vectors,
         "reduction_tiles": tiles,
         "diagonal": 0,
+        "pairs": 0,
         "whole_words": whole_words,
     }
 

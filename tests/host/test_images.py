@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from compiler_checks import check_ways
 from random_networks import NetworkBuilder
 from slipstick.errors import CapacityError
 from slipstick.schedule.images import Images
@@ -18,6 +19,7 @@ from slipstick_sim.golden.memories import Memories
 PLAIN = Configuration(rows=16, columns=8, lanes=4, weight_rows=4, weight_bytes=1 << 12)
 NINTH = dataclasses.replace(PLAIN, ninth_bits=1)
 COMPACT = Configuration(engine="compact", rows=2, columns=8, lanes=1, parameter_words=64)
+WAYS = (("matrix_first", False), ("post_first", False))
 KINDS = ["plain", "ninth", "compact"]
 
 
@@ -124,3 +126,34 @@ def test_taps_of_a_depthwise_layer_share_tiles_where_they_can(sizes, pitches, ti
     assert words.shape == (tiles, chains, columns)
     weights = convolution.weights[: tile.count]
     assert np.abs(words.astype(int)).sum() == np.abs(weights.astype(int)).sum()
+
+
+@pytest.mark.parametrize(
+    ("channels", "width", "row_pitch", "tiles", "pairs"),
+    [
+        # nine taps of half a tile: one for two vectors at once, four whole tiles
+        (16, 8, 144, 5, True),
+        # neighbours must be two
+        (16, 7, 112, 5, False),
+        # whole tiles, and pixels whole tiles apart
+        (32, 8, 256, 9, False),
+        (8, 8, 88, 3, False),
+    ],
+)
+def test_a_half_tile_takes_two_vectors_at_once(channels, width, row_pitch, tiles, pairs):
+    configuration = Configuration(rows=32, columns=16, lanes=8, weight_rows=4)
+    builder = NetworkBuilder(5, 8, width, channels)
+    builder.same_conv2d(3, 16)
+    program = check_ways(builder, configuration, (), WAYS, inspect=False)
+    assert program.layers[0].where == "device"
+    operations, _ = select(builder.graph(), configuration)
+    (convolution,) = operations
+    assert isinstance(convolution, Convolution)
+    pitches = row_pitch, channels
+    tile = channel_tiles(convolution, pitches, configuration)[0]
+    assert (tile.reduction.tiles, tile.reduction.pairs) == (tiles, pairs)
+    words = weight_words(convolution, tile, channels, configuration)
+    assert words.shape == (8 * tiles, 4, 16)
+    # rows of the first tile: word q has row q of each chain of 8
+    rows = words[:8].swapaxes(0, 1).reshape(32, 16)
+    assert np.array_equal(rows[:16], rows[16:]) == pairs

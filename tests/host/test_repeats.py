@@ -72,6 +72,7 @@ def _tile(bank: int) -> list[Instruction]:
         "rows": 4,
         "groups": 4,
         "reduction_tiles": 2,
+        "pairs": 0,
         "whole_words": 1,
     }
     post = {

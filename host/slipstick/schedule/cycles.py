@@ -20,7 +20,7 @@ LOADER_HANDOVER = 0
 FETCH_CYCLES = WORDS_PER_INSTRUCTION + 5
 """From one instruction's being taken until the next one of its stream can be."""
 
-START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 5
+START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 9
 """From RUN until the first instructions are decoded: both streams fetch in turns."""
 
 END_CYCLES = 1
@@ -32,11 +32,12 @@ MATRIX_LATENCY = 13
 MATRIX_HANDOVER = 2
 """From a post instruction's completion until a CONVOLVE that waits for it starts."""
 
-POST_HANDOVER = 1
+POST_HANDOVER = 3
 """From a CONVOLVE's completion until a post instruction that waits for it starts."""
 
-POST_LATENCY = 27
-"""From a post instruction's last step until its results have landed."""
+POST_LATENCY = 26
+"""From a post instruction's last step until its results have landed; halved tables take one more.
+"""
 
 POST_PIPELINE = 25
 """Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
@@ -54,20 +55,14 @@ NINTH_OVERLAP = 7
 FIELDS_PERIOD = 22
 """At least, from one post instruction's start to the next one's."""
 
-MAP_HANDOVER = 1
+MAP_HANDOVER = 2
 """From the completion of what is before it until a MAP or a TABLE starts."""
 
-TABLE_LATENCY = 10
-"""Of a TABLE beyond its entries."""
-
-TABLE_WORD_CYCLES = 4
-"""At least, a word of a table: one read at a time is under way."""
+TABLE_LATENCY = 26
+"""Of a TABLE beyond its entries and the weight memory's skew."""
 
 TABLE_ENTRY_BYTES = 4
 """An entry of the table is written a cycle."""
-
-TABLE_READ_CYCLES = 1
-"""More than its entries that a word takes."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +81,15 @@ class CycleModel:
         lanes = configuration.tile_words if fields["whole_words"] else configuration.rows
         return max(configuration.tile_words, lanes) + TILE_OVERHEAD
 
-    def tile_period(self, fields: Mapping[str, int]) -> int:
-        """From one tile's start to the next one's."""
-        return max(fields["rows"] * fields["groups"], self.tile_load(fields))
+    def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:
+        """From one tile's start to the next one's.
+
+        With one pixel even and odd vectors have accumulators of their own, so that a tile starts in
+        every other cycle only.
+        """
+        vectors = fields["rows"] * fields["groups"] // (1 + pairs)
+        vectors += vectors % 2 if self.configuration.pixels == 1 else 0
+        return max(vectors, self.tile_load(fields))
 
     @property
     def matrix_latency(self) -> int:
@@ -96,27 +97,36 @@ class CycleModel:
         return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
 
     @property
+    def post_latency(self) -> int:
+        """From a post instruction's last step until its results have landed."""
+        return POST_LATENCY + self.configuration.halved_tables
+
+    @property
+    def skew(self) -> int:
+        """By which the last of the weight memory's block RAMs is read later than the first."""
+        chains, columns = self.configuration.weight_rows, self.configuration.columns
+        return (chains - 1) * self.configuration.tile_words + columns - BLOCK_COLUMNS
+
+    @property
     def parameter_load(self) -> int:
         """From a slice's start until the next one's parameters are in place."""
-        configuration = self.configuration
-        # the last of the weight memory's block RAMs is read so much later than the first
-        chains, columns = configuration.weight_rows, configuration.columns
-        last = (chains - 1) * configuration.tile_words + columns - BLOCK_COLUMNS
-        latency = PARAMETER_LATENCY - NINTH_OVERLAP * configuration.ninth_bits
-        return configuration.parameter_block_words + last + latency
+        latency = PARAMETER_LATENCY - NINTH_OVERLAP * self.configuration.ninth_bits
+        return self.configuration.parameter_block_words + self.skew + latency
 
-    def table_work(self, words: int, period: int, loading: int) -> int:
-        """A TABLE's cycles beside an array that loads a tile a ``period`` for ``loading`` cycles.
-
-        The array's reads come first and a tile's in a row: a word gets through in the gap, and then
-        as many more as the rest of the period lets.
-        """
+    def table_work(self, words: int) -> int:
+        """A TABLE's cycles beside an array that does not load weights."""
         entries = self.configuration.weight_word_bytes // TABLE_ENTRY_BYTES
-        word = max(entries + TABLE_READ_CYCLES, TABLE_WORD_CYCLES)
-        gap = max(period - self.configuration.tile_words - 1, 0)
-        beside = (1 + gap / word) / period
-        early = min(words, loading * beside)
-        return int(early / beside + (words - early) * word) + TABLE_LATENCY
+        return words * entries + TABLE_LATENCY + self.skew
+
+    def table_delay(self, left: int, period: int, loading: int) -> int:
+        """Cycles more that a TABLE takes, of which so many are left, beside an array that loads a
+        tile a ``period`` for ``loading`` cycles: the array's reads come first."""
+        entries = self.configuration.weight_word_bytes // TABLE_ENTRY_BYTES
+        free = max(period - self.configuration.tile_words, 0)
+        rate = min(1.0, entries * free / period)
+        if rate * loading >= left:
+            return int(left / rate) - left
+        return int(loading - rate * loading)
 
     def accesses(self, fields: Mapping[str, int]) -> int:
         """Of the activation memory, or the tables, for a result of a MAP."""
@@ -151,7 +161,10 @@ class Clock:
         self._post_done = START_CYCLES
         self._slice_started = START_CYCLES - FIELDS_PERIOD
         self._post_started = START_CYCLES - FIELDS_PERIOD
+        self._table_loaded = 0
         self._reads = 0
+        # the first results' parameters are read before the first weights
+        self._held = max(model.configuration.parameter_block_words - 1, 0)
 
     def copy(self) -> "Clock":
         """An independent copy."""
@@ -192,20 +205,33 @@ class Clock:
         tiles, vectors = fields["reduction_tiles"], fields["rows"] * fields["groups"]
         self._period = model.tile_period(fields)
         # taken when the last tile before it started, or else when it has been fetched
-        taken = self._tile_started + LOADER_HANDOVER
+        taken = self._tile_started + LOADER_HANDOVER + self._held
         if not repeated:
             taken = max(taken, self._matrix_fetched)
             self._matrix_fetched = taken + FETCH_CYCLES
         first = max(self._streamed, taken + model.tile_load(fields), ready + MATRIX_HANDOVER)
-        self._tile_started = first + (tiles - 1) * self._period + self._stolen(fields)
+        self._hold_up_table(first, tiles * self._period)
+        stolen = self._stolen(fields)
+        self._tile_started = first + (tiles - 1) * self._period
+        if fields["pairs"]:
+            # the first tile takes two vectors a cycle
+            spared = self._period - model.tile_period(fields, pairs=True)
+            self._tile_started -= spared if tiles > 1 else 0
+            vectors = vectors // 2 if tiles == 1 else vectors
+        # the first tile's weights have come: it is the next one's, of whichever instruction
+        self._held = stolen if tiles == 1 else 0
+        self._tile_started += stolen - self._held
         self._streamed = self._tile_started + vectors
         self._landed = self._streamed + model.matrix_latency
         return first, self._landed
 
     def _stolen(self, fields: Mapping[str, int]) -> int:
         """Cycles that reads of parameters, which come first, cost the loader of weights."""
-        spare = fields["reduction_tiles"] * (self._period - self._model.configuration.tile_words)
-        stolen = max(self._reads - spare, 0)
+        configuration = self._model.configuration
+        spare = fields["reduction_tiles"] * (self._period - configuration.tile_words)
+        # those of more than the last two were read before
+        reads = min(self._reads, 2 * configuration.parameter_block_words)
+        stolen = max(reads - spare, 0)
         self._reads = 0
         return stolen
 
@@ -226,7 +252,7 @@ class Clock:
         self._reads += further * self._model.configuration.parameter_block_words
         self._slice_started = start + further * max(results, self._model.parameter_load)
         self._post_stepped = self._slice_started + results
-        self._post_done = self._post_stepped + POST_LATENCY
+        self._post_done = self._post_stepped + self._model.post_latency
         return start, self._post_done
 
     def _map(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
@@ -235,18 +261,27 @@ class Clock:
         self._post_started = start
         results = fields["rows"] * fields["columns"] * fields["slices"]
         accesses = self._model.accesses(fields)
-        # the last results are written when all is read
+        # the last results are written when all is read; all, if the first come out later than that
         late = min(results, -(-POST_PIPELINE // accesses))
+        if results * (accesses - 1) <= POST_PIPELINE:
+            late = results
         self._slice_started = start
         self._post_stepped = start + results * accesses - late
-        self._post_done = self._post_stepped + POST_LATENCY
+        self._post_done = self._post_stepped + self._model.post_latency
         return start, self._post_done
 
     def _table(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
         start = max(self._post_done + MAP_HANDOVER, self._post_fetched, ready + POST_HANDOVER)
         self._post_fetched = start + FETCH_CYCLES
+        work = self._model.table_work(fields["table_words"])
         loading = max(self._tile_started - start, 0)
-        work = self._model.table_work(fields["table_words"], self._period, loading)
-        self._post_stepped = start + work
-        self._post_done = self._post_stepped
+        work += self._model.table_delay(work, self._period, loading)
+        self._post_stepped = self._post_done = self._table_loaded = start + work
         return start, self._post_done
+
+    def _hold_up_table(self, first: int, loading: int) -> None:
+        """A table that is being loaded waits for the weights of a CONVOLVE that starts."""
+        left = self._table_loaded - first
+        if left > 0 and self._table_loaded == self._post_done:
+            self._table_loaded += self._model.table_delay(left, self._period, loading)
+            self._post_stepped = self._post_done = self._table_loaded

@@ -122,6 +122,7 @@ class ConvolutionEmitter:
             "rows": y1 - y0,
             "groups": -(-(x1 - x0) // self._configuration.pixels),
             "padding_value": convolution.input_zero_point,
+            "pairs": reduction.pairs,
             "whole_words": reduction.channels % self._configuration.weight_rows == 0,
         }
         read = Region(source, rows, (reduction.first, reduction.first + reduction.channels))

@@ -122,7 +122,7 @@ def _cycles(
     tiles = channel_tiles(convolution, pitches, configuration)
     groups = -(-convolution.output.width // configuration.pixels)
     vectors = max(convolution.output.height * groups, configuration.tile_words)
-    return vectors * sum(tile.reduction.tiles for tile in tiles)
+    return vectors * sum(tile.reduction.half_tiles for tile in tiles) // 2
 
 
 def assign_pitches(

@@ -14,6 +14,9 @@ from .requantization import rounding_runs
 LARGEST_COUNT = (1 << MATRIX_FIELDS["reduction_tiles"].width) - 1
 """Of tiles, and of the channels of a tap."""
 
+LARGEST_PAIRED = 4094
+"""Columns that an instruction counts, if they are even."""
+
 LARGEST_KERNEL_WIDTH = (1 << MATRIX_FIELDS["kernel_x"].width) - 1
 
 
@@ -34,6 +37,8 @@ class Reduction:
         Lanes until a new tile begins.
     tiles : int
     align_tap, align_row, merged : bool
+    pairs : bool
+        The first tile has R / 2 lanes, and takes two vectors a cycle.
     """
 
     first: int
@@ -45,6 +50,12 @@ class Reduction:
     align_tap: bool = False
     align_row: bool = False
     merged: bool = False
+    pairs: bool = False
+
+    @property
+    def half_tiles(self) -> int:
+        """Twice the cycles of a vector."""
+        return 2 * self.tiles - self.pairs
 
     def lanes(self, rows: int) -> tuple[np.ndarray, ...]:
         """(ky, kx, c, counts) of every lane, each (tiles x R,)."""
@@ -52,9 +63,15 @@ class Reduction:
         tile, lane = np.divmod(np.arange(self.tiles * rows), rows)
         number, part = np.divmod(tile, segment_tiles)
         within = part * rows + lane
+        first = np.ones(len(within), bool)
+        if self.pairs:
+            # the first tile's second half is the first one again, for another vector
+            first = within < rows // 2
+            within -= np.where(first, 0, rows // 2)
+            first |= tile > 0
         tap, c = np.divmod(number * self.segment + within, self.channels)
         ky, kx = np.divmod(tap, self.kernel[1])
-        return ky, kx, c, (within < self.segment) & (ky < self.kernel[0])
+        return ky, kx, c, (within < self.segment) & (ky < self.kernel[0]) & first
 
     def is_legal(self, rows: int, *, aligned: bool = False) -> bool:
         """Whether an instruction holds it and the memory delivers every lane.
@@ -76,9 +93,14 @@ class Reduction:
 
 
 def _candidates(
-    convolution: Convolution, first: int, count: int, pitches: tuple[int, int], rows: int
+    convolution: Convolution,
+    first: int,
+    count: int,
+    pitches: tuple[int, int],
+    configuration: Configuration,
 ) -> Iterator[Reduction]:
     """Ways to count the lanes of ``count`` input channels from ``first`` on."""
+    rows = configuration.rows
     row_pitch, pixel_pitch = pitches
     kernel_y, kernel_x = convolution.kernel
     dilation_y, dilation_x = convolution.dilation
@@ -97,8 +119,26 @@ def _candidates(
         run = kernel_x * channels
         yield Reduction(*shape, taps * channels, -(-taps * channels // rows))
         yield Reduction(*shape, run, kernel_y * -(-run // rows), align_row=True)
+        if _takes_pairs(convolution, pixel_pitch, configuration):
+            behind = max(taps * channels - rows // 2, 0)
+            yield Reduction(*shape, taps * channels, 1 + -(-behind // rows), pairs=True)
     shape = (first, count, convolution.kernel, steps)
     yield Reduction(*shape, count, taps * -(-count // rows), align_tap=True)
+
+
+def _takes_pairs(
+    convolution: Convolution, pixel_pitch: int, configuration: Configuration
+) -> bool:
+    """Whether neighbours may be two vectors of a cycle: they lie in the two halves of the banks."""
+    rows, step = configuration.rows, convolution.stride[1] * pixel_pitch
+    return (
+        configuration.takes_pairs
+        and not convolution.accumulates
+        and convolution.output.width % 2 == 0
+        and configuration.accumulator_depth % 2 == 0
+        and convolution.output.width <= LARGEST_PAIRED
+        and (step - rows // 2) % rows == 0
+    )
 
 
 def _diagonal_candidates(
@@ -147,7 +187,7 @@ def choose_reduction(
     if is_diagonal(convolution, configuration):
         found = _diagonal_candidates(convolution, first, count, pitches, configuration)
     else:
-        found = _candidates(convolution, first, count, pitches, rows)
+        found = _candidates(convolution, first, count, pitches, configuration)
     legal = [
         reduction for reduction in found if reduction.is_legal(rows, aligned=configuration.aligned)
     ]
@@ -157,7 +197,7 @@ def choose_reduction(
             f" {count} channels must be at most {LARGEST_COUNT} tiles of {rows} lanes and"
             f" {LARGEST_KERNEL_WIDTH} taps wide, or {LARGEST_COUNT} bytes a row"
         )
-    return min(legal, key=lambda reduction: reduction.tiles)
+    return min(legal, key=lambda reduction: reduction.half_tiles)
 
 
 def is_diagonal(convolution: Convolution, configuration: Configuration) -> bool:
@@ -260,6 +300,8 @@ def weight_words(
     used = np.flatnonzero(counts & (c < weights.shape[3]))
     lanes = np.zeros((reduction.tiles * rows, columns), np.int8)
     lanes[used, : tile.count] = weights[:, ky[used], kx[used], c[used]].T
+    if reduction.pairs:
+        lanes[rows // 2 : rows] = lanes[: rows // 2]
     # word q of a tile has row q of each chain
     shaped = lanes.reshape(reduction.tiles, chains, depth, columns)
     return shaped.swapaxes(1, 2).reshape(-1, chains, columns)
