@@ -120,8 +120,10 @@ class Ecp5(Toolchain):
 
     def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:
         from slipstick_rtl.boards import ecp5, floorplan
+        from slipstick_rtl.primitives import carry_sum
 
         ecp5.release_carries(netlist)
+        carry_sum.release_starts(netlist)
         ecp5.absorb_output_registers(netlist)
         _, _, size = part.device.partition("-")
         floorplan.place_multipliers(netlist, f"LFE5U-{size}")

@@ -11,7 +11,7 @@ from slipstick_rtl.config import Configuration
 ECP5 = [
     target for target in TARGETS.values() if target.part and target.part.device.startswith("LFE5U")
 ]
-PARTS = ("low_low", "low_high", "high_low", "high_high")
+PARTS = ("low_low", "high_high", "cross")
 
 
 def _names(configuration: Configuration) -> list[str]:

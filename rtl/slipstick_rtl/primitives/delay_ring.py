@@ -33,21 +33,21 @@ class DelayRing(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # one of the cycles is the register behind it
+        # one of the cycles is the register before it
         depth = self._cycles - 1
         m.submodules.memory = memory = Memory(shape=len(self.i), depth=depth, init=[])
         reader, writer = memory.read_port(domain="comb"), memory.write_port()
         place = Signal(max(ceil_log2(depth), 1))
-        output = Signal.like(self.o, reset_less=True)
+        given = Signal(len(self.i), reset_less=True)
         m.d.sync += [
             place.eq(Mux(place == depth - 1, 0, place + 1)),
-            Value.cast(output).eq(reader.data),
+            given.eq(self.i),
         ]
         m.d.comb += [
             reader.addr.eq(place),
             writer.addr.eq(place),
-            writer.data.eq(self.i),
+            writer.data.eq(given),
             writer.en.eq(1),
-            self.o.eq(output),
+            Value.cast(self.o).eq(reader.data),
         ]
         return m

@@ -182,7 +182,8 @@ class WeightPort:
         skews = [[weight_skew(c, s, j) for j in range(c.columns)] for s in range(c.weight_rows)]
         # a read that is recorded in one cycle is answered in the next at the earliest
         self._delays = np.array(skews) + WEIGHT_READ_LATENCY - 1
-        self._reads = deque([-1] * (self._delays.max() + 1), self._delays.max() + 1)
+        depth = int(self._delays.max()) + 1
+        self._reads = deque([-1] * depth, depth)
         self._cycle = self._last = 0
 
     def step(self, taken: int | None) -> tuple[int, int]:
