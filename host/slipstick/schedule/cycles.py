@@ -161,7 +161,7 @@ class Clock:
         self._post_done = START_CYCLES
         self._slice_started = START_CYCLES - FIELDS_PERIOD
         self._post_started = START_CYCLES - FIELDS_PERIOD
-        self._table_loaded = 0
+        self._table_loaded = self._loading = 0
         self._reads = 0
         # the first results' parameters are read before the first weights
         self._held = max(model.configuration.parameter_block_words - 1, 0)
@@ -209,9 +209,12 @@ class Clock:
         if not repeated:
             taken = max(taken, self._matrix_fetched)
             self._matrix_fetched = taken + FETCH_CYCLES
-        first = max(self._streamed, taken + model.tile_load(fields), ready + MATRIX_HANDOVER)
-        self._hold_up_table(first, tiles * self._period)
-        stolen = self._stolen(fields)
+        loaded = max(self._streamed, taken + model.tile_load(fields))
+        first = max(loaded, ready + MATRIX_HANDOVER)
+        self._loading = tiles * self._period
+        self._hold_up_table(first, self._loading)
+        # while it waited parameters could be read
+        stolen = max(self._stolen(fields) - (first - loaded), 0)
         self._tile_started = first + (tiles - 1) * self._period
         if fields["pairs"]:
             # the first tile takes two vectors a cycle
@@ -274,7 +277,8 @@ class Clock:
         start = max(self._post_done + MAP_HANDOVER, self._post_fetched, ready + POST_HANDOVER)
         self._post_fetched = start + FETCH_CYCLES
         work = self._model.table_work(fields["table_words"])
-        loading = max(self._tile_started - start, 0)
+        # of what is at work, and of the CONVOLVE behind it: that is mostly such a one, and has a bank
+        loading = max(self._tile_started + self._loading - start, 0)
         work += self._model.table_delay(work, self._period, loading)
         self._post_stepped = self._post_done = self._table_loaded = start + work
         return start, self._post_done

@@ -126,9 +126,7 @@ def _candidates(
     yield Reduction(*shape, count, taps * -(-count // rows), align_tap=True)
 
 
-def _takes_pairs(
-    convolution: Convolution, pixel_pitch: int, configuration: Configuration
-) -> bool:
+def _takes_pairs(convolution: Convolution, pixel_pitch: int, configuration: Configuration) -> bool:
     """Whether neighbours may be two vectors of a cycle: they lie in the two halves of the banks."""
     rows, step = configuration.rows, convolution.stride[1] * pixel_pitch
     return (
