@@ -68,9 +68,13 @@ class Opcode(IntEnum):
     one, and must hold the same weights as the rows R / 2 above them. ``groups`` is even then,
     column_step congruent to R / 2 modulo R, and there is no accumulate and no alignment.
 
+    There are two banks of ``accumulator_depth`` words, or, as ``parts`` says, each has two or four
+    parts of equal size: bank b is half b mod 2, part b div 2 of it. (Compact engine: one bank.)
+
     The instruction is executed ``repeats`` + 1 times: turn t at weight_address + t * weight_step
-    and origin + t * origin_step, into bank ^ (t mod 2), after wait + max(t - 1, 0) instructions of
-    the other stream. Every turn counts as an instruction. (Compact engine: once.)
+    and origin + t * origin_step, into bank (bank + t) mod B of the B = 2 << parts that there are,
+    after wait + max(t + 1 - B, 0) instructions of the other stream. Every turn counts as an
+    instruction. (Compact engine: once.)
     """
 
     DRAIN = 2
@@ -94,8 +98,8 @@ class Opcode(IntEnum):
 
     The instruction is executed ``repeats`` + 1 times: turn t writes to
     destination + t * destination_step with the parameters at
-    parameter_address + t * parameter_step, from bank ^ (t mod 2), after wait + t instructions of
-    the other stream. Every turn counts as an instruction. (Compact engine: once.)
+    parameter_address + t * parameter_step, from bank (bank + t) mod B, after wait + t instructions
+    of the other stream. Every turn counts as an instruction. (Compact engine: once.)
     """
 
     MAP = 3
@@ -166,7 +170,8 @@ _COMMON = {
 
 MATRIX_FIELDS: Mapping[str, Field] = {
     **_COMMON,
-    "bank": _unsigned(1, "accumulator bank written"),
+    "bank": _unsigned(3, "accumulator bank written"),
+    "parts": _unsigned(2, "0, 1, 2: each bank is one, two, four banks"),
     "diagonal": _unsigned(1, "weights are one word a tile, on the diagonal"),
     "align_tap": _unsigned(1, "each tap starts a new tile"),
     "align_row": _unsigned(1, "each kernel row starts a new tile"),
@@ -201,7 +206,8 @@ MATRIX_FIELDS: Mapping[str, Field] = {
 
 POST_FIELDS: Mapping[str, Field] = {
     **_COMMON,
-    "bank": _unsigned(1, "accumulator bank read"),
+    "bank": _unsigned(3, "accumulator bank read"),
+    "parts": _unsigned(2, "0, 1, 2: each bank is one, two, four banks"),
     "rows": _unsigned(12, "output rows"),
     "columns": _unsigned(12, "output columns (pixels)"),
     "slices": _unsigned(12, "groups of L channels"),
@@ -230,6 +236,13 @@ POST_FIELDS: Mapping[str, Field] = {
     "parameter_step": _unsigned(8, "DRAIN: words from a turn's parameters to the next one's"),
 }
 """Fields of HALT, DRAIN, MAP and TABLE, from bit 0 up."""
+
+
+def accumulator_place(bank: int, parts: int, depth: int) -> tuple[int, int, int]:
+    """The half of the accumulators, and the first word and the words in it, of a bank."""
+    size = depth >> parts
+    return bank % 2, bank // 2 % (1 << parts) * size, size
+
 
 MATRIX_OPCODES = frozenset({Opcode.HALT, Opcode.CONVOLVE})
 POST_OPCODES = frozenset({Opcode.HALT, Opcode.DRAIN, Opcode.MAP, Opcode.TABLE})

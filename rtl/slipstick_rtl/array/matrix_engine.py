@@ -12,7 +12,7 @@ from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 from ..memory.latencies import ACCUMULATOR_UPDATE_LATENCY, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
-from .accumulators import accumulate_layout, accumulators_latency
+from .accumulators import accumulate_layout, accumulators_latency, part_origin
 from .pixel_counter import PixelCounter
 from .systolic_array import SystolicArray
 from .tile_control import TileControl
@@ -199,13 +199,16 @@ class MatrixEngine(wiring.Component):
             self.partial_sums.eq(array.partial_sums),
             self.even_sums.eq(array.even_sums),
         ]
-        control = Signal(accumulate_layout(self._configuration.accumulator_depth))
+        depth = self._configuration.accumulator_depth
+        control, origin = Signal(accumulate_layout(depth)), Signal(range(depth), reset_less=True)
+        with m.If(swap):
+            m.d.sync += origin.eq(part_origin(tiles.instruction, depth))
         m.d.comb += [
             control.valid.eq(vector.valid),
             control.first.eq(vector.first),
             control.pair.eq(vector.pairs),
-            control.bank.eq(at_work.bank),
-            control.address.eq(pixels.index),
+            control.bank.eq(at_work.bank[0]),
+            control.address.eq(pixels.index | Mux(vector.pairs, origin >> 1, origin)),
             self.control.eq(delay(m, control, self._control_cycles, "control")),
         ]
 

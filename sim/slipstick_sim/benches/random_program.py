@@ -38,6 +38,8 @@ def random_program(
         # a compact engine notes where its table lies, and knows of none before
         draw = random_post if index or not configuration.is_compact else random_table
         step = draw(generator, configuration) | {"wait": turns + 1}
+        if not configuration.is_compact:
+            _part(generator, configuration, convolve, step)
         if step["opcode"] == isa.Opcode.DRAIN and not configuration.is_compact:
             _repeat(generator, configuration, convolve, step)
         turns += 1 + step["repeats"]
@@ -49,6 +51,24 @@ def random_program(
     matrix += isa.pack(isa.MATRIX_FIELDS, {})
     post += isa.pack(isa.POST_FIELDS, {})
     return matrix + post, len(matrix) // 4, turns
+
+
+def _part(
+    generator: np.random.Generator,
+    configuration: Configuration,
+    convolve: dict[str, int],
+    step: dict[str, int],
+) -> None:
+    """Banks of any size that holds what both work on."""
+    words = [convolve["rows"] * convolve["groups"]]
+    if step["opcode"] == isa.Opcode.DRAIN:
+        words.append(step["rows"] * -(-step["columns"] // configuration.pixels))
+    fitting = [p for p in range(3) if max(words) <= configuration.accumulator_depth >> p]
+    convolve["parts"] = step["parts"] = int(generator.choice(fitting))
+    banks = 2 << convolve["parts"]
+    convolve["bank"] = int(generator.integers(0, banks))
+    if step["opcode"] == isa.Opcode.DRAIN:
+        step["bank"] = int(generator.integers(0, banks))
 
 
 def _repeat(

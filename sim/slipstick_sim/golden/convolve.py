@@ -59,7 +59,7 @@ class PreparedConvolve:
             "accumulators of CONVOLVE",
             0,
             self._rows * self._groups,
-            configuration.accumulator_depth,
+            configuration.accumulator_depth >> instruction.get("parts", 0),
         )
         first, words = instruction["weight_address"], instruction["reduction_tiles"]
         if not instruction["diagonal"]:
