@@ -63,6 +63,10 @@ class Opcode(IntEnum):
     one word a tile. With ``whole_words`` the channels are a multiple of W, and W lanes are taken a
     cycle.
 
+    With ``from_ninth`` (where there are ``ninth_bits``, not with ``diagonal``) each word of weights
+    is made of the ninth bits of eight words from weight_address on: bit k of its byte i is the
+    ninth bit of byte i of word k of the eight. Loading a tile takes eight times as long.
+
     With ``pairs`` (where the configuration ``takes_pairs``) the first tile has R / 2 lanes only,
     and takes two vectors in a cycle, columns 2k and 2k + 1: rows R / 2 and up work on the second
     one, and must hold the same weights as the rows R / 2 above them. ``groups`` is even then,
@@ -198,6 +202,7 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "accumulate": _unsigned(1, "the first tile adds to what the bank holds"),
     "whole_words": _unsigned(1, "channels are a multiple of W"),
     "pairs": _unsigned(1, "the first tile has R / 2 lanes and takes two vectors a cycle"),
+    "from_ninth": _unsigned(1, "weights are ninth bits, eight words for one"),
     "repeats": _unsigned(8, "further turns"),
     "weight_step": _unsigned(16, "weight words from a turn to the next"),
     "origin_step": _unsigned(8, "bytes from a turn's origin to the next one's"),

@@ -4,6 +4,7 @@ import numpy as np
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 
+from ..golden.convolve import weight_range
 from ..golden.weights import weight_units
 from .random_convolve import prepare_pairs, random_convolve
 from .random_post import (
@@ -80,8 +81,7 @@ def _repeat(
     """Both take some turns, each turn a little further on where that stays in the memories."""
     repeats = int(generator.integers(0, 4))
     drain["bank"] = convolve["bank"]
-    tiles = convolve["reduction_tiles"]
-    words = tiles if convolve["diagonal"] else tiles * configuration.tile_words
+    words = len(weight_range(convolve, configuration))
     convolve["repeats"] = drain["repeats"] = repeats
     if not convolve["pairs"]:
         room = configuration.weight_words - convolve["weight_address"] - words
