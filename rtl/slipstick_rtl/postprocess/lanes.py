@@ -68,8 +68,7 @@ class PostLanes(wiring.Component):
     tap : In(TAP)
         A cycle before its bytes.
     begin : In(1)
-        Two cycles before the first step of an instruction could have been ``tap``'s ... see
-        ``distances``: the cycle after an instruction's start.
+        The cycle after an instruction's start; its first step is made in it, or later.
     fields : In(LANE_FIELDS)
         From the cycle after ``begin`` on, for at least ``FIELDS_PERIOD`` cycles.
     take : In(1)
