@@ -196,6 +196,7 @@ class Accelerator(wiring.Component):
             matrix.phase.eq(phase),
             self.post.phase.eq(phase),
             matrix.weight_data.eq(self.weights.data),
+            matrix.weight_ninth.eq(self.weights.ninth),
             self.activations.window_rows.eq(matrix.bank_rows),
             matrix.bank_bytes.eq(self.activations.window_data),
             self.accumulators.control.eq(matrix.control),

@@ -63,14 +63,22 @@ class Opcode(IntEnum):
     one word a tile. With ``whole_words`` the channels are a multiple of W, and W lanes are taken a
     cycle.
 
+    With ``from_ninth`` (where there are ``ninth_bits``, not with ``diagonal``) each word of weights
+    is made of the ninth bits of eight words from weight_address on: bit k of its byte i is the
+    ninth bit of byte i of word k of the eight. Loading a tile takes eight times as long.
+
     With ``pairs`` (where the configuration ``takes_pairs``) the first tile has R / 2 lanes only,
     and takes two vectors in a cycle, columns 2k and 2k + 1: rows R / 2 and up work on the second
     one, and must hold the same weights as the rows R / 2 above them. ``groups`` is even then,
     column_step congruent to R / 2 modulo R, and there is no accumulate and no alignment.
 
+    There are two banks of ``accumulator_depth`` words, or, as ``parts`` says, each has two or four
+    parts of equal size: bank b is half b mod 2, part b div 2 of it. (Compact engine: one bank.)
+
     The instruction is executed ``repeats`` + 1 times: turn t at weight_address + t * weight_step
-    and origin + t * origin_step, into bank ^ (t mod 2), after wait + max(t - 1, 0) instructions of
-    the other stream. Every turn counts as an instruction. (Compact engine: once.)
+    and origin + t * origin_step, into bank (bank + t) mod B of the B = 2 << parts that there are,
+    after wait + max(t + 1 - B, 0) instructions of the other stream. Every turn counts as an
+    instruction. (Compact engine: once.)
     """
 
     DRAIN = 2
@@ -94,8 +102,8 @@ class Opcode(IntEnum):
 
     The instruction is executed ``repeats`` + 1 times: turn t writes to
     destination + t * destination_step with the parameters at
-    parameter_address + t * parameter_step, from bank ^ (t mod 2), after wait + t instructions of
-    the other stream. Every turn counts as an instruction. (Compact engine: once.)
+    parameter_address + t * parameter_step, from bank (bank + t) mod B, after wait + t instructions
+    of the other stream. Every turn counts as an instruction. (Compact engine: once.)
     """
 
     MAP = 3
@@ -166,7 +174,8 @@ _COMMON = {
 
 MATRIX_FIELDS: Mapping[str, Field] = {
     **_COMMON,
-    "bank": _unsigned(1, "accumulator bank written"),
+    "bank": _unsigned(3, "accumulator bank written"),
+    "parts": _unsigned(2, "0, 1, 2: each bank is one, two, four banks"),
     "diagonal": _unsigned(1, "weights are one word a tile, on the diagonal"),
     "align_tap": _unsigned(1, "each tap starts a new tile"),
     "align_row": _unsigned(1, "each kernel row starts a new tile"),
@@ -193,6 +202,7 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "accumulate": _unsigned(1, "the first tile adds to what the bank holds"),
     "whole_words": _unsigned(1, "channels are a multiple of W"),
     "pairs": _unsigned(1, "the first tile has R / 2 lanes and takes two vectors a cycle"),
+    "from_ninth": _unsigned(1, "weights are ninth bits, eight words for one"),
     "repeats": _unsigned(8, "further turns"),
     "weight_step": _unsigned(16, "weight words from a turn to the next"),
     "origin_step": _unsigned(8, "bytes from a turn's origin to the next one's"),
@@ -201,7 +211,8 @@ MATRIX_FIELDS: Mapping[str, Field] = {
 
 POST_FIELDS: Mapping[str, Field] = {
     **_COMMON,
-    "bank": _unsigned(1, "accumulator bank read"),
+    "bank": _unsigned(3, "accumulator bank read"),
+    "parts": _unsigned(2, "0, 1, 2: each bank is one, two, four banks"),
     "rows": _unsigned(12, "output rows"),
     "columns": _unsigned(12, "output columns (pixels)"),
     "slices": _unsigned(12, "groups of L channels"),
@@ -230,6 +241,13 @@ POST_FIELDS: Mapping[str, Field] = {
     "parameter_step": _unsigned(8, "DRAIN: words from a turn's parameters to the next one's"),
 }
 """Fields of HALT, DRAIN, MAP and TABLE, from bit 0 up."""
+
+
+def accumulator_place(bank: int, parts: int, depth: int) -> tuple[int, int, int]:
+    """The half of the accumulators, and the first word and the words in it, of a bank."""
+    size = depth >> parts
+    return bank % 2, bank // 2 % (1 << parts) * size, size
+
 
 MATRIX_OPCODES = frozenset({Opcode.HALT, Opcode.CONVOLVE})
 POST_OPCODES = frozenset({Opcode.HALT, Opcode.DRAIN, Opcode.MAP, Opcode.TABLE})

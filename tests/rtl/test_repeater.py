@@ -11,12 +11,13 @@ from slipstick_rtl.sequencer.sequencer import MATRIX_STEPS, POST_STEPS
 
 
 def _turns(
-    instruction: Mapping[str, int], steps: Mapping[str, str], held_turns: int
+    instruction: Mapping[str, int], steps: Mapping[str, str], fills: bool
 ) -> list[dict[str, int]]:
+    banks = 2 << instruction["parts"]
     return [
         {
-            "bank": instruction["bank"] ^ (turn & 1),
-            "wait": instruction["wait"] + max(turn - held_turns, 0),
+            "bank": (instruction["bank"] + turn) % banks,
+            "wait": instruction["wait"] + (max(turn + 1 - banks, 0) if fills else turn),
             **{name: instruction[name] + turn * instruction[step] for name, step in steps.items()},
         }
         for turn in range(instruction["repeats"] + 1)
@@ -24,16 +25,18 @@ def _turns(
 
 
 @pytest.mark.parametrize(
-    ("layout", "steps", "held_turns"),
-    [(MATRIX_INSTRUCTION, MATRIX_STEPS, 1), (POST_INSTRUCTION, POST_STEPS, 0)],
+    ("layout", "steps", "fills"),
+    [(MATRIX_INSTRUCTION, MATRIX_STEPS, True), (POST_INSTRUCTION, POST_STEPS, False)],
 )
-def test_every_turn_comes_once_and_in_order(layout, steps, held_turns) -> None:
+def test_every_turn_comes_once_and_in_order(layout, steps, fills) -> None:
     draw = random.Random(5)
-    fields = {"bank": 2, "wait": 1000, "repeats": 5, **dict.fromkeys(steps, 5000)}
+    fields = {"bank": 8, "parts": 3, "wait": 1000, "repeats": 12, **dict.fromkeys(steps, 5000)}
     fields |= dict.fromkeys(steps.values(), 200)
     instructions = [{name: draw.randrange(n) for name, n in fields.items()} for _ in range(40)]
-    expected = [turn for item in instructions for turn in _turns(item, steps, held_turns)]
-    repeater = Repeater(layout=layout, steps=steps, held_turns=held_turns)
+    for instruction in instructions:
+        instruction["bank"] %= 2 << instruction["parts"]
+    expected = [turn for item in instructions for turn in _turns(item, steps, fills)]
+    repeater = Repeater(layout=layout, steps=steps, fills=fills)
     seen: list[dict[str, int]] = []
 
     async def give(context: SimulatorContext) -> None:

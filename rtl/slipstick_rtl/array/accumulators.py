@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -30,6 +30,14 @@ def accumulate_layout(depth: int) -> data.StructLayout:
 def read_layout(depth: int) -> data.StructLayout:
     """What the post engine asks of the accumulators."""
     return data.StructLayout({"enable": 1, "bank": 1, "address": exact_log2(depth)})
+
+
+def part_origin(instruction: Any, depth: int) -> Value:
+    """Where in its half of the accumulators the bank of an instruction begins; combinational."""
+    bits, part = exact_log2(depth), instruction.bank[1:]
+    quarter = Cat(Const(0, bits - 2), part)
+    half = Cat(Const(0, bits - 1), part[0])
+    return Mux(instruction.parts[1], quarter, Mux(instruction.parts[0], half, 0))
 
 
 class AccumulatorColumn(wiring.Component):

@@ -12,7 +12,7 @@ from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 from ..memory.latencies import ACCUMULATOR_UPDATE_LATENCY, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
-from .accumulators import accumulate_layout, accumulators_latency
+from .accumulators import accumulate_layout, accumulators_latency, part_origin
 from .pixel_counter import PixelCounter
 from .systolic_array import SystolicArray
 from .tile_control import TileControl
@@ -39,8 +39,8 @@ class MatrixEngine(wiring.Component):
     busy, streaming, started, completed : Out
     weight_reads : Out(stream)
         Word addresses for the weight memory.
-    weight_data : In
-        [W][C] bytes, WEIGHT_READ_LATENCY + weight_skew cycles after the transfer.
+    weight_data, weight_ninth : In
+        [W][C] bytes and ninth bits, WEIGHT_READ_LATENCY + weight_skew cycles after the transfer.
     bank_rows, bank_bytes : Out, In
         The activation memory's port A.
     phase : In
@@ -59,6 +59,7 @@ class MatrixEngine(wiring.Component):
     started: Signal
     completed: Signal
     weight_data: data.View
+    weight_ninth: data.View
     bank_rows: data.View
     bank_bytes: data.View
     control: data.View
@@ -71,6 +72,9 @@ class MatrixEngine(wiring.Component):
         self._configuration = c = configuration
         bits = exact_log2(c.activation_bytes)
         self._loader = WeightLoader(configuration=c)
+        self._kind = data.StructLayout(
+            {"diagonal": 1, "from_ninth": 1, "bit": 1, "step": len(self._loader.step)}
+        )
         self._tiles = TileControl()
         self._reader = WindowReader(configuration=c, address_bits=bits)
         self._pixels = PixelCounter(configuration=c, address_bits=bits)
@@ -88,6 +92,7 @@ class MatrixEngine(wiring.Component):
                 "completed": Out(1),
                 "weight_reads": Out(stream.Signature(24)),
                 "weight_data": In(data.ArrayLayout(data.ArrayLayout(8, c.columns), c.weight_rows)),
+                "weight_ninth": In(data.ArrayLayout(data.ArrayLayout(1, c.columns), c.weight_rows)),
                 "bank_rows": Out(self._reader.bank_rows.shape()),
                 "bank_bytes": In(self._reader.bank_bytes.shape()),
                 "control": Out(accumulate_layout(c.accumulator_depth)),
@@ -199,13 +204,16 @@ class MatrixEngine(wiring.Component):
             self.partial_sums.eq(array.partial_sums),
             self.even_sums.eq(array.even_sums),
         ]
-        control = Signal(accumulate_layout(self._configuration.accumulator_depth))
+        depth = self._configuration.accumulator_depth
+        control, origin = Signal(accumulate_layout(depth)), Signal(range(depth), reset_less=True)
+        with m.If(swap):
+            m.d.sync += origin.eq(part_origin(tiles.instruction, depth))
         m.d.comb += [
             control.valid.eq(vector.valid),
             control.first.eq(vector.first),
             control.pair.eq(vector.pairs),
-            control.bank.eq(at_work.bank),
-            control.address.eq(pixels.index),
+            control.bank.eq(at_work.bank[0]),
+            control.address.eq(pixels.index | Mux(vector.pairs, origin >> 1, origin)),
             self.control.eq(delay(m, control, self._control_cycles, "control")),
         ]
 
@@ -219,24 +227,40 @@ class MatrixEngine(wiring.Component):
         connect(m, loader.reads, flipped(self.weight_reads))
         taken = self.weight_reads.valid & self.weight_reads.ready
         m.d.comb += [
-            array.shift.eq(delay(m, taken, WEIGHT_READ_LATENCY, "shift")),
+            array.shift.eq(delay(m, taken & loader.whole, WEIGHT_READ_LATENCY, "shift")),
             array.last.eq(delay(m, loader.last, WEIGHT_READ_LATENCY, "last", reset_less=True)),
         ]
         # what a word is, beside its bytes; a cycle ahead of them
-        kind = Cat(loader.diagonal, loader.step)
-        kind = delay(m, kind, WEIGHT_READ_LATENCY - 1, "kind", reset_less=True)
-        ways = [kind]
+        kind = Signal(self._kind)
+        m.d.comb += [
+            kind.diagonal.eq(loader.diagonal),
+            kind.step.eq(loader.step),
+            kind.from_ninth.eq(loader.from_ninth),
+            kind.bit.eq(loader.from_ninth & taken),
+        ]
+        ways = [delay(m, kind, WEIGHT_READ_LATENCY - 1, "kind", reset_less=True)]
         for cycles in range(weight_skew(c, c.weight_rows - 1, c.columns - 1)):
             ways.append(delay(m, ways[-1], 1, f"kind_late_{cycles}", reset_less=True))
         for s, j in product(range(c.weight_rows), range(c.columns)):
             kind = ways[weight_skew(c, s, j)]
             # the row of column j, as a step of this chain
             step = (j - s * c.tile_words) % c.columns
-            bits = kind[1:][: exact_log2(c.columns)]
+            bits = kind.step[: exact_log2(c.columns)]
             own = bits == step if step < c.tile_words else Const(0, 1)
-            keep = delay(m, ~kind[0] | own, 1, f"keep_{s}_{j}", reset_less=True)
-            byte = Mux(keep, self.weight_data[s][j], 0)
-            m.d.comb += Value.cast(array.weights[s][j]).eq(byte)
+            keep = delay(m, ~kind.diagonal | own, 1, f"keep_{s}_{j}", reset_less=True)
+            byte = self.weight_data[s][j]
+            if c.ninth_bits:
+                byte = self._byte(m, kind, byte, self.weight_ninth[s][j], f"{s}_{j}")
+            m.d.comb += Value.cast(array.weights[s][j]).eq(Mux(keep, byte, 0))
+
+    def _byte(self, m: Module, kind: Any, byte: Any, ninth: Any, name: str) -> Value:
+        """A weight as it was read, or from the ninth bits of the last eight reads."""
+        from_ninth = delay(m, kind.from_ninth, 1, f"from_ninth_{name}", reset_less=True)
+        bits = Signal(8, name=f"bits_{name}", reset_less=True)
+        complete = Cat(bits[1:], ninth)
+        with m.If(delay(m, kind.bit, 1, f"bit_{name}", reset_less=True)):
+            m.d.sync += bits.eq(complete)
+        return Mux(from_ninth, complete, byte)
 
     def _count(self, m: Module, ended: Signal) -> None:
         """Completions, and whether anything is still under way."""

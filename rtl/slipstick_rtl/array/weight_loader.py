@@ -26,11 +26,13 @@ class WeightLoader(wiring.Component):
     -------
     instructions : In(stream)
     reads : Out(stream)
-        Word addresses. With ``diagonal`` the same one R / W times.
+        Word addresses. With ``diagonal`` the same one R / W times; with ``from_ninth`` eight for
+        each word.
     step : Out
         Which of a tile's words the read is for.
-    diagonal, last : Out
-        Of the read: only the weight of each column's own row counts; it is a tile's last.
+    diagonal, from_ninth, whole, last : Out
+        Of the read: only the weight of each column's own row counts; only its ninth bits count; it
+        completes a word; and it is a tile's last.
     prepared : Out
         All words of a tile were read that was not swapped in.
     swap : In
@@ -39,6 +41,8 @@ class WeightLoader(wiring.Component):
 
     step: Signal
     diagonal: Signal
+    from_ninth: Signal
+    whole: Signal
     last: Signal
     prepared: Signal
     swap: Signal
@@ -46,13 +50,15 @@ class WeightLoader(wiring.Component):
     reads: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
-        self._words = configuration.tile_words
+        self._words, self._has_ninth = configuration.tile_words, bool(configuration.ninth_bits)
         super().__init__(
             {
                 "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
                 "reads": Out(stream.Signature(24)),
                 "step": Out(range(self._words)),
                 "diagonal": Out(1),
+                "from_ninth": Out(1),
+                "whole": Out(1),
                 "last": Out(1),
                 "prepared": Out(1),
                 "swap": In(1),
@@ -66,19 +72,25 @@ class WeightLoader(wiring.Component):
         address = Signal(24, reset_less=True)
         given: data.View = self.instructions.payload
         taken, ends, start = Signal(), Signal(), Signal()
+        last_word, bit = Signal(), Signal(3)
         m.d.comb += [
             self.reads.payload.eq(address),
             self.reads.valid.eq(holding & (~self.last | free)),
+            self.whole.eq(~self.from_ninth | bit.all()),
+            self.last.eq(last_word & self.whole),
             taken.eq(self.reads.valid & self.reads.ready),
             ends.eq(taken & self.last & final),
             self.instructions.ready.eq(~holding | ends),
             start.eq(self.instructions.valid & self.instructions.ready),
         ]
+        with m.If(taken & self.from_ninth):
+            m.d.sync += bit.eq(bit + 1)
         with m.If(taken):
-            m.d.sync += [
-                self.step.eq(Mux(self.last, 0, self.step + 1)),
-                self.last.eq(self.step == self._words - 2),
-            ]
+            with m.If(self.whole):
+                m.d.sync += [
+                    self.step.eq(Mux(self.last, 0, self.step + 1)),
+                    last_word.eq(self.step == self._words - 2),
+                ]
             with m.If(self.last | ~self.diagonal):
                 m.d.sync += address.eq(address + 1)
             with m.If(self.last):
@@ -87,6 +99,7 @@ class WeightLoader(wiring.Component):
             m.d.sync += [
                 address.eq(given.weight_address),
                 self.diagonal.eq(given.diagonal),
+                self.from_ninth.eq(given.from_ninth if self._has_ninth else 0),
                 tiles_left.eq(given.reduction_tiles - 1),
                 final.eq(given.reduction_tiles == 1),
                 holding.eq(1),

@@ -31,9 +31,7 @@ _ELEMENT = re.compile(
 )
 """An element of a row and column, or the packed multiplier of a row and pair of columns."""
 
-_LANE = re.compile(
-    r"\.lane_(?P<lane>\d+)\.requantizer\..*(?P<part>low_low|high_high|cross)"
-)
+_LANE = re.compile(r"\.lane_(?P<lane>\d+)\.requantizer\..*(?P<part>low_low|high_high|cross)")
 
 
 @dataclass(frozen=True)

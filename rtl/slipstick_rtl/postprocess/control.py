@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from ..array.accumulators import part_origin
 from ..config import Configuration
 from ..layouts import POST_INSTRUCTION
 from ..memory.latencies import ACCUMULATOR_READ_LATENCY
@@ -17,6 +18,7 @@ from .loops import COUNTS, LoopNest
 
 _CURRENT = (
     "bank",
+    "parts",
     "destination_row_step",
     "destination_column_step",
     "source_row_step",
@@ -234,12 +236,15 @@ class PostControl(wiring.Component):
         later = self.accumulator_distance - READ_DISTANCE
         read = delay(m, step, later, "accumulator_step")
         bank, part = Signal(), Signal.like(self.slice)
+        depth = self._configuration.accumulator_depth
+        origin = Signal(range(depth), reset_less=True)
         begins = delay(m, self.started & self.draining, later, "accumulator_begin")
         slice_under_way = Signal.like(self.slice)
         with m.If(self.started):
             m.d.sync += slice_under_way.eq(self.slice)
         with m.If(begins):
-            m.d.sync += [bank.eq(current.bank), part.eq(slice_under_way)]
+            m.d.sync += [bank.eq(current.bank[0]), part.eq(slice_under_way)]
+            m.d.sync += origin.eq(part_origin(current, depth))
         m.d.comb += [
             cursor.load.eq(begins),
             cursor.advance.eq(read.valid),
@@ -248,7 +253,7 @@ class PostControl(wiring.Component):
                 delay(m, step.valid & draining, later, "accumulator_read")
             ),
             self.accumulator_read.bank.eq(bank),
-            self.accumulator_read.address.eq(cursor.address),
+            self.accumulator_read.address.eq(cursor.address | origin),
             self.pixel.eq(delay(m, cursor.pixel, ACCUMULATOR_READ_LATENCY, "pixel")),
             self.accumulator_slice.eq(delay(m, part, ACCUMULATOR_READ_LATENCY, "part")),
         ]

@@ -171,12 +171,15 @@ class TableLoader(wiring.Component):
     def _write(self, m: Module, arriving: Value, words: Value) -> None:
         """Entries as they arrive, those of a turn from the same place."""
         turn, word = Signal(range(self._word_entries)), Signal(range(TABLE_ENTRIES))
+        # registers, as much hangs on the next arrival's being a turn's last
+        single, final, last_but_one = Signal(), Signal(), Signal.like(word)
+        m.d.sync += [single.eq(words == 1), last_but_one.eq(words - 2)]
         with m.If(self.load):
-            m.d.sync += [word.eq(0), turn.eq(0)]
+            m.d.sync += [word.eq(0), turn.eq(0), final.eq(self.words == 1)]
         with m.Elif(arriving):
-            m.d.sync += word.eq(word + 1)
-            with m.If(word + 1 == words):
-                m.d.sync += [word.eq(0), turn.eq(turn + 1)]
+            m.d.sync += [word.eq(word + 1), final.eq(word == last_but_one)]
+            with m.If(final):
+                m.d.sync += [word.eq(0), turn.eq(turn + 1), final.eq(single)]
         place = Signal(range(self._word_entries))
         m.d.comb += place.eq(Array([Const(place, len(turn)) for _, place in self._places])[turn])
         address = Cat(place, word)[: len(self.write.address)]

@@ -1,53 +1,73 @@
-"""A long delay in a memory: for words whose registers would cost more."""
+"""A long delay in look-up tables' memory: for words whose registers would cost more."""
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
+from typing import Any
+
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
+
+from .delay import delay
+from .multiplier18 import is_ecp5
+
+LONGEST_RING = 16
+"""Words of a block of distributed memory."""
+
+_BITS = 4
+"""Of its word."""
 
 
 class DelayRing(wiring.Component):
-    """``i`` as it was ``cycles`` ago; look-up tables' memory where the chip has it; no reset.
+    """``i`` as it was ``cycles`` ago; no reset.
+
+    On ECP5 a ring in distributed memory, where each word is overwritten when it has been read, six
+    look-up tables for four bits; Yosys stops at such a memory within a larger design, so its
+    blocks are instances. Elsewhere registers in a row.
 
     Parameters
     ----------
     shape : ShapeLike
     cycles : int
-        At least 2.
+        2 to ``LONGEST_RING``.
 
     Raises
     ------
     ValueError
-        If there are fewer cycles.
+        If there are fewer or more cycles.
     """
 
     i: Signal
     o: Signal
 
     def __init__(self, *, shape: ShapeLike, cycles: int) -> None:
-        if cycles < 2:
-            raise ValueError(f"cycles must be at least 2, not {cycles}")
+        if not 2 <= cycles <= LONGEST_RING:
+            raise ValueError(f"cycles must be within 2..{LONGEST_RING}, not {cycles}")
         self._cycles = cycles
         super().__init__({"i": In(shape), "o": Out(shape)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # one of the cycles is the register before it
-        depth = self._cycles - 1
-        m.submodules.memory = memory = Memory(shape=len(self.i), depth=depth, init=[])
-        reader, writer = memory.read_port(domain="comb"), memory.write_port()
-        place = Signal(max(ceil_log2(depth), 1))
-        given = Signal(len(self.i), reset_less=True)
-        m.d.sync += [
-            place.eq(Mux(place == depth - 1, 0, place + 1)),
-            given.eq(self.i),
-        ]
-        m.d.comb += [
-            reader.addr.eq(place),
-            writer.addr.eq(place),
-            writer.data.eq(given),
-            writer.en.eq(1),
-            Value.cast(self.o).eq(reader.data),
-        ]
+        given, found = Value.cast(self.i), Value.cast(self.o)
+        if not is_ecp5(platform):
+            late = delay(m, given, self._cycles, "late", reset_less=True)
+            m.d.comb += found.eq(late)
+            return m
+        place = Signal(range(LONGEST_RING))
+        m.d.sync += place.eq(Mux(place == self._cycles - 1, 0, place + 1))
+        for first in range(0, len(given), _BITS):
+            part = given[first : first + _BITS]
+            word = Signal(_BITS, name=f"word_{first}")
+            ports: dict[str, Any] = {"i_DI": Cat(part, Const(0, _BITS - len(part)))}
+            m.submodules[f"block_{first}"] = Instance(
+                "TRELLIS_DPR16X4",
+                p_WCKMUX="WCK",
+                p_WREMUX="WRE",
+                p_INITVAL=Const(0, 64),
+                i_WCK=ClockSignal(),
+                i_WRE=Const(1),
+                i_WAD=place,
+                i_RAD=place,
+                o_DO=word,
+                **ports,
+            )
+            m.d.comb += found[first : first + len(part)].eq(word)
         return m

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 
 class Repeater(wiring.Component):
-    """Turns an instruction with ``repeats`` into ``repeats`` + 1 of them, whose banks alternate.
+    """Turns an instruction with ``repeats`` into ``repeats`` + 1 of them, each with the next bank.
 
     A turn is presented in the cycle after its instruction, or the turn before it, was taken. The
     next instruction is taken with the last turn of this one.
@@ -16,12 +16,12 @@ class Repeater(wiring.Component):
     Parameters
     ----------
     layout : data.StructLayout
-        Of the instructions, with ``bank``, ``wait`` and ``repeats``.
+        Of the instructions, with ``bank``, ``parts``, ``wait`` and ``repeats``.
     steps : mapping of str to str
         Fields that grow from turn to turn, and the fields that hold by how much.
-    held_turns : int
-        Turns after the first whose ``wait`` is the first one's; those behind it wait for one more
-        each.
+    fills : bool
+        The instruction fills banks: as many turns as there are banks wait for what the first one
+        waits for. It is each turn behind them, or else behind the first, that waits for one more.
 
     Members
     -------
@@ -34,10 +34,8 @@ class Repeater(wiring.Component):
     o: stream.Interface
     busy: Signal
 
-    def __init__(
-        self, *, layout: data.StructLayout, steps: Mapping[str, str], held_turns: int
-    ) -> None:
-        self._layout, self._steps, self._held_turns = layout, dict(steps), held_turns
+    def __init__(self, *, layout: data.StructLayout, steps: Mapping[str, str], fills: bool) -> None:
+        self._layout, self._steps, self._fills = layout, dict(steps), fills
         super().__init__(
             {
                 "i": In(stream.Signature(layout)),
@@ -49,17 +47,18 @@ class Repeater(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         turn = Signal(self._layout, reset_less=True)
-        held = Signal(range(self._held_turns + 1), reset_less=True)
+        held, following = Signal(3, reset_less=True), Signal(3)
         last = Signal(reset_less=True)
         taken = self.o.valid & self.o.ready
         m.d.comb += [
             self.o.payload.eq(turn),
             self.busy.eq(self.o.valid),
+            following.eq(turn.bank + 1),
             self.i.ready.eq(~self.o.valid | (self.o.ready & last)),
         ]
         with m.If(taken):
             m.d.sync += [
-                turn.bank.eq(~turn.bank),
+                turn.bank.eq(following & Cat(1, turn.parts != 0, turn.parts[1])),
                 turn.repeats.eq(turn.repeats - 1),
                 last.eq(turn.repeats == 1),
                 held.eq(Mux(held == 0, 0, held - 1)),
@@ -67,11 +66,12 @@ class Repeater(wiring.Component):
                 *(turn[name].eq(turn[name] + turn[step]) for name, step in self._steps.items()),
                 self.o.valid.eq(~last),
             ]
+        given: data.View = self.i.payload
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [
                 Value.cast(turn).eq(Value.cast(self.i.payload)),
                 last.eq(self.i.payload.repeats == 0),
-                held.eq(self._held_turns),
+                held.eq(Cat(1, given.parts != 0, given.parts[1]) if self._fills else 0),
                 self.o.valid.eq(1),
             ]
         return m

@@ -66,10 +66,10 @@ class Sequencer(wiring.Component):
         self._post = Fetcher(
             configuration=configuration, layout=POST_INSTRUCTION, opcodes=POST_OPCODES
         )
-        # a bank is free for a turn when the turn but one before it has been drained
+        # a bank is free for a turn when the turn that filled it last has been drained
         self._repeaters = (
-            Repeater(layout=MATRIX_INSTRUCTION, steps=MATRIX_STEPS, held_turns=1),
-            Repeater(layout=POST_INSTRUCTION, steps=POST_STEPS, held_turns=0),
+            Repeater(layout=MATRIX_INSTRUCTION, steps=MATRIX_STEPS, fills=True),
+            Repeater(layout=POST_INSTRUCTION, steps=POST_STEPS, fills=False),
         )
         super().__init__(
             {

@@ -81,6 +81,7 @@ class MatrixUnit(wiring.Component):
             weights.write_enable.eq(self.weight_enable),
             self.streaming.eq(engine.streaming),
             engine.weight_data.eq(weights.data),
+            engine.weight_ninth.eq(weights.ninth),
             activations.window_rows.eq(engine.bank_rows),
             engine.bank_bytes.eq(activations.window_data),
             accumulators.control.eq(engine.control),
@@ -117,7 +118,9 @@ BENCH = Bench(
 )
 
 
-async def _fill(dut: Any, configuration: Configuration, activations: Any, weights: Any) -> None:
+async def _fill(
+    dut: Any, configuration: Configuration, activations: Any, weights: Any, ninth: Any
+) -> None:
     layout = byte_write_layout(configuration)
     writes = [
         pack(layout, {"address": address, "data": int(byte)})
@@ -127,7 +130,7 @@ async def _fill(dut: Any, configuration: Configuration, activations: Any, weight
     dut.weight_enable.value = 1
     units = weights.view(np.uint8).reshape(len(weights), -1)
     if configuration.ninth_bits:
-        units = weight_units(units, np.zeros_like(units))
+        units = weight_units(units, ninth.reshape(units.shape))
     for address, unit in enumerate(units):
         for offset, byte in enumerate(unit):
             fields = {"space": 1, "address": address, "offset": offset, "data": int(byte)}
@@ -170,11 +173,12 @@ async def random_instructions(dut: Any) -> None:
     activations = generator.integers(-128, 128, (1, configuration.activation_bytes), np.int8)
     shape = configuration.weight_words, configuration.weight_rows, configuration.columns
     weights = generator.integers(-128, 128, shape, np.int8)
+    ninth = generator.integers(0, 2, shape, np.uint8)
     activations[0, :64] = -128
     weights[:16] = -128
     prepare_pairs(weights, configuration)
     await start(dut)
-    await _fill(dut, configuration, activations, weights)
+    await _fill(dut, configuration, activations, weights, ninth)
     producer = Producer(dut, "instructions", seed=2, stall=0.3)
     disturbance = cocotb.start_soon(_disturb(dut, 0.2))
     done = 0
@@ -184,7 +188,7 @@ async def random_instructions(dut: Any) -> None:
         for instruction, bank in zip(pair, generator.permutation([0, 0, 1, 1])[:2], strict=True):
             instruction["bank"] = int(bank)
             instruction["wait"] = round_index
-            convolve(instruction, weights, activations, expected[bank], configuration)
+            convolve(instruction, weights, activations, expected[bank], configuration, ninth)
         task = producer.start(map(_packed, pair))
         await ClockCycles(dut.clk, int(generator.integers(1, 60)))
         assert dut.done.value.to_unsigned() == done, "an instruction did not wait"

@@ -3,6 +3,7 @@
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from ..golden.convolve import weight_range
 from .random_post import PARAMETER_BLOCKS
 
 PAIR_TILES = 4
@@ -23,8 +24,7 @@ def random_convolve(
         fields = _draw(generator, configuration)
         if fields is None:
             continue
-        tiles = fields["reduction_tiles"]
-        words = tiles if fields["diagonal"] else tiles * configuration.tile_words
+        words = len(weight_range(fields | {"weight_address": 0}, configuration))
         if words > len(weights):
             continue
         last = len(weights) - words
@@ -123,6 +123,9 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
         "padding_value": draw(-128, 127),
         "accumulate": 0 if pairs else draw(0, 1),
         "pairs": int(pairs),
+        "from_ninth": int(
+            bool(configuration.ninth_bits) and not pairs and not diagonal and draw(0, 3) == 0
+        ),
         "whole_words": int(channels % configuration.weight_rows == 0 and draw(0, 1)),
     }
     return fields if out_rows * groups * pixels <= 64 * pixels else None

@@ -4,6 +4,7 @@ import numpy as np
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 
+from ..golden.convolve import weight_range
 from ..golden.weights import weight_units
 from .random_convolve import prepare_pairs, random_convolve
 from .random_post import (
@@ -38,6 +39,8 @@ def random_program(
         # a compact engine notes where its table lies, and knows of none before
         draw = random_post if index or not configuration.is_compact else random_table
         step = draw(generator, configuration) | {"wait": turns + 1}
+        if not configuration.is_compact:
+            _part(generator, configuration, convolve, step)
         if step["opcode"] == isa.Opcode.DRAIN and not configuration.is_compact:
             _repeat(generator, configuration, convolve, step)
         turns += 1 + step["repeats"]
@@ -51,6 +54,24 @@ def random_program(
     return matrix + post, len(matrix) // 4, turns
 
 
+def _part(
+    generator: np.random.Generator,
+    configuration: Configuration,
+    convolve: dict[str, int],
+    step: dict[str, int],
+) -> None:
+    """Banks of any size that holds what both work on."""
+    words = [convolve["rows"] * convolve["groups"]]
+    if step["opcode"] == isa.Opcode.DRAIN:
+        words.append(step["rows"] * -(-step["columns"] // configuration.pixels))
+    fitting = [p for p in range(3) if max(words) <= configuration.accumulator_depth >> p]
+    convolve["parts"] = step["parts"] = int(generator.choice(fitting))
+    banks = 2 << convolve["parts"]
+    convolve["bank"] = int(generator.integers(0, banks))
+    if step["opcode"] == isa.Opcode.DRAIN:
+        step["bank"] = int(generator.integers(0, banks))
+
+
 def _repeat(
     generator: np.random.Generator,
     configuration: Configuration,
@@ -60,8 +81,7 @@ def _repeat(
     """Both take some turns, each turn a little further on where that stays in the memories."""
     repeats = int(generator.integers(0, 4))
     drain["bank"] = convolve["bank"]
-    tiles = convolve["reduction_tiles"]
-    words = tiles if convolve["diagonal"] else tiles * configuration.tile_words
+    words = len(weight_range(convolve, configuration))
     convolve["repeats"] = drain["repeats"] = repeats
     if not convolve["pairs"]:
         room = configuration.weight_words - convolve["weight_address"] - words

@@ -39,6 +39,8 @@ class PreparedConvolve:
     weights : array of int8, (words, W, C)
         The weight memory. It is copied from, not kept.
     configuration : Configuration
+    ninth : array of uint8, the same shape, optional
+        Ninth bits, if an instruction takes its weights from them.
 
     Raises
     ------
@@ -49,7 +51,11 @@ class PreparedConvolve:
     """
 
     def __init__(
-        self, instruction: Mapping[str, int], weights: np.ndarray, configuration: Configuration
+        self,
+        instruction: Mapping[str, int],
+        weights: np.ndarray,
+        configuration: Configuration,
+        ninth: np.ndarray | None = None,
     ) -> None:
         self._configuration = configuration
         reduction = lanes(instruction, configuration)
@@ -59,15 +65,16 @@ class PreparedConvolve:
             "accumulators of CONVOLVE",
             0,
             self._rows * self._groups,
-            configuration.accumulator_depth,
+            configuration.accumulator_depth >> instruction.get("parts", 0),
         )
-        first, words = instruction["weight_address"], instruction["reduction_tiles"]
-        if not instruction["diagonal"]:
-            words *= configuration.tile_words
+        self.weight_words = weight_range(instruction, configuration)
+        first, end = self.weight_words.start, self.weight_words.stop
         _check_whole_words(instruction, configuration)
-        _check_within("weight words of CONVOLVE", first, first + words, len(weights))
-        self.weight_words = range(first, first + words)
-        matrix = _weight_matrix(weights[first : first + words], instruction, configuration)
+        _check_within("weight words of CONVOLVE", first, end, len(weights))
+        words = weights[first:end]
+        if instruction.get("from_ninth"):
+            words = _from_ninth(instruction, ninth, first, end)
+        matrix = _weight_matrix(words, instruction, configuration)
         if instruction.get("pairs"):
             matrix = matrix.copy()
             _fold_pairs(matrix, configuration.rows)
@@ -137,6 +144,7 @@ def convolve(
     activations: np.ndarray,
     accumulators: np.ndarray,
     configuration: Configuration,
+    ninth: np.ndarray | None = None,
 ) -> None:
     """CONVOLVE: windows of activation memory times weights, into accumulators.
 
@@ -150,13 +158,32 @@ def convolve(
     accumulators : array of int32, (batch, depth, P, C)
         The bank that the instruction names; written.
     configuration : Configuration
+    ninth : array of uint8, (words, W, C), optional
 
     Raises
     ------
     ValueError
         As :class:`PreparedConvolve`; also if a byte inside the input lies outside the memory.
     """
-    PreparedConvolve(instruction, weights, configuration)(activations, accumulators)
+    PreparedConvolve(instruction, weights, configuration, ninth)(activations, accumulators)
+
+
+def weight_range(instruction: Mapping[str, int], configuration: Configuration) -> range:
+    """Words of the weight memory that a CONVOLVE reads."""
+    first, words = instruction["weight_address"], instruction["reduction_tiles"]
+    if not instruction["diagonal"]:
+        words *= configuration.tile_words
+    return range(first, first + words * (8 if instruction.get("from_ninth") else 1))
+
+
+def _from_ninth(
+    instruction: Mapping[str, int], ninth: np.ndarray | None, first: int, end: int
+) -> np.ndarray:
+    """Words of which each byte is the ninth bits of eight, from bit 0 up."""
+    if ninth is None or instruction["diagonal"]:
+        raise ValueError("from_ninth must be 0 without ninth_bits and with diagonal, not 1")
+    bits = ninth[first:end].reshape(-1, 8, *ninth.shape[1:])
+    return np.packbits(bits, axis=1, bitorder="little")[:, 0].view(np.int8)
 
 
 def _check_within(name: str, low: int, high: int, size: int) -> None:

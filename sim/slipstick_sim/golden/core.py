@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
+from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode, accumulator_place
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from .convolve import Scratch
@@ -253,7 +253,7 @@ class GoldenCore:
 
     def _execute(self, stream: _Stream, instruction: dict[str, int]) -> None:
         memories, configuration = self.memories, self.configuration
-        opcode, bank = instruction["opcode"], self.accumulators[instruction["bank"]]
+        opcode, bank = instruction["opcode"], self._bank(instruction)
         if opcode == Opcode.CONVOLVE:
             memories.prepared(stream.word, stream.turn)(self.activations, bank, self._scratch)
         elif opcode == Opcode.TABLE:
@@ -265,6 +265,12 @@ class GoldenCore:
         else:
             parameters = memories.channel_parameters(instruction["parameter_address"], 1)
             map_taps(instruction, self._table, parameters, self.activations, configuration)
+
+    def _bank(self, instruction: dict[str, int]) -> np.ndarray:
+        """The accumulators that an instruction names, (batch, words, P, C)."""
+        depth = self.configuration.accumulator_depth
+        half, first, words = accumulator_place(instruction["bank"], instruction["parts"], depth)
+        return self.accumulators[half][:, first : first + words]
 
     def _check_addresses(self, address: int, count: int) -> None:
         size = self.configuration.activation_bytes

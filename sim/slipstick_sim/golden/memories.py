@@ -21,7 +21,7 @@ from slipstick_rtl.isa import (
 )
 from slipstick_rtl.link.protocol import Space
 
-from .convolve import PreparedConvolve
+from .convolve import PreparedConvolve, weight_range
 from .parameters import LAYOUT, Parameters, parameter_block
 from .repeats import turn
 from .weights import weight_words
@@ -202,16 +202,17 @@ class Memories:
             if repeated is None or repeated["opcode"] != Opcode.CONVOLVE:
                 raise ValueError(f"word {word} of the instruction memory must hold a CONVOLVE")
             instruction = turn(repeated, number)
-            first, words = instruction["weight_address"], instruction["reduction_tiles"]
-            if not instruction["diagonal"]:
-                words *= self._configuration.tile_words
+            reads = weight_range(instruction, self._configuration)
+            source = self.ninth if instruction["from_ninth"] else self.weights
             data = self._instructions[word * _WORD_BYTES :][:INSTRUCTION_BYTES]
             content = hashlib.blake2b(data, digest_size=32)
             content.update(number.to_bytes(2, "little"))
-            content.update(self.weights[first : first + words].tobytes())
+            content.update(source[reads.start : reads.stop].tobytes())
             self._prepared[key] = self._cache.get(
                 content.digest(),
-                lambda: PreparedConvolve(instruction, self.weights, self._configuration),
+                lambda: PreparedConvolve(
+                    instruction, self.weights, self._configuration, self.ninth
+                ),
             )
         return self._prepared[key]
 

@@ -15,10 +15,11 @@ def turn(instruction: Instruction, number: int) -> Instruction:
     """The fields with which an instruction is executed for the n-th time, from 0 up."""
     if not number:
         return instruction
-    fields = {**instruction, "bank": instruction["bank"] ^ number & 1}
+    banks = 2 << instruction["parts"]
+    fields = {**instruction, "bank": (instruction["bank"] + number) % banks}
     if instruction["opcode"] == Opcode.CONVOLVE:
         steps = {"weight_address": "weight_step", "origin": "origin_step"}
-        fields["wait"] += number - 1
+        fields["wait"] += max(number + 1 - banks, 0)
     else:
         steps = {"destination": "destination_step", "parameter_address": "parameter_step"}
         fields["wait"] += number
