@@ -277,7 +277,7 @@ class Clock:
         start = max(self._post_done + MAP_HANDOVER, self._post_fetched, ready + POST_HANDOVER)
         self._post_fetched = start + FETCH_CYCLES
         work = self._model.table_work(fields["table_words"])
-        # of what is at work, and of the CONVOLVE behind it: that is mostly such a one, and has a bank
+        # of what is at work, and of the CONVOLVE behind it, which mostly is such a one
         loading = max(self._tile_started + self._loading - start, 0)
         work += self._model.table_delay(work, self._period, loading)
         self._post_stepped = self._post_done = self._table_loaded = start + work
