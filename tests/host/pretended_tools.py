@@ -74,6 +74,7 @@ NETLIST = {
             "cells": {
                 f"carry_{bit}": {
                     "type": "CCU2C",
+                    "parameters": {"INIT0": "0" * 16},
                     "port_directions": {"CIN": "input", "COUT": "output"},
                     "connections": {"CIN": [bit - 1], "COUT": [bit]},
                 }
