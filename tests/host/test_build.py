@@ -176,7 +176,7 @@ def test_a_netlist_that_is_too_large_is_not_placed(
             "type": kind,
             "parameters": {"INIT0": "0" * 16},
             "port_directions": {},
-            "connections": {},
+            "connections": {"C0": ["0"], "D0": ["0"]},
         }
         for kind, count in (("DP16KD", 57), ("MULT18X18D", 28), ("CCU2C", 12_200))
         for index in range(count)
