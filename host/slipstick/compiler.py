@@ -69,11 +69,12 @@ def compile_graph(
             return _compile_whole(graph, configuration, inspect)
         except CapacityError:
             small = left_out(select(graph, configuration)[0], configuration)
-        if small:
+        ways = [{"in_ninth": small}] if configuration.ninth_bits else []
+        for way in [*ways, {"on_host": small}] if small else []:
             try:
-                return _compile_whole(graph, configuration, inspect, on_host=small)
+                return _compile_whole(graph, configuration, inspect, **way)
             except CapacityError:
-                pass
+                continue
     return _compile_cut(graph, configuration, inspect)
 
 
@@ -92,11 +93,13 @@ def _compile_whole(
     graph: Graph,
     configuration: Configuration,
     inspect: bool,
+    *,
     on_host: frozenset[str] = frozenset(),
+    in_ninth: frozenset[str] = frozenset(),
 ) -> Program:
-    """All on the chip at once, but for some nodes."""
+    """All on the chip at once, but for some nodes; some have their weights in ninth bits."""
     operations, buffers, arrangement = _plan(graph, configuration, inspect, on_host)
-    images = Images(configuration)
+    images = Images(configuration, in_ninth=in_ninth)
     runs = make_groups(operations, buffers, arrangement, images, configuration)
     loaded = images.all()
     model = (CompactCycleModel if configuration.is_compact else CycleModel)(configuration)

@@ -74,8 +74,9 @@ NETLIST = {
             "cells": {
                 f"carry_{bit}": {
                     "type": "CCU2C",
+                    "parameters": {"INIT0": "0" * 16},
                     "port_directions": {"CIN": "input", "COUT": "output"},
-                    "connections": {"CIN": [bit - 1], "COUT": [bit]},
+                    "connections": {"C0": ["0"], "D0": ["0"], "CIN": [bit - 1], "COUT": [bit]},
                 }
                 for bit in (2, 3, 5)
             },

@@ -172,7 +172,12 @@ def test_a_netlist_that_is_too_large_is_not_placed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = {
-        f"{kind}_{index}": {"type": kind, "port_directions": {}, "connections": {}}
+        f"{kind}_{index}": {
+            "type": kind,
+            "parameters": {"INIT0": "0" * 16},
+            "port_directions": {},
+            "connections": {"C0": ["0"], "D0": ["0"]},
+        }
         for kind, count in (("DP16KD", 57), ("MULT18X18D", 28), ("CCU2C", 12_200))
         for index in range(count)
     }

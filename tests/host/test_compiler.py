@@ -172,18 +172,27 @@ def test_model_errors():
         compile_graph(graph, Configuration())
 
 
-def test_the_smallest_layers_are_the_hosts_if_their_weights_are_too_many():
-    """Of 64 KiB of weights the first and the last hundred bytes do not fit."""
+def test_the_smallest_layers_make_room_if_their_weights_are_too_many():
+    """64 KiB of weights, and a few more in the first layer."""
     builder = NetworkBuilder(12, 1, 1, 4)
-    for outputs in (128, 256, 128, 4):
+    for outputs in (128, 512):
         builder.fully_connected(outputs)
     configuration = Configuration(
         rows=16, columns=16, weight_rows=4, ninth_bits=1, weight_bytes=1 << 16
     )
     program = check(builder, configuration)
-    assert not program.is_streamed
-    assert [layer.where for layer in program.layers] == ["host", "device", "device", "host"]
-    assert "all others fit" in program.layers[0].why
+    assert not program.is_streamed and all(layer.where == "device" for layer in program.layers)
     # where even more is missing they are streamed, and all on the device
     program = check(builder, dataclasses.replace(configuration, weight_bytes=1 << 15))
     assert program.loads and all(layer.where == "device" for layer in program.layers)
+
+
+def test_the_smallest_layer_is_the_hosts_without_ninth_bits():
+    builder = NetworkBuilder(12, 1, 1, 4)
+    for outputs in (128, 224, 128, 4):
+        builder.fully_connected(outputs)
+    configuration = Configuration(rows=16, columns=16, weight_rows=4, weight_bytes=1 << 16)
+    program = check(builder, configuration)
+    assert not program.is_streamed
+    assert [layer.where for layer in program.layers] == ["host", "device", "device", "device"]
+    assert "all others fit" in program.layers[0].why

@@ -40,14 +40,12 @@ def test_every_layer_is_the_reference(name, hardware):
     expected = reference.run_layers(image)
     for inspect in (False, True):
         program = compile_graph(graph, HARDWARE[hardware], inspect=inspect)
-        # of the autoencoder, 6 of 262 KiB of weights do not fit; inspection takes instructions
+        # inspection takes more instructions; of the autoencoder's weights, 258 KiB, a few layers'
+        # are ninth bits
         if not inspect:
             assert not program.is_streamed
-            on_host = [layer.operator for layer in program.layers if layer.where == "host"]
-            assert set(on_host) <= ({"fully_connected"} if hardware == "85F" else set()) | {
-                "softmax",
-                "reshape",
-            }
+            on_host = {layer.operator for layer in program.layers if layer.where == "host"}
+            assert on_host <= {"softmax", "reshape"}
         values = run_program(program, {graph.inputs[0]: image}, order="post_first")
         compared = set(values) & set(expected)
         assert set(graph.outputs) <= compared

@@ -13,8 +13,9 @@ from slipstick_rtl.isa import INSTRUCTION_BITS, Opcode
 from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.repeats import turn
 
-CONVOLVE = {"opcode": Opcode.CONVOLVE, "bank": 1, "wait": 5, "weight_address": 40, "origin": -16}
-DRAIN = {"opcode": Opcode.DRAIN, "bank": 0, "wait": 7, "destination": 96, "parameter_address": 3}
+FIRST = {"bank": 1, "wait": 5, "parts": 0}
+CONVOLVE = {**FIRST, "opcode": Opcode.CONVOLVE, "weight_address": 40, "origin": -16}
+DRAIN = {**FIRST, "opcode": Opcode.DRAIN, "destination": 96, "parameter_address": 3}
 HARDWARE = Configuration(rows=8, columns=8, lanes=4, weight_rows=2)
 WAYS = tuple((order, False) for order in ("matrix_first", "post_first", 1, 2))
 
@@ -73,6 +74,7 @@ def _tile(bank: int) -> list[Instruction]:
         "groups": 4,
         "reduction_tiles": 2,
         "pairs": 0,
+        "from_ninth": 0,
         "whole_words": 1,
     }
     post = {

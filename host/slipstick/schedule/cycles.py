@@ -79,7 +79,8 @@ class CycleModel:
         """From one tile's start until the next tile's weights and lanes are in place."""
         configuration = self.configuration
         lanes = configuration.tile_words if fields["whole_words"] else configuration.rows
-        return max(configuration.tile_words, lanes) + TILE_OVERHEAD
+        words = configuration.tile_words * (8 if fields["from_ninth"] else 1)
+        return max(words, lanes) + TILE_OVERHEAD
 
     def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:
         """From one tile's start to the next one's.

@@ -62,6 +62,7 @@ class ConvolutionEmitter:
         self._configuration = configuration
         pitches = (source.row_pitch, source.pixel_pitch)
         self.tiles = channel_tiles(convolution, pitches, configuration)
+        self._from_ninth = convolution.node.name in images.in_ninth
         self._weights = [
             images.add_weights(
                 weight_words(convolution, tile, source.pixel_pitch, configuration),
@@ -123,6 +124,7 @@ class ConvolutionEmitter:
             "groups": -(-(x1 - x0) // self._configuration.pixels),
             "padding_value": convolution.input_zero_point,
             "pairs": reduction.pairs,
+            "from_ninth": self._from_ninth,
             "whole_words": reduction.channels % self._configuration.weight_rows == 0,
         }
         read = Region(source, rows, (reduction.first, reduction.first + reduction.channels))

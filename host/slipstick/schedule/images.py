@@ -1,5 +1,7 @@
 """What is loaded once: weights, tables and requantisation parameters, and where they lie."""
 
+from collections.abc import Collection
+
 import numpy as np
 from slipstick_rtl.config import PARAMETER_BITS, Configuration
 from slipstick_rtl.isa import Rounding
@@ -27,10 +29,18 @@ class Images:
     configuration : Configuration
     shares : bool
         Whether what is equal is stored once: addresses depend on the contents then.
+    in_ninth : collection of str
+        Layers whose weights are ninth bits as well, eight words for each: what has no room else.
     """
 
-    def __init__(self, configuration: Configuration, *, shares: bool = True) -> None:
-        self._configuration = configuration
+    def __init__(
+        self,
+        configuration: Configuration,
+        *,
+        shares: bool = True,
+        in_ninth: Collection[str] = (),
+    ) -> None:
+        self._configuration, self.in_ninth = configuration, frozenset(in_ninth)
         word, words = configuration.weight_word_bytes, configuration.weight_words
         self._weights = Store("weight memory", word, words, shares=shares)
         self._parameters = self._weights
@@ -48,7 +58,12 @@ class Images:
 
     def add_weights(self, words: np.ndarray, layer: str) -> int:
         """The weight address of these words, int8 (words, W, C)."""
-        return self._weights.add(words.tobytes(), layer)
+        if layer not in self.in_ninth:
+            return self._weights.add(words.tobytes(), layer)
+        cells = words.view(np.uint8).reshape(len(words), -1)
+        # bit k of every byte is in word k of eight
+        bits = np.unpackbits(cells[..., None], axis=2, bitorder="little").swapaxes(1, 2)
+        return self._parameters.add(np.packbits(bits, bitorder="little").tobytes(), layer)
 
     def add_table(self, table: np.ndarray, layer: str) -> tuple[int, int]:
         """(address, words) of a table of int32 in weight memory."""

@@ -1,4 +1,4 @@
-"""Which small layers the host had better run, so that all other weights stay on the chip."""
+"""Which small layers make room for all other weights: theirs are ninth bits, or the host's."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ from slipstick_rtl.config import Configuration
 
 from .estimates import demand
 from .operations import Convolution, Map, Operation
+from .reduction import is_diagonal
 
 LARGEST_SHARE = 64
 """The host computes at most one part in so many of a network."""
@@ -17,12 +18,13 @@ def left_out(operations: Sequence[Operation], configuration: Configuration) -> f
     """The names of the nodes with the least work without whose weights the others fit.
 
     Streaming would send all weights for every inference, if only a few are too many. None if the
-    weights are not what is too large, or if they are by far.
+    weights are not what is too large, or if they are by far. (Depthwise ones are never large.)
     """
     on_device = [made for made in operations if isinstance(made, Convolution | Map)]
     needed = demand(on_device, configuration).weight_bytes - configuration.weight_bytes
     layers = [made for made in on_device if isinstance(made, Convolution)]
     most = sum(made.macs for made in layers) // LARGEST_SHARE
+    layers = [made for made in layers if not is_diagonal(made, configuration)]
     names = set()
     for layer in sorted(layers, key=lambda made: made.macs):
         most -= layer.macs
