@@ -201,7 +201,9 @@ def test_window_vectors_are_the_loop_nest(
                 matrix[tile, r, own] = weights[first + tile, chain, own]
             else:
                 matrix[tile, r] = weights[first + tile * length + step, chain]
-        sums = np.einsum("tygpr,trc->ygpc", vectors.astype(np.int64), matrix.astype(np.int64))
+        sums = np.einsum(
+            "tygpr,trc->ygpc", np.stack(vectors).astype(np.int64), matrix.astype(np.int64)
+        )
         expected = naive_convolve(instruction, weights, image, configuration)
         np.testing.assert_array_equal(sums.reshape(expected.shape), expected)
         assert not matrix[~defined].any()
