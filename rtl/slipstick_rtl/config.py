@@ -20,6 +20,10 @@ COMPACT_COORDINATE_BITS = 12
 PARAMETER_BITS = 72
 """Of a channel's parameters: bias 32, multiplier 32, shift 8."""
 
+DEPTHWISE_KERNEL = 3
+DEPTHWISE_TAPS = DEPTHWISE_KERNEL**2
+"""Rows of the array that hold the weights of a depthwise kernel."""
+
 _SHARING = ("activation_bytes", "weight_bytes", "instruction_words")
 
 
@@ -226,6 +230,18 @@ class Configuration:
     def takes_pairs(self) -> bool:
         """A tile of half as many lanes can work on two vectors in a cycle."""
         return not self.is_compact and self.pixels == 1 and 2 * self.packed_rows < self.rows
+
+    @property
+    def takes_depthwise(self) -> bool:
+        """Each column can convolve a channel of its own: the rows behind the packed ones take its
+        taps from one another."""
+        behind = self.rows - self.packed_rows
+        return (
+            not self.is_compact
+            and self.pixels == 1
+            and self.rows == 2 * self.columns
+            and behind >= DEPTHWISE_TAPS
+        )
 
     @property
     def windows(self) -> int:

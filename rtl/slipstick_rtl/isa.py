@@ -75,6 +75,34 @@ class Opcode(IntEnum):
     There are two banks of ``accumulator_depth`` words, or, as ``parts`` says, each has two or four
     parts of equal size: bank b is half b mod 2, part b div 2 of it. (Compact engine: one bank.)
 
+    With ``depthwise`` (where the configuration ``takes_depthwise``) each column convolves a channel
+    of its own with a kernel of 3 x 3. The array's input is not a window but a column of it, half of
+    four input rows a cycle, and moves through the window's taps::
+
+        block = 2 if skip == 1 else 1                 # output rows made at a time
+        for b in ceil(rows / block):
+            for m in (groups - 1) * skip + 3:         # stream columns
+                for h in 0, 1:
+                    for r in R:                       # one cycle
+                        k = 2 * h + r div C
+                        y = origin_y + b * block * stride_y + k * dilation_y
+                        x = origin_x + m * stride_x
+                        a = origin + b * block * row_step + k * tap_step_y + m * column_step
+                              + r mod C
+                        inside = 0 <= y < height and 0 <= x < width
+                        v[k][m][r mod C] = memory[a] if inside else padding_value
+            for h in block, n in groups, j in C:
+                if b * block + h < rows:
+                    accumulator[bank][(b * block + h) * groups + n][0][j] =
+                        sum(v[h + ky][n * skip + kx][j] * weight[0][packed_rows + 3 * ky + kx][j]
+                            for ky in 3, kx in 3)
+
+    So ``stride_x`` and ``column_step`` lead from a stream column to the next, and ``skip`` is the
+    stride in stream columns. There is one tile, whose other weights must be zero; channels are C,
+    kernel_x is 1, tap_step_y is congruent to C modulo R; with skip 1 and several rows, the second
+    row of a block is where dilation_y and tap_step_y lead: stride_y and row_step must be the same.
+    There is no accumulate, no diagonal, no pairs and no alignment.
+
     The instruction is executed ``repeats`` + 1 times: turn t at weight_address + t * weight_step
     and origin + t * origin_step, into bank (bank + t) mod B of the B = 2 << parts that there are,
     after wait + max(t + 1 - B, 0) instructions of the other stream. Every turn counts as an
@@ -206,6 +234,8 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "repeats": _unsigned(8, "further turns"),
     "weight_step": _unsigned(16, "weight words from a turn to the next"),
     "origin_step": _unsigned(8, "bytes from a turn's origin to the next one's"),
+    "depthwise": _unsigned(1, "each column convolves a channel of its own, 3 x 3"),
+    "skip": _unsigned(4, "depthwise: stream columns from an output column to the next"),
 }
 """Fields of HALT and CONVOLVE, from bit 0 up."""
 

@@ -117,7 +117,9 @@ class MatrixEngine(wiring.Component):
         m.submodules.pixels = pixels = self._pixels
         self._hand_out(m)
         vector = Signal(
-            data.StructLayout({"valid": 1, "starts": 1, "first": 1, "final": 1, "pairs": 1})
+            data.StructLayout(
+                {"valid": 1, "starts": 1, "first": 1, "final": 1, "pairs": 1, "depthwise": 1}
+            )
         )
         swap, ended, pairs = Signal(), Signal(), Signal()
         ready = loader.prepared & self._reader.table.prepared & tiles.waited
@@ -146,6 +148,7 @@ class MatrixEngine(wiring.Component):
                 vector.first.eq(tiles.first_tile & ~tiles.instruction.accumulate),
                 vector.final.eq(tiles.final_tile),
                 vector.pairs.eq(pairs),
+                vector.depthwise.eq(tiles.instruction.depthwise),
             ]
         with m.Elif(pixels.last):
             m.d.sync += vector.valid.eq(0)
@@ -187,6 +190,11 @@ class MatrixEngine(wiring.Component):
         at_work = Signal(MATRIX_INSTRUCTION, reset_less=True)
         with m.If(swap):
             m.d.sync += at_work.eq(tiles.instruction)
+
+        def late(bit: Value, name: str) -> Value:
+            """Beside its vector."""
+            return delay(m, bit, reader.latency, name, reset_less=True)
+
         m.d.comb += [
             reader.table.swap.eq(swap),
             reader.base.eq(pixels.base),
@@ -201,6 +209,8 @@ class MatrixEngine(wiring.Component):
             # a cycle before the windows of the tile
             array.swap.eq(delay(m, vector.valid & vector.starts, reader.latency - 1, "swap")),
             array.pairs.eq(delay(m, vector.pairs, reader.latency - 1, "pairs", reset_less=True)),
+            array.depthwise.eq(late(vector.depthwise, "depthwise")),
+            array.half.eq(late(pixels.half, "half")),
             self.partial_sums.eq(array.partial_sums),
             self.even_sums.eq(array.even_sums),
         ]
@@ -209,7 +219,7 @@ class MatrixEngine(wiring.Component):
         with m.If(swap):
             m.d.sync += origin.eq(part_origin(tiles.instruction, depth))
         m.d.comb += [
-            control.valid.eq(vector.valid),
+            control.valid.eq(vector.valid & pixels.complete),
             control.first.eq(vector.first),
             control.pair.eq(vector.pairs),
             control.bank.eq(at_work.bank[0]),

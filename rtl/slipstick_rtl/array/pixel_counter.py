@@ -2,18 +2,21 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
+from .depthwise_turns import DepthwiseTurns, made_by_twos
 
 
 class PixelCounter(wiring.Component):
     """Coordinates and window addresses of the P pixels of a group, one group a cycle.
 
     Where the configuration ``takes_pairs`` there are two windows: a pair's, or twice the same.
+    With ``depthwise`` there is half a column of an input block each cycle, and only some of the
+    cycles complete a pixel.
 
     Parameters
     ----------
@@ -39,6 +42,8 @@ class PixelCounter(wiring.Component):
         Groups before this one: its place in an accumulator bank.
     last : Out
         This is the tile's last group.
+    complete, half : Out
+        There are sums for ``index``; a depthwise CONVOLVE reads the lower half of a column.
     """
 
     instruction: data.View
@@ -50,9 +55,12 @@ class PixelCounter(wiring.Component):
     base: data.View
     index: Signal
     last: Signal
+    complete: Signal
+    half: Signal
 
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
         self._takes_pairs = configuration.takes_pairs
+        self._takes_depthwise = configuration.takes_depthwise
         self._windows, self._pixels = configuration.windows, configuration.pixels
         self._address_bits = address_bits
         self._state = data.StructLayout(
@@ -60,7 +68,6 @@ class PixelCounter(wiring.Component):
                 "y": signed(16),
                 "x": data.ArrayLayout(signed(16), self._windows),
                 "base": data.ArrayLayout(address_bits, self._windows),
-                "index": 12,
                 "last": 1,
             }
         )
@@ -71,6 +78,9 @@ class PixelCounter(wiring.Component):
                 "pairs": In(1),
                 "advance": In(1),
                 **{name: Out(field.shape) for name, field in self._state},
+                "index": Out(12),
+                "complete": Out(1),
+                "half": Out(1),
             }
         )
 
@@ -78,65 +88,138 @@ class PixelCounter(wiring.Component):
         m = Module()
         # no reset: all of it begins with ``start``
         state = Signal(self._state, reset_less=True)
-        fields = Signal(MATRIX_INSTRUCTION, reset_less=True)
-        groups_left, rows_left = Signal(12, reset_less=True), Signal(12, reset_less=True)
         m.d.comb += [getattr(self, name).eq(state[name]) for name in self._state.members]
+        if self._takes_depthwise:
+            m.submodules.turns = turns = DepthwiseTurns()
+            m.d.comb += [
+                turns.instruction.eq(self.instruction),
+                turns.start.eq(self.start),
+                turns.advance.eq(self.advance),
+                self.index.eq(turns.index),
+                self.complete.eq(turns.complete),
+                self.half.eq(~turns.down),
+            ]
+            row_ends = self._count(m, state, turns)
+            self._walk(m, state, row_ends, turns.down)
+        else:
+            index = Signal(12, reset_less=True)
+            with m.If(self.start):
+                m.d.sync += index.eq(0)
+            with m.Elif(self.advance):
+                m.d.sync += index.eq(index + 1)
+            m.d.comb += [self.index.eq(index), self.complete.eq(1)]
+            self._walk(m, state, self._count(m, state, None), Const(0, 1))
+        return m
+
+    def _by_twos(self) -> Value:
+        return made_by_twos(self.instruction) if self._takes_depthwise else Const(0, 1)
+
+    def _count(self, m: Module, state: Any, turns: DepthwiseTurns | None) -> Signal:
+        """Groups of a row, and rows, or blocks of two; whether a row ends with this cycle."""
+        source, by_twos = self.instruction, self._by_twos()
+        groups_left, rows_left = Signal(12, reset_less=True), Signal(12, reset_less=True)
         # ``last`` is a register, because the swap of all lanes and weights hangs on it
-        row_ends, last_row = Signal(reset_less=True), Signal(reset_less=True)
-        single_group, pairs = Signal(reset_less=True), Signal(reset_less=True)
+        last_group, last_row = Signal(reset_less=True), Signal(reset_less=True)
+        single_group, row_ends = Signal(reset_less=True), Signal()
         more_groups = Signal(12, reset_less=True)
-        source = self.instruction
         groups, one_group = source.groups, source.groups == 1
         if self._takes_pairs:
             # as a pair's groups are even, the same comparison with one bit less
             one_group = Mux(self.pairs, source.groups[1:] == 1, one_group)
             groups = Mux(self.pairs, source.groups >> 1, source.groups)
+        one_row = (source.rows == 1) | (by_twos & (source.rows == 2))
         with m.If(self.start):
             m.d.sync += [
-                fields.eq(source),
-                pairs.eq(self.pairs),
-                state.y.eq(source.origin_y),
-                state.index.eq(0),
                 groups_left.eq(groups - 1),
                 more_groups.eq(groups - 1),
-                rows_left.eq(source.rows - 1),
-                row_ends.eq(one_group),
+                rows_left.eq((source.rows - 1) >> by_twos),
+                last_group.eq(one_group),
                 single_group.eq(one_group),
-                last_row.eq(source.rows == 1),
-                state.last.eq(one_group & (source.rows == 1)),
+                last_row.eq(one_row),
+                state.last.eq(one_group & one_row),
             ]
-        with m.Elif(self.advance):
+        with m.Elif(self.advance & (1 if turns is None else turns.ends)):
             m.d.sync += [
-                state.index.eq(state.index + 1),
                 groups_left.eq(groups_left - 1),
-                row_ends.eq(groups_left == 1),
+                last_group.eq(groups_left == 1),
                 state.last.eq((groups_left == 1) & last_row),
             ]
-            with m.If(row_ends):
+            with m.If(last_group):
                 m.d.sync += [
-                    state.y.eq(state.y + fields.stride_y),
                     groups_left.eq(more_groups),
                     rows_left.eq(rows_left - 1),
-                    row_ends.eq(single_group),
+                    last_group.eq(single_group),
                     last_row.eq(rows_left == 1),
                     state.last.eq(single_group & (rows_left == 1)),
                 ]
-        self._walk(m, state, fields, row_ends, pairs)
-        return m
+        m.d.comb += row_ends.eq(last_group)
+        if turns is not None:
+            m.d.comb += [
+                row_ends.eq(last_group & turns.ends),
+                turns.row_ends.eq(row_ends),
+                turns.last_row.eq(last_row),
+            ]
+            self._end_late(m, state.last, turns, last_group & last_row)
+        return row_ends
 
-    def _walk(self, m: Module, state: Any, fields: Any, row_ends: Signal, pairs: Signal) -> None:
+    def _end_late(self, m: Module, last: Signal, turns: DepthwiseTurns, final: Value) -> None:
+        """A tile whose groups take several cycles ends with the last one of the ``final`` group."""
+        with m.If(self.start):
+            with m.If(self.instruction.depthwise):
+                m.d.sync += last.eq(0)
+        with m.Elif(self.advance & turns.several):
+            m.d.sync += last.eq(turns.ending & final)
+
+    def _walk(self, m: Module, state: Any, row_ends: Signal, down: Value) -> None:
+        """Coordinates and addresses of the windows."""
+        source, by_twos = self.instruction, self._by_twos()
+        row_ahead = Signal(self._address_bits, reset_less=True)
+        row_y, stride_y = Signal(signed(16), reset_less=True), Signal(9, reset_less=True)
+        lower_y = Signal(9, reset_less=True)
+        with m.If(self.start):
+            m.d.sync += [
+                row_ahead.eq(source.row_step << by_twos),
+                stride_y.eq(source.stride_y << by_twos),
+                lower_y.eq(source.dilation_y << 1),
+                row_y.eq(source.origin_y),
+                state.y.eq(source.origin_y),
+            ]
+        with m.Elif(self.advance):
+            next_y = row_y + Mux(row_ends, stride_y, Mux(down, lower_y, 0))
+            m.d.sync += state.y.eq(next_y)
+            with m.If(row_ends):
+                m.d.sync += row_y.eq(next_y)
+        self._walk_columns(m, state, row_ends, down, row_ahead)
+
+    def _walk_columns(
+        self, m: Module, state: Any, row_ends: Signal, down: Value, row_ahead: Signal
+    ) -> None:
         """Column and address of each window, and those of the row's first."""
         source = self.instruction
         row_base = Signal(data.ArrayLayout(self._address_bits, self._windows), reset_less=True)
         row_x = Signal(data.ArrayLayout(signed(16), self._windows), reset_less=True)
+        # from a group to the next one
+        ahead, lower = (
+            Signal(self._address_bits, name=name, reset_less=True) for name in ("ahead", "lower")
+        )
+        ahead_x = Signal(9 + self._pixels.bit_length(), reset_less=True)
 
-        def ahead(step: Value) -> Value:
-            """From a group to the next one."""
-            return Mux(pairs, step << 1, step) if self._takes_pairs else self._pixels * step
+        def several(step: Value) -> Value:
+            return Mux(self.pairs, step << 1, step) if self._takes_pairs else self._pixels * step
 
+        if self._takes_depthwise:
+            step = Mux(source.depthwise, source.tap_step_y << 1, 0)
+        else:
+            step = Const(0)
+        with m.If(self.start):
+            m.d.sync += [
+                lower.eq(step),
+                ahead.eq(several(source.column_step) - step),
+                ahead_x.eq(several(source.stride_x)),
+            ]
         for p in range(self._windows):
             next_row = Signal(self._address_bits, name=f"next_row_{p}")
-            m.d.comb += next_row.eq(row_base[p] + fields.row_step)
+            m.d.comb += next_row.eq(row_base[p] + row_ahead)
             with m.If(self.start):
                 apart = p & self.pairs if self._takes_pairs else p
                 first_base = source.origin + Mux(apart, p * source.column_step, 0)
@@ -144,10 +227,11 @@ class PixelCounter(wiring.Component):
                 m.d.sync += [state.base[p].eq(first_base), row_base[p].eq(first_base)]
                 m.d.sync += [state.x[p].eq(first_x), row_x[p].eq(first_x)]
             with m.Elif(self.advance):
-                beside = state.base[p] + ahead(fields.column_step)
+                beside = state.base[p] + Mux(down, lower, ahead)
+                x_beside = state.x[p] + Mux(down, 0, ahead_x)
                 m.d.sync += [
                     state.base[p].eq(Mux(row_ends, next_row, beside)),
-                    state.x[p].eq(Mux(row_ends, row_x[p], state.x[p] + ahead(fields.stride_x))),
+                    state.x[p].eq(Mux(row_ends, row_x[p], x_beside)),
                 ]
                 with m.If(row_ends):
                     m.d.sync += row_base[p].eq(next_row)

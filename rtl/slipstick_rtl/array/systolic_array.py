@@ -13,6 +13,7 @@ from ..numbers.int8 import number_format
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 from ..primitives.delay_ring import DelayRing
+from .depthwise_feed import DepthwiseFeed, kernel_place, tap_rows
 from .packed_pair import HOP_CYCLES, UNPACK_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency
 from .segments import Segment, row_delay, segments
@@ -49,6 +50,9 @@ class SystolicArray(wiring.Component):
     swap : In
     pairs : In
         With ``swap``: rows R / 2 and up work on a vector of their own, in the next tile.
+    depthwise, half : In
+        With activations: they are a depthwise CONVOLVE's, and of the lower half of a column. Used
+        only if the configuration ``takes_depthwise``.
     weights : In
         [W][C] operands; those of chain s, column j ``weight_skew`` cycles after the word's first.
     shift, last : In
@@ -63,6 +67,8 @@ class SystolicArray(wiring.Component):
     activations: data.View
     swap: Signal
     pairs: Signal
+    depthwise: Signal
+    half: Signal
     weights: data.View
     shift: Signal
     last: Signal
@@ -80,6 +86,8 @@ class SystolicArray(wiring.Component):
                 "activations": In(data.ArrayLayout(data.ArrayLayout(operand, c.rows), c.pixels)),
                 "swap": In(1),
                 "pairs": In(1),
+                "depthwise": In(1),
+                "half": In(1),
                 "weights": In(word),
                 "shift": In(1),
                 "last": In(1),
@@ -109,6 +117,8 @@ class SystolicArray(wiring.Component):
         ]
         rows = [*pairs, *elements]
         self._activate(m, rows)
+        if c.takes_depthwise:
+            self._feed_taps(m, platform, rows)
         for segment in segments(c, self._format):
             self._shift_weights(m, platform, segment, rows[segment.first : segment.end])
         sums = self._sum_pairs(m, pairs)
@@ -150,9 +160,28 @@ class SystolicArray(wiring.Component):
             parted.append(passed)
         return [parted]
 
-    def _activate(self, m: Module, rows: list[list[Any]]) -> None:
-        """Activations and the swap through every row, from left to right."""
+    def _feed_taps(self, m: Module, platform: object, rows: list[list[Any]]) -> None:
+        """The rows of depthwise taps: operands from the left, or from the element below."""
         c = self._configuration
+        m.submodules.feed = feed = DepthwiseFeed(configuration=c)
+        m.d.comb += [feed.activations.eq(self.activations[0]), feed.half.eq(self.half)]
+        first = tap_rows(c)[0]
+        flag = delay(m, self.depthwise, row_delay(c, first), "depthwise_way", reset_less=True)
+        for i in tap_rows(c):
+            left = delay(m, self.activations[0][i], row_delay(c, i), f"skew_{i}", reset_less=True)
+            ky, is_last = kernel_place(i - first)
+            vertical = flag
+            for j, element in enumerate(rows[i]):
+                below = feed.operands[ky][j] if is_last else rows[i + 1][j].activations_out[0]
+                m.d.comb += Value.cast(element.activations).eq(Mux(vertical, below, left))
+                left = element.activations_out[0]
+                vertical = copy_of(m, platform, vertical, f"depthwise_{i}_{j}")
+            flag = delay(m, flag, 1, f"depthwise_{i}", reset_less=True)
+
+    def _activate(self, m: Module, rows: list[list[Any]]) -> None:
+        """The swap through every row, from left to right, and activations but those of taps."""
+        c = self._configuration
+        taps = tap_rows(c)
         swap = self.swap
         for i, row in enumerate(rows):
             packed = i < c.packed_rows
@@ -160,7 +189,7 @@ class SystolicArray(wiring.Component):
                 late = row_delay(c, i) - row_delay(c, i - 1)
                 swap = delay(m, swap, late, f"swap_{i}", reset_less=True)
             m.d.comb += row[0].swap.eq(swap)
-            for p in range(c.pixels):
+            for p in range(0 if i in taps else c.pixels):
                 value = delay(
                     m, self.activations[p][i], row_delay(c, i), f"skew_{i}_{p}", reset_less=True
                 )
@@ -175,10 +204,9 @@ class SystolicArray(wiring.Component):
                 m.submodules[f"{'pair' if packed else 'element'}_{i}_{place}"] = element
                 if place:
                     left = row[place - 1]
-                    m.d.comb += [
-                        element.swap.eq(left.swap_out),
-                        element.activations.eq(left.activations_out),
-                    ]
+                    m.d.comb += element.swap.eq(left.swap_out)
+                    if i not in taps:
+                        m.d.comb += element.activations.eq(left.activations_out)
 
     def _sum_pairs(self, m: Module, pairs: list[list[PackedPair]]) -> list[list[Any]]:
         """Partial sums down the packed rows, and out of them: [P][C], or nothing."""

@@ -21,7 +21,7 @@ from slipstick_rtl.memory.weight_memory import WeightMemory
 
 from ..golden.convolve import convolve
 from ..golden.weights import weight_units
-from .random_convolve import prepare_pairs, random_convolve
+from .random_convolve import prepare_weights, random_convolve
 from .registry import Bench, parameters
 from .streams import Producer, pack, start
 
@@ -114,6 +114,14 @@ BENCH = Bench(
         {"pixels": 1, "rows": 4, "columns": 8, "lanes": 4},
         {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 4, "packed_rows": 5, "ninth_bits": 1},
         {"rows": 8, "columns": 8, "lanes": 4, "packed_rows": 3, "multiplier": "lut"},
+        {
+            "rows": 16,
+            "columns": 8,
+            "lanes": 4,
+            "weight_rows": 4,
+            "packed_rows": 5,
+            "multiplier": "lut",
+        },
     ),
 )
 
@@ -162,51 +170,137 @@ async def _read(dut: Any, configuration: Configuration, bank: int, count: int) -
     return np.frombuffer(raw, np.int32).reshape(count, c.pixels, c.columns)
 
 
+class _Run:
+    """The unit with full memories, and what the golden model says of its accumulators."""
+
+    def __init__(self, dut: Any, configuration: Configuration) -> None:
+        c = configuration
+        self._dut, self._configuration = dut, configuration
+        self.generator = np.random.default_rng(1)
+        shape = c.weight_words, c.weight_rows, c.columns
+        self._activations = self.generator.integers(-128, 128, (1, c.activation_bytes), np.int8)
+        self.weights = self.generator.integers(-128, 128, shape, np.int8)
+        self._ninth = self.generator.integers(0, 2, shape, np.uint8)
+        self._activations[0, :64] = -128
+        self.weights[:16] = -128
+        prepare_weights(self.weights, c)
+        self._expected = np.zeros((2, 1, 64, c.pixels, c.columns), np.int32)
+        self._producer = Producer(dut, "instructions", seed=2, stall=0.3)
+        self._done = self._waits = 0
+
+    async def begin(self) -> None:
+        await start(self._dut)
+        c = self._configuration
+        await _fill(self._dut, c, self._activations, self.weights, self._ninth)
+        # what a test before has left
+        for bank, expected in enumerate(self._expected):
+            expected[0] = await _read(self._dut, self._configuration, bank, len(expected[0]))
+
+    async def execute(self, instructions: list[dict[str, int]], patience: int) -> None:
+        """Permits them so many cycles late; then they and the banks must be the golden model's."""
+        dut = self._dut
+        used = [0, 0]
+        for instruction in instructions:
+            bank = instruction["bank"]
+            instruction["wait"] = self._waits
+            expected = self._expected[bank]
+            c = self._configuration
+            convolve(instruction, self.weights, self._activations, expected, c, self._ninth)
+            used[bank] = max(used[bank], instruction["rows"] * instruction["groups"])
+        task = self._producer.start(map(_packed, instructions))
+        await ClockCycles(dut.clk, patience)
+        assert dut.done.value.to_unsigned() == self._done, "an instruction did not wait"
+        dut.post_done.value = self._waits
+        self._waits += 1
+        self._done += len(instructions)
+        for _ in range(20000):
+            if dut.done.value.to_unsigned() == self._done:
+                break
+            await RisingEdge(dut.clk)
+        await task
+        for bank, count in enumerate(used):
+            got = await _read(dut, self._configuration, bank, count)
+            expected = self._expected[bank][0, :count]
+            np.testing.assert_array_equal(got, expected, str(instructions))
+        await ClockCycles(dut.clk, 3)
+        assert dut.busy.value == 0
+
+
 @cocotb.test()
 async def random_instructions(dut: Any) -> None:
     """Pairs of CONVOLVEs, back to back, with late permissions, equal the golden model.
 
     Some are on one bank; and what they add to is a bank that the rounds before have left.
     """
-    configuration = _configuration(parameters())
-    generator = np.random.default_rng(1)
-    activations = generator.integers(-128, 128, (1, configuration.activation_bytes), np.int8)
-    shape = configuration.weight_words, configuration.weight_rows, configuration.columns
-    weights = generator.integers(-128, 128, shape, np.int8)
-    ninth = generator.integers(0, 2, shape, np.uint8)
-    activations[0, :64] = -128
-    weights[:16] = -128
-    prepare_pairs(weights, configuration)
-    await start(dut)
-    await _fill(dut, configuration, activations, weights, ninth)
-    producer = Producer(dut, "instructions", seed=2, stall=0.3)
+    c = _configuration(parameters())
+    run = _Run(dut, c)
+    await run.begin()
     disturbance = cocotb.start_soon(_disturb(dut, 0.2))
-    done = 0
-    expected = np.zeros((2, 1, 64, configuration.pixels, configuration.columns), np.int32)
-    for round_index in range(24):
-        pair = [random_convolve(generator, configuration, weights) for _ in range(2)]
-        for instruction, bank in zip(pair, generator.permutation([0, 0, 1, 1])[:2], strict=True):
+    for _ in range(24):
+        pair = [random_convolve(run.generator, c, run.weights) for _ in range(2)]
+        banks = run.generator.permutation([0, 0, 1, 1])[:2]
+        for instruction, bank in zip(pair, banks, strict=True):
             instruction["bank"] = int(bank)
-            instruction["wait"] = round_index
-            convolve(instruction, weights, activations, expected[bank], configuration, ninth)
-        task = producer.start(map(_packed, pair))
-        await ClockCycles(dut.clk, int(generator.integers(1, 60)))
-        assert dut.done.value.to_unsigned() == done, "an instruction did not wait"
-        dut.post_done.value = round_index
-        done += 2
-        for _ in range(20000):
-            if dut.done.value.to_unsigned() == done:
-                break
-            await RisingEdge(dut.clk)
-        await task
-        for instruction in pair:
-            count, bank = instruction["rows"] * instruction["groups"], instruction["bank"]
-            got = await _read(dut, configuration, bank, count)
-            np.testing.assert_array_equal(got, expected[bank][0, :count], str(instruction))
-        await ClockCycles(dut.clk, 3)
-        assert dut.busy.value == 0
+        await run.execute(pair, int(run.generator.integers(1, 60)))
     disturbance.cancel()
     dut.parameter_reads__valid.value = 0
+
+
+@cocotb.test()
+async def depthwise_among_others(dut: Any) -> None:
+    """Depthwise instructions right before and behind tiles of every kind, and one another."""
+    c = _configuration(parameters())
+    if not c.takes_depthwise:
+        return
+    run = _Run(dut, c)
+    await run.begin()
+    kinds = ("none", "pairs", "diagonal", "depthwise")
+    for index in range(12):
+        wanted = [kinds[index % 4], "depthwise", kinds[index // 4], "depthwise"]
+        instructions: list[dict[str, int]] = []
+        while len(instructions) < len(wanted):
+            drawn = random_convolve(run.generator, c, run.weights)
+            kind = next((kind for kind in kinds[1:] if drawn[kind]), "none")
+            if kind == wanted[len(instructions)]:
+                instructions.append(drawn | {"bank": len(instructions) % 2})
+        await run.execute(instructions, 80)
+
+
+@cocotb.test()
+async def depthwise_without_gaps(dut: Any) -> None:
+    """Two cycles a stream column of a row, or of two rows; or the time to prepare a tile."""
+    c = _configuration(parameters())
+    if not c.takes_depthwise:
+        return
+    fields = {
+        "opcode": 1,
+        "depthwise": 1,
+        "reduction_tiles": 1,
+        "channels": c.columns,
+        "kernel_x": 1,
+        "tap_step_y": c.columns,
+        "row_step": c.columns,
+        "whole_words": 1,
+    }
+    await start(dut)
+    dut.post_done.value = 0
+    for rows, groups, skip in ((1, 1, 1), (2, 1, 2), (5, 3, 1), (4, 2, 1), (3, 4, 2), (1, 2, 15)):
+        instruction = fields | {"rows": rows, "groups": groups, "skip": skip}
+        count = 4
+        task = Producer(dut, "instructions").start([_packed(instruction)] * count)
+        blocks = -(-rows // 2) if skip == 1 else rows
+        vectors = 2 * blocks * ((groups - 1) * skip + 3)
+        period = max(vectors, c.tile_words)
+        seen: list[int] = []
+        for cycle in range(80 + count * period):
+            await RisingEdge(dut.clk)
+            if dut.streaming.value == 1:
+                seen.append(cycle)
+        await task
+        expected = [
+            seen[0] + tile * period + vector for tile in range(count) for vector in range(vectors)
+        ]
+        assert seen == expected, f"{rows} rows, {groups} groups, skip {skip}"
 
 
 @cocotb.test()

@@ -1,13 +1,14 @@
 """Random CONVOLVE instructions that obey the instruction set's rules."""
 
 import numpy as np
-from slipstick_rtl.config import Configuration
+from slipstick_rtl.config import DEPTHWISE_TAPS, Configuration
 
+from ..golden.array import tile_rows, tile_words
 from ..golden.convolve import weight_range
 from .random_post import PARAMETER_BLOCKS
 
-PAIR_TILES = 4
-"""Tiles of the weight memory that ``pairs`` may begin with."""
+PAIR_TILES, DEPTHWISE_TILES = 4, 4
+"""Tiles of the weight memory that ``pairs`` may begin with, and that ``depthwise`` may have."""
 
 
 def random_convolve(
@@ -18,18 +19,20 @@ def random_convolve(
     Idle lanes must meet zero weights: where an alignment leaves such lanes, the weights that they
     meet are zeroed in ``weights`` only if that memory is the caller's to change; so this draws
     alignments whose tiles are whole instead, and kernels whose rows join by the input's row pitch.
-    ``prepare_pairs`` must have been called for the weights.
+    ``prepare_weights`` must have been called for the weights.
     """
+    draws = [_draw, random_depthwise] if configuration.takes_depthwise else [_draw]
     while True:
-        fields = _draw(generator, configuration)
+        fields = draws[generator.integers(len(draws))](generator, configuration)
         if fields is None:
             continue
         words = len(weight_range(fields | {"weight_address": 0}, configuration))
         if words > len(weights):
             continue
         last = len(weights) - words
-        if fields["pairs"]:
-            starts = [first for first in pair_words(configuration) if first <= last]
+        if fields["pairs"] or fields["depthwise"]:
+            choice = depthwise_words if fields["depthwise"] else pair_words
+            starts = [first for first in choice(configuration) if first <= last]
             fields["weight_address"] = int(generator.choice(starts))
         else:
             fields["weight_address"] = int(generator.integers(0, last + 1))
@@ -43,16 +46,30 @@ def pair_words(configuration: Configuration) -> range:
     return range(first, first + PAIR_TILES * length, length)
 
 
-def prepare_pairs(weights: np.ndarray, configuration: Configuration) -> None:
-    """Makes tiles of the memory fit for ``pairs``, in place: their rows' halves the same."""
+def depthwise_words(configuration: Configuration) -> range:
+    """First words of the tiles that ``depthwise`` may have, behind those of ``pairs``."""
     length = configuration.tile_words
-    if not configuration.takes_pairs:
-        return
-    for first in pair_words(configuration):
+    first = pair_words(configuration).stop
+    return range(first, first + DEPTHWISE_TILES * length, length)
+
+
+def prepare_weights(weights: np.ndarray, configuration: Configuration) -> None:
+    """Makes tiles of the memory fit for ``pairs`` and for ``depthwise``, in place.
+
+    A pair's rows have halves that are the same; of a depthwise tile only the taps have weights.
+    """
+    c, length = configuration, configuration.tile_words
+    for first in pair_words(c) if c.takes_pairs else ():
         words = weights[first : first + length]
-        rows = words.swapaxes(0, 1).reshape(configuration.rows, -1).copy()
-        rows[len(rows) // 2 :] = rows[: len(rows) // 2]
-        words[...] = rows.reshape(-1, length, configuration.columns).swapaxes(0, 1)
+        rows = tile_rows(words)
+        rows[c.rows // 2 :] = rows[: c.rows // 2]
+        words[...] = tile_words(rows, c.weight_rows)
+    for first in depthwise_words(c) if c.takes_depthwise else ():
+        words = weights[first : first + length]
+        rows = tile_rows(words)
+        rows[: c.packed_rows] = 0
+        rows[c.packed_rows + DEPTHWISE_TAPS :] = 0
+        words[...] = tile_words(rows, c.weight_rows)
 
 
 def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[str, int] | None:
@@ -126,6 +143,64 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
         "from_ninth": int(
             bool(configuration.ninth_bits) and not pairs and not diagonal and draw(0, 3) == 0
         ),
+        "depthwise": 0,
         "whole_words": int(channels % configuration.weight_rows == 0 and draw(0, 1)),
     }
     return fields if out_rows * groups * pixels <= 64 * pixels else None
+
+
+def random_depthwise(
+    generator: np.random.Generator, configuration: Configuration
+) -> dict[str, int] | None:
+    """Field values of a depthwise CONVOLVE, the address of its weights left open.
+
+    Its channels may be a tile of several; a kernel row is an odd number of input rows further.
+    """
+    columns = configuration.columns
+
+    def draw(low: int, high: int) -> int:
+        return int(generator.integers(low, high + 1))
+
+    skip, dilation_y, stride_x = draw(1, 3), 2 * draw(0, 1) + 1, draw(1, 3)
+    height, width, channel_tiles = draw(1, 9), draw(1, 9), draw(1, 4)
+    pixel_pitch = channel_tiles * columns
+    row_pitch = width * pixel_pitch
+    row_pitch += (columns - row_pitch) % configuration.rows
+    out_rows, groups = draw(1, 7), draw(1, 8)
+    stride_y = dilation_y if skip == 1 and out_rows > 1 else draw(1, 3)
+    top, left = draw(0, 3), draw(0, 3)
+    base = draw(0, 1024)
+    end = base + height * row_pitch
+    if end > configuration.activation_bytes or out_rows * groups > 64:
+        return None
+    base += draw(0, channel_tiles - 1) * columns
+    return {
+        "opcode": 1,
+        "diagonal": 0,
+        "align_tap": 0,
+        "align_row": 0,
+        "reduction_tiles": 1,
+        "channels": columns,
+        "kernel_x": 1,
+        "tap_step_x": 0,
+        "tap_step_y": dilation_y * row_pitch,
+        "dilation_x": 0,
+        "dilation_y": dilation_y,
+        "origin": base - top * row_pitch - left * pixel_pitch,
+        "origin_y": -top,
+        "origin_x": -left,
+        "height": height,
+        "width": width,
+        "stride_y": stride_y,
+        "stride_x": stride_x,
+        "column_step": stride_x * pixel_pitch,
+        "row_step": stride_y * row_pitch,
+        "rows": out_rows,
+        "groups": groups,
+        "padding_value": draw(-128, 127),
+        "accumulate": 0,
+        "pairs": 0,
+        "depthwise": 1,
+        "skip": skip,
+        "whole_words": draw(0, 1),
+    }

@@ -6,7 +6,7 @@ from slipstick_rtl.config import Configuration
 
 from ..golden.convolve import weight_range
 from ..golden.weights import weight_units
-from .random_convolve import prepare_pairs, random_convolve
+from .random_convolve import prepare_weights, random_convolve
 from .random_post import (
     PARAMETER_BLOCKS,
     place_parameters,
@@ -83,7 +83,7 @@ def _repeat(
     drain["bank"] = convolve["bank"]
     words = len(weight_range(convolve, configuration))
     convolve["repeats"] = drain["repeats"] = repeats
-    if not convolve["pairs"]:
+    if not convolve["pairs"] and not convolve["depthwise"]:
         room = configuration.weight_words - convolve["weight_address"] - words
         convolve["weight_step"] = room // max(repeats, 1)
     last_block = (PARAMETER_BLOCKS - 1) * configuration.parameter_block_words
@@ -111,7 +111,7 @@ def random_weights(
     ninth = generator.integers(0, 2 if c.ninth_bits else 1, shape, np.uint8)
     if not c.is_compact:
         place_parameters(c, random_parameters(generator, c), weights, ninth)
-    prepare_pairs(weights, c)
+    prepare_weights(weights, c)
     units = weights.view(np.uint8).reshape(c.weight_words, -1)
     if c.ninth_bits:
         units = weight_units(units, ninth.reshape(units.shape))

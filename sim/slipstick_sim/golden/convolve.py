@@ -10,6 +10,7 @@ import numpy as np
 from slipstick_rtl.config import Configuration
 
 from .array import tile_rows
+from .depthwise import check_depthwise, depthwise_gather, depthwise_weights
 from .gather import WindowGather
 from .windows import congruent, lane_offsets, lanes, window_vectors
 
@@ -47,7 +48,7 @@ class PreparedConvolve:
     ValueError
         If the instruction breaks a rule of the instruction set: empty loops, weights or
         accumulators out of range, weights on idle lanes, lanes that the banks cannot deliver,
-        whole words of channels that are none.
+        whole words of channels that are none, what depthwise instructions may not have.
     """
 
     def __init__(
@@ -58,6 +59,9 @@ class PreparedConvolve:
         ninth: np.ndarray | None = None,
     ) -> None:
         self._configuration = configuration
+        depthwise = bool(instruction.get("depthwise"))
+        if depthwise:
+            check_depthwise(instruction, configuration)
         reduction = lanes(instruction, configuration)
         self._rows, self._groups = instruction["rows"], instruction["groups"]
         self._accumulate = bool(instruction["accumulate"])
@@ -78,6 +82,11 @@ class PreparedConvolve:
         if instruction.get("pairs"):
             matrix = matrix.copy()
             _fold_pairs(matrix, configuration.rows)
+        if depthwise:
+            matrix = depthwise_weights(matrix, configuration)
+            self._weights = matrix.astype(np.float32)
+            self._gather = depthwise_gather(instruction, configuration)
+            return
         used = _used_lanes(reduction, matrix)
         offsets = lane_offsets(instruction, reduction)
         _check_lanes(used, reduction, offsets)

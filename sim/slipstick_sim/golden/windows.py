@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from .depthwise import depthwise_vectors
+
 _AT_LEAST_ONE = ("reduction_tiles", "channels", "kernel_x", "rows", "groups")
 
 Lanes = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -103,11 +105,14 @@ def window_vectors(
     -------
     vectors : list of tiles arrays of int8, (rows, groups, P, R)
         One vector of R bytes a pixel; the C order of an array is the order in time. The first of
-        ``pairs`` has half as many groups.
+        ``pairs`` has half as many groups. With ``depthwise``: (blocks of rows, 2 stream columns,
+        1, R).
     defined : array of bool, (tiles, R)
         Lanes whose bytes are specified. The others are idle, or break the rule of the banks; the
         compiler gives them zero weights, so that their bytes do not matter.
     """
+    if instruction.get("depthwise"):
+        return depthwise_vectors(instruction, activations, configuration)
     reduction = lanes(instruction, configuration)
     ky, kx, _, counts = (part[:, None, None, :] for part in reduction)
     offsets = lane_offsets(instruction, reduction)

@@ -1,0 +1,123 @@
+"""The depthwise feed: input rows of single channels, for the columns whose elements hold taps."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import DEPTHWISE_KERNEL, DEPTHWISE_TAPS, Configuration
+from ..numbers.int8 import number_format
+from ..primitives.delay import delay
+from ..primitives.delay_ring import DelayRing
+from .segments import row_delay
+
+_SHORTEST_RING = 5
+"""Cycles of delay from which on a memory costs less than registers."""
+
+
+def tap_rows(configuration: Configuration) -> range:
+    """The array's rows that hold the weights of a depthwise kernel, ``ky`` major."""
+    if not configuration.takes_depthwise:
+        return range(0)
+    return range(configuration.packed_rows, configuration.packed_rows + DEPTHWISE_TAPS)
+
+
+def kernel_place(tap: int) -> tuple[int, bool]:
+    """A tap's kernel row, and whether it is the last of it."""
+    ky, kx = divmod(tap, DEPTHWISE_KERNEL)
+    return ky, kx == DEPTHWISE_KERNEL - 1
+
+
+class DepthwiseFeed(wiring.Component):
+    """For each kernel row ky the stream of the input row it meets, skewed for each column.
+
+    In depthwise CONVOLVEs a vector is two bytes of each of C channels: of stream column m first
+    those of a block's input rows 0 and 1, then those of 2 and 3, at the same time as output rows 0
+    and 1 pass through the array. So kernel row ky meets input rows ky and ky + 1 in turn::
+
+        vector   0          1          2          3
+        bytes    X0[0] X1   X2[0] X3   X0[1] X1   X2[1] X3
+        ky = 0   X0[0]      X1[0]      X0[1]      X1[1]
+        ky = 1   X1[0]      X2[0]      X1[1]      X2[1]
+        ky = 2   X2[0]      X3[0]      X2[1]      X3[1]
+
+    An element of kernel column kx needs what kx + 1 met two vectors before, and a row further up
+    that is a cycle later: its operand is the one of the element below it, a cycle ago. So the feed
+    gives each kernel row's last element its operands only.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        One that ``takes_depthwise``.
+
+    Members
+    -------
+    activations : In
+        [R] bytes of a vector, when the array gets them: of channel j those of row j and C + j.
+    half : In
+        With them: the block's input rows are 2 and 3.
+    operands : Out
+        [3][C] bytes, in the cycle in which row ``packed_rows + 3 ky + 2``, column j takes the
+        vector's operand.
+    """
+
+    activations: data.View
+    half: Signal
+    operands: data.View
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = c = configuration
+        operand = number_format(c.number_format, c.multiplier).operand
+        super().__init__(
+            {
+                "activations": In(data.ArrayLayout(operand, c.rows)),
+                "half": In(1),
+                "operands": Out(
+                    data.ArrayLayout(data.ArrayLayout(operand, c.columns), DEPTHWISE_KERNEL)
+                ),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self._configuration
+        columns = range(c.columns)
+        rows = tap_rows(c)[DEPTHWISE_KERNEL - 1 :: DEPTHWISE_KERNEL]
+        # a register takes what is chosen from the vector and the two before it
+        late = row_delay(c, rows[0]) - 2
+        # the first registers of both halves are those of the array's own skew
+        skewed = [
+            delay(m, Value.cast(self.activations[j]), j, f"skew_{j}", reset_less=True)
+            for j in columns
+        ]
+        lower = _delay_all(m, skewed, late, "lower")
+        half = delay(m, self.half, late + 1, "half", reset_less=True)
+        chosen: list[list[Value]] = [[] for _ in rows]
+        for j in columns:
+            upper = Value.cast(self.activations[c.columns + j])
+            upper_1 = delay(m, upper, late + j + 1, f"upper_{j}", reset_less=True)
+            upper_2 = delay(m, upper_1, 1, f"upper_late_{j}", reset_less=True)
+            lower_1 = delay(m, lower[j], 1, f"lower_late_{j}", reset_less=True)
+            choices = ((lower_1, upper_2), (upper_1, lower_1), (lower[j], upper_1))
+            for ky, (first, second) in enumerate(choices):
+                choice = Signal(len(first), name=f"choice_{ky}_{j}")
+                m.d.comb += choice.eq(Mux(half, second, first))
+                chosen[ky].append(choice)
+            half = delay(m, half, 1, f"half_{j}", reset_less=True)
+        for ky, row in enumerate(rows):
+            cycles = 1 + row_delay(c, row) - row_delay(c, rows[0])
+            operands = _delay_all(m, chosen[ky], cycles, f"operand_{ky}")
+            m.d.comb += Value.cast(self.operands[ky]).eq(Cat(*operands))
+        return m
+
+
+def _delay_all(m: Module, values: list[Value], cycles: int, name: str) -> list[Value]:
+    """All of them so many cycles late."""
+    if cycles < _SHORTEST_RING:
+        return [
+            delay(m, value, cycles, f"{name}_{j}", reset_less=True)
+            for j, value in enumerate(values)
+        ]
+    width = len(values[0])
+    m.submodules[name] = ring = DelayRing(shape=width * len(values), cycles=cycles)
+    m.d.comb += ring.i.eq(Cat(*values))
+    return [ring.o.word_select(j, width) for j in range(len(values))]

@@ -1,0 +1,105 @@
+"""Golden model of depthwise CONVOLVEs: their rules, weights, and vectors."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from slipstick_rtl.config import DEPTHWISE_KERNEL, DEPTHWISE_TAPS, Configuration
+
+from .gather import WindowGather
+
+_BARRED = ("accumulate", "diagonal", "align_tap", "align_row", "pairs")
+
+
+def check_depthwise(instruction: Mapping[str, int], configuration: Configuration) -> None:
+    """ValueError if a depthwise instruction breaks a rule of the instruction set."""
+    c = configuration
+    if not c.takes_depthwise:
+        raise ValueError(f"depthwise must be 0 with {c.shape} of this kind, not 1")
+    for name in ("rows", "groups", "skip"):
+        if instruction[name] < 1:
+            raise ValueError(
+                f"{name} of a depthwise CONVOLVE must be at least 1, not {instruction[name]}"
+            )
+    barred = [name for name in _BARRED if instruction.get(name)]
+    if barred:
+        raise ValueError(f"depthwise must be 0 with {', '.join(barred)}, not 1")
+    for name, value in (("reduction_tiles", 1), ("channels", c.columns), ("kernel_x", 1)):
+        if instruction[name] != value:
+            raise ValueError(
+                f"{name} of a depthwise CONVOLVE must be {value}, not {instruction[name]}"
+            )
+    if (instruction["tap_step_y"] - c.columns) % c.rows:
+        raise ValueError(
+            f"tap_step_y must be {c.columns} modulo {c.rows} with depthwise, not"
+            f" {instruction['tap_step_y']}"
+        )
+    if instruction["skip"] > 1 or instruction["rows"] == 1:
+        return
+    for name, other in (("row_step", "tap_step_y"), ("stride_y", "dilation_y")):
+        if instruction[name] != instruction[other]:
+            raise ValueError(
+                f"{name} must be {other} ({instruction[other]}) with depthwise, several rows and"
+                f" skip 1, not {instruction[name]}"
+            )
+
+
+def depthwise_weights(tile: np.ndarray, configuration: Configuration) -> np.ndarray:
+    """Weights of every channel of every tap, int8 (9 C, C), from those of a tile's rows, (R, C).
+
+    Raises
+    ------
+    ValueError
+        If another row than those of the taps has a weight.
+    """
+    c = configuration
+    first = c.packed_rows
+    others = tile.copy()
+    others[first : first + DEPTHWISE_TAPS] = 0
+    if others.any():
+        row = int(np.argwhere(others.any(axis=1))[0, 0])
+        raise ValueError(
+            f"weights of rows other than {first}..{first + DEPTHWISE_TAPS - 1} must be zero with"
+            f" depthwise, not those of row {row}"
+        )
+    matrix = np.zeros((DEPTHWISE_TAPS, c.columns, c.columns), np.int8)
+    channel = np.arange(c.columns)
+    matrix[:, channel, channel] = tile[first : first + DEPTHWISE_TAPS]
+    return matrix.reshape(-1, c.columns)
+
+
+def depthwise_gather(instruction: Mapping[str, int], configuration: Configuration) -> WindowGather:
+    """The windows of all taps: a stream column's step is a tap's step along the row."""
+    i = instruction
+    shape = DEPTHWISE_KERNEL, DEPTHWISE_KERNEL, configuration.columns
+    ky, kx, channel = (part.reshape(-1) for part in np.indices(shape))
+    window = {
+        **i,
+        "dilation_x": i["stride_x"],
+        "stride_x": i["skip"] * i["stride_x"],
+        "column_step": i["skip"] * i["column_step"],
+    }
+    offsets = ky * i["tap_step_y"] + kx * i["column_step"] + channel
+    return WindowGather(window, i["groups"], ky, kx, offsets)
+
+
+def depthwise_vectors(
+    instruction: Mapping[str, int], activations: np.ndarray, configuration: Configuration
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """As ``window_vectors``: one array, (blocks of rows, 2 stream columns, 1, R)."""
+    i = instruction
+    check_depthwise(i, configuration)
+    rows, columns = configuration.rows, configuration.columns
+    block = 2 if i["skip"] == 1 else 1
+    blocks = -(-i["rows"] // block)
+    stream_columns = (i["groups"] - 1) * i["skip"] + DEPTHWISE_KERNEL
+    b, m, h, r = np.ogrid[:blocks, :stream_columns, :2, :rows]
+    k = 2 * h + r // columns
+    y = i["origin_y"] + b * block * i["stride_y"] + k * i["dilation_y"]
+    x = i["origin_x"] + m * i["stride_x"]
+    address = i["origin"] + b * block * i["row_step"] + k * i["tap_step_y"]
+    address = address + m * i["column_step"] + r % columns
+    inside = (y >= 0) & (y < i["height"]) & (x >= 0) & (x < i["width"])
+    # the memory decodes the low address bits only
+    bytes_read = activations[address % configuration.activation_bytes]
+    vectors = np.where(inside, bytes_read, np.int8(i["padding_value"]))
+    return [vectors.reshape(blocks, 2 * stream_columns, 1, rows)], np.ones((1, rows), bool)
