@@ -75,7 +75,12 @@ NETLIST = {
                 f"carry_{bit}": {
                     "type": "CCU2C",
                     "parameters": {"INIT0": "0" * 16},
-                    "port_directions": {"CIN": "input", "COUT": "output"},
+                    "port_directions": {
+                        "C0": "input",
+                        "D0": "input",
+                        "CIN": "input",
+                        "COUT": "output",
+                    },
                     "connections": {"C0": ["0"], "D0": ["0"], "CIN": [bit - 1], "COUT": [bit]},
                 }
                 for bit in (2, 3, 5)

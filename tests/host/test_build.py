@@ -175,7 +175,7 @@ def test_a_netlist_that_is_too_large_is_not_placed(
         f"{kind}_{index}": {
             "type": kind,
             "parameters": {"INIT0": "0" * 16},
-            "port_directions": {},
+            "port_directions": {"C0": "input", "D0": "input"},
             "connections": {"C0": ["0"], "D0": ["0"]},
         }
         for kind, count in (("DP16KD", 57), ("MULT18X18D", 28), ("CCU2C", 12_200))
