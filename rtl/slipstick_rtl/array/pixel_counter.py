@@ -118,9 +118,10 @@ class PixelCounter(wiring.Component):
         """Groups of a row, and rows, or blocks of two; whether a row ends with this cycle."""
         source, by_twos = self.instruction, self._by_twos()
         groups_left, rows_left = Signal(12, reset_less=True), Signal(12, reset_less=True)
-        # ``last`` is a register, because the swap of all lanes and weights hangs on it
+        # registers, because addresses hang on the one, the swap of all lanes on the other
+        row_ends, last = Signal(reset_less=True), state.last
         last_group, last_row = Signal(reset_less=True), Signal(reset_less=True)
-        single_group, row_ends = Signal(reset_less=True), Signal()
+        single_group = Signal(reset_less=True)
         more_groups = Signal(12, reset_less=True)
         groups, one_group = source.groups, source.groups == 1
         if self._takes_pairs:
@@ -136,39 +137,38 @@ class PixelCounter(wiring.Component):
                 last_group.eq(one_group),
                 single_group.eq(one_group),
                 last_row.eq(one_row),
-                state.last.eq(one_group & one_row),
+                row_ends.eq(one_group),
+                last.eq(one_group & one_row),
             ]
         with m.Elif(self.advance & (1 if turns is None else turns.ends)):
             m.d.sync += [
                 groups_left.eq(groups_left - 1),
                 last_group.eq(groups_left == 1),
-                state.last.eq((groups_left == 1) & last_row),
+                row_ends.eq(groups_left == 1),
+                last.eq((groups_left == 1) & last_row),
             ]
             with m.If(last_group):
                 m.d.sync += [
                     groups_left.eq(more_groups),
                     rows_left.eq(rows_left - 1),
                     last_group.eq(single_group),
+                    row_ends.eq(single_group),
                     last_row.eq(rows_left == 1),
-                    state.last.eq(single_group & (rows_left == 1)),
+                    last.eq(single_group & (rows_left == 1)),
                 ]
-        m.d.comb += row_ends.eq(last_group)
         if turns is not None:
-            m.d.comb += [
-                row_ends.eq(last_group & turns.ends),
-                turns.row_ends.eq(row_ends),
-                turns.last_row.eq(last_row),
-            ]
-            self._end_late(m, state.last, turns, last_group & last_row)
+            m.d.comb += [turns.row_ends.eq(row_ends), turns.last_row.eq(last_row)]
+            self._end_late(m, row_ends, turns, last_group)
+            self._end_late(m, last, turns, last_group & last_row)
         return row_ends
 
-    def _end_late(self, m: Module, last: Signal, turns: DepthwiseTurns, final: Value) -> None:
-        """A tile whose groups take several cycles ends with the last one of the ``final`` group."""
+    def _end_late(self, m: Module, ends: Signal, turns: DepthwiseTurns, final: Value) -> None:
+        """Where groups take several cycles, only the last of the ``final`` group's cycles ends."""
         with m.If(self.start):
             with m.If(self.instruction.depthwise):
-                m.d.sync += last.eq(0)
+                m.d.sync += ends.eq(0)
         with m.Elif(self.advance & turns.several):
-            m.d.sync += last.eq(turns.ending & final)
+            m.d.sync += ends.eq(turns.ending & final)
 
     def _walk(self, m: Module, state: Any, row_ends: Signal, down: Value) -> None:
         """Coordinates and addresses of the windows."""
