@@ -11,6 +11,7 @@ from .commands.bench import bench_command
 from .commands.build import build_command
 from .commands.compile import compile_command
 from .commands.evaluate import eval_command
+from .commands.explore import explore_command
 from .commands.export import export_command
 from .commands.program import program_command
 from .commands.quantize import quantize_command
@@ -67,6 +68,7 @@ app.command("compile")(compile_command)
 app.command("run")(run_command)
 app.command("eval")(eval_command)
 app.command("bench")(bench_command)
+app.command("explore")(explore_command)
 app.command("verify")(verify_command)
 app.command("quantize")(quantize_command)
 app.command("build")(build_command)

@@ -29,7 +29,9 @@ _MOST_TRAILING = 16
 """Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""
 
 
-def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool = False) -> Program:
+def compile_graph(
+    graph: Graph, configuration: Configuration, *, inspect: bool = False, cut: bool = True
+) -> Program:
     """Compiles a network for one piece of hardware.
 
     What does not fit it at once is cut, and streamed; what does not fit in parts runs on the host.
@@ -41,6 +43,8 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
     inspect : bool
         For verification: every group of layers is a run of its own, nothing is overwritten in
         place, and the output of every layer on the device is downloaded after its run.
+    cut : bool
+        False: what does not fit at once is refused instead.
 
     Raises
     ------
@@ -48,9 +52,13 @@ def compile_graph(graph: Graph, configuration: Configuration, *, inspect: bool =
         If the graph contradicts itself.
     UnsupportedError
         If its semantics are not the device's.
+    CapacityError
+        If it does not fit at once, and is not to be cut.
     """
     require_tensors(graph)
     graph = optimize(graph)
+    if not cut:
+        return _compile_whole(graph, configuration, inspect)
     if _is_hopeless(graph, configuration):
         return _compile_cut(graph, configuration, inspect)
     try:

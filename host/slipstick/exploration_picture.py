@@ -1,0 +1,184 @@
+"""The picture of a sweep: throughput against area, with the Pareto front."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import InputError
+from .exploration import Point
+from .pictures import BAND, COLOURS, DOTS_PER_INCH, FAINT_INK, INK, PAPER, RULE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FIGURE_SIZE = (11.0, 7.0)
+"""Inches."""
+_LONGEST_CAPTION = 150
+_MOST_LABELS = 24
+_LABEL_SIZE = 8.0
+_LABEL_GAP = 5.0
+_LETTER_WIDTH = 0.55 * _LABEL_SIZE
+_LINE_HEIGHT = 1.2 * _LABEL_SIZE
+"""Points, as all sizes of letters."""
+_LINES = 3
+"""That a name may be away from its point."""
+_PIXELS_PER_POINT = DOTS_PER_INCH / 72
+_LOGARITHMIC_FROM = 8.0
+"""Times that the fastest is faster than the slowest."""
+
+
+def draw_front(
+    path: Path,
+    front: Sequence[Point],
+    dominated: Sequence[Point],
+    labels: Sequence[str],
+    *,
+    title: str,
+    caption: str,
+) -> None:
+    """Draws one PNG.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    front, dominated : sequences of Point
+        As ``split_front`` gives them.
+    labels : sequence of str
+        Of the front's points.
+    title, caption : str
+
+    Raises
+    ------
+    InputError
+        If there is no front, or if matplotlib is not installed.
+    """
+    if not front:
+        raise InputError("a picture of a sweep needs at least one configuration that is feasible")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError("pictures need matplotlib: pip install matplotlib") from error
+    figure = Figure(figsize=FIGURE_SIZE, dpi=DOTS_PER_INCH, facecolor=PAPER)
+    figure.text(0.08, 0.955, title, fontsize=16, fontweight="bold", color=INK, va="center")
+    caption = textwrap.shorten(caption, _LONGEST_CAPTION, placeholder=" ...")
+    figure.text(0.08, 0.915, caption, fontsize=10, color=FAINT_INK, va="center")
+    axis = figure.add_axes((0.08, 0.09, 0.89, 0.79))
+    _prepare(axis, [*front, *dominated])
+    axis.scatter(
+        [point.area.lut for point in dominated],
+        [point.rate for point in dominated],
+        color=FAINT_INK,
+        alpha=0.55,
+        s=26,
+        linewidths=0,
+        label=f"dominated: {len(dominated)}",
+        zorder=3,
+    )
+    area, rate = [point.area.lut for point in front], [point.rate for point in front]
+    # what the front offers from one point's area on, until the next one's
+    axis.step(area, rate, where="post", color=COLOURS["matrix"], linewidth=1.4, zorder=4)
+    axis.scatter(
+        area,
+        rate,
+        color=COLOURS["post"],
+        edgecolors=INK,
+        linewidths=0.7,
+        s=58,
+        label=f"Pareto front: {len(front)}",
+        zorder=5,
+    )
+    _label(axis, front, labels)
+    axis.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
+    figure.savefig(path, format="png", facecolor=PAPER, metadata={"Software": "Slipstick"})
+
+
+def _prepare(axis: "Axes", points: Sequence[Point]) -> None:
+    from matplotlib.ticker import LogLocator
+
+    axis.set_facecolor(BAND)
+    rates = [point.rate for point in points]
+    if max(rates) > _LOGARITHMIC_FROM * min(rates):
+        axis.set_yscale("log", subs=())
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_ylim(min(rates) / 1.3, max(rates) * 1.5)
+    else:
+        axis.set_ylim(0, max(rates) * 1.15)
+    largest = max(point.area.lut for point in points)
+    smallest = min(point.area.lut for point in points)
+    margin = max(largest - smallest, largest * 0.2) * 0.08
+    # names stand to the left of their points
+    axis.set_xlim(smallest - 2 * margin, largest + margin)
+    axis.grid(color=RULE, linewidth=0.8, zorder=1)
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axis.tick_params(length=0, colors=FAINT_INK, labelsize=9)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    axis.set_xlabel("look-up tables (estimated)", fontsize=10, color=FAINT_INK)
+    axis.set_ylabel("inferences a second, geometric mean", fontsize=10, color=FAINT_INK)
+
+
+def _label(axis: "Axes", front: Sequence[Point], labels: Sequence[str]) -> None:
+    """Names of the front's points; of many, only so many, evenly chosen, with the last one."""
+    step = -(-len(front) // _MOST_LABELS)
+    edges = axis.transAxes.transform([(0, 0), (1, 1)]) / _PIXELS_PER_POINT
+    free = _Box(edges[0][0], edges[0][1], edges[1][0], edges[1][1])
+    placed: list[_Box] = []
+    named: set[tuple[int, float]] = set()
+    for number, (point, label) in enumerate(zip(front, labels, strict=True)):
+        # one name for those that stand in the same place
+        place = point.area.lut, point.rate
+        if (number % step and number != len(front) - 1) or place in named:
+            continue
+        x, y = axis.transData.transform(place) / _PIXELS_PER_POINT
+        for box in _places(x, y, len(label) * _LETTER_WIDTH):
+            if box.is_within(free) and not any(box.meets(other) for other in placed):
+                break
+        else:
+            # the table has it
+            continue
+        placed.append(box)
+        named.add(place)
+        axis.annotate(
+            label,
+            place,
+            # letters are narrower than they were taken for: they begin, or end, at the point
+            xytext=((box.right if box.right < x else box.left) - x, box.bottom - y),
+            textcoords="offset points",
+            ha="right" if box.right < x else "left",
+            fontsize=_LABEL_SIZE,
+            color=INK,
+            zorder=6,
+        )
+
+
+@dataclass(frozen=True)
+class _Box:
+    """A rectangle of the picture, in points."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def is_within(self, other: "_Box") -> bool:
+        across = other.left <= self.left and self.right <= other.right
+        return across and other.bottom <= self.bottom and self.top <= other.top
+
+    def meets(self, other: "_Box") -> bool:
+        across = self.left < other.right and other.left < self.right
+        return across and self.bottom < other.top and other.bottom < self.top
+
+
+def _places(x: float, y: float, width: float) -> Iterator[_Box]:
+    """Where the name of a point may stand: above to the left, where no point is, or below."""
+    for line in range(_LINES):
+        bottom = y + _LABEL_GAP + line * _LINE_HEIGHT
+        left = x - _LABEL_GAP - width
+        yield _Box(left, bottom, left + width, bottom + _LINE_HEIGHT)
+    for line in range(_LINES):
+        bottom = y - _LABEL_GAP - (line + 1) * _LINE_HEIGHT
+        yield _Box(x + _LABEL_GAP, bottom, x + _LABEL_GAP + width, bottom + _LINE_HEIGHT)
