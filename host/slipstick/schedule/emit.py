@@ -97,10 +97,14 @@ class ConvolutionEmitter:
         offset = origin_y * source.row_pitch + origin_x * source.pixel_pitch + reduction.first
         last_row = origin_y + (y1 - y0 - 1) * stride_y + (convolution.kernel[0] - 1) * dilation_y
         rows = (max(origin_y, 0), min(last_row + 1, source.height))
+        sliding = reduction.sliding
+        diagonal = sliding is None and is_diagonal(convolution, self._configuration)
         fields = {
             "opcode": Opcode.CONVOLVE,
             "accumulate": convolution.accumulates,
-            "diagonal": is_diagonal(convolution, self._configuration),
+            "diagonal": diagonal,
+            "depthwise": 0,
+            "skip": 0,
             "align_tap": reduction.align_tap,
             "align_row": reduction.align_row,
             "weight_address": weights,
@@ -127,6 +131,11 @@ class ConvolutionEmitter:
             "from_ninth": self._from_ninth,
             "whole_words": reduction.channels % self._configuration.weight_rows == 0,
         }
+        if sliding is not None:
+            fields |= sliding.fields(convolution, (source.row_pitch, source.pixel_pitch))
+            for pair in (("origin_y", "origin_x"), ("height", "width"), ("rows", "groups")):
+                sides = fields[pair[0]], fields[pair[1]]
+                fields |= dict(zip(pair, sliding.exchanged(sides), strict=True))
         read = Region(source, rows, (reduction.first, reduction.first + reduction.channels))
         return Instruction(self._operation, fields, reads=(read,), bank=bank)
 
@@ -139,12 +148,26 @@ class ConvolutionEmitter:
             "opcode": Opcode.DRAIN,
             **_loops(rectangle, slices),
             **_destination(self._result, rectangle, tile.first),
+            **_turned(tile, rectangle, self._result),
             "parameter_address": parameters,
             **_finish(values, tile.rounding),
         }
         channels = (tile.first, tile.first + slices * lanes)
         write = Region(self._result, rectangle.rows, channels)
         return Instruction(self._operation, fields, writes=(write,), bank=bank)
+
+
+def _turned(tile: ChannelTile, rectangle: Rectangle, place: Placement) -> dict[str, int]:
+    """Fields of a DRAIN that are exchanged if the accumulators hold columns of the output."""
+    sliding = tile.reduction.sliding
+    if sliding is None or sliding.along == 1:
+        return {}
+    return {
+        "rows": rectangle.columns[1] - rectangle.columns[0],
+        "columns": rectangle.rows[1] - rectangle.rows[0],
+        "destination_row_step": place.pixel_pitch,
+        "destination_column_step": place.row_pitch,
+    }
 
 
 def _folded(place: Placement, pixels: int) -> Placement:
