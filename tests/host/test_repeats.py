@@ -74,6 +74,7 @@ def _tile(bank: int) -> list[Instruction]:
         "groups": 4,
         "reduction_tiles": 2,
         "pairs": 0,
+        "depthwise": 0,
         "from_ninth": 0,
         "whole_words": 1,
     }
