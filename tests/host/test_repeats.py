@@ -67,6 +67,7 @@ def test_only_256_turns_are_one_instruction():
 def _tile(bank: int) -> list[Instruction]:
     """Accumulators are filled and drained; nothing else is in the way."""
     matrix = {
+        "parts": 0,
         "opcode": Opcode.CONVOLVE,
         "weight_address": 8 * bank,
         "origin": 0,
@@ -79,6 +80,7 @@ def _tile(bank: int) -> list[Instruction]:
         "whole_words": 1,
     }
     post = {
+        "parts": 0,
         "opcode": Opcode.DRAIN,
         "destination": 4 * bank,
         "parameter_address": bank,

@@ -24,6 +24,11 @@ class Rectangle:
     rows: Span
     columns: Span
 
+    def words(self, pixels: int) -> int:
+        """The accumulators that it takes, of so many pixels each."""
+        (y0, y1), (x0, x1) = self.rows, self.columns
+        return (y1 - y0) * -(-(x1 - x0) // pixels)
+
 
 @dataclass(frozen=True)
 class Site:
@@ -78,16 +83,28 @@ class ConvolutionEmitter:
             if convolution.drains
         ]
 
-    def emit(self, rectangle: Rectangle, number: int, bank: int) -> Iterator[Instruction]:
-        """CONVOLVE and DRAIN of one rectangle of pixels and one tile of channels."""
-        tile = self.tiles[number]
-        yield self._convolve(rectangle, tile, self._weights[number], bank)
-        if self.convolution.drains:
-            yield self._drain(rectangle, tile, self._parameters[number], bank)
+    def emit(
+        self, rectangle: Rectangle, number: int, bank: int, parts: int
+    ) -> Iterator[Instruction]:
+        """CONVOLVE and DRAIN of one rectangle of pixels and one tile of channels.
 
-    def _convolve(
-        self, rectangle: Rectangle, tile: ChannelTile, weights: int, bank: int
-    ) -> Instruction:
+        Parameters
+        ----------
+        rectangle : Rectangle
+        number : int
+            The tile of channels.
+        bank, parts : int
+            Tiles before it, which take the banks in turns, and what banks there are.
+        """
+        tile = self.tiles[number]
+        made = [self._convolve(rectangle, tile, self._weights[number])]
+        if self.convolution.drains:
+            made.append(self._drain(rectangle, tile, self._parameters[number]))
+        for instruction in made:
+            fields = {**instruction.fields, "parts": parts}
+            yield dataclasses.replace(instruction, fields=fields, bank=bank)
+
+    def _convolve(self, rectangle: Rectangle, tile: ChannelTile, weights: int) -> Instruction:
         convolution, source, reduction = self.convolution, self._source, tile.reduction
         (y0, y1), (x0, x1) = rectangle.rows, rectangle.columns
         stride_y, stride_x = convolution.stride
@@ -137,11 +154,9 @@ class ConvolutionEmitter:
                 sides = fields[pair[0]], fields[pair[1]]
                 fields |= dict(zip(pair, sliding.exchanged(sides), strict=True))
         read = Region(source, rows, (reduction.first, reduction.first + reduction.channels))
-        return Instruction(self._operation, fields, reads=(read,), bank=bank)
+        return Instruction(self._operation, fields, reads=(read,))
 
-    def _drain(
-        self, rectangle: Rectangle, tile: ChannelTile, parameters: int, bank: int
-    ) -> Instruction:
+    def _drain(self, rectangle: Rectangle, tile: ChannelTile, parameters: int) -> Instruction:
         lanes, values = self._configuration.lanes, self.convolution.requantization
         slices = -(-tile.count // lanes)
         fields = {
@@ -154,7 +169,7 @@ class ConvolutionEmitter:
         }
         channels = (tile.first, tile.first + slices * lanes)
         write = Region(self._result, rectangle.rows, channels)
-        return Instruction(self._operation, fields, writes=(write,), bank=bank)
+        return Instruction(self._operation, fields, writes=(write,))
 
 
 def _turned(tile: ChannelTile, rectangle: Rectangle, place: Placement) -> dict[str, int]:

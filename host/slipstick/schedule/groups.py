@@ -11,6 +11,9 @@ from ..errors import CapacityError
 from .emit import ConvolutionEmitter, MapEmitter, Rectangle, Span
 from .streams import Instruction
 
+LARGEST_PARTS = 2
+"""Of a bank of accumulators, as a power of two."""
+
 LARGEST_LOOP = 4095
 """What the instructions' row, group and column counts hold."""
 
@@ -149,17 +152,28 @@ class Group:
         if channels_outside:
             order.sort(key=lambda item: item[1])
         convolution = self.convolution.convolution
-        view = convolution.output
+        view, parts = convolution.output, self._parts(rectangles)
         progress = {self.convolution.buffer: _Progress(view.height, len(spans), view.width)}
         for m in self.maps:
             view = m.map.output
             progress[m.buffer] = _Progress(view.height, len(spans), view.width)
         for number, (rectangle, tile) in enumerate(order):
-            yield from self.convolution.emit(rectangle, tile, number & 1)
+            yield from self.convolution.emit(rectangle, tile, number, parts)
             width = rectangle.columns[1] - rectangle.columns[0]
             progress[self.convolution.buffer].write(rectangle.rows, width, tile)
             for m in self.maps:
                 yield from self._follow(m, progress, tile, spans[tile])
+
+    def _parts(self, rectangles: Sequence[Rectangle]) -> int:
+        """How often the banks may be halved for tiles as small as these."""
+        assert self.convolution is not None
+        if self.configuration.is_compact or self.convolution.convolution.is_partial:
+            return 0
+        words = max(rectangle.words(self.configuration.pixels) for rectangle in rectangles)
+        depth = self.configuration.accumulator_depth
+        # even and odd words lie in memories of their own
+        sizes = (max(words, 2) <= depth >> parts for parts in range(1, LARGEST_PARTS + 1))
+        return sum(sizes)
 
     def _follow(
         self, m: MapEmitter, progress: dict[str, _Progress], tile: int, channels: Span
