@@ -1,14 +1,16 @@
 """Instructions of one operation, for a part of its output."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 
 from ..steps import Placement
-from .images import Images
+from .images import CELLS_OF_NINTH, Images
 from .operations import Convolution, Map, Window
 from .reduction import ChannelTile, channel_tiles, is_diagonal, weight_words
 from .requantization import Requantization
@@ -68,13 +70,15 @@ class ConvolutionEmitter:
         pitches = (source.row_pitch, source.pixel_pitch)
         self.tiles = channel_tiles(convolution, pitches, configuration)
         self._from_ninth = convolution.node.name in images.in_ninth
-        self._weights = [
-            images.add_weights(
-                weight_words(convolution, tile, source.pixel_pitch, configuration),
-                convolution.node.name,
-            )
+        words = [
+            weight_words(convolution, tile, source.pixel_pitch, configuration)
             for tile in self.tiles
         ]
+        # all tiles in a row, equal ones too: turns of one instruction take them with equal steps
+        first = images.add_weights(np.concatenate(words), convolution.node.name)
+        apart = itertools.accumulate((len(part) for part in words[:-1]), initial=0)
+        scale = CELLS_OF_NINTH if self._from_ninth else 1
+        self._weights = [first + scale * words_before for words_before in apart]
         self._parameters = [
             images.add_parameters(
                 convolution.requantization, tile.first, tile.count, convolution.node.name
