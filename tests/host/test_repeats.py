@@ -25,6 +25,9 @@ WAYS = tuple((order, False) for order in ("matrix_first", "post_first", 1, 2))
     [
         (CONVOLVE, {"weight_step": 72, "origin_step": 8}),
         (CONVOLVE, {"weight_step": 0, "origin_step": 0}),
+        ({**CONVOLVE, "parts": 1}, {"weight_step": 8, "origin_step": 0}),
+        ({**CONVOLVE, "parts": 2}, {"weight_step": 8, "origin_step": 8}),
+        ({**DRAIN, "parts": 2}, {"destination_step": 16, "parameter_step": 18}),
         (DRAIN, {"destination_step": 16, "parameter_step": 18}),
     ],
 )

@@ -61,7 +61,8 @@ def _depthwise(
 )
 @pytest.mark.parametrize("channels", [3, 8, 20])
 def test_layers_are_the_kernels(sides, kernel, stride, dilation, padding, channels):
-    builder = NetworkBuilder(sum(sides) + channels, *sides, 4)
+    height, width = sides
+    builder = NetworkBuilder(height + width + channels, height, width, 4)
     builder.same_conv2d(1, channels)
     _depthwise(builder, kernel, stride, dilation, padding)
     builder.same_conv2d(1, 12)
@@ -90,7 +91,7 @@ def test_the_input_may_be_the_networks_and_the_result_written_over_it():
     ("sides", "along"), [((4, 28), "x"), ((28, 4), "y"), ((5, 25), "x"), ((25, 5), "y")]
 )
 def test_the_longer_side_is_streamed(sides, along):
-    builder = NetworkBuilder(5, *sides, 8)
+    builder = NetworkBuilder(5, sides[0], sides[1], 8)
     builder.same_conv2d(1, 8)
     _depthwise(builder, (3, 3), (1, 1), (1, 1), (1, 1))
     roomy = Configuration(rows=16, columns=8, lanes=4, weight_rows=2, accumulator_depth=256)

@@ -171,8 +171,7 @@ class Group:
             return 0
         words = max(rectangle.words(self.configuration.pixels) for rectangle in rectangles)
         depth = self.configuration.accumulator_depth
-        # even and odd words lie in memories of their own
-        sizes = (max(words, 2) <= depth >> parts for parts in range(1, LARGEST_PARTS + 1))
+        sizes = (words <= depth >> parts for parts in range(1, LARGEST_PARTS + 1))
         return sum(sizes)
 
     def _follow(
