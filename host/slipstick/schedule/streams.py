@@ -181,7 +181,8 @@ class Timeline:
         """
         for instruction in instructions:
             self._append(instruction, late)
-        self._tiles += sum(instruction.is_matrix for instruction in instructions)
+        banks = (item.bank for item in instructions if item.bank is not None)
+        self._tiles += 1 + max(banks, default=-1)
 
     def _append(self, instruction: Instruction, late: bool) -> None:
         matrix = instruction.is_matrix
