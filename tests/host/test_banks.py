@@ -114,3 +114,22 @@ def test_short_tiles_do_not_wait_for_each_other():
         timeline.extend(_layer(16, parts, 1))
         ends.append(timeline.end)
     assert ends[0] > ends[1] >= ends[2]
+
+
+def test_what_reads_all_channels_begins_with_the_first():
+    roomy = Configuration(rows=16, columns=8, lanes=4, weight_rows=4)
+    builder = NetworkBuilder(8, 7, 7, 16)
+    for _ in range(2):
+        builder.conv2d(
+            64, (3, 3), 64 if builder.shape()[3] == 64 else 1, stride=(1, 1), dilation=(1, 1),
+            padding=(1, 1, 1, 1), sides=builder.shape()[1:3], spread=0.2,
+        )  # fmt: skip
+    builder.same_conv2d(1, 64)
+    builder.fully_connected(64)
+    builder.fully_connected(64)
+    program = check_ways(builder, roomy, (), WAYS, inspect=False)
+    (image,) = [image for image in program.images if image.space == Space.INSTRUCTIONS]
+    size = INSTRUCTION_BITS // 8
+    words = [image.data[at : at + size] for at in range(0, len(image.data), size)]
+    convolves = [unpack(MATRIX_FIELDS, w) for w in words if opcode_of(w) == Opcode.CONVOLVE]
+    assert any(fields["accumulate"] for fields in convolves)
