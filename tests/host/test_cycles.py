@@ -36,6 +36,7 @@ def _convolve(vectors: int, tiles: int, *, whole_words: int = 1) -> dict[str, in
         "groups": vectors,
         "reduction_tiles": tiles,
         "diagonal": 0,
+        "depthwise": 0,
         "pairs": 0,
         "from_ninth": 0,
         "whole_words": whole_words,

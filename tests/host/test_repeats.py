@@ -25,6 +25,9 @@ WAYS = tuple((order, False) for order in ("matrix_first", "post_first", 1, 2))
     [
         (CONVOLVE, {"weight_step": 72, "origin_step": 8}),
         (CONVOLVE, {"weight_step": 0, "origin_step": 0}),
+        ({**CONVOLVE, "parts": 1}, {"weight_step": 8, "origin_step": 0}),
+        ({**CONVOLVE, "parts": 2}, {"weight_step": 8, "origin_step": 8}),
+        ({**DRAIN, "parts": 2}, {"destination_step": 16, "parameter_step": 18}),
         (DRAIN, {"destination_step": 16, "parameter_step": 18}),
     ],
 )
@@ -67,6 +70,7 @@ def test_only_256_turns_are_one_instruction():
 def _tile(bank: int) -> list[Instruction]:
     """Accumulators are filled and drained; nothing else is in the way."""
     matrix = {
+        "parts": 0,
         "opcode": Opcode.CONVOLVE,
         "weight_address": 8 * bank,
         "origin": 0,
@@ -74,10 +78,12 @@ def _tile(bank: int) -> list[Instruction]:
         "groups": 4,
         "reduction_tiles": 2,
         "pairs": 0,
+        "depthwise": 0,
         "from_ninth": 0,
         "whole_words": 1,
     }
     post = {
+        "parts": 0,
         "opcode": Opcode.DRAIN,
         "destination": 4 * bank,
         "parameter_address": bank,

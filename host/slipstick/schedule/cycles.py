@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
 
+from .sliding import sliding_vectors
+
 TILE_OVERHEAD = 0
 """Cycles beyond its words from one reduction tile's start until the next tile can start."""
 
@@ -82,13 +84,19 @@ class CycleModel:
         words = configuration.tile_words * (8 if fields["from_ninth"] else 1)
         return max(words, lanes) + TILE_OVERHEAD
 
+    def vectors(self, fields: Mapping[str, int]) -> int:
+        """Cycles in which one tile's input comes."""
+        if fields["depthwise"]:
+            return sliding_vectors(fields["rows"], fields["groups"], fields["skip"])
+        return fields["rows"] * fields["groups"]
+
     def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:
         """From one tile's start to the next one's.
 
         With one pixel even and odd vectors have accumulators of their own, so that a tile starts in
         every other cycle only.
         """
-        vectors = fields["rows"] * fields["groups"] // (1 + pairs)
+        vectors = self.vectors(fields) // (1 + pairs)
         vectors += vectors % 2 if self.configuration.pixels == 1 else 0
         return max(vectors, self.tile_load(fields))
 
@@ -203,7 +211,7 @@ class Clock:
 
     def _convolve(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
         model = self._model
-        tiles, vectors = fields["reduction_tiles"], fields["rows"] * fields["groups"]
+        tiles, vectors = fields["reduction_tiles"], model.vectors(fields)
         self._period = model.tile_period(fields)
         # taken when the last tile before it started, or else when it has been fetched
         taken = self._tile_started + LOADER_HANDOVER + self._held

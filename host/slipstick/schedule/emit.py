@@ -1,14 +1,16 @@
 """Instructions of one operation, for a part of its output."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 
 from ..steps import Placement
-from .images import Images
+from .images import CELLS_OF_NINTH, Images
 from .operations import Convolution, Map, Window
 from .reduction import ChannelTile, channel_tiles, is_diagonal, weight_words
 from .requantization import Requantization
@@ -23,6 +25,11 @@ class Rectangle:
 
     rows: Span
     columns: Span
+
+    def words(self, pixels: int) -> int:
+        """The accumulators that it takes, of so many pixels each."""
+        (y0, y1), (x0, x1) = self.rows, self.columns
+        return (y1 - y0) * -(-(x1 - x0) // pixels)
 
 
 @dataclass(frozen=True)
@@ -63,13 +70,15 @@ class ConvolutionEmitter:
         pitches = (source.row_pitch, source.pixel_pitch)
         self.tiles = channel_tiles(convolution, pitches, configuration)
         self._from_ninth = convolution.node.name in images.in_ninth
-        self._weights = [
-            images.add_weights(
-                weight_words(convolution, tile, source.pixel_pitch, configuration),
-                convolution.node.name,
-            )
+        words = [
+            weight_words(convolution, tile, source.pixel_pitch, configuration)
             for tile in self.tiles
         ]
+        # all tiles in a row, equal ones too: turns of one instruction take them with equal steps
+        first = images.add_weights(np.concatenate(words), convolution.node.name)
+        apart = itertools.accumulate((len(part) for part in words[:-1]), initial=0)
+        scale = CELLS_OF_NINTH if self._from_ninth else 1
+        self._weights = [first + scale * words_before for words_before in apart]
         self._parameters = [
             images.add_parameters(
                 convolution.requantization, tile.first, tile.count, convolution.node.name
@@ -78,16 +87,28 @@ class ConvolutionEmitter:
             if convolution.drains
         ]
 
-    def emit(self, rectangle: Rectangle, number: int, bank: int) -> Iterator[Instruction]:
-        """CONVOLVE and DRAIN of one rectangle of pixels and one tile of channels."""
-        tile = self.tiles[number]
-        yield self._convolve(rectangle, tile, self._weights[number], bank)
-        if self.convolution.drains:
-            yield self._drain(rectangle, tile, self._parameters[number], bank)
+    def emit(
+        self, rectangle: Rectangle, number: int, bank: int, parts: int
+    ) -> Iterator[Instruction]:
+        """CONVOLVE and DRAIN of one rectangle of pixels and one tile of channels.
 
-    def _convolve(
-        self, rectangle: Rectangle, tile: ChannelTile, weights: int, bank: int
-    ) -> Instruction:
+        Parameters
+        ----------
+        rectangle : Rectangle
+        number : int
+            The tile of channels.
+        bank, parts : int
+            Tiles before it, which take the banks in turns, and what banks there are.
+        """
+        tile = self.tiles[number]
+        made = [self._convolve(rectangle, tile, self._weights[number])]
+        if self.convolution.drains:
+            made.append(self._drain(rectangle, tile, self._parameters[number]))
+        for instruction in made:
+            fields = {**instruction.fields, "parts": parts}
+            yield dataclasses.replace(instruction, fields=fields, bank=bank)
+
+    def _convolve(self, rectangle: Rectangle, tile: ChannelTile, weights: int) -> Instruction:
         convolution, source, reduction = self.convolution, self._source, tile.reduction
         (y0, y1), (x0, x1) = rectangle.rows, rectangle.columns
         stride_y, stride_x = convolution.stride
@@ -97,10 +118,14 @@ class ConvolutionEmitter:
         offset = origin_y * source.row_pitch + origin_x * source.pixel_pitch + reduction.first
         last_row = origin_y + (y1 - y0 - 1) * stride_y + (convolution.kernel[0] - 1) * dilation_y
         rows = (max(origin_y, 0), min(last_row + 1, source.height))
+        sliding = reduction.sliding
+        diagonal = sliding is None and is_diagonal(convolution, self._configuration)
         fields = {
             "opcode": Opcode.CONVOLVE,
             "accumulate": convolution.accumulates,
-            "diagonal": is_diagonal(convolution, self._configuration),
+            "diagonal": diagonal,
+            "depthwise": 0,
+            "skip": 0,
             "align_tap": reduction.align_tap,
             "align_row": reduction.align_row,
             "weight_address": weights,
@@ -127,24 +152,41 @@ class ConvolutionEmitter:
             "from_ninth": self._from_ninth,
             "whole_words": reduction.channels % self._configuration.weight_rows == 0,
         }
+        if sliding is not None:
+            fields |= sliding.fields(convolution, (source.row_pitch, source.pixel_pitch))
+            for pair in (("origin_y", "origin_x"), ("height", "width"), ("rows", "groups")):
+                sides = fields[pair[0]], fields[pair[1]]
+                fields |= dict(zip(pair, sliding.exchanged(sides), strict=True))
         read = Region(source, rows, (reduction.first, reduction.first + reduction.channels))
-        return Instruction(self._operation, fields, reads=(read,), bank=bank)
+        return Instruction(self._operation, fields, reads=(read,))
 
-    def _drain(
-        self, rectangle: Rectangle, tile: ChannelTile, parameters: int, bank: int
-    ) -> Instruction:
+    def _drain(self, rectangle: Rectangle, tile: ChannelTile, parameters: int) -> Instruction:
         lanes, values = self._configuration.lanes, self.convolution.requantization
         slices = -(-tile.count // lanes)
         fields = {
             "opcode": Opcode.DRAIN,
             **_loops(rectangle, slices),
             **_destination(self._result, rectangle, tile.first),
+            **_turned(tile, rectangle, self._result),
             "parameter_address": parameters,
             **_finish(values, tile.rounding),
         }
         channels = (tile.first, tile.first + slices * lanes)
         write = Region(self._result, rectangle.rows, channels)
-        return Instruction(self._operation, fields, writes=(write,), bank=bank)
+        return Instruction(self._operation, fields, writes=(write,))
+
+
+def _turned(tile: ChannelTile, rectangle: Rectangle, place: Placement) -> dict[str, int]:
+    """Fields of a DRAIN that are exchanged if the accumulators hold columns of the output."""
+    sliding = tile.reduction.sliding
+    if sliding is None or sliding.along == 1:
+        return {}
+    return {
+        "rows": rectangle.columns[1] - rectangle.columns[0],
+        "columns": rectangle.rows[1] - rectangle.rows[0],
+        "destination_row_step": place.pixel_pitch,
+        "destination_column_step": place.row_pitch,
+    }
 
 
 def _folded(place: Placement, pixels: int) -> Placement:

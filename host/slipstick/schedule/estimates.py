@@ -8,6 +8,7 @@ from slipstick_rtl.config import Configuration
 
 from .operations import Convolution, Map, View
 from .reduction import is_diagonal
+from .sliding import fewest_cycles
 from .tiles import Job
 
 LINK_CYCLES_PER_BYTE = 1
@@ -179,8 +180,10 @@ def cycles(operation: Convolution | Map, configuration: Configuration) -> int:
     view = operation.output
     vectors = view.height * -(-view.width // configuration.pixels)
     period = max(vectors, configuration.tile_words)
-    tiles = _channel_tiles(operation, configuration) * _reduction_tiles(operation, configuration)
-    return max(tiles * period, results)
+    tile = _reduction_tiles(operation, configuration) * period
+    sliding = fewest_cycles(operation, configuration)
+    tile = tile if sliding is None else min(tile, sliding)
+    return max(_channel_tiles(operation, configuration) * tile, results)
 
 
 def transferred(job: Job) -> int:

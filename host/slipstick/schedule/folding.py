@@ -17,6 +17,7 @@ from .convolutions import LARGEST_STRIDE
 from .operations import Alias, Convolution, Map, Operation, View
 from .reduction import LARGEST_KERNEL_WIDTH, is_diagonal
 from .requantization import Requantization, rounding_runs
+from .sliding import fewest_cycles
 
 
 def fold(operations: Sequence[Operation], configuration: Configuration) -> tuple[Operation, ...]:
@@ -108,6 +109,8 @@ def _cycles(convolution: Convolution, configuration: Configuration) -> int:
     if is_diagonal(convolution, configuration):
         together = max(1, configuration.rows // configuration.columns)
         tiles = -(-math.prod(convolution.kernel) // together)
+    sliding = fewest_cycles(convolution, configuration)
     view = convolution.output
     vectors = view.height * -(-view.width // configuration.pixels)
-    return tiles * max(vectors, configuration.tile_words)
+    cycles = tiles * max(vectors, configuration.tile_words)
+    return cycles if sliding is None else min(sliding, cycles)

@@ -2,14 +2,18 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from slipstick_rtl.config import Configuration
 
 from ..errors import CapacityError
+from .early import in_two, is_one_tap
 from .emit import ConvolutionEmitter, MapEmitter, Rectangle, Span
 from .streams import Instruction
+
+LARGEST_PARTS = 2
+"""Of a bank of accumulators, as a power of two."""
 
 LARGEST_LOOP = 4095
 """What the instructions' row, group and column counts hold."""
@@ -17,10 +21,14 @@ LARGEST_LOOP = 4095
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a group's output is cut: into row tiles, and which of two loops is the outer one."""
+    """How a group's output is cut: into row tiles, and which of two loops is the outer one.
+
+    Of so many tiles of channels, so many tiles of the reduction come ``early``, before all else.
+    """
 
     row_tiles: int
     channels_outside: bool = False
+    early: tuple[int, int] = (0, 0)
 
 
 def split(count: int, parts: int) -> list[Span]:
@@ -122,17 +130,30 @@ class Group:
                 found.append(Tiling(count))
                 if count > 1 and spans > 1 and not self.trailing_tiles:
                     found.append(Tiling(count, channels_outside=True))
-        return found or [Tiling(self.rows)]
+        found = found or [Tiling(self.rows)]
+        return [*found, *(replace(found[0], early=early) for early in self._early(found[0]))]
+
+    def _early(self, tiling: Tiling) -> list[tuple[int, int]]:
+        """Parts of the first rectangle's reductions that may come before the rest."""
+        if self.convolution is None or self.configuration.is_compact:
+            return []
+        tiles, convolution = self.convolution.tiles, self.convolution.convolution
+        least = min(tile.reduction.tiles for tile in tiles)
+        if least < 2 or not all(is_one_tap(convolution, tile) for tile in tiles):
+            return []
+        # each has a bank of its own
+        most = min(len(tiles), 2 << self._parts(self._rectangles(tiling)))
+        counts = [count for count in (2, 4, 8) if count <= most]
+        return sorted(itertools.product(counts, {least // 2, least - 1}))
 
     def emit(self, tiling: Tiling) -> list[Instruction]:
         """Its instructions, in an order in which they can run."""
-        rows = split(self.rows, tiling.row_tiles)
         if self.convolution is None:
             instructions = self._tables()
-            for span, m in itertools.product(rows, self.maps):
+            for span, m in itertools.product(split(self.rows, tiling.row_tiles), self.maps):
                 instructions += m.emit(span, self._channel_spans()[0])
             return instructions
-        instructions = list(self._interleave(rows, tiling.channels_outside))
+        instructions = list(self._interleave(tiling))
         # the table is loaded while the array works on the first tile
         return [instructions[0], *self._tables(), *instructions[1:]]
 
@@ -141,25 +162,46 @@ class Group:
             return []
         return [m.load_table() for m in self.maps if m.table is not None]
 
-    def _interleave(self, rows: Sequence[Span], channels_outside: bool) -> Iterator[Instruction]:
+    def _rectangles(self, tiling: Tiling) -> list[Rectangle]:
+        rows = split(self.rows, tiling.row_tiles)
+        return [Rectangle(*pair) for pair in itertools.product(rows, self.columns())]
+
+    def _interleave(self, tiling: Tiling) -> Iterator[Instruction]:
         assert self.convolution is not None
         spans = self._channel_spans()
-        rectangles = [Rectangle(*pair) for pair in itertools.product(rows, self.columns())]
+        rectangles = self._rectangles(tiling)
         order = list(itertools.product(rectangles, range(len(spans))))
-        if channels_outside:
+        if tiling.channels_outside:
             order.sort(key=lambda item: item[1])
         convolution = self.convolution.convolution
-        view = convolution.output
+        view, parts = convolution.output, self._parts(rectangles)
         progress = {self.convolution.buffer: _Progress(view.height, len(spans), view.width)}
         for m in self.maps:
             view = m.map.output
             progress[m.buffer] = _Progress(view.height, len(spans), view.width)
-        for number, (rectangle, tile) in enumerate(order):
-            yield from self.convolution.emit(rectangle, tile, number & 1)
+        emitted = [
+            list(self.convolution.emit(*place, number, parts)) for number, place in enumerate(order)
+        ]
+        count, tiles = tiling.early
+        for instructions in emitted[:count]:
+            early, instructions[0] = in_two(instructions[0], tiles, self.configuration)
+            yield early
+        for (rectangle, tile), instructions in zip(order, emitted, strict=True):
+            yield from instructions
             width = rectangle.columns[1] - rectangle.columns[0]
             progress[self.convolution.buffer].write(rectangle.rows, width, tile)
             for m in self.maps:
                 yield from self._follow(m, progress, tile, spans[tile])
+
+    def _parts(self, rectangles: Sequence[Rectangle]) -> int:
+        """How often the banks may be halved for tiles as small as these."""
+        assert self.convolution is not None
+        if self.configuration.is_compact or self.convolution.convolution.is_partial:
+            return 0
+        words = max(rectangle.words(self.configuration.pixels) for rectangle in rectangles)
+        depth = self.configuration.accumulator_depth
+        sizes = (words <= depth >> parts for parts in range(1, LARGEST_PARTS + 1))
+        return sum(sizes)
 
     def _follow(
         self, m: MapEmitter, progress: dict[str, _Progress], tile: int, channels: Span

@@ -16,6 +16,9 @@ _PARAMETER = np.dtype([("bias", "<i4"), ("multiplier", "<u4"), ("shift", "u1")])
 _IDLE_SHIFT = encode_shift(Rounding.DOUBLE, 0)
 _CELL_BITS = 9
 
+CELLS_OF_NINTH = 8
+"""Words of the weight memory whose ninth bits are one word of weights."""
+
 
 class Images:
     """The contents of weight and parameter memory as operations add to them.

@@ -120,9 +120,7 @@ def _cycles(
 ) -> int:
     """Cycles that the array needs, weight loads hidden, if its input has these pitches."""
     tiles = channel_tiles(convolution, pitches, configuration)
-    groups = -(-convolution.output.width // configuration.pixels)
-    vectors = max(convolution.output.height * groups, configuration.tile_words)
-    return vectors * sum(tile.reduction.half_tiles for tile in tiles) // 2
+    return sum(tile.reduction.twice_cycles(convolution, configuration) for tile in tiles) // 2
 
 
 def assign_pitches(

@@ -10,6 +10,7 @@ from slipstick_rtl.isa import MATRIX_FIELDS
 from ..errors import CapacityError
 from .operations import Convolution
 from .requantization import rounding_runs
+from .sliding import Sliding, slidings
 
 LARGEST_COUNT = (1 << MATRIX_FIELDS["reduction_tiles"].width) - 1
 """Of tiles, and of the channels of a tap."""
@@ -39,6 +40,8 @@ class Reduction:
     align_tap, align_row, merged : bool
     pairs : bool
         The first tile has R / 2 lanes, and takes two vectors a cycle.
+    sliding : Sliding, optional
+        The only tile has no lanes: the kernel slides.
     """
 
     first: int
@@ -51,11 +54,16 @@ class Reduction:
     align_row: bool = False
     merged: bool = False
     pairs: bool = False
+    sliding: Sliding | None = None
 
-    @property
-    def half_tiles(self) -> int:
-        """Twice the cycles of a vector."""
-        return 2 * self.tiles - self.pairs
+    def twice_cycles(self, convolution: Convolution, configuration: Configuration) -> int:
+        """Twice those of the array for a tile of channels, the loads of weights hidden."""
+        view = convolution.output
+        if self.sliding is not None:
+            vectors = self.sliding.vectors((view.height, view.width))
+            return 2 * max(vectors, configuration.tile_words)
+        vectors = view.height * -(-view.width // configuration.pixels)
+        return max(vectors, configuration.tile_words) * (2 * self.tiles - self.pairs)
 
     def lanes(self, rows: int) -> tuple[np.ndarray, ...]:
         """(ky, kx, c, counts) of every lane, each (tiles x R,)."""
@@ -182,11 +190,15 @@ def choose_reduction(
         If no instruction counts so far.
     """
     rows = configuration.rows
+    sliding = [
+        Reduction(first, configuration.columns, (1, 1), (0, 0), configuration.columns, 1, sliding=s)
+        for s in slidings(convolution, configuration, pitches)
+    ]
     if is_diagonal(convolution, configuration):
         found = _diagonal_candidates(convolution, first, count, pitches, configuration)
     else:
         found = _candidates(convolution, first, count, pitches, configuration)
-    legal = [
+    legal = sliding + [
         reduction for reduction in found if reduction.is_legal(rows, aligned=configuration.aligned)
     ]
     if not legal:
@@ -195,7 +207,7 @@ def choose_reduction(
             f" {count} channels must be at most {LARGEST_COUNT} tiles of {rows} lanes and"
             f" {LARGEST_KERNEL_WIDTH} taps wide, or {LARGEST_COUNT} bytes a row"
         )
-    return min(legal, key=lambda reduction: reduction.half_tiles)
+    return min(legal, key=lambda way: way.twice_cycles(convolution, configuration))
 
 
 def is_diagonal(convolution: Convolution, configuration: Configuration) -> bool:
@@ -284,6 +296,9 @@ def weight_words(
     """The weight memory's words for a channel tile, int8 (words, W, C), zero on idle lanes."""
     rows, columns, depth = configuration.rows, configuration.columns, configuration.tile_words
     chains, reduction = configuration.weight_rows, tile.reduction
+    if reduction.sliding is not None:
+        taps = convolution.weights[tile.first : tile.first + tile.count, :, :, 0]
+        return _in_words(reduction.sliding.words(taps, configuration), configuration)
     ky, kx, c, counts = reduction.lanes(rows)
     if is_diagonal(convolution, configuration):
         words = np.zeros((reduction.tiles, chains, columns), np.int8)
@@ -300,6 +315,12 @@ def weight_words(
     lanes[used, : tile.count] = weights[:, ky[used], kx[used], c[used]].T
     if reduction.pairs:
         lanes[rows // 2 : rows] = lanes[: rows // 2]
+    return _in_words(lanes, configuration)
+
+
+def _in_words(lanes: np.ndarray, configuration: Configuration) -> np.ndarray:
+    """Tiles of R lanes each, int8 (lanes, C), as words, int8 (words, W, C)."""
+    chains, columns = configuration.weight_rows, configuration.columns
     # word q of a tile has row q of each chain
-    shaped = lanes.reshape(reduction.tiles, chains, depth, columns)
+    shaped = lanes.reshape(-1, chains, configuration.tile_words, columns)
     return shaped.swapaxes(1, 2).reshape(-1, chains, columns)

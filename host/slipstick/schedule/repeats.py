@@ -1,8 +1,8 @@
 """Runs of instructions that differ by constant steps only, as one instruction with turns.
 
-Turn t of the hardware's CONVOLVE waits for max(t - 1, 0) instructions more than the first, turn t
-of a DRAIN for t more, and both take the banks in turns: what the tiles of a layer's channels need,
-as each of them makes and drains its own accumulators.
+Turn t of the hardware's CONVOLVE waits for max(t + 1 - B, 0) instructions more than the first, turn
+t of a DRAIN for t more, and both take the B banks in turns: what the tiles of a layer's channels
+need, as each of them makes and drains its own accumulators.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,8 +49,10 @@ class Repeated:
         opcode = first["opcode"]
         if opcode not in _STEPS or values["opcode"] != opcode or number > _MOST_REPEATS:
             return None
-        later = max(number - 1, 0) if opcode == Opcode.CONVOLVE else number
-        if values["wait"] != first["wait"] + later or values["bank"] != first["bank"] ^ number & 1:
+        banks = 2 << first["parts"]
+        later = max(number + 1 - banks, 0) if opcode == Opcode.CONVOLVE else number
+        turn = first["wait"] + later, (first["bank"] + number) % banks
+        if (values["wait"], values["bank"]) != turn:
             return None
         fields, moving = _STEPS[opcode]
         steps = self.steps or tuple(values[name] - first[name] for name in moving)

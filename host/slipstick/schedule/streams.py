@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, pack
+from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, accumulator_place, pack
 
 from ..steps import Placement
 from .compact_cycles import CompactCycleModel
@@ -44,10 +44,11 @@ class Instruction:
     operation : int
         Index of the operation that it belongs to.
     fields : mapping
-        Without ``wait``; ``bank`` counts within its group of operations.
+        Without ``wait`` and ``bank``.
     reads, writes : tuple of Region
     bank : int or None
-        The accumulator bank written (CONVOLVE) or read (DRAIN).
+        How many tiles of its group come before the one whose accumulators it writes (CONVOLVE) or
+        reads (DRAIN): they take the banks, as many as its ``parts`` say, in turns.
     """
 
     operation: int
@@ -63,10 +64,14 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Issued:
-    """An instruction in its stream."""
+    """An instruction in its stream.
+
+    ``accumulators`` are those of its bank: the half, the first word, the one behind the last.
+    """
 
     instruction: Instruction
     bank: int | None
+    accumulators: tuple[int, int, int] | None
     wait: int
     start: int
     completion: int
@@ -99,9 +104,18 @@ def packed(stream: Iterable[Repeated], moved: Mapping[str, int]) -> bytes:
     return bytes(code) + pack(POST_FIELDS, {"opcode": Opcode.HALT})
 
 
-def _conflict(later: Instruction, bank: int | None, earlier: Issued) -> bool:
+def _share(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None) -> bool:
+    """Whether two spans of accumulators, (half, first, behind the last), have one in common."""
+    if one is None or other is None or one[0] != other[0]:
+        return False
+    return one[1] < other[2] and other[1] < one[2]
+
+
+def _conflict(
+    later: Instruction, accumulators: tuple[int, int, int] | None, earlier: Issued
+) -> bool:
     """Whether two instructions of unlike streams touch the same thing and one writes it."""
-    if bank is not None and bank == earlier.bank:
+    if _share(accumulators, earlier.accumulators):
         return True
     before = earlier.instruction
     for write in before.writes:
@@ -127,8 +141,7 @@ class Timeline:
         self.matrix: list[Issued] = []
         self.post: list[Issued] = []
         self._floors = [0, 0]
-        self._parity = 0
-        self._banks = model.configuration.accumulator_banks
+        self._tiles = 0
         self.repeats = not model.configuration.is_compact
         self._last: list[Repeated | None] = [None, None]
         self._stored = 0
@@ -138,7 +151,7 @@ class Timeline:
         other = Timeline(self.model)
         other.clock = self.clock.copy()
         other.matrix, other.post = self.matrix.copy(), self.post.copy()
-        other._floors, other._parity = self._floors.copy(), self._parity
+        other._floors, other._tiles = self._floors.copy(), self._tiles
         other._last, other._stored = self._last.copy(), self._stored
         return other
 
@@ -168,19 +181,16 @@ class Timeline:
         """
         for instruction in instructions:
             self._append(instruction, late)
-        if any(instruction.is_matrix for instruction in instructions):
-            count = sum(instruction.is_matrix for instruction in instructions)
-            self._parity ^= count & 1
+        banks = (item.bank for item in instructions if item.bank is not None)
+        self._tiles += 1 + max(banks, default=-1)
 
     def _append(self, instruction: Instruction, late: bool) -> None:
         matrix = instruction.is_matrix
         own, others = (self.matrix, self.post) if matrix else (self.post, self.matrix)
-        bank = None
-        if instruction.bank is not None:
-            bank = (instruction.bank ^ self._parity) % self._banks
+        bank, accumulators = self._bank(instruction)
         wait = self._floors[matrix]
         for index in range(len(others) - 1, wait - 1, -1):
-            if _conflict(instruction, bank, others[index]):
+            if _conflict(instruction, accumulators, others[index]):
                 wait = index + 1
                 break
         repeated = self._repeats(instruction, bank, wait)
@@ -194,7 +204,17 @@ class Timeline:
         self._floors[matrix] = wait
         ready = others[wait - 1].completion if wait else 0
         start, completion = self.clock.issue(instruction.fields, ready, repeated)
-        own.append(Issued(instruction, bank, wait, start, completion))
+        own.append(Issued(instruction, bank, accumulators, wait, start, completion))
+
+    def _bank(self, instruction: Instruction) -> tuple[int | None, tuple[int, int, int] | None]:
+        """The bank of an instruction's accumulators, and where they lie."""
+        if instruction.bank is None:
+            return None, None
+        configuration, parts = self.model.configuration, instruction.fields["parts"]
+        banks = 1 if configuration.is_compact else 2 << parts
+        bank = (self._tiles + instruction.bank) % banks
+        half, first, words = accumulator_place(bank, parts, configuration.accumulator_depth)
+        return bank, (half, first, first + words)
 
     def _repeats(self, instruction: Instruction, bank: int | None, wait: int) -> bool:
         """Whether it becomes a turn of the instruction before it in its stream."""
