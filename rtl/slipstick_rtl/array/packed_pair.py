@@ -11,10 +11,14 @@ from ..numbers.int8 import Int8
 from ..primitives.carry_sum import Operand, carry_sum
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
+from ..primitives.multiplier18 import Multiplier18
 from .pair_multiplier import PairMultiplier, pair_sums
 
 HOP_CYCLES = 2
 """Cycles from a pair's activations to its right neighbour's: one a column."""
+
+PAIR_LATENCY = Multiplier18.latency + 1
+"""Cycles from a pair's activations to the sums that hold their products, but ``floor``."""
 
 UNPACK_CYCLES = 2
 """Cycles from the last pair's sums to those of single columns."""

@@ -14,19 +14,12 @@ from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 from ..primitives.delay_ring import DelayRing
 from .depthwise_feed import DepthwiseFeed, kernel_place, tap_rows
-from .packed_pair import HOP_CYCLES, UNPACK_CYCLES, PackedPair, Unpacker
+from .packed_pair import HOP_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency
-from .segments import Segment, row_delay, segments
+from .segments import Segment, array_latency, row_delay, segments
 
 CAPTURE_CYCLES = 3
 """Cycles from a tile's last word until the first swap that may use it."""
-
-
-def array_latency(configuration: Configuration) -> int:
-    """Cycles from the activations to column 0's sums: one a row to skew them, then one element."""
-    element = number_format(configuration.number_format, configuration.multiplier)
-    unpacked = UNPACK_CYCLES if configuration.packed_rows else 0
-    return configuration.rows - 1 + element_latency(element) + unpacked
 
 
 class SystolicArray(wiring.Component):
