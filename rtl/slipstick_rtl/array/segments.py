@@ -10,7 +10,7 @@ from .processing_element import element_latency
 
 @dataclass(frozen=True)
 class Segment:
-    """Rows of one chain and of one kind: their weights move as one shift register.
+    """Rows of one chain and of one kind: they capture their weights from the same registers.
 
     Parameters
     ----------
@@ -19,8 +19,6 @@ class Segment:
         Rows.
     packed : bool
         They are rows of pairs.
-    below : int
-        Rows of the same chain below them, whose words pass by first.
     late : int
         Cycles by which the weights come in later than the first chain's could.
     late_in_chain : int
@@ -31,7 +29,6 @@ class Segment:
     first: int
     end: int
     packed: bool
-    below: int
     late: int
     late_in_chain: int
 
@@ -72,7 +69,6 @@ def segments(configuration: Configuration, element_format: Int8) -> list[Segment
                     first=first,
                     end=end,
                     packed=packed,
-                    below=stop - end,
                     late=late + start,
                     late_in_chain=late,
                 )

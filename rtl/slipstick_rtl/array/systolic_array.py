@@ -19,18 +19,21 @@ from .processing_element import ProcessingElement, element_latency
 from .segments import Segment, array_latency, row_delay, segments
 
 CAPTURE_CYCLES = 3
-"""Cycles from a tile's last word until the first swap that may use it."""
+"""Cycles from a tile's last word until its row's first swap that may use it."""
 
 
 class SystolicArray(wiring.Component):
     """Sums of R products for C output channels and P pixels, one vector a cycle.
 
     The rows are W chains of R / W. A tile of weights arrives as R / W words, one row of each chain
-    at a time, the chains' highest rows first. In its chain a weight moves up; when the last word
-    has come all of them are where they belong, and are captured. ``swap`` comes one cycle before
-    the first activations that use them, at least ``CAPTURE_CYCLES`` after the last word; the next
-    tile's last word at least R / W - ``CAPTURE_CYCLES`` after ``swap``. So a new tile can be taken
-    every R / W cycles while the array works, whatever number of vectors it is used for.
+    at a time, the chains' highest rows first. All rows of a chain are given each word, and the one
+    whose word it is captures it when the next word comes; the last one the cycle after.
+
+    ``swap`` comes one cycle before the first activations that use a tile, and goes down a row a
+    cycle: so it may come ``CAPTURE_CYCLES`` - R / W + 1 cycles after the last word at the earliest.
+    Of the next tile the first word may come as soon as it likes, word q >= 1 not before
+    q + 1 - ``CAPTURE_CYCLES`` cycles after ``swap``. So a new tile can be taken every R / W cycles
+    while the array works, whatever number of vectors it is used for.
 
     Parameters
     ----------
@@ -112,8 +115,9 @@ class SystolicArray(wiring.Component):
         self._activate(m, rows)
         if c.takes_depthwise:
             self._feed_taps(m, platform, rows)
+        count = self._count_words(m)
         for segment in segments(c, self._format):
-            self._shift_weights(m, platform, segment, rows[segment.first : segment.end])
+            self._spread_weights(m, platform, segment, rows[segment.first : segment.end], count)
         sums = self._sum_pairs(m, pairs)
         for i, row in enumerate(elements, c.packed_rows):
             if c.takes_pairs and i == c.rows // 2:
@@ -125,6 +129,13 @@ class SystolicArray(wiring.Component):
         for p in range(c.pixels):
             m.d.comb += [self.partial_sums[p][j].eq(sums[p][j]) for j in range(c.columns)]
         return m
+
+    def _count_words(self, m: Module) -> Signal:
+        """Which of a tile's words comes."""
+        count = Signal(range(self._configuration.tile_words))
+        with m.If(self.shift):
+            m.d.sync += count.eq(Mux(self.last, 0, count + 1))
+        return count
 
     def _part(self, m: Module, sums: list[list[Any]], row: list[Any]) -> list[list[Any]]:
         """The upper half's sums go on into the row below, or beside the lower half's to the end."""
@@ -216,47 +227,46 @@ class SystolicArray(wiring.Component):
                 sums[p] += [unpacker.o[0], unpacker.o[1]]
         return sums
 
-    def _shift_weights(
-        self, m: Module, platform: object, segment: Segment, rows: list[list[Any]]
+    def _spread_weights(
+        self, m: Module, platform: object, segment: Segment, rows: list[list[Any]], count: Signal
     ) -> None:
-        """The weights of a segment's rows and their enables, from left to right."""
-        enables = self._first_enables(m, segment)
+        """The weights of a segment's rows, and their enables from left to right."""
+        ways = self._first_enables(m, segment, count)
         hop = HOP_CYCLES if segment.packed else 1
         for place in range(len(rows[0])):
-            enables = [
-                copy_of(
+            ways = {
+                name: copy_of(
                     m,
                     platform,
-                    delay(m, enable, hop - 1 if place else 0, f"{name}_way", reset_less=True),
-                    f"{name}_copy",
+                    delay(m, way, hop - 1 if place else 0, f"{name}_{place}", reset_less=True),
+                    f"{name}_{place}_copy",
                 )
-                for enable, name in zip(
-                    enables,
-                    (f"{kind}_{segment.first}_{place}" for kind in ("shift", "capture")),
-                    strict=True,
-                )
-            ]
-            shift, capture = enables
-            weight = self._stored(m, segment, place, shift)
-            for row in reversed(rows):
-                m.d.comb += [
-                    row[place].weight.eq(weight),
-                    row[place].shift.eq(shift),
-                    row[place].capture.eq(capture),
-                ]
-                weight = row[place].weight_out
+                for name, way in ways.items()
+            }
+            shift, *captures = ways.values()
+            stored = self._stored(m, segment, place)
+            # one for all rows: it stays until the next word comes, and that captures it
+            weight = Signal(len(stored), name=f"weight_{segment.first}_{place}", reset_less=True)
+            with m.If(shift):
+                m.d.sync += weight.eq(stored)
+            for row, capture in zip(rows, captures, strict=True):
+                m.d.comb += [row[place].weight.eq(weight), row[place].capture.eq(capture)]
 
-    def _first_enables(self, m: Module, segment: Segment) -> list[Signal]:
-        """A segment's ``shift`` and ``capture``, a cycle before its first element takes them."""
+    def _first_enables(self, m: Module, segment: Segment, count: Signal) -> dict[str, Value]:
+        """A segment's ``shift`` and its rows' ``capture``, a cycle before the first column's."""
         late, first = segment.late, segment.first
-        last = self.shift & self.last
-        return [
-            delay(m, self.shift, late, f"shift_{first}", reset_less=True),
-            delay(m, last, late + 1, f"last_{first}", reset_less=True),
-        ]
+        shift = delay(m, self.shift, late, f"shift_{first}", reset_less=True)
+        word = delay(m, count, late, f"word_{first}", reset_less=True)
+        last = delay(m, self.shift & self.last, late + 1, f"last_{first}", reset_less=True)
+        enables: dict[str, Value] = {f"shift_way_{first}": shift}
+        for row in range(first, segment.end):
+            following = row % self._configuration.tile_words + 1
+            ends = following == self._configuration.tile_words
+            enables[f"capture_{row}"] = last if ends else shift & (word == following)
+        return enables
 
-    def _stored(self, m: Module, segment: Segment, place: int, shift: Signal) -> Value:
-        """What comes into a segment's lowest row, with ``shift``."""
+    def _stored(self, m: Module, segment: Segment, place: int) -> Value:
+        """The words of a segment's column, or pair of columns, as its elements hold them."""
         width = 2 if segment.packed else 1
         first = width * place
         weights: list[Value] = []
@@ -264,12 +274,5 @@ class SystolicArray(wiring.Component):
             # the memory gives blocks of columns at once; the enables have a register more
             late = 1 + segment.late_in_chain + first % BLOCK_COLUMNS
             weight = Value.cast(self.weights[segment.chain][j])
-            name = f"weight_{segment.first}_{j}"
-            weight = delay(m, weight, late, name, reset_less=True)
-            for k in range(segment.below):
-                waiting = Signal(8, name=f"{name}_waiting_{k}", reset_less=True)
-                with m.If(shift):
-                    m.d.sync += waiting.eq(weight)
-                weight = waiting
-            weights.append(weight)
+            weights.append(delay(m, weight, late, f"byte_{segment.first}_{j}", reset_less=True))
         return packing.store(*weights) if segment.packed else self._format.store(weights[0])
