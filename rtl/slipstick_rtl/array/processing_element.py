@@ -18,9 +18,9 @@ def element_latency(number_format: Int8) -> int:
 class ProcessingElement(wiring.Component):
     """Multiplies P activations by its stationary weight and adds the products to the sums passing.
 
-    Activations run to the right, partial sums down, weights from the side. The next weight is captured
-    while the present one works; ``swap`` brings it into use from the next cycle's activations on.
-    Nothing here needs a reset: what is under way runs out.
+    Activations run to the right, partial sums down. The next weight is captured while the present
+    one works; ``swap`` brings it into use from the next cycle's activations on. Nothing here needs
+    a reset: what is under way runs out.
 
     Parameters
     ----------
