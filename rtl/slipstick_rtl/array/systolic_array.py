@@ -12,11 +12,12 @@ from ..numbers import packing
 from ..numbers.int8 import number_format
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
-from ..primitives.delay_ring import DelayRing
-from .depthwise_feed import DepthwiseFeed, kernel_place, tap_rows
+from ..primitives.delay_ring import DelayRing, long_delay
+from .depthwise_feed import DepthwiseFeed, feed_cycles, kernel_place, tap_rows
 from .packed_pair import HOP_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency
 from .segments import Segment, array_latency, row_delay, segments
+from .skew import Skewed, skew
 
 CAPTURE_CYCLES = 3
 """Cycles from a tile's last word until its row's first swap that may use it."""
@@ -112,9 +113,14 @@ class SystolicArray(wiring.Component):
             for i in range(c.packed_rows, c.rows)
         ]
         rows = [*pairs, *elements]
-        self._activate(m, rows)
+        wanted = [{row_delay(c, i)} | feed_cycles(c, i) for i in range(c.rows)]
+        skewed = [
+            skew(m, [Value.cast(byte) for byte in self.activations[p]], wanted, f"skew_{p}")
+            for p in range(c.pixels)
+        ]
+        self._activate(m, rows, skewed)
         if c.takes_depthwise:
-            self._feed_taps(m, platform, rows)
+            self._feed_taps(m, platform, rows, skewed[0])
         count = self._count_words(m)
         for segment in segments(c, self._format):
             self._spread_weights(m, platform, segment, rows[segment.first : segment.end], count)
@@ -164,15 +170,25 @@ class SystolicArray(wiring.Component):
             parted.append(passed)
         return [parted]
 
-    def _feed_taps(self, m: Module, platform: object, rows: list[list[Any]]) -> None:
+    def _feed_taps(
+        self, m: Module, platform: object, rows: list[list[Any]], skewed: Skewed
+    ) -> None:
         """The rows of depthwise taps: operands from the left, or from the element below."""
         c = self._configuration
         m.submodules.feed = feed = DepthwiseFeed(configuration=c)
-        m.d.comb += [feed.activations.eq(self.activations[0]), feed.half.eq(self.half)]
+        m.d.comb += feed.half.eq(self.half)
+        for j in range(c.columns):
+            lower, upper = skewed[j], skewed[c.columns + j]
+            first, second = sorted(feed_cycles(c, c.columns + j))
+            m.d.comb += [
+                Value.cast(feed.lower[j]).eq(lower[j]),
+                Value.cast(feed.upper[j]).eq(upper[first]),
+                Value.cast(feed.upper_late[j]).eq(upper[second]),
+            ]
         first = tap_rows(c)[0]
         flag = delay(m, self.depthwise, row_delay(c, first), "depthwise_way", reset_less=True)
         for i in tap_rows(c):
-            left = delay(m, self.activations[0][i], row_delay(c, i), f"skew_{i}", reset_less=True)
+            left = skewed[i][row_delay(c, i)]
             ky, is_last = kernel_place(i - first)
             vertical = flag
             for j, element in enumerate(rows[i]):
@@ -182,7 +198,7 @@ class SystolicArray(wiring.Component):
                 vertical = copy_of(m, platform, vertical, f"depthwise_{i}_{j}")
             flag = delay(m, flag, 1, f"depthwise_{i}", reset_less=True)
 
-    def _activate(self, m: Module, rows: list[list[Any]]) -> None:
+    def _activate(self, m: Module, rows: list[list[Any]], skewed: list[Skewed]) -> None:
         """The swap through every row, from left to right, and activations but those of taps."""
         c = self._configuration
         taps = tap_rows(c)
@@ -194,9 +210,7 @@ class SystolicArray(wiring.Component):
                 swap = delay(m, swap, late, f"swap_{i}", reset_less=True)
             m.d.comb += row[0].swap.eq(swap)
             for p in range(0 if i in taps else c.pixels):
-                value = delay(
-                    m, self.activations[p][i], row_delay(c, i), f"skew_{i}_{p}", reset_less=True
-                )
+                value = skewed[p][i][row_delay(c, i)].as_signed()
                 if packed:
                     m.d.comb += [
                         row[0].activations[p].value.eq(value),
@@ -274,5 +288,5 @@ class SystolicArray(wiring.Component):
             # the memory gives blocks of columns at once; the enables have a register more
             late = 1 + segment.late_in_chain + first % BLOCK_COLUMNS
             weight = Value.cast(self.weights[segment.chain][j])
-            weights.append(delay(m, weight, late, f"byte_{segment.first}_{j}", reset_less=True))
+            weights.append(long_delay(m, weight, late, f"byte_{segment.first}_{j}"))
         return packing.store(*weights) if segment.packed else self._format.store(weights[0])
