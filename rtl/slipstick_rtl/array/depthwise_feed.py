@@ -7,11 +7,8 @@ from amaranth.lib.wiring import In, Out
 from ..config import DEPTHWISE_KERNEL, DEPTHWISE_TAPS, Configuration
 from ..numbers.int8 import number_format
 from ..primitives.delay import delay
-from ..primitives.delay_ring import DelayRing
+from ..primitives.delay_ring import long_delay
 from .segments import row_delay
-
-_SHORTEST_RING = 5
-"""Cycles of delay from which on a memory costs less than registers."""
 
 
 def tap_rows(configuration: Configuration) -> range:
@@ -25,6 +22,23 @@ def kernel_place(tap: int) -> tuple[int, bool]:
     """A tap's kernel row, and whether it is the last of it."""
     ky, kx = divmod(tap, DEPTHWISE_KERNEL)
     return ky, kx == DEPTHWISE_KERNEL - 1
+
+
+def feed_cycles(configuration: Configuration, row: int) -> set[int]:
+    """Cycles by which the feed wants a row's activations late, for columns one after another."""
+    c = configuration
+    if not c.takes_depthwise:
+        return set()
+    if row < c.columns:
+        return {row}
+    upper = _first_late(c) + 1 + row - c.columns
+    return {upper, upper + 1}
+
+
+def _first_late(configuration: Configuration) -> int:
+    """Cycles from a vector until column 0 may choose: a register takes what is chosen from the
+    vector and the two before it."""
+    return row_delay(configuration, tap_rows(configuration)[DEPTHWISE_KERNEL - 1]) - 2
 
 
 class DepthwiseFeed(wiring.Component):
@@ -51,29 +65,33 @@ class DepthwiseFeed(wiring.Component):
 
     Members
     -------
-    activations : In
-        [R] bytes of a vector, when the array gets them: of channel j those of row j and C + j.
+    lower, upper, upper_late : In
+        [C] bytes of a vector: of channel j those of row j, and of row C + j, as late as
+        ``feed_cycles`` says.
     half : In
-        With them: the block's input rows are 2 and 3.
+        With the vector: the block's input rows are 2 and 3.
     operands : Out
         [3][C] bytes, in the cycle in which row ``packed_rows + 3 ky + 2``, column j takes the
         vector's operand.
     """
 
-    activations: data.View
+    lower: data.View
+    upper: data.View
+    upper_late: data.View
     half: Signal
     operands: data.View
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         operand = number_format(c.number_format, c.multiplier).operand
+        channels = data.ArrayLayout(operand, c.columns)
         super().__init__(
             {
-                "activations": In(data.ArrayLayout(operand, c.rows)),
+                "lower": In(channels),
+                "upper": In(channels),
+                "upper_late": In(channels),
                 "half": In(1),
-                "operands": Out(
-                    data.ArrayLayout(data.ArrayLayout(operand, c.columns), DEPTHWISE_KERNEL)
-                ),
+                "operands": Out(data.ArrayLayout(channels, DEPTHWISE_KERNEL)),
             }
         )
 
@@ -82,20 +100,12 @@ class DepthwiseFeed(wiring.Component):
         c = self._configuration
         columns = range(c.columns)
         rows = tap_rows(c)[DEPTHWISE_KERNEL - 1 :: DEPTHWISE_KERNEL]
-        # a register takes what is chosen from the vector and the two before it
-        late = row_delay(c, rows[0]) - 2
-        # the first registers of both halves are those of the array's own skew
-        skewed = [
-            delay(m, Value.cast(self.activations[j]), j, f"skew_{j}", reset_less=True)
-            for j in columns
-        ]
-        lower = _delay_all(m, skewed, late, "lower")
+        late = _first_late(c)
+        lower = _delay_all(m, [Value.cast(self.lower[j]) for j in columns], late, "lower")
         half = delay(m, self.half, late + 1, "half", reset_less=True)
         chosen: list[list[Value]] = [[] for _ in rows]
         for j in columns:
-            upper = Value.cast(self.activations[c.columns + j])
-            upper_1 = delay(m, upper, late + j + 1, f"upper_{j}", reset_less=True)
-            upper_2 = delay(m, upper_1, 1, f"upper_late_{j}", reset_less=True)
+            upper_1, upper_2 = Value.cast(self.upper[j]), Value.cast(self.upper_late[j])
             lower_1 = delay(m, lower[j], 1, f"lower_late_{j}", reset_less=True)
             choices = ((lower_1, upper_2), (upper_1, lower_1), (lower[j], upper_1))
             for ky, (first, second) in enumerate(choices):
@@ -112,12 +122,5 @@ class DepthwiseFeed(wiring.Component):
 
 def _delay_all(m: Module, values: list[Value], cycles: int, name: str) -> list[Value]:
     """All of them so many cycles late."""
-    if cycles < _SHORTEST_RING:
-        return [
-            delay(m, value, cycles, f"{name}_{j}", reset_less=True)
-            for j, value in enumerate(values)
-        ]
-    width = len(values[0])
-    m.submodules[name] = ring = DelayRing(shape=width * len(values), cycles=cycles)
-    m.d.comb += ring.i.eq(Cat(*values))
-    return [ring.o.word_select(j, width) for j in range(len(values))]
+    width, late = len(values[0]), long_delay(m, Cat(*values), cycles, name)
+    return [late.word_select(j, width) for j in range(len(values))]

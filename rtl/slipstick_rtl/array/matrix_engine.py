@@ -230,8 +230,8 @@ class MatrixEngine(wiring.Component):
     def _load_weights(self, m: Module) -> None:
         """Weight words from the memory into the array.
 
-        A tile's last word is in the array CAPTURE_CYCLES before the swap that comes READ_CYCLES
-        after its read: WEIGHT_READ_LATENCY is such that it is.
+        A tile's second word, read the cycle after a swap, is in the array when that swap frees what
+        it replaces: WEIGHT_READ_LATENCY is such that it is.
         """
         c, loader, array = self._configuration, self._loader, self._array
         connect(m, loader.reads, flipped(self.weight_reads))

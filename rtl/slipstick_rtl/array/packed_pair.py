@@ -11,10 +11,14 @@ from ..numbers.int8 import Int8
 from ..primitives.carry_sum import Operand, carry_sum
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
+from ..primitives.multiplier18 import Multiplier18
 from .pair_multiplier import PairMultiplier, pair_sums
 
 HOP_CYCLES = 2
 """Cycles from a pair's activations to its right neighbour's: one a column."""
+
+PAIR_LATENCY = Multiplier18.latency + 1
+"""Cycles from a pair's activations to the sums that hold their products, but ``floor``."""
 
 UNPACK_CYCLES = 2
 """Cycles from the last pair's sums to those of single columns."""
@@ -32,7 +36,7 @@ class PackedPair(wiring.Component):
 
     Members
     -------
-    activations, swap, weight, shift, capture, weight_out
+    activations, swap, weight, capture
         As an element's.
     activations_out, swap_out : Out
         ``HOP_CYCLES`` later.
@@ -43,12 +47,10 @@ class PackedPair(wiring.Component):
     activations: data.View
     swap: Signal
     weight: data.View
-    shift: Signal
     capture: Signal
     partial_sums: data.View
     activations_out: data.View
     swap_out: Signal
-    weight_out: data.View
     partial_sums_out: data.View
 
     def __init__(self, *, pixels: int, rows_above: int) -> None:
@@ -59,12 +61,10 @@ class PackedPair(wiring.Component):
                 "activations": In(operands),
                 "swap": In(1),
                 "weight": In(packing.STORED),
-                "shift": In(1),
                 "capture": In(1),
                 "partial_sums": In(data.ArrayLayout(pair_sums(max(1, rows_above)), pixels)),
                 "activations_out": Out(operands),
                 "swap_out": Out(1),
-                "weight_out": Out(packing.STORED),
                 "partial_sums_out": Out(data.ArrayLayout(pair_sums(rows_above + 1), pixels)),
             }
         )
@@ -72,14 +72,11 @@ class PackedPair(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.multiplier = multiplier = PairMultiplier(pixels=self._pixels)
-        passing, captured, active = (
-            Signal(packing.STORED, name=name, reset_less=True)
-            for name in ("passing", "captured", "active")
+        captured, active = (
+            Signal(packing.STORED, name=name, reset_less=True) for name in ("captured", "active")
         )
-        with m.If(self.shift):
-            m.d.sync += passing.eq(self.weight)
         with m.If(self.capture):
-            m.d.sync += captured.eq(passing)
+            m.d.sync += captured.eq(self.weight)
         with m.If(self.swap):
             m.d.sync += active.eq(captured)
         late = delay(m, self.activations, 1, "late", reset_less=True)
@@ -90,7 +87,6 @@ class PackedPair(wiring.Component):
             multiplier.active.eq(active),
             self.swap_out.eq(copy_of(m, platform, swap, "swap_copy")),
             self.activations_out.eq(delay(m, late, 1, "activations", reset_less=True)),
-            self.weight_out.eq(passing),
         ]
         for pixel in range(self._pixels):
             for part in ("low", "high", "floor"):

@@ -18,9 +18,9 @@ def element_latency(number_format: Int8) -> int:
 class ProcessingElement(wiring.Component):
     """Multiplies P activations by its stationary weight and adds the products to the sums passing.
 
-    Activations run to the right, partial sums down, weights up. The next weight is captured while
-    the present one works; ``swap`` brings it into use from the next cycle's activations on.
-    Nothing here needs a reset: what is under way runs out.
+    Activations run to the right, partial sums down. The next weight is captured while the present
+    one works; ``swap`` brings it into use from the next cycle's activations on. Nothing here needs
+    a reset: what is under way runs out.
 
     Parameters
     ----------
@@ -35,17 +35,13 @@ class ProcessingElement(wiring.Component):
     -------
     activations, swap : In
         P activations from the left; the next ones are the first to use the captured weight.
-    weight, shift : In
-        The stored form of a weight from below, and whether it is to be taken.
-    capture : In
-        The weight taken last is this element's. It must stay captured in the cycle of ``swap``, or
-        the number format's ``swap_cycles`` later.
+    weight, capture : In
+        The stored form of a weight, and whether it is this element's. It must be captured before
+        the cycle of ``swap``, or the number format's ``swap_cycles`` later, and the next one not.
     partial_sums : In
         P sums of the elements above, ``element_latency - 1`` cycles later than ``activations``.
     activations_out, swap_out : Out
         The same one cycle later, for the neighbour.
-    weight_out : Out
-        The weight taken last.
     partial_sums_out : Out
         ``element_latency`` cycles later than ``activations``.
     """
@@ -53,12 +49,10 @@ class ProcessingElement(wiring.Component):
     activations: data.View
     swap: Signal
     weight: Signal
-    shift: Signal
     capture: Signal
     partial_sums: data.View
     activations_out: data.View
     swap_out: Signal
-    weight_out: Signal
     partial_sums_out: data.View
 
     def __init__(self, *, number_format: Int8, pixels: int, rows_above: int) -> None:
@@ -72,12 +66,10 @@ class ProcessingElement(wiring.Component):
                 "activations": In(operands),
                 "swap": In(1),
                 "weight": In(number_format.stored_weight),
-                "shift": In(1),
                 "capture": In(1),
                 "partial_sums": In(data.ArrayLayout(above, pixels)),
                 "activations_out": Out(operands),
                 "swap_out": Out(1),
-                "weight_out": Out(number_format.stored_weight),
                 "partial_sums_out": Out(data.ArrayLayout(below, pixels)),
             }
         )
@@ -85,12 +77,9 @@ class ProcessingElement(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.multiplier = multiplier = self._format.multiplier(pixels=self._pixels)
-        passing = Signal(self._format.stored_weight, reset_less=True)
         captured = Signal(self._format.stored_weight, reset_less=True)
-        with m.If(self.shift):
-            m.d.sync += passing.eq(self.weight)
         with m.If(self.capture):
-            m.d.sync += captured.eq(passing)
+            m.d.sync += captured.eq(self.weight)
         m.d.comb += [
             multiplier.activations.eq(self.activations),
             multiplier.weight.eq(captured),
@@ -98,7 +87,6 @@ class ProcessingElement(wiring.Component):
             multiplier.swap_late.eq(self.swap_out),
             self.swap_out.eq(copy_of(m, platform, self.swap, "swap_copy")),
             self.activations_out.eq(delay(m, self.activations, 1, "activations", reset_less=True)),
-            self.weight_out.eq(passing),
         ]
         ones = (multiplier.ones[0], multiplier.ones[1]) if self._format.lacks_ones else None
         for pixel in range(self._pixels):

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from ..config import Configuration
-from ..numbers.int8 import Int8
-from .packed_pair import UNPACK_CYCLES
+from ..numbers.int8 import Int8, number_format
+from .packed_pair import PAIR_LATENCY, UNPACK_CYCLES
+from .processing_element import element_latency
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Rows of one chain and of one kind: their weights move as one shift register.
+    """Rows of one chain and of one kind: they capture their weights from the same registers.
 
     Parameters
     ----------
@@ -18,8 +19,6 @@ class Segment:
         Rows.
     packed : bool
         They are rows of pairs.
-    below : int
-        Rows of the same chain below them, whose words pass by first.
     late : int
         Cycles by which the weights come in later than the first chain's could.
     late_in_chain : int
@@ -30,18 +29,29 @@ class Segment:
     first: int
     end: int
     packed: bool
-    below: int
     late: int
     late_in_chain: int
 
 
 def row_delay(configuration: Configuration, row: int) -> int:
     """Cycles by which a row's activations are later than row 0's."""
-    packed = configuration.packed_rows
-    return row + (UNPACK_CYCLES if 0 < packed <= row else 0)
+    c = configuration
+    if not 0 < c.packed_rows <= row:
+        return row
+    latency = element_latency(number_format(c.number_format, c.multiplier))
+    return row + UNPACK_CYCLES + PAIR_LATENCY - latency
 
 
-def segments(configuration: Configuration, number_format: Int8) -> list[Segment]:
+def array_latency(configuration: Configuration) -> int:
+    """Cycles from the activations to column 0's sums: the last row's delay, then one element."""
+    c = configuration
+    latency = element_latency(number_format(c.number_format, c.multiplier))
+    if c.packed_rows == c.rows:
+        latency = PAIR_LATENCY + UNPACK_CYCLES
+    return row_delay(c, c.rows - 1) + latency
+
+
+def segments(configuration: Configuration, element_format: Int8) -> list[Segment]:
     """The segments of an array, from the top to the bottom."""
     c, found = configuration, []
     for chain in range(c.weight_rows):
@@ -52,14 +62,13 @@ def segments(configuration: Configuration, number_format: Int8) -> list[Segment]
                 continue
             packed = first < c.packed_rows
             late = row_delay(c, first) - first
-            late += 0 if packed else number_format.swap_cycles
+            late += 0 if packed else element_format.swap_cycles
             found.append(
                 Segment(
                     chain=chain,
                     first=first,
                     end=end,
                     packed=packed,
-                    below=stop - end,
                     late=late + start,
                     late_in_chain=late,
                 )

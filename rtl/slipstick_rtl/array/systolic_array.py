@@ -12,32 +12,29 @@ from ..numbers import packing
 from ..numbers.int8 import number_format
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
-from ..primitives.delay_ring import DelayRing
-from .depthwise_feed import DepthwiseFeed, kernel_place, tap_rows
-from .packed_pair import HOP_CYCLES, UNPACK_CYCLES, PackedPair, Unpacker
+from ..primitives.delay_ring import DelayRing, long_delay
+from .depthwise_feed import DepthwiseFeed, feed_cycles, kernel_place, tap_rows
+from .packed_pair import HOP_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency
-from .segments import Segment, row_delay, segments
+from .segments import Segment, array_latency, row_delay, segments
+from .skew import Skewed, skew
 
 CAPTURE_CYCLES = 3
-"""Cycles from a tile's last word until the first swap that may use it."""
-
-
-def array_latency(configuration: Configuration) -> int:
-    """Cycles from the activations to column 0's sums: one a row to skew them, then one element."""
-    element = number_format(configuration.number_format, configuration.multiplier)
-    unpacked = UNPACK_CYCLES if configuration.packed_rows else 0
-    return configuration.rows - 1 + element_latency(element) + unpacked
+"""Cycles from a tile's last word until its row's first swap that may use it."""
 
 
 class SystolicArray(wiring.Component):
     """Sums of R products for C output channels and P pixels, one vector a cycle.
 
     The rows are W chains of R / W. A tile of weights arrives as R / W words, one row of each chain
-    at a time, the chains' highest rows first. In its chain a weight moves up; when the last word
-    has come all of them are where they belong, and are captured. ``swap`` comes one cycle before
-    the first activations that use them, at least ``CAPTURE_CYCLES`` after the last word; the next
-    tile's last word at least R / W - ``CAPTURE_CYCLES`` after ``swap``. So a new tile can be taken
-    every R / W cycles while the array works, whatever number of vectors it is used for.
+    at a time, the chains' highest rows first. All rows of a chain are given each word, and the one
+    whose word it is captures it when the next word comes; the last one the cycle after.
+
+    ``swap`` comes one cycle before the first activations that use a tile, and goes down a row a
+    cycle: so it may come ``CAPTURE_CYCLES`` - R / W + 1 cycles after the last word at the earliest.
+    Of the next tile the first word may come as soon as it likes, word q >= 1 not before
+    q + 1 - ``CAPTURE_CYCLES`` cycles after ``swap``. So a new tile can be taken every R / W cycles
+    while the array works, whatever number of vectors it is used for.
 
     Parameters
     ----------
@@ -116,11 +113,17 @@ class SystolicArray(wiring.Component):
             for i in range(c.packed_rows, c.rows)
         ]
         rows = [*pairs, *elements]
-        self._activate(m, rows)
+        wanted = [{row_delay(c, i)} | feed_cycles(c, i) for i in range(c.rows)]
+        skewed = [
+            skew(m, [Value.cast(byte) for byte in self.activations[p]], wanted, f"skew_{p}")
+            for p in range(c.pixels)
+        ]
+        self._activate(m, rows, skewed)
         if c.takes_depthwise:
-            self._feed_taps(m, platform, rows)
+            self._feed_taps(m, platform, rows, skewed[0])
+        count = self._count_words(m)
         for segment in segments(c, self._format):
-            self._shift_weights(m, platform, segment, rows[segment.first : segment.end])
+            self._spread_weights(m, platform, segment, rows[segment.first : segment.end], count)
         sums = self._sum_pairs(m, pairs)
         for i, row in enumerate(elements, c.packed_rows):
             if c.takes_pairs and i == c.rows // 2:
@@ -132,6 +135,13 @@ class SystolicArray(wiring.Component):
         for p in range(c.pixels):
             m.d.comb += [self.partial_sums[p][j].eq(sums[p][j]) for j in range(c.columns)]
         return m
+
+    def _count_words(self, m: Module) -> Signal:
+        """Which of a tile's words comes."""
+        count = Signal(range(self._configuration.tile_words))
+        with m.If(self.shift):
+            m.d.sync += count.eq(Mux(self.last, 0, count + 1))
+        return count
 
     def _part(self, m: Module, sums: list[list[Any]], row: list[Any]) -> list[list[Any]]:
         """The upper half's sums go on into the row below, or beside the lower half's to the end."""
@@ -160,15 +170,25 @@ class SystolicArray(wiring.Component):
             parted.append(passed)
         return [parted]
 
-    def _feed_taps(self, m: Module, platform: object, rows: list[list[Any]]) -> None:
+    def _feed_taps(
+        self, m: Module, platform: object, rows: list[list[Any]], skewed: Skewed
+    ) -> None:
         """The rows of depthwise taps: operands from the left, or from the element below."""
         c = self._configuration
         m.submodules.feed = feed = DepthwiseFeed(configuration=c)
-        m.d.comb += [feed.activations.eq(self.activations[0]), feed.half.eq(self.half)]
+        m.d.comb += feed.half.eq(self.half)
+        for j in range(c.columns):
+            lower, upper = skewed[j], skewed[c.columns + j]
+            first, second = sorted(feed_cycles(c, c.columns + j))
+            m.d.comb += [
+                Value.cast(feed.lower[j]).eq(lower[j]),
+                Value.cast(feed.upper[j]).eq(upper[first]),
+                Value.cast(feed.upper_late[j]).eq(upper[second]),
+            ]
         first = tap_rows(c)[0]
         flag = delay(m, self.depthwise, row_delay(c, first), "depthwise_way", reset_less=True)
         for i in tap_rows(c):
-            left = delay(m, self.activations[0][i], row_delay(c, i), f"skew_{i}", reset_less=True)
+            left = skewed[i][row_delay(c, i)]
             ky, is_last = kernel_place(i - first)
             vertical = flag
             for j, element in enumerate(rows[i]):
@@ -178,7 +198,7 @@ class SystolicArray(wiring.Component):
                 vertical = copy_of(m, platform, vertical, f"depthwise_{i}_{j}")
             flag = delay(m, flag, 1, f"depthwise_{i}", reset_less=True)
 
-    def _activate(self, m: Module, rows: list[list[Any]]) -> None:
+    def _activate(self, m: Module, rows: list[list[Any]], skewed: list[Skewed]) -> None:
         """The swap through every row, from left to right, and activations but those of taps."""
         c = self._configuration
         taps = tap_rows(c)
@@ -190,9 +210,7 @@ class SystolicArray(wiring.Component):
                 swap = delay(m, swap, late, f"swap_{i}", reset_less=True)
             m.d.comb += row[0].swap.eq(swap)
             for p in range(0 if i in taps else c.pixels):
-                value = delay(
-                    m, self.activations[p][i], row_delay(c, i), f"skew_{i}_{p}", reset_less=True
-                )
+                value = skewed[p][i][row_delay(c, i)].as_signed()
                 if packed:
                     m.d.comb += [
                         row[0].activations[p].value.eq(value),
@@ -223,47 +241,46 @@ class SystolicArray(wiring.Component):
                 sums[p] += [unpacker.o[0], unpacker.o[1]]
         return sums
 
-    def _shift_weights(
-        self, m: Module, platform: object, segment: Segment, rows: list[list[Any]]
+    def _spread_weights(
+        self, m: Module, platform: object, segment: Segment, rows: list[list[Any]], count: Signal
     ) -> None:
-        """The weights of a segment's rows and their enables, from left to right."""
-        enables = self._first_enables(m, segment)
+        """The weights of a segment's rows, and their enables from left to right."""
+        ways = self._first_enables(m, segment, count)
         hop = HOP_CYCLES if segment.packed else 1
         for place in range(len(rows[0])):
-            enables = [
-                copy_of(
+            ways = {
+                name: copy_of(
                     m,
                     platform,
-                    delay(m, enable, hop - 1 if place else 0, f"{name}_way", reset_less=True),
-                    f"{name}_copy",
+                    delay(m, way, hop - 1 if place else 0, f"{name}_{place}", reset_less=True),
+                    f"{name}_{place}_copy",
                 )
-                for enable, name in zip(
-                    enables,
-                    (f"{kind}_{segment.first}_{place}" for kind in ("shift", "capture")),
-                    strict=True,
-                )
-            ]
-            shift, capture = enables
-            weight = self._stored(m, segment, place, shift)
-            for row in reversed(rows):
-                m.d.comb += [
-                    row[place].weight.eq(weight),
-                    row[place].shift.eq(shift),
-                    row[place].capture.eq(capture),
-                ]
-                weight = row[place].weight_out
+                for name, way in ways.items()
+            }
+            shift, *captures = ways.values()
+            stored = self._stored(m, segment, place)
+            # one for all rows: it stays until the next word comes, and that captures it
+            weight = Signal(len(stored), name=f"weight_{segment.first}_{place}", reset_less=True)
+            with m.If(shift):
+                m.d.sync += weight.eq(stored)
+            for row, capture in zip(rows, captures, strict=True):
+                m.d.comb += [row[place].weight.eq(weight), row[place].capture.eq(capture)]
 
-    def _first_enables(self, m: Module, segment: Segment) -> list[Signal]:
-        """A segment's ``shift`` and ``capture``, a cycle before its first element takes them."""
+    def _first_enables(self, m: Module, segment: Segment, count: Signal) -> dict[str, Value]:
+        """A segment's ``shift`` and its rows' ``capture``, a cycle before the first column's."""
         late, first = segment.late, segment.first
-        last = self.shift & self.last
-        return [
-            delay(m, self.shift, late, f"shift_{first}", reset_less=True),
-            delay(m, last, late + 1, f"last_{first}", reset_less=True),
-        ]
+        shift = delay(m, self.shift, late, f"shift_{first}", reset_less=True)
+        word = delay(m, count, late, f"word_{first}", reset_less=True)
+        last = delay(m, self.shift & self.last, late + 1, f"last_{first}", reset_less=True)
+        enables: dict[str, Value] = {f"shift_way_{first}": shift}
+        for row in range(first, segment.end):
+            following = row % self._configuration.tile_words + 1
+            ends = following == self._configuration.tile_words
+            enables[f"capture_{row}"] = last if ends else shift & (word == following)
+        return enables
 
-    def _stored(self, m: Module, segment: Segment, place: int, shift: Signal) -> Value:
-        """What comes into a segment's lowest row, with ``shift``."""
+    def _stored(self, m: Module, segment: Segment, place: int) -> Value:
+        """The words of a segment's column, or pair of columns, as its elements hold them."""
         width = 2 if segment.packed else 1
         first = width * place
         weights: list[Value] = []
@@ -271,12 +288,5 @@ class SystolicArray(wiring.Component):
             # the memory gives blocks of columns at once; the enables have a register more
             late = 1 + segment.late_in_chain + first % BLOCK_COLUMNS
             weight = Value.cast(self.weights[segment.chain][j])
-            name = f"weight_{segment.first}_{j}"
-            weight = delay(m, weight, late, name, reset_less=True)
-            for k in range(segment.below):
-                waiting = Signal(8, name=f"{name}_waiting_{k}", reset_less=True)
-                with m.If(shift):
-                    m.d.sync += waiting.eq(weight)
-                weight = waiting
-            weights.append(weight)
+            weights.append(long_delay(m, weight, late, f"byte_{segment.first}_{j}"))
         return packing.store(*weights) if segment.packed else self._format.store(weights[0])

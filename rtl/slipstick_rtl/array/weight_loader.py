@@ -7,16 +7,13 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 
-READ_CYCLES = 1
-"""Cycles from the read of a tile's last word until the first swap that may use it."""
-
 
 class WeightLoader(wiring.Component):
     """Takes CONVOLVEs and reads their tiles, R / W words each, the next one's ahead of its time.
 
-    A tile's last word ends what can be taken back: its weights are captured, in place of those of
-    the tile before. So it is read R / W - READ_CYCLES cycles after that tile's swap at the
-    earliest; the words before it as soon as may be.
+    A tile's second word captures the first one's weights, in place of those of the tile before. So
+    it is read the cycle after that tile's swap at the earliest, the first word as soon as may be.
+    From then on a word a cycle is never too early, as the swap goes down a row a cycle.
 
     Parameters
     ----------
@@ -67,7 +64,7 @@ class WeightLoader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        holding, final, free = Signal(), Signal(), Signal()
+        holding, final = Signal(), Signal()
         tiles_left = Signal(16, reset_less=True)
         address = Signal(24, reset_less=True)
         given: data.View = self.instructions.payload
@@ -75,7 +72,7 @@ class WeightLoader(wiring.Component):
         last_word, bit = Signal(), Signal(3)
         m.d.comb += [
             self.reads.payload.eq(address),
-            self.reads.valid.eq(holding & (~self.last | free)),
+            self.reads.valid.eq(holding & ((self.step == 0) | ~self.prepared)),
             self.whole.eq(~self.from_ninth | bit.all()),
             self.last.eq(last_word & self.whole),
             taken.eq(self.reads.valid & self.reads.ready),
@@ -106,17 +103,8 @@ class WeightLoader(wiring.Component):
             ]
         with m.Elif(ends):
             m.d.sync += holding.eq(0)
-        self._free(m, taken, free)
+        with m.If(taken & self.last):
+            m.d.sync += self.prepared.eq(1)
+        with m.Elif(self.swap):
+            m.d.sync += self.prepared.eq(0)
         return m
-
-    def _free(self, m: Module, taken: Signal, free: Signal) -> None:
-        """Whether the last word of a tile may be read."""
-        # cycles after the swap until it may
-        waiting = Signal(range(self._words))
-        m.d.comb += free.eq(~self.prepared & (waiting == 0))
-        with m.If(self.swap):
-            m.d.sync += [self.prepared.eq(0), waiting.eq(self._words - READ_CYCLES - 1)]
-        with m.Else():
-            m.d.sync += waiting.eq(Mux(waiting == 0, 0, waiting - 1))
-            with m.If(taken & self.last):
-                m.d.sync += self.prepared.eq(1)

@@ -9,7 +9,7 @@ from amaranth.hdl import Module
 
 from ..accelerator import Accelerator
 from ..array.accumulators import accumulators_latency
-from ..array.systolic_array import array_latency
+from ..array.segments import array_latency
 from ..config import PROTOCOL_VERSION, Configuration
 from ..isa import ISA_VERSION
 from ..memory import latencies

@@ -12,8 +12,11 @@ from ..primitives.delay import delay
 from ..primitives.multiplier18 import Multiplier18
 from . import radix4
 
-MULTIPLIER_LATENCY = Multiplier18.latency
-"""Cycles from activations to products, of every multiplier: columns of all kinds stand together."""
+BLOCK_LATENCY = Multiplier18.latency
+"""Cycles from activations to products that DSP blocks make."""
+
+DIGIT_LATENCY = 2
+"""The same for look-up tables; the last addition is left to the cycle that sums the products."""
 
 OPERAND = signed(8)
 PRODUCT = signed(16)
@@ -29,7 +32,7 @@ def multiplier_ports(*, stored_weight: ShapeLike, pixels: int) -> Mapping[str, A
     swap, swap_late : In
         The weight is to work from the next cycle's activations on; the same, a cycle later.
     products : Out
-        [P], ``MULTIPLIER_LATENCY`` cycles after the activations.
+        [P], the back-end's latency after the activations.
     ones : Out
         With the products: if both bits are 1, each of them lacks a one.
     """
@@ -121,7 +124,7 @@ class DigitMultiplier(wiring.Component):
             one, two = (delay(m, b, cycles, f"{name}_{k}", reset_less=True) for k, b in bits)
             return one, two
 
-        m.d.comb += self.ones.eq(Cat(late(0, 2)))
+        m.d.comb += self.ones.eq(Cat(late(0, 1)))
         ones_of_high = late(2, 1)
         for p in range(self._pixels):
 
@@ -133,10 +136,10 @@ class DigitMultiplier(wiring.Component):
             operand = delay(m, self.activations[p], 1, f"operand_{p}", reset_less=True)
             low = Signal(radix4.HALF_BITS, name=f"low_{p}", reset_less=True)
             high = Signal(radix4.HALF_BITS, name=f"high_{p}", reset_less=True)
-            product = Signal(PRODUCT, name=f"product_{p}", reset_less=True)
             sums = radix4.halves(operand, active, add)
             m.d.sync += [low.eq(sums[0]), high.eq(sums[1])]
-            m.d.sync += product.eq(radix4.whole(low, high, ones_of_high, add))
+            # no register: 16 bits an element are more than a second carry chain's time is worth
+            product = radix4.whole(low, high, ones_of_high, add)
             m.d.comb += Value.cast(self.products[p]).eq(product)
         return m
 

@@ -6,7 +6,8 @@ from amaranth.hdl import Shape, Value, signed, unsigned
 
 from . import radix4
 from .element_multipliers import (
-    MULTIPLIER_LATENCY,
+    BLOCK_LATENCY,
+    DIGIT_LATENCY,
     OPERAND,
     PRODUCT,
     BlockMultiplier,
@@ -32,9 +33,6 @@ class Int8:
     operand = OPERAND
     """Shape of activations and weights as they lie in memory."""
 
-    multiplier_latency = MULTIPLIER_LATENCY
-    """Cycles from activations to an element's products."""
-
     product_shape = PRODUCT
     """Of a multiplier's product."""
 
@@ -42,6 +40,11 @@ class Int8:
         if multiplier not in ("plain", "lut"):
             raise ValueError(f"multiplier must be one of ('plain', 'lut'), not {multiplier!r}")
         self._digits = multiplier == "lut"
+
+    @property
+    def multiplier_latency(self) -> int:
+        """Cycles from activations to an element's products."""
+        return DIGIT_LATENCY if self._digits else BLOCK_LATENCY
 
     @property
     def stored_weight(self) -> Shape:

@@ -12,6 +12,9 @@ from .multiplier18 import is_ecp5
 LONGEST_RING = 16
 """Words of a block of distributed memory."""
 
+SHORTEST_RING = 4
+"""Cycles from which on a ring costs less than registers."""
+
 _BITS = 4
 """Of its word."""
 
@@ -71,3 +74,14 @@ class DelayRing(wiring.Component):
             )
             m.d.comb += found[first : first + len(part)].eq(word)
         return m
+
+
+def long_delay(m: Module, value: Value, cycles: int, name: str) -> Value:
+    """``value`` as it was ``cycles`` ago: in rings, and in registers what is too short for one."""
+    rings = 0
+    while cycles >= SHORTEST_RING:
+        piece = min(cycles, LONGEST_RING)
+        m.submodules[f"{name}_ring_{rings}"] = ring = DelayRing(shape=len(value), cycles=piece)
+        m.d.comb += ring.i.eq(value)
+        value, cycles, rings = ring.o, cycles - piece, rings + 1
+    return delay(m, value, cycles, name, reset_less=True)

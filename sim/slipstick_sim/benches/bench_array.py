@@ -132,12 +132,13 @@ class _Schedule:
             for q, word in enumerate(tile_words(tile.weights, configuration.weight_rows)):
                 while gaps.random() < tile.stall:
                     cycle += 1
+                if q:
+                    cycle = max(cycle, swap + q + 1 - CAPTURE_CYCLES)
                 if q == length - 1:
-                    cycle = max(cycle, swap + length - CAPTURE_CYCLES)
                     schedule.last.add(cycle)
                 schedule.words[cycle] = word
                 cycle += 1
-            swap = max(cycle - 1 + CAPTURE_CYCLES, free - 1)
+            swap = max(cycle - length + CAPTURE_CYCLES, free - 1)
             if tile.stall:
                 swap += int(gaps.integers(0, 3))
             schedule.swaps.append(swap)

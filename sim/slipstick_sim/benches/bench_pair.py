@@ -18,8 +18,8 @@ from . import ecp5_cells
 from .registry import Bench
 from .streams import start
 
-_WEIGHT_CYCLES = 3
-"""From a weight to its activation: taken, captured, at work."""
+_WEIGHT_CYCLES = 2
+"""From a weight to its activation: captured, at work."""
 
 LATENCY = element_latency(Int8()) + UNPACK_CYCLES
 
@@ -59,7 +59,6 @@ class PairUnit(wiring.Component):
             pair.activations[0].value.eq(self.activation),
             pair.activations[0].edge.eq(packing.edge(self.activation)),
             pair.weight.eq(packing.store(self.low, self.high)),
-            pair.shift.eq(1),
             pair.capture.eq(1),
             pair.swap.eq(1),
             unpacker.i.eq(pair.partial_sums_out[0]),

@@ -1,7 +1,7 @@
 """Components that instantiate cells of ECP5, as Verilog with models of the cells.
 
-Carry cells are Yosys' own models. It has none of the DSP block, and its register's is more than a
-bench needs: those are written here and in :mod:`.mult18x18d`.
+Carry cells are Yosys' own models. It has none of the DSP block, its register's is more than a bench
+needs, and its memory's reads a file of its own: ours are here and in :mod:`.mult18x18d`.
 """
 
 import functools
@@ -17,7 +17,7 @@ _FILES = ("common_sim.vh", "ccu2c_sim.vh")
 _SPECIFICATION = re.compile(r"^\s*specify$.*?^\s*endspecify$", re.MULTILINE | re.DOTALL)
 """Delays, which a simulation without them does not need."""
 
-_REGISTER = """
+_OWN_MODELS = """
 // As a plain register; anything else ends the simulation.
 module TRELLIS_FF #(
     parameter GSR = "ENABLED", parameter CEMUX = "1", parameter CLKMUX = "CLK",
@@ -30,6 +30,17 @@ module TRELLIS_FF #(
         if (LSR) $fatal(1, "TRELLIS_FF: a reset");
         Q <= DI;
     end
+endmodule
+
+// Written with the clock, read at once.
+module TRELLIS_DPR16X4 #(
+    parameter WCKMUX = "WCK", parameter WREMUX = "WRE", parameter [63:0] INITVAL = 64'h0
+) (input WCK, input WRE, input [3:0] WAD, input [3:0] RAD, input [3:0] DI, output [3:0] DO);
+    reg [3:0] words[0:15];
+    initial if (WCKMUX != "WCK" || WREMUX != "WRE" || INITVAL != 0)
+        $fatal(1, "TRELLIS_DPR16X4: a mode that the model lacks");
+    assign DO = words[RAD];
+    always @(posedge WCK) if (WRE) words[WAD] <= DI;
 endmodule
 """
 
@@ -52,4 +63,4 @@ def _models() -> str:
 
 def verilog(rtlil: str, top: str) -> str:
     """The component as Yosys writes it, and the models of the cells that it instantiates."""
-    return f"{mult18x18d.verilog(rtlil, top)}\n{_REGISTER}\n{_models()}\n"
+    return f"{mult18x18d.verilog(rtlil, top)}\n{_OWN_MODELS}\n{_models()}\n"

@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, connect, flipped
-from slipstick_rtl.array.weight_loader import READ_CYCLES, WeightLoader
+from slipstick_rtl.array.weight_loader import WeightLoader
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.layouts import MATRIX_INSTRUCTION
 
@@ -53,11 +53,13 @@ class WholeTiles(wiring.Component):
             loader.swap.eq(self.swap),
             loader.reads.ready.eq(self.ready),
             Assume(~self.swap | loader.prepared, "prepared tiles are swapped in"),
+            Assert(~loader.from_ninth, "ninth bits where there are none"),
             Assert(loader.step == words, "a word for the wrong row"),
             Assert(loader.last == (words == ROWS - 1), "the last word is not marked"),
             Assert(loader.prepared == pending, "a tile is handed over that was not read"),
-            Assert(~(whole & pending), "captured over a tile that waits"),
-            Assert(~whole | (since >= ROWS - READ_CYCLES), "captured over a tile at work"),
+            Assert(~pending | (words <= 1), "captured over a tile that waits"),
+            Assert(since >= words, "captured over a tile at work"),
+            Assert(~(taken & pending) | (words == 0), "a second word while a tile waits"),
             Assert(~waits | loader.reads.valid, "a read is taken back"),
             Assert(~waits | (address == loader.reads.payload), "a read changes"),
         ]
