@@ -88,12 +88,12 @@ def check_netlist(
     TargetError
         If the design surely takes more of anything than the chip has.
     """
-    _compare(needs(netlist, toolchain), target, part)
+    check_needs(needs(netlist, toolchain), target, part)
 
 
 def check_usage(layout: Layout, target: Target, part: Part, toolchain: Toolchain) -> None:
     """Compares a finished layout with what the vendor sells, which may be less than the die has."""
-    _compare({name: entry.used for name, entry in layout.usage.items()}, target, part)
+    check_needs({name: entry.used for name, entry in layout.usage.items()}, target, part)
 
 
 def needs(netlist: Mapping[str, Any], toolchain: Toolchain) -> dict[str, int]:
@@ -121,7 +121,14 @@ def _cells(netlist: Mapping[str, Any]) -> Counter[str]:
     )
 
 
-def _compare(needed: Mapping[str, int], target: Target, part: Part) -> None:
+def check_needs(needed: Mapping[str, int], target: Target, part: Part) -> None:
+    """Compares counts of resources, "lut", "dsp" and "bram", with what the chip has.
+
+    Raises
+    ------
+    TargetError
+        If any of them is more.
+    """
     available = {"lut": part.luts, "dsp": part.multipliers, "bram": part.block_rams}
     overfull = [
         f"{needed[name]:,} of {count:,} {name}"

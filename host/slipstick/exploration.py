@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from multiprocessing import active_children, get_context
 
 from slipstick_rtl.config import Configuration
 
 from .area import Area, estimate
-from .budget import check_capacity, check_usage
+from .budget import check_capacity, check_needs
 from .errors import CapacityError, SlipstickError, TargetError
 from .graph import Graph
 from .parts import Part
-from .place_and_route import Layout, Usage
 from .targets import Target
 from .toolchains import find_toolchain
 
@@ -182,12 +181,9 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 def _over_budget(configuration: Configuration, area: Area, part: Part) -> str:
     """What the part has too little of; empty if it has enough."""
     target = Target(configuration.shape, "", configuration, None, part)
-    toolchain = find_toolchain(part)
-    available = {"lut": part.luts, "dsp": part.multipliers, "bram": part.block_rams}
-    usage = {name: Usage(getattr(area, name), count) for name, count in available.items()}
     try:
-        check_usage(Layout(0.0, usage, ()), target, part, toolchain)
-        check_capacity(target, part, toolchain)
+        check_needs(asdict(area), target, part)
+        check_capacity(target, part, find_toolchain(part))
     except TargetError as error:
         # without the name of a target that nobody gave one
         return str(error).partition(": ")[2]

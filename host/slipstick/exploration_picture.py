@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from .errors import InputError
 from .exploration import Point
-from .pictures import BAND, COLOURS, DOTS_PER_INCH, FAINT_INK, INK, PAPER, RULE
+from .pictures import (
+    BAND,
+    COLOURS,
+    DOTS_PER_INCH,
+    FAINT_INK,
+    INK,
+    RULE,
+    blank_figure,
+    save_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,11 +66,7 @@ def draw_front(
     """
     if not front:
         raise InputError("a picture of a sweep needs at least one configuration that is feasible")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install matplotlib") from error
-    figure = Figure(figsize=FIGURE_SIZE, dpi=DOTS_PER_INCH, facecolor=PAPER)
+    figure = blank_figure(FIGURE_SIZE)
     figure.text(0.08, 0.955, title, fontsize=16, fontweight="bold", color=INK, va="center")
     caption = textwrap.shorten(caption, _LONGEST_CAPTION, placeholder=" ...")
     figure.text(0.08, 0.915, caption, fontsize=10, color=FAINT_INK, va="center")
@@ -92,7 +97,7 @@ def draw_front(
     )
     _label(axis, front, labels)
     axis.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
-    figure.savefig(path, format="png", facecolor=PAPER, metadata={"Software": "Slipstick"})
+    save_figure(figure, path)
 
 
 def _prepare(axis: "Axes", points: Sequence[Point]) -> None:

@@ -12,7 +12,7 @@ from .errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import SubFigure
+    from matplotlib.figure import Figure, SubFigure
 
 UNITS = ("matrix", "post")
 UNIT_NAMES = {"matrix": "matrix unit", "post": "post-processor"}
@@ -115,11 +115,7 @@ def draw_demo(
         )
     if not spans:
         raise InputError("a timeline needs at least one span")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install matplotlib") from error
-    figure = Figure(figsize=FIGURE_SIZE, dpi=DOTS_PER_INCH, facecolor=PAPER)
+    figure = blank_figure(FIGURE_SIZE)
     grid = figure.add_gridspec(2, 2, width_ratios=[0.45, 0.55], height_ratios=[0.13, 0.87])
     head = figure.add_subfigure(grid[0, :])
     left, right = figure.add_subfigure(grid[1, 0]), figure.add_subfigure(grid[1, 1])
@@ -128,7 +124,21 @@ def draw_demo(
     caption = caption or f"{right_count} of these {len(pictures)} are right (green)"
     _draw_images(left, pictures, list(guesses), list(truths), caption)
     _draw_timeline(right, spans, utilisation or {})
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    save_figure(figure, Path(path))
+
+
+def blank_figure(inches: tuple[float, float]) -> "Figure":
+    """A picture's empty sheet, so wide and high; InputError if matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError("pictures need matplotlib: pip install matplotlib") from error
+    return Figure(figsize=inches, dpi=DOTS_PER_INCH, facecolor=PAPER)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Writes a picture as PNG; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, format="png", facecolor=PAPER, metadata={"Software": "Slipstick"})
 
 

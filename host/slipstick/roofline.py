@@ -12,7 +12,7 @@ from .benchmark import Benchmark
 from .errors import InputError
 from .executed import Traffic, executed_runs, layer_traffic, tile_words
 from .labels import LINE_WIDTH, labels
-from .pictures import FAINT_INK, INK, PAPER, RULE
+from .pictures import FAINT_INK, INK, PAPER, RULE, blank_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 FIGURE_SIZE = (15.0, 8.4)
 """Inches."""
-DOTS_PER_INCH = 110
 COLOURS = {"array": "#2f6fb3", "weights": "#8250df", "post-processor": "#e8912d"}
 """Of what a layer's own roof is."""
 LONGEST_NAME = 34
@@ -130,19 +129,14 @@ def draw_roofline(path: Path, benchmark: Benchmark, target: str) -> None:
     points = layer_points(benchmark)
     if not points:
         raise InputError(f"{benchmark.program.name} must have layers that multiply on the device")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install matplotlib") from error
-    figure = Figure(figsize=FIGURE_SIZE, dpi=DOTS_PER_INCH, facecolor=PAPER)
+    figure = blank_figure(FIGURE_SIZE)
     axes = figure.add_axes((0.065, 0.085, 0.585, 0.77))
     _draw_title(figure, benchmark, target)
     _draw_roofs(axes, benchmark.program.hardware, points)
     peak = benchmark.program.hardware.macs_per_cycle
     _draw_points(axes, points, peak)
     _draw_table(figure, points, peak)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, format="png", facecolor=PAPER, metadata={"Software": "Slipstick"})
+    save_figure(figure, path)
 
 
 def _draw_title(figure: "Figure", benchmark: Benchmark, target: str) -> None:

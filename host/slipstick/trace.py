@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -61,9 +61,10 @@ def trace(benchmark: Benchmark) -> dict[str, Any]:
     program = benchmark.program
     begins = [*(run.begin for run in benchmark.runs), *(t.start for t in benchmark.transfers)]
     origin = min(begins, default=0)
-    writer = _Writer(benchmark, origin)
+    runs = executed_runs(program)
+    writer = _Writer(benchmark, runs, origin)
     events = list(_titles(writer))
-    for run, executed in zip(benchmark.runs, executed_runs(program), strict=True):
+    for run, executed in zip(benchmark.runs, runs, strict=True):
         events += writer.run(run, executed)
     events += writer.link()
     events.sort(key=lambda event: (event["ts"], event["tid"]))
@@ -102,11 +103,11 @@ def _titles(writer: "_Writer") -> Iterator[Event]:
 class _Writer:
     """Makes the events of one trace, all in cycles after ``origin``."""
 
-    def __init__(self, benchmark: Benchmark, origin: int) -> None:
+    def __init__(self, benchmark: Benchmark, runs: Sequence[ExecutedRun], origin: int) -> None:
         self.program = benchmark.program
         self._benchmark, self._origin = benchmark, origin
         self._slots: Counter[int] = Counter()
-        for run in executed_runs(self.program):
+        for run in runs:
             for instruction in run.matrix:
                 self._slots[instruction.layer] += instruction.array_cycles
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from slipstick.cli import app
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -16,3 +17,16 @@ def numbers_of_its_own(request: pytest.FixtureRequest) -> None:
     if hasattr(request.module, "RNG"):
         seed = zlib.crc32(request.node.name.encode())
         request.module.RNG.bit_generator.state = np.random.default_rng(seed).bit_generator.state
+
+
+@pytest.fixture
+def slipstick(capsys: pytest.CaptureFixture[str]):
+    """Runs the command line: its exit status, what it printed, and its errors."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            app(list(map(str, arguments)), prog_name="slipstick")
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return run

@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 from shared_data import DATA
 from slipstick import console, references
-from slipstick.cli import app
 from slipstick.commands import verify
 from slipstick.examples.digits import MODEL, load_digits
 from slipstick.reference import TflmReference
@@ -35,14 +34,8 @@ class Outcome:
 
 
 @pytest.fixture
-def slipstick(capsys: pytest.CaptureFixture[str]):
-    def run(*arguments: object) -> Outcome:
-        with pytest.raises(SystemExit) as ended:
-            app(list(map(str, arguments)), prog_name="slipstick")
-        captured = capsys.readouterr()
-        return Outcome(int(ended.value.code or 0), captured.out, captured.err)
-
-    return run
+def slipstick(slipstick):
+    return lambda *arguments: Outcome(*slipstick(*arguments))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from slipstick.area import Area
-from slipstick.cli import app
 from slipstick.commands import explore as explore_module
 from slipstick.errors import InputError
 from slipstick.examples.digits import MODEL
@@ -29,17 +28,6 @@ from slipstick_rtl.config import Configuration
 
 BASE = TARGETS["ulx3s-85f"].configuration
 SMALL = ("--target", "ulx3s-25f", "--jobs", 2)
-
-
-@pytest.fixture
-def slipstick(capsys: pytest.CaptureFixture[str]):
-    def run(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            app(list(map(str, arguments)), prog_name="slipstick")
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 def point(lut: int, cycles: int, bram: int = 0, dsp: int = 0) -> Point:

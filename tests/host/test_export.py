@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from slipstick import export as exports
-from slipstick.cli import app
 from slipstick.errors import TargetError
 from slipstick.targets import Target
 from slipstick_rtl.config import Configuration
@@ -25,17 +24,6 @@ SMALL = Configuration(
 )
 TARGET = Target("tiny", "a tiny one", SMALL)
 NAMES = ["slipstick.v", "design.json", "slipstick.h", "instance.v"]
-
-
-@pytest.fixture
-def slipstick(capsys: pytest.CaptureFixture[str]):
-    def run(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            app(list(map(str, arguments)), prog_name="slipstick")
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

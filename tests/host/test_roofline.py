@@ -11,9 +11,10 @@ from slipstick.examples.digits import MODEL
 from slipstick.executed import Executed, Traffic, executed_runs, layer_traffic, traffic
 from slipstick.labels import CHARACTER_WIDTH, LABEL_HEIGHT, labels
 from slipstick.loading import compile_file
+from slipstick.pictures import DOTS_PER_INCH
 from slipstick.profiles import LayerProfile
 from slipstick.program import Program
-from slipstick.roofline import DOTS_PER_INCH, FIGURE_SIZE, draw_roofline, layer_points
+from slipstick.roofline import FIGURE_SIZE, draw_roofline, layer_points
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 

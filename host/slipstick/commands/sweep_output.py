@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,11 @@ class Sweep:
     def points(self) -> tuple[Point, ...]:
         """All that could be made."""
         return (*self.front, *self.dominated, *self.infeasible)
+
+    @cached_property
+    def told_fields(self) -> list[str]:
+        """The fields besides the shape that the tables tell."""
+        return self.varied(self.points)
 
     @staticmethod
     def varied(points: Sequence[Point]) -> list[str]:
@@ -247,13 +253,11 @@ def _show_simulated(sweep: Sweep, simulated: Sequence[Simulated]) -> None:
 
 def _hardware_columns(sweep: Sweep) -> Mapping[str, str]:
     """Headings of what ``_hardware`` gives."""
-    return {"array": "left"} | dict.fromkeys(
-        (*sweep.varied(sweep.points), "LUT", "DSP", "BRAM"), "right"
-    )
+    return {"array": "left"} | dict.fromkeys((*sweep.told_fields, "LUT", "DSP", "BRAM"), "right")
 
 
 def _hardware(sweep: Sweep, point: Point) -> list[object]:
-    values = [getattr(point.configuration, name) for name in sweep.varied(sweep.points)]
+    values = [getattr(point.configuration, name) for name in sweep.told_fields]
     return [point.configuration.shape, *values, point.area.lut, point.area.dsp, point.area.bram]
 
 
