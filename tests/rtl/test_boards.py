@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.back import rtlil
+from amaranth.hdl import IOPort, Module, Signal
+from amaranth.lib import io, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.sim import Simulator
 from slipstick_rtl.boards import clock_ecp5, clock_ice40
@@ -40,6 +41,34 @@ def test_the_pll_of_an_ecp5(input_mhz: int, output_mhz: int, expected: Ecp5Pll) 
     assert detector >= 10
     assert detector * pll.feedback_divider == output_mhz
     assert 400 <= output_mhz * pll.output_divider <= 800
+
+
+@pytest.mark.parametrize(
+    ("input_mhz", "output_mhz", "oscillator_mhz"),
+    [(25, 130, 650), (25, 127.5, 637.5), (48, 130, 780), (12, 45, 540)],
+)
+def test_an_ecp5s_second_output_makes_what_the_first_cannot(
+    input_mhz: int, output_mhz: float, oscillator_mhz: float
+) -> None:
+    pll = clock_ecp5.find_pll(input_mhz * MHZ, round(output_mhz * MHZ))
+    detector = input_mhz / pll.input_divider
+    assert detector >= 10 and pll.feedback_divider == 1
+    assert detector * pll.output_divider == oscillator_mhz and 400 <= oscillator_mhz <= 800
+    assert oscillator_mhz / pll.second_divider == output_mhz
+
+
+@pytest.mark.parametrize("pll", [Ecp5Pll(1, 5, 5), Ecp5Pll(1, 1, 26, 5)])
+def test_an_ecp5s_second_output_drives_the_core_and_the_first_the_feedback(pll: Ecp5Pll) -> None:
+    clock = clock_ecp5.Ecp5Clock(
+        port=io.SingleEndedPort(IOPort(1, name="pin"), direction="i"), pll=pll
+    )
+    text = rtlil.convert(clock, ports=[clock.clock, clock.restart])
+    found = dict(re.findall(r"connect \\(CLKOP|CLKOS|CLKFB) (\S+)", text))
+    assert ("CLKOS" in found) == (pll.second_divider > 0)
+    assert found["CLKOP"] == found["CLKFB"]
+    assert found.get("CLKOS", found["CLKOP"]) == "\\clock"
+    dividers = dict(re.findall(r"parameter .*\\(CLKO[PS]_DIV) (\d+)", text))
+    assert dividers.get("CLKOS_DIV", "0") == str(pll.second_divider)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +107,7 @@ def test_the_pll_of_a_gowin(limits: Any, output_mhz: float) -> None:
             clock_ecp5.find_pll,
             25,
             101,
-            "makes of 25 MHz, not 101 MHz: the nearest are 100 and 112.5 MHz",
+            "makes of 25 MHz, not 101 MHz: the nearest are 100 and 101.786 MHz",
         ),
         (clock_ecp5.find_pll, 25, 500, "clock from an ECP5's PLL must be within 3.125..400 MHz"),
         (clock_ecp5.find_pll, 5, 100, "oscillator of an ECP5's PLL must be within 8..400 MHz"),

@@ -9,7 +9,13 @@ from amaranth.lib import wiring
 from amaranth.lib.cdc import ResetSynchronizer
 from amaranth.lib.wiring import In
 
-from .clock_ecp5 import INPUT_HZ, OSCILLATOR_HZ, OUTPUT_HZ, PHASE_DETECTOR_HZ
+from .clock_ecp5 import (
+    INPUT_HZ,
+    OSCILLATOR_HZ,
+    OUTPUT_HZ,
+    PHASE_DETECTOR_HZ,
+    output_parameters,
+)
 from .pll import within
 
 PIN_HZ, PACKET_HZ = 48_000_000, 12_000_000
@@ -116,10 +122,7 @@ class Ecp5UsbClocks(wiring.Component):
             p_CLKI_DIV=pll.input_divider,
             p_CLKFB_DIV=pll.feedback_divider,
             p_FEEDBK_PATH="CLKOP",
-            **{f"p_CLKO{name}_DIV": divider for name, divider in dividers.items()},
-            **{f"p_CLKO{name}_CPHASE": divider - 1 for name, divider in dividers.items()},
-            **{f"p_CLKO{name}_FPHASE": 0 for name in dividers},
-            **{f"p_CLKO{name}_ENABLE": "ENABLED" for name in dividers},
+            **output_parameters(dividers),
             i_CLKI=self.oscillator,
             i_CLKFB=feedback,
             i_RST=0,
