@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -10,6 +10,7 @@ from amaranth.utils import exact_log2
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 from ..primitives.delay import delay
+from ..primitives.turn_counter import TurnCounter
 
 SWAP_CYCLES = 2
 """Cycles from ``swap`` until the lanes are at work: one more would lose a lane."""
@@ -102,23 +103,29 @@ class LaneTable(wiring.Component):
     def _count(
         self, m: Module, walking: Signal, last: Signal, whole: Value, first_half: Value
     ) -> Signal:
-        """The place of the lane among the tile's; ``prepared`` with the last of them."""
-        rows, step = self._words * self._width, self._width
+        """The place of the lane among the tile's; ``prepared`` with the last of them.
+
+        Whether it is the last is known from registers, for each of the two widths of a step.
+        """
+        rows = self._words * self._width
         place = Signal(range(rows))
-        before_last = Signal()
-        if step == 1:
-            whole = Value.cast(0)
-        m.d.comb += [
-            last.eq(place == Mux(whole, rows - step, rows - 1)),
-            before_last.eq(place == Mux(whole, rows - 2 * step, rows - 2)),
-        ]
+        steps = {1: ~whole, self._width: whole} if self._width > 1 else {1: Const(1, 1)}
+        lasts = {step: Signal(init=rows == step, name=f"last_by_{step}") for step in steps}
+        m.d.comb += last.eq(Cat(lasts[step] & chosen for step, chosen in steps.items()).any())
         with m.If(walking):
             # wraps after the last
-            m.d.sync += place.eq(place + Mux(whole, step, 1))
-            with m.If(before_last):
-                m.d.sync += self.prepared.eq(1)
+            for step, chosen in steps.items():
+                with m.If(chosen):
+                    m.d.sync += place.eq(place + step)
+                    m.d.sync += [
+                        flag.eq(place == (rows - width - step) % rows)
+                        for width, flag in lasts.items()
+                    ]
+                    with m.If(place == (rows - 2 * step) % rows):
+                        m.d.sync += self.prepared.eq(1)
         with m.If(first_half):
             m.d.sync += place.eq(rows // 2)
+            m.d.sync += [flag.eq(rows // 2 == rows - width) for width, flag in lasts.items()]
         return place
 
     def _walk(self, m: Module, fields: Any, start: Signal, walking: Signal, last: Signal) -> Any:
@@ -126,36 +133,30 @@ class LaneTable(wiring.Component):
         lane, tap, row = (
             Signal(self._lane, name=name, reset_less=True) for name in ("lane", "tap", "row")
         )
-        # counted from one, so that the ends are comparisons without an addition
-        channel, kernel_x = Signal(16, reset_less=True), Signal(5, reset_less=True)
         idle = Signal()
-        channels_end, kernel_end = Signal(), Signal()
-
-        def step(whole: Value) -> Value:
-            return Mux(whole, self._width, 1)
-
+        given: data.View = self.instructions.payload
+        m.submodules.channels = channels = TurnCounter(width=16, stride=self._width)
+        m.submodules.kernel_x = kernel_x = TurnCounter(width=len(given.kernel_x))
         m.d.comb += [
-            channels_end.eq(channel == fields.channels),
-            kernel_end.eq(kernel_x == fields.kernel_x),
+            channels.start.eq(start),
+            channels.turns.eq(given.channels),
+            channels.strides_given.eq(given.whole_words),
+            channels.strides.eq(fields.whole_words),
+            channels.advance.eq(walking & ~idle),
+            kernel_x.start.eq(start),
+            kernel_x.turns.eq(given.kernel_x),
+            kernel_x.advance.eq(channels.advance & channels.final),
         ]
         with m.If(start):
-            given: data.View = self.instructions.payload
-            m.d.sync += [lane.eq(0), tap.eq(0), row.eq(0), kernel_x.eq(1), idle.eq(0)]
-            m.d.sync += channel.eq(step(given.whole_words))
+            m.d.sync += [lane.eq(0), tap.eq(0), row.eq(0), idle.eq(0)]
         with m.Elif(walking):
-            aligned = fields.align_tap | (fields.align_row & kernel_end)
+            aligned = fields.align_tap | (fields.align_row & kernel_x.final)
             with m.If(last):
                 m.d.sync += idle.eq(0)
-            with m.Elif(channels_end & ~idle):
+            with m.Elif(channels.final & ~idle):
                 m.d.sync += idle.eq(aligned)
             with m.If(~idle):
-                self._step(m, fields, (lane, tap, row), channels_end, kernel_end)
-                m.d.sync += channel.eq(channel + step(fields.whole_words))
-                with m.If(channels_end):
-                    m.d.sync += [
-                        channel.eq(step(fields.whole_words)),
-                        kernel_x.eq(Mux(kernel_end, 1, kernel_x + 1)),
-                    ]
+                self._step(m, fields, (lane, tap, row), channels.final, kernel_x.final)
         return lane
 
     def _step(
