@@ -1,6 +1,6 @@
 """The post engine's loop nest within a slice: rows, columns and taps, one step a cycle."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -38,7 +38,7 @@ class LoopNest(wiring.Component):
     load : In(1)
         Starts the nest with ``counts`` in the next cycle; only if ``free``.
     counts : In(COUNTS)
-        Turns of each loop, at least 1; with ``load``.
+        Turns of each loop, at least 1; with ``load``, and in the cycle before.
     stall : In(1)
         No step in this cycle.
     step : Out(STEP)
@@ -71,25 +71,11 @@ class LoopNest(wiring.Component):
             step.valid.eq(running & ~self.stall),
             self.free.eq(~running | (step.valid & step.end)),
         ]
-        inner_end = None
+        inner_end, next_end = Value.cast(1), Value.cast(1)
         for name, end in _LOOPS.items():
-            count = self.counts[name]
-            turns = Signal(count.shape(), name=f"{name}_turns", reset_less=True)
-            remaining = Signal(count.shape(), name=f"{name}_remaining", reset_less=True)
-            single = Signal(name=f"{name}_single", reset_less=True)
-            final = Signal(name=f"{name}_final", reset_less=True)
-            advance = step.valid if inner_end is None else step.valid & inner_end
-            only = Signal(name=f"{name}_only")
-            m.d.comb += only.eq(count == 1)
-            with m.If(self.load):
-                m.d.sync += [turns.eq(count), single.eq(only)]
-            with m.If(self.load | advance):
-                restarted = Mux(self.load, count, turns)
-                m.d.sync += [
-                    remaining.eq(Mux(self.load | final, restarted, remaining - 1)),
-                    final.eq(Mux(self.load, only, Mux(final, single, remaining == 2))),
-                ]
-            m.d.comb += step[end].eq(final if inner_end is None else final & inner_end)
+            next_end &= self._count(m, name, step.valid & inner_end)
+            # each from a register, as everything hangs on when a loop is left
+            m.d.sync += step[end].eq(next_end)
             inner_end = step[end]
 
         with m.If(self.load):
@@ -101,3 +87,33 @@ class LoopNest(wiring.Component):
                 step.odd.eq(~step.odd & ~step.tap_row_end),
             ]
         return m
+
+    def _count(self, m: Module, name: str, advance: Value) -> Value:
+        """A loop's counter; whether its turn in the next cycle is the last one."""
+        count = self.counts[name]
+        turns, remaining = (
+            Signal(count.shape(), name=f"{name}_{what}", reset_less=True)
+            for what in ("turns", "remaining")
+        )
+        final, next_final = Signal(name=f"{name}_final"), Signal(name=f"{name}_next_final")
+        # of one turn, of two: as the counts have it, as the slice under way has it
+        given = [Signal(name=f"{name}_given_{n}", reset_less=True) for n in (1, 2)]
+        known = [Signal(name=f"{name}_known_{n}", reset_less=True) for n in (1, 2)]
+        next_but_one = Signal(name=f"{name}_next_but_one", reset_less=True)
+        m.d.sync += [given[0].eq(count == 1), given[1].eq(count == 2), final.eq(next_final)]
+        m.d.comb += next_final.eq(final)
+        with m.If(self.load):
+            m.d.comb += next_final.eq(given[0])
+            m.d.sync += [
+                turns.eq(count),
+                remaining.eq(count),
+                next_but_one.eq(given[1]),
+                *(flag.eq(value) for flag, value in zip(known, given, strict=True)),
+            ]
+        with m.Elif(advance):
+            m.d.comb += next_final.eq(Mux(final, known[0], next_but_one))
+            m.d.sync += [
+                remaining.eq(Mux(final, turns, remaining - 1)),
+                next_but_one.eq(Mux(final, known[1], remaining == 3)),
+            ]
+        return next_final
