@@ -69,15 +69,15 @@ class FrameScanner(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         remaining = Signal(17)  # bytes to the end, once the header is in
-        in_payload = Signal()
-        blocked = self.forget | in_payload & self.full & ~self.too_long
+        storing = Signal()  # within a payload that fits
+        blocked = self.forget | storing & self.full
         taken = self.i.valid & self.i.ready
 
         m.d.comb += [
             self.inside.eq(~self.hunting & ~self.complete),
             self.i.ready.eq(self.hunting | self.inside & ~blocked),
             self.covered.eq(taken & self.inside),
-            self.stored.eq(taken & in_payload & ~self.too_long),
+            self.stored.eq(self.i.valid & storing & ~blocked),
         ]
         with m.If(taken):
             m.d.sync += remaining.eq(remaining - 1)
@@ -85,14 +85,14 @@ class FrameScanner(wiring.Component):
         with m.FSM():
             with m.State("hunt for the start"):
                 m.d.comb += self.hunting.eq(1)
-                m.d.sync += [remaining.eq(HEADER_BODY_BYTES), in_payload.eq(0)]
+                m.d.sync += [remaining.eq(HEADER_BODY_BYTES), storing.eq(0)]
                 with m.If(taken & (self.i.payload == REQUEST_START)):
                     m.next = "take the header"
             with m.State("take the header"):
-                self._take_header(m, taken, remaining, in_payload)
+                self._take_header(m, taken, remaining, storing)
             with m.State("take the rest"):
                 with m.If(taken & (remaining == CRC_BYTES + 1)):
-                    m.d.sync += in_payload.eq(0)
+                    m.d.sync += storing.eq(0)
                 with m.If(taken & (remaining == 1)):
                     m.next = "hold"
                 with m.If(self.forget):
@@ -103,7 +103,7 @@ class FrameScanner(wiring.Component):
                     m.next = "hunt for the start"
         return m
 
-    def _take_header(self, m: Module, taken: Value, remaining: Signal, in_payload: Signal) -> None:
+    def _take_header(self, m: Module, taken: Value, remaining: Signal, storing: Signal) -> None:
         """The header's state: its last byte completes the length of what follows."""
         header = self.header.as_value()
         length = Cat(header[-8:], self.i.payload)
@@ -112,7 +112,7 @@ class FrameScanner(wiring.Component):
         with m.If(taken & (remaining == 1)):
             m.d.sync += [
                 remaining.eq(length + CRC_BYTES),
-                in_payload.eq(length != 0),
+                storing.eq((length != 0) & (length <= self._payload_bytes)),
                 self.too_long.eq(length > self._payload_bytes),
             ]
             m.next = "take the rest"

@@ -1,6 +1,6 @@
 """From requests and their payload to judged requests."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -61,27 +61,36 @@ class RequestReader(wiring.Component):
         verdict = Signal(3)
         wanted, gathered = Signal(range(7)), Signal(range(7))
         unread = Signal(16)
+        # registers, as much hangs on them
+        complete, all_read = Signal(), Signal()
 
         m.d.comb += [
             steps.request.eq(self.requests.valid),
             steps.sound.eq(self.requests.p.verdict == Status.OK),
-            steps.complete.eq((gathered == wanted) | (unread == 0)),
+            steps.complete.eq(complete),
             steps.judged.eq(checker.done),
             steps.good.eq(checker.verdict == Status.OK),
-            steps.empty.eq(unread == 0),
+            steps.empty.eq(all_read),
             steps.done.eq(self.judged.ready),
         ]
         self._judge(m, header, arguments)
         self._know_again(m, header, verdict)
         self._offer(m, header, arguments, verdict)
-        self._pass_payload(m, unread)
+        self._pass_payload(m)
         with m.If(steps.waiting):
             m.d.sync += [header.eq(self.requests.p.header), verdict.eq(self.requests.p.verdict)]
             self._begin(m, unread, gathered, wanted)
+            empty = self.requests.p.header.length == 0
+            m.d.sync += [all_read.eq(empty), complete.eq(empty | self._without_arguments())]
         with m.Elif(checker.done):
             m.d.sync += verdict.eq(checker.verdict)
         with m.If(self.payload.valid & self.payload.ready):
-            m.d.sync += [gathered.eq(gathered + 1), unread.eq(unread - 1)]
+            m.d.sync += [
+                gathered.eq(gathered + 1),
+                unread.eq(unread - 1),
+                all_read.eq(unread == 1),
+                complete.eq((gathered + 1 == wanted) | (unread == 1)),
+            ]
             with m.If(steps.gathering):
                 m.d.sync += arguments[gathered].eq(self.payload.payload)
         return m
@@ -117,7 +126,7 @@ class RequestReader(wiring.Component):
             self.judged.p.repeated.eq(self._last_run.repeated),
         ]
 
-    def _pass_payload(self, m: Module, unread: Signal) -> None:
+    def _pass_payload(self, m: Module) -> None:
         """The payload's bytes are gathered as arguments, dropped, or passed on as WRITE's data."""
         steps = self._steps
         m.d.comb += [
@@ -125,10 +134,15 @@ class RequestReader(wiring.Component):
             self.write_data.valid.eq(self.payload.valid & steps.offering),
             self.payload.ready.eq(
                 steps.gathering & ~steps.complete
-                | steps.dropping & (unread != 0)
+                | steps.dropping & ~steps.empty
                 | steps.offering & self.write_data.ready
             ),
         ]
+
+    def _without_arguments(self) -> Value:
+        """The offered request's command has none, or is unknown."""
+        wanting = [command for command, argument_bytes in ARGUMENT_BYTES.items() if argument_bytes]
+        return ~self.requests.p.header.command.matches(*wanting)
 
     def _begin(self, m: Module, unread: Signal, gathered: Signal, wanted: Signal) -> None:
         """All of the payload is to come, the command's arguments first."""

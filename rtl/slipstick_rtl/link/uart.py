@@ -129,13 +129,18 @@ class UartTransmitter(wiring.Component):
         left = Signal(range(self._divisor))  # cycles left of this bit
         bits = Signal(range(BITS_PER_BYTE))  # bits left after this one
         rest = Signal(BITS_PER_BYTE - 1)
-        bit_over = left == 0
-        m.d.comb += [self.tx.eq(line), self.i.ready.eq(bit_over & (bits == 0))]
-        m.d.sync += left.eq(left - 1)
-        with m.If(self.i.ready):
-            m.d.sync += left.eq(0)
+        bit_over, free = Signal(), Signal(init=1)  # in its last cycle; and that of the last bit
+        m.d.comb += [self.tx.eq(line), self.i.ready.eq(free)]
+        m.d.sync += [
+            left.eq(left - 1),
+            bit_over.eq(left == 1),
+            free.eq((left == 1) & (bits == 0)),
+        ]
+        with m.If(free):
+            m.d.sync += free.eq(~self.i.valid)
             with m.If(self.i.valid):
                 m.d.sync += [
+                    bit_over.eq(0),
                     line.eq(0),
                     rest.eq(Cat(self.i.payload, 1)),
                     left.eq(self._divisor - 1),

@@ -75,9 +75,10 @@ class PortArbiter(wiring.Component):
             m.d.comb += address.eq(self.write.address)
         with m.Elif(self.read.enable):
             m.d.comb += address.eq(self.read.address)
-        slots = [address[lane_bits:bits] == k for k in range(c.rows // c.lanes)]
-        slot_enables = Cat(slot.replicate(c.lanes) for slot in slots)
-        byte_enables = Cat(address[:bits] == k for k in range(c.rows))
+        # each of its own address: which of them it is comes late
+        slot = self.write.address[lane_bits:bits]
+        slot_enables = Cat((slot == k).replicate(c.lanes) for k in range(c.rows // c.lanes))
+        byte_enables = Cat(written.address[:bits] == k for k in range(c.rows))
         m.d.sync += [
             self.row.eq(address[bits:]),
             self.byte.eq(address[:bits]),
