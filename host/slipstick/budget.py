@@ -6,6 +6,7 @@ from typing import Any
 
 from slipstick_rtl.config import Configuration
 
+from .area import LANE_MULTIPLIERS
 from .errors import TargetError
 from .parts import Part
 from .place_and_route import Layout
@@ -47,7 +48,7 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
     Raises
     ------
     TargetError
-        If the memories or the array's multipliers alone are more than the chip has.
+        If the memories or the multipliers alone are more than the chip has.
     """
     configuration = target.configuration
     memories = {
@@ -63,11 +64,16 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
             f"target {target.name} does not fit on {part.device}: its memories must be within"
             f" {available:,} bytes of RAM on the chip, not {needed:,} ({parts})"
         )
-    if configuration.element_multipliers > part.multipliers * toolchain.products:
+    multipliers = {"array": configuration.element_multipliers}
+    if not configuration.is_compact:
+        multipliers["post-processor"] = LANE_MULTIPLIERS * configuration.lanes
+    most = part.multipliers * toolchain.products
+    if sum(multipliers.values()) > most:
+        parts = ", ".join(f"{name} {count}" for name, count in multipliers.items())
         raise TargetError(
-            f"target {target.name} does not fit on {part.device}: the array's multipliers must be"
-            f" within {part.multipliers * toolchain.products}, not"
-            f' {configuration.element_multipliers}; multiplier "lut" takes look-up tables instead'
+            f"target {target.name} does not fit on {part.device}: its multipliers must be within"
+            f' {most}, not {sum(multipliers.values())} ({parts}); multiplier "lut" takes look-up'
+            " tables instead"
         )
     blocks = {} if configuration.is_compact else block_rams(configuration)
     if toolchain.block_bytes == _BLOCK_BYTES and sum(blocks.values()) > part.block_rams:

@@ -46,7 +46,7 @@ class Toolchain(ABC):
     block_bytes: int
     """Of a block RAM, parity included."""
     products: int
-    """int8 products that a multiplier can make at most."""
+    """Products of an array that is not packed that a multiplier makes at most."""
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -113,7 +113,7 @@ class Ecp5(Toolchain):
         "bram": {"DP16KD": 1},
     }
     block_bytes = 2304
-    products = 2
+    products = 1
 
     router = "router1"
     """nextpnr's other one, router2, goes round in circles with this core on a half-full chip."""

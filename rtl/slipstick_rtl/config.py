@@ -214,6 +214,15 @@ class Configuration:
         return 1 if self.is_compact else 2
 
     @property
+    def largest_parts(self) -> int:
+        """Most that instructions may have in ``parts``.
+
+        With several pixels each bank is a single memory: while the array adds to one half of it,
+        the other cannot be read.
+        """
+        return 2 if self.pixels == 1 and not self.is_compact else 0
+
+    @property
     def aligned(self) -> bool:
         """The lanes of a tile are one tap's, R bytes from a multiple of R on: one word of memory.
 

@@ -73,7 +73,8 @@ class Opcode(IntEnum):
     column_step congruent to R / 2 modulo R, and there is no accumulate and no alignment.
 
     There are two banks of ``accumulator_depth`` words, or, as ``parts`` says, each has two or four
-    parts of equal size: bank b is half b mod 2, part b div 2 of it. (Compact engine: one bank.)
+    parts of equal size: bank b is half b mod 2, part b div 2 of it. With several pixels there are
+    no parts: ``parts`` is 0. (Compact engine: one bank.)
 
     With ``depthwise`` (where the configuration ``takes_depthwise``) each column convolves a channel
     of its own with a kernel of 3 x 3. The array's input is not a window but a column of it, half of

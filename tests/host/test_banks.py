@@ -1,5 +1,7 @@
 """Short tiles take parts of the accumulators' banks in turn, and never one that is in use."""
 
+from dataclasses import replace
+
 import pytest
 from compiler_checks import check_ways
 from random_networks import NetworkBuilder
@@ -52,6 +54,16 @@ def test_layers_with_banks_of_all_sizes(seed, inspect):
     assert {parts for _, parts in used} >= {0, 2}
     for words, parts in used:
         assert words <= HARDWARE.accumulator_depth >> parts
+
+
+def test_several_pixels_have_whole_banks():
+    """Each is one memory, of which no part can be read while the array adds to another."""
+    builder = NetworkBuilder(9, 5, 6, 8)
+    builder.same_conv2d(3, 40)
+    builder.fully_connected(60)
+    hardware = replace(HARDWARE, pixels=2)
+    assert {parts for _, parts in _parts(check_ways(builder, HARDWARE, (), WAYS[:1], inspect=False))} == {2}
+    assert {parts for _, parts in _parts(check_ways(builder, hardware, (), WAYS, inspect=False))} == {0}
 
 
 def _tile(bank: int, parts: int, words: int) -> list[Instruction]:

@@ -151,7 +151,23 @@ def test_an_unknown_part_cannot_be_built(tmp_path: Path) -> None:
         ({"clock_hz": 100_300_000}, "uart", "nearest are 100 and 112.5 MHz"),
         ({}, "carrier-pigeon", "tiny: link must be one of uart.* here, not carrier-pigeon"),
         ({"weight_bytes": 1 << 17}, "uart", "must be within 129,024 bytes of RAM .*not 197,632"),
-        ({"rows": 16, "columns": 16}, "uart", "array's multipliers must be within 56, not 256"),
+        (
+            {"rows": 16, "columns": 16},
+            "uart",
+            r"multipliers must be within 28, not 268 \(array 256, post-processor 12\)",
+        ),
+        # of look-up tables, but for five rows of which two elements share a block
+        (
+            {"rows": 8, "columns": 8, "multiplier": "lut", "packed_rows": 5},
+            "uart",
+            r"multipliers must be within 28, not 32 \(array 20, post-processor 12\)",
+        ),
+        # few bytes, in more banks than there are block RAMs
+        (
+            {"rows": 64, "weight_bytes": 1 << 13, "activation_bytes": 1 << 12, "multiplier": "lut"},
+            "uart",
+            r"within 56 block RAMs, not \d+ \(weights \d+, activations 64, accumulators 8,",
+        ),
     ],
 )
 def test_what_the_board_cannot_do_is_refused_at_once(

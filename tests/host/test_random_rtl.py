@@ -1,37 +1,55 @@
 """Random networks on the compiled RTL equal the golden model, and take the cycles predicted."""
 
+from contextlib import closing
+from dataclasses import replace
+
 import pytest
-from random_networks import random_network, some_outputs
+from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
 from slipstick.execution import Execution
 from slipstick.program import Program
 from slipstick.steps import RunStep
 from slipstick.targets import find_target
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import INSTRUCTION_BITS, MATRIX_FIELDS, Opcode, unpack
+from slipstick_rtl.link.protocol import Space
 
-TARGET = "1x4x4"
+SMALL = find_target("1x4x4").configuration
 """The small core that the command line's tests build as well."""
+FULL = replace(
+    SMALL,
+    rows=16,
+    columns=8,
+    lanes=8,
+    multiplier="lut",
+    packed_rows=5,
+    weight_rows=4,
+    ninth_bits=1,
+    halved_tables=1,
+    weight_bytes=1 << 14,
+    accumulator_depth=128,
+)
+"""All that the largest board's core has, in small."""
+TWO_PIXELS = replace(SMALL, pixels=2, rows=8)
 
 SEEDS = range(40)
 
 
-def _compile(seed: int) -> tuple[Program, dict]:
+def _compile(seed: int, configuration: Configuration) -> tuple[Program, dict]:
     builder = random_network(seed)
     feed = {"input": builder.images()}
-    program = compile_graph(
-        builder.graph(*some_outputs(builder)), find_target(TARGET).configuration
-    )
+    program = compile_graph(builder.graph(*some_outputs(builder)), configuration)
     return program, feed
 
 
-@pytest.fixture(scope="module")
-def devices():
-    configuration = find_target(TARGET).configuration
-    model = open_device("model", configuration)
-    sim = open_device("sim", configuration)
-    yield model, sim
-    sim.close()
-    model.close()
+@pytest.fixture(scope="module", params=[SMALL, FULL, TWO_PIXELS], ids=lambda item: item.shape)
+def devices(request: pytest.FixtureRequest):
+    with (
+        closing(open_device("model", request.param)) as model,
+        closing(open_device("sim", request.param)) as sim,
+    ):
+        yield model, sim
 
 
 def test_random_networks(devices) -> None:
@@ -39,7 +57,7 @@ def test_random_networks(devices) -> None:
     model, sim = devices
     predicted, measured = [], []
     for seed in SEEDS:
-        program, feed = _compile(seed)
+        program, feed = _compile(seed, sim.configuration)
         expected = Execution(program, model).infer(feed)
         execution = Execution(program, sim)
         got = execution.infer(feed)
@@ -54,3 +72,50 @@ def test_random_networks(devices) -> None:
     errors = [abs(a / b - 1) for a, b in zip(predicted, measured, strict=True)]
     assert len(errors) > len(SEEDS) // 2 and max(errors) < 0.12, errors
     assert abs(sum(predicted) / sum(measured) - 1) < 0.03
+
+
+def test_a_separable_network() -> None:
+    """Kernels that slide, pairs of vectors, turns, and weights in ninth bits, all on the RTL."""
+    builder = NetworkBuilder(8, 12, 12, 8)
+    builder.same_conv2d(3, 8)
+    _slide(builder, 1)
+    _slide(builder, 2)
+    # with these weights the last layer's have no room but in ninth bits
+    builder.same_conv2d(1, 32)
+    builder.same_conv2d(3, 40)
+    builder.conv2d(64, (1, 1), stride=(6, 6), padding=(0, 0, 0, 0), sides=(1, 1))
+    builder.fully_connected(8)
+    program = compile_graph(builder.graph(), FULL)
+    assert not program.is_streamed
+    convolves = _convolves(program)
+    for name in ("depthwise", "pairs", "repeats", "from_ninth", "parts", "whole_words"):
+        assert any(fields[name] for fields in convolves), f"no instruction has {name}"
+    with closing(open_device("model", FULL)) as model, closing(open_device("sim", FULL)) as sim:
+        executions = [Execution(program, device) for device in (model, sim)]
+        for _ in range(3):
+            feed = {"input": builder.images()}
+            expected, got = (execution.infer(feed) for execution in executions)
+            for name in program.outputs:
+                assert (got[name] == expected[name]).all(), name
+        assert abs(program.predicted_cycles / sim.status().cycles - 1) < 0.03
+
+
+def _slide(builder: NetworkBuilder, stride: int) -> None:
+    _, height, width, channels = builder.shape()
+    builder.conv2d(
+        channels,
+        (3, 3),
+        channels,
+        stride=(stride, stride),
+        dilation=(1, 1),
+        padding=(1, 1, 1, 1),
+        sides=(-(-height // stride), -(-width // stride)),
+    )
+
+
+def _convolves(program: Program) -> list[dict[str, int]]:
+    (image,) = [image for image in program.images if image.space == Space.INSTRUCTIONS]
+    size = INSTRUCTION_BITS // 8
+    words = [image.data[at : at + size] for at in range(0, len(image.data), size)]
+    unpacked = [unpack(MATRIX_FIELDS, word) for word in words]
+    return [fields for fields in unpacked if fields["opcode"] == Opcode.CONVOLVE]

@@ -57,6 +57,8 @@ def test_targets_show_the_last_build_of_each_board(
     entries = json.loads(capsys.readouterr().out)["targets"]
     (entry,) = [entry for entry in entries if entry["target"] == "ulx3s-25f"]
     assert entry["last_build"]["lut"] == 14117 and entry["chip"]["lut"] == 24288
+    (stale,) = [entry for entry in entries if entry["target"] == "ulx3s-85f"]
+    assert stale["last_build"] is None
 
 
 def test_reports_name_command_date_and_versions(folder: Path) -> None:

@@ -1,10 +1,13 @@
 """Targets by name and by shape."""
 
+from dataclasses import replace
+
 import pytest
-from slipstick.budget import block_rams
+from slipstick.budget import block_rams, check_capacity
 from slipstick.errors import TargetError
 from slipstick.parts import Part
 from slipstick.targets import DEFAULT_TARGET, TARGETS, Target, find_target
+from slipstick.toolchains import find_toolchain
 from slipstick_rtl.config import Configuration
 
 BLOCK_RAM_BYTES = 2048
@@ -58,6 +61,18 @@ def test_memories_fit_the_part(target: Target) -> None:
     assert isinstance(target.part, Part)
     assert target.configuration.pixels == 1
     assert sum(block_rams(target.configuration).values()) <= target.part.block_rams
+
+
+@pytest.mark.parametrize(
+    "target", [target for target in TARGETS.values() if target.part], ids=lambda t: t.name
+)
+def test_boards_are_within_the_budget_that_refuses_others(target: Target) -> None:
+    assert target.part is not None
+    toolchain = find_toolchain(target.part)
+    check_capacity(target, target.part, toolchain)
+    few = replace(target.part, multipliers=4)
+    with pytest.raises(TargetError, match=r"multipliers must be within .* \(array "):
+        check_capacity(target, few, toolchain)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ COMPACT: dict[str, Any] = {
     "lanes": 1,
     "activation_bytes": 4096,
     "weight_bytes": 4096,
+    "parameter_words": 64,
 }
 
 
@@ -33,8 +34,47 @@ COMPACT: dict[str, Any] = {
         ({"lanes": 32}, ValueError, "lanes must be at most rows (16) and columns (16), not 32"),
         ({"number_format": "int3"}, ValueError, "number_format must be one of"),
         ({"multiplier": "booth"}, ValueError, "multiplier must be one of"),
-        ({"dsp_columns": 17}, ValueError, "dsp_columns must be within 0..16 (columns), not 17"),
-        ({"dsp_columns": 4}, ValueError, 'dsp_columns must be 0 with multiplier "plain", not 4'),
+        ({"pixels": 3}, ValueError, "pixels must be a power of two, not 3"),
+        ({"pixels": 32}, ValueError, "pixels must be within 1..16, not 32"),
+        ({"accumulator_depth": 8}, ValueError, "accumulator_depth must be within 16..4096, not 8"),
+        ({"packed_rows": 17}, ValueError, "packed_rows must be within 0..16 (rows), and 0 with"),
+        ({"packed_rows": -1}, ValueError, "packed_rows must be within 0..16 (rows), and 0 with"),
+        ({"packed_rows": True}, TypeError, "packed_rows must be int, not True"),
+        # whole words make a tile, and one comes in at most every four cycles
+        ({"weight_rows": 3}, ValueError, "weight_rows must be a power of two, not 3"),
+        ({"weight_rows": 8}, ValueError, "weight_rows must be within 1..4, not 8"),
+        ({"rows": 4, "lanes": 4, "weight_rows": 2}, ValueError, "must be within 1..1, not 2"),
+        ({"ninth_bits": 2}, ValueError, "ninth_bits must be 0 or 1, not 2"),
+        ({"halved_tables": -1}, ValueError, "halved_tables must be 0 or 1, not -1"),
+        (
+            {"columns": 4, "lanes": 4, "ninth_bits": 1},
+            ValueError,
+            "with weight words of 4 bytes, no multiple of 8",
+        ),
+        (
+            {"rows": 64, "weight_rows": 16, "ninth_bits": 1},
+            ValueError,
+            "weight_rows must divide 72 with ninth_bits, not 16",
+        ),
+        (
+            {"parameter_words": 16},
+            ValueError,
+            'parameter_words must be 0 with engine "pipelined", whose parameters lie in the weight'
+            " memory, not 16",
+        ),
+        (
+            COMPACT | {"parameter_words": 48},
+            ValueError,
+            "parameter_words must be a power of two, 16..65536, not 48",
+        ),
+        (COMPACT | {"weight_rows": 2}, ValueError, "weight_rows must be within 1..1, not 2"),
+        (COMPACT | {"packed_rows": 1}, ValueError, 'and 0 with engine "compact", not 1'),
+        (
+            COMPACT | {"halved_tables": 1},
+            ValueError,
+            'halved_tables must be 0 with engine "compact", not 1',
+        ),
+        (COMPACT | {"ninth_bits": 1}, ValueError, 'ninth_bits must be 0 with engine "compact"'),
         (COMPACT | {"pixels": 2}, ValueError, "pixels must be within 1..1, not 2"),
         (COMPACT | {"lanes": 2}, ValueError, "lanes must be within 1..1, not 2"),
         (
@@ -63,6 +103,62 @@ def test_a_configuration_says_what_is_wrong(
 
 def test_memories_of_a_compact_engine_need_not_be_powers_of_two() -> None:
     assert Configuration(**dict(COMPACT, weight_bytes=5000)).weight_words == 625
+
+
+@pytest.mark.parametrize(
+    ("fields", "depthwise", "pairs"),
+    [
+        ({}, True, True),
+        ({"pixels": 2}, False, False),
+        ({"rows": 16}, False, True),
+        # nine rows behind the packed ones hold a kernel's taps
+        ({"packed_rows": 15}, True, True),
+        ({"packed_rows": 23}, True, False),
+        ({"packed_rows": 24}, False, False),
+        # both halves of a pair must be rows of their own kind
+        ({"packed_rows": 16}, True, False),
+    ],
+)
+def test_modes_that_an_array_takes(fields: Any, depthwise: bool, pairs: bool) -> None:
+    """Depthwise taps and pairs of vectors are for one pixel, and for rows that are not packed."""
+    configuration = Configuration(**dict({"rows": 32, "columns": 16}, **fields))
+    assert (configuration.takes_depthwise, configuration.takes_pairs) == (depthwise, pairs)
+    assert configuration.windows == (2 if pairs else configuration.pixels)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"weight_rows": 1}, 9),
+        ({"weight_rows": 2}, 5),
+        ({"weight_rows": 4}, 3),
+        ({"weight_rows": 4, "ninth_bits": 1}, 18),
+        ({"weight_rows": 8, "ninth_bits": 1}, 9),
+    ],
+)
+def test_words_of_a_block_of_parameters(fields: Any, words: int) -> None:
+    """72 bits a column: a byte a row and word, or a bit."""
+    configuration = Configuration(rows=32, **fields)
+    assert configuration.parameter_block_words == words
+    unit = configuration.weight_rows * 16
+    assert configuration.weight_word_bytes == unit
+    assert configuration.weight_unit_bytes == unit + ("ninth_bits" in fields) * unit // 8
+
+
+def test_multipliers_of_the_array() -> None:
+    """A packed row takes half a multiplier a column, one of look-up tables none."""
+    assert Configuration(rows=32, packed_rows=13).element_multipliers == 19 * 16 + 13 * 8
+    assert Configuration(rows=32, packed_rows=13, multiplier="lut").element_multipliers == 13 * 8
+    assert Configuration(pixels=2).element_multipliers == 512
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"weight_rows": 4}, {"packed_rows": 3}, {"ninth_bits": 1}, {"halved_tables": 1}],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_other_hardware_has_another_fingerprint(fields: Any) -> None:
+    assert Configuration(**fields).fingerprint != Configuration().fingerprint
 
 
 def test_a_clock_is_no_other_hardware() -> None:

@@ -25,7 +25,6 @@ SMALL = Configuration(
     activation_bytes=1 << 10,
     weight_bytes=1 << 10,
     accumulator_depth=16,
-    parameter_words=16,
     instruction_words=64,
     payload_bytes=64,
 )

@@ -357,6 +357,21 @@ def test_parameters_are_ninth_bits() -> None:
         memories.channel_parameters(221, 1)
 
 
+@pytest.mark.parametrize("instruction", [convolution(0, 0, 0, 0), drained(0, 0, 0, 0)])
+@pytest.mark.parametrize(("pixels", "most"), [(1, 2), (2, 0)])
+def test_parts_of_banks(instruction: Fields, pixels: int, most: int) -> None:
+    core = GoldenCore(replace(CONFIGURATION, pixels=pixels, accumulator_depth=1024))
+    for parts in range(4):
+        row = {**instruction, "parts": parts}
+        streams = ([row, HALT], [HALT]) if "stride_x" in row else ([HALT], [row, HALT])
+        load(core, *streams)
+        if parts <= most:
+            core.run(0, POST_WORD, True)
+            continue
+        with pytest.raises(ValueError, match=rf"parts must be within 0\.\.{most}, not {parts}"):
+            core.run(0, POST_WORD, True)
+
+
 def test_map_and_table_run() -> None:
     core = loaded_core()
     table = np.arange(512, dtype="<i4")[::-1]

@@ -27,13 +27,30 @@ CONFIGURATION = Configuration(
     payload_bytes=256,
     activation_bytes=1 << 12,
     weight_bytes=1 << 18,
+    instruction_words=1 << 13,
+)
+COMPACT = Configuration(
+    engine="compact",
+    rows=2,
+    columns=8,
+    lanes=1,
+    payload_bytes=256,
+    activation_bytes=1 << 12,
+    weight_bytes=1 << 14,
     parameter_words=512,
     instruction_words=1 << 13,
 )
-
-
-UNITS = (4, 16, 72, 1)
-"""Bytes of a unit of each space."""
+NINTH = Configuration(
+    rows=16,
+    columns=8,
+    weight_rows=4,
+    ninth_bits=1,
+    payload_bytes=256,
+    activation_bytes=1 << 12,
+    weight_bytes=1 << 14,
+    instruction_words=1 << 13,
+)
+"""Its weight words go over the link with their ninth bits."""
 
 
 class Recorder:
@@ -94,9 +111,9 @@ def _run(matrix_pc: int, post_pc: int, sequence: int = 9) -> bytes:
         (_write(4, 0, 1), Status.BAD_SPACE),
         (_read(Space.WEIGHTS, 0, 16), Status.BAD_SPACE),
         (_write(Space.INSTRUCTIONS, 0, 5), Status.BAD_LENGTH),
-        (_write(Space.PARAMETERS, 0, 73), Status.BAD_LENGTH),
+        (_write(Space.PARAMETERS, 0, 8), Status.BAD_LENGTH),
+        (_write(Space.PARAMETERS, 0, 9), Status.BAD_ADDRESS),
         (_read(Space.ACTIVATIONS, 0, 257), Status.BAD_LENGTH),
-        (_write(Space.PARAMETERS, 511, 144), Status.BAD_ADDRESS),
         (_write(Space.WEIGHTS, 1 << 14, 16), Status.BAD_ADDRESS),
         (_read(Space.ACTIVATIONS, (1 << 12) - 1, 2), Status.BAD_ADDRESS),
         (_run(1 << 13, 0), Status.BAD_ADDRESS),
@@ -109,20 +126,51 @@ def test_what_breaks_a_rule_changes_nothing(request_bytes: bytes, status: Status
     assert not backend.calls
 
 
-def test_what_is_allowed_while_running() -> None:
+@pytest.mark.parametrize(
+    ("configuration", "request_bytes", "status"),
+    [
+        (COMPACT, _write(Space.PARAMETERS, 0, 10), Status.BAD_LENGTH),
+        (COMPACT, _write(Space.PARAMETERS, 511, 18), Status.BAD_ADDRESS),
+        (COMPACT, _write(Space.WEIGHTS, 1 << 11, 8), Status.BAD_ADDRESS),
+        (NINTH, _write(Space.WEIGHTS, 0, 32), Status.BAD_LENGTH),
+        (NINTH, _write(Space.WEIGHTS, 511, 72), Status.BAD_ADDRESS),
+    ],
+)
+def test_what_breaks_a_rule_of_other_memories(
+    configuration: Configuration, request_bytes: bytes, status: Status
+) -> None:
+    backend = Recorder()
+    assert Endpoint(configuration, backend).feed(request_bytes) == _response(status)
+    assert not backend.calls
+
+
+@pytest.mark.parametrize(
+    ("configuration", "units"),
+    [
+        (CONFIGURATION, {Space.INSTRUCTIONS: 4, Space.WEIGHTS: 16, Space.ACTIVATIONS: 1}),
+        (NINTH, {Space.INSTRUCTIONS: 4, Space.WEIGHTS: 36, Space.ACTIVATIONS: 1}),
+        (COMPACT, dict(zip(Space, (4, 8, 9, 1), strict=True))),
+    ],
+    ids=["pipelined", "ninth bits", "compact"],
+)
+def test_what_is_allowed_while_running(
+    configuration: Configuration, units: dict[Space, int]
+) -> None:
+    """``units``: bytes of a unit of each space that has a memory."""
     backend = Recorder(running=True)
-    endpoint = Endpoint(CONFIGURATION, backend)
-    assert endpoint.feed(_write(Space.WEIGHTS, 0, 15)) == _response(Status.BAD_LENGTH)
+    endpoint = Endpoint(configuration, backend)
+    short = _write(Space.WEIGHTS, 0, units[Space.WEIGHTS] - 1)
+    assert endpoint.feed(short) == _response(Status.BAD_LENGTH)
     assert endpoint.feed(_run(0, 0)) == _response(Status.BUSY)
     assert not backend.calls
-    writes = [("write", space, 1, bytes(unit)) for space, unit in zip(Space, UNITS, strict=True)]
+    writes = [("write", space, 1, bytes(unit)) for space, unit in units.items()]
     for _, space, address, data in writes:
         assert endpoint.feed(_write(space, address, len(data))) == _response(Status.OK)
     assert backend.calls == writes
     assert endpoint.feed(_read(Space.ACTIVATIONS, 3, 2)) == _response(Status.OK, b"\3\4")
     status = DeviceStatus(True, False, 1, 2, 3, 4, 5).pack()
     assert endpoint.feed(_request(Command.STATUS)) == _response(Status.OK, status)
-    identity = Identity.of(CONFIGURATION)
+    identity = Identity.of(configuration)
     assert endpoint.feed(_request(Command.IDENTIFY)) == _response(Status.OK, identity.pack())
     assert Identity.unpack(identity.pack()) == identity
     assert endpoint.feed(_request(Command.RESET)) == _response(Status.OK)

@@ -12,9 +12,6 @@ from .early import in_two, is_one_tap
 from .emit import ConvolutionEmitter, MapEmitter, Rectangle, Span
 from .streams import Instruction
 
-LARGEST_PARTS = 2
-"""Of a bank of accumulators, as a power of two."""
-
 LARGEST_LOOP = 4095
 """What the instructions' row, group and column counts hold."""
 
@@ -196,11 +193,12 @@ class Group:
     def _parts(self, rectangles: Sequence[Rectangle]) -> int:
         """How often the banks may be halved for tiles as small as these."""
         assert self.convolution is not None
-        if self.configuration.is_compact or self.convolution.convolution.is_partial:
+        if self.convolution.convolution.is_partial:
             return 0
         words = max(rectangle.words(self.configuration.pixels) for rectangle in rectangles)
         depth = self.configuration.accumulator_depth
-        sizes = (words <= depth >> parts for parts in range(1, LARGEST_PARTS + 1))
+        most = self.configuration.largest_parts
+        sizes = (words <= depth >> parts for parts in range(1, most + 1))
         return sum(sizes)
 
     def _follow(

@@ -37,7 +37,7 @@ def _configuration(shape: dict[str, Any]) -> Configuration:
     return Configuration(
         activation_bytes=1 << 10,
         weight_bytes=1 << 10,
-        parameter_words=16,
+        parameter_words=16 if shape.get("engine") == "compact" else 0,
         instruction_words=256,
         **shape,
     )
@@ -57,6 +57,14 @@ BENCH = Bench(
     parameters=(
         {"rows": 4, "columns": 8, "lanes": 4, "payload_bytes": 64},
         {"rows": 16, "columns": 16, "lanes": 8, "payload_bytes": 256},
+        {
+            "rows": 16,
+            "columns": 8,
+            "lanes": 8,
+            "weight_rows": 4,
+            "ninth_bits": 1,
+            "payload_bytes": 256,
+        },
         {"rows": 2, "columns": 8, "lanes": 1, "payload_bytes": 64, "engine": "compact"},
     ),
 )

@@ -24,7 +24,8 @@ from slipstick_rtl.link.spaces import unit_bytes
 from ..golden.core import GoldenCore
 from ..golden.link import Endpoint
 from .random_convolve import random_convolve
-from .random_post import random_parameters, random_post
+from .random_post import random_post
+from .random_program import random_weights
 from .registry import Bench
 from .usb_bus import ABSENT_CYCLES, UsbBus, start
 from .usb_driver import SerialDriver
@@ -37,10 +38,11 @@ CONFIGURATION = Configuration(
     activation_bytes=1 << 12,
     weight_bytes=1 << 12,
     accumulator_depth=64,
-    parameter_words=16,
     instruction_words=256,
     payload_bytes=256,
 )
+WEIGHT_WORDS = 64
+"""Of the weight memory that are written: the parameters' blocks, and weights."""
 USED_BYTES = 2048
 """Of the activations: what is filled, and what is read."""
 
@@ -133,17 +135,12 @@ async def runs_a_program(dut: Any) -> None:
     """IDENTIFY, all memories written, a run, and the activations read: each byte as golden."""
     session = await _begin(dut)
     generator = np.random.default_rng(5)
-    weights = generator.integers(-128, 128, (64, CONFIGURATION.columns), np.int8)
-    bias, multiplier, shift = random_parameters(generator, CONFIGURATION)
-    words = [
-        b.tobytes() + int(f).to_bytes(4, "little") + bytes([s])
-        for b, f, s in zip(bias.ravel(), multiplier.ravel(), shift.ravel(), strict=True)
-    ]
+    weights, units = random_weights(generator, CONFIGURATION)
+    used = weights[:WEIGHT_WORDS]
     activations = generator.integers(0, 256, USED_BYTES, np.uint8)
-    program, post_pc = _program(generator, weights)
+    program, post_pc = _program(generator, used)
     await session.request(session.frame(Command.IDENTIFY))
-    await session.write(Space.WEIGHTS, weights.tobytes())
-    await session.write(Space.PARAMETERS, b"".join(words))
+    await session.write(Space.WEIGHTS, units[: WEIGHT_WORDS * CONFIGURATION.weight_unit_bytes])
     await session.write(Space.ACTIVATIONS, activations.tobytes())
     await session.write(Space.INSTRUCTIONS, program)
     size = CONFIGURATION.payload_bytes

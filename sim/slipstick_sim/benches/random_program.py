@@ -64,7 +64,8 @@ def _part(
     words = [convolve["rows"] * convolve["groups"]]
     if step["opcode"] == isa.Opcode.DRAIN:
         words.append(step["rows"] * -(-step["columns"] // configuration.pixels))
-    fitting = [p for p in range(3) if max(words) <= configuration.accumulator_depth >> p]
+    depth, most = configuration.accumulator_depth, configuration.largest_parts
+    fitting = [p for p in range(most + 1) if max(words) <= depth >> p]
     convolve["parts"] = step["parts"] = int(generator.choice(fitting))
     banks = 2 << convolve["parts"]
     convolve["bank"] = int(generator.integers(0, banks))

@@ -25,11 +25,13 @@ from slipstick_rtl.soc.interfaces import INTERFACES, InterfaceTop
 from ..golden.core import GoldenCore
 from ..golden.link import Endpoint
 from ..portable import portable_verilog
-from .random_program import INSTRUCTIONS, random_parameter_words, random_program, random_weights
+from .random_program import random_program, random_weights
 from .registry import Bench, parameters
 from .streams import CLOCK_PERIOD_NS
 
 SHAPE = {"rows": 4, "columns": 4, "lanes": 4, "payload_bytes": 128}
+WEIGHT_WORDS = 256
+"""That random programs use; the others stay zero."""
 
 
 def configuration_of(shape: dict[str, Any]) -> Configuration:
@@ -38,7 +40,6 @@ def configuration_of(shape: dict[str, Any]) -> Configuration:
         activation_bytes=1 << 12,
         weight_bytes=1 << 14,
         accumulator_depth=64,
-        parameter_words=64,
         instruction_words=1 << 12,
         **shape,
     )
@@ -147,15 +148,15 @@ class Host:
 async def run_random_program(host: Host, seed: int) -> DeviceStatus:
     """Fills all memories, runs random instructions, and reads back what they left."""
     configuration, generator = host.configuration, np.random.default_rng(seed)
-    weights = random_weights(generator, configuration)[:256]
+    weights, units = random_weights(generator, configuration)
+    used = weights[:WEIGHT_WORDS]
     await host.request(Command.IDENTIFY)
-    await host.write(Space.WEIGHTS, weights.tobytes())
-    await host.write(Space.PARAMETERS, random_parameter_words(generator, configuration))
+    await host.write(Space.WEIGHTS, units[: len(used) * configuration.weight_unit_bytes])
     await host.write(Space.ACTIVATIONS, generator.bytes(configuration.activation_bytes))
-    program, post_pc = random_program(generator, configuration, weights)
+    program, post_pc, turns = random_program(generator, configuration, used)
     await host.write(Space.INSTRUCTIONS, program)
     status = await host.run(0, post_pc)
-    assert (status.matrix_done, status.post_done) == (INSTRUCTIONS, INSTRUCTIONS), status
+    assert (status.matrix_done, status.post_done) == (turns, turns), status
     assert not status.bad_instruction and 0 < status.cycles
     await host.read(0, configuration.activation_bytes)
     return status

@@ -30,7 +30,6 @@ _SMALL = Configuration(
     lanes=4,
     activation_bytes=1 << 10,
     weight_bytes=1 << 10,
-    parameter_words=16,
     instruction_words=64,
     payload_bytes=64,
 )

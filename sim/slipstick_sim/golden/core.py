@@ -268,7 +268,9 @@ class GoldenCore:
 
     def _bank(self, instruction: dict[str, int]) -> np.ndarray:
         """The accumulators that an instruction names, (batch, words, P, C)."""
-        depth = self.configuration.accumulator_depth
+        depth, most = self.configuration.accumulator_depth, self.configuration.largest_parts
+        if instruction["parts"] > most:
+            raise ValueError(f"parts must be within 0..{most}, not {instruction['parts']}")
         half, first, words = accumulator_place(instruction["bank"], instruction["parts"], depth)
         return self.accumulators[half][:, first : first + words]
 
