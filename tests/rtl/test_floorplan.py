@@ -61,7 +61,7 @@ def test_every_multiplier_of_a_target_has_a_place_of_its_own(target: Target) -> 
     assert len(set(places.values())) == len(names)
 
 
-def test_columns_keep_to_a_row_and_elements_to_their_order() -> None:
+def test_columns_stand_together_and_elements_in_their_order() -> None:
     configuration = Configuration(multiplier="lut", packed_rows=11)
     places = plan(_names(configuration), "LFE5U-85F")
     for pair in range(configuration.columns // 2):
@@ -75,6 +75,8 @@ def test_columns_keep_to_a_row_and_elements_to_their_order() -> None:
         found = [(int(site[1]), int(site[2])) for site in sites if site]
         assert len({y for _, y in found}) == 1
         assert [x for x, _ in found] == sorted(x for x, _ in found)
+        # a block has four of them, and is nine tiles wide
+        assert found[-1][0] - found[0][0] <= 9 * (configuration.packed_rows / 4 + 1) + 2
 
 
 def test_what_does_not_fit_is_left_to_place_and_route() -> None:
@@ -107,7 +109,7 @@ def test_only_the_core_s_multipliers_are_placed() -> None:
 
 
 def test_a_block_gets_each_control_once() -> None:
-    names = _names(Configuration(rows=8, columns=8, lanes=4, multiplier="lut", dsp_columns=1))
+    names = _names(Configuration(rows=8, columns=8, lanes=4, multiplier="lut", packed_rows=3))
     controls = {"CE0": ["1"], "RST0": ["0"]}
     cells = {
         name: {"type": floorplan.MULTIPLIER, "connections": {"CLK0": [2], **controls}}

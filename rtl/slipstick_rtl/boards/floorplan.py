@@ -2,7 +2,7 @@
 
 The blocks lie in one to three rows across the whole chip, so that the wires between neighbouring
 elements decide the clock of an array. Place and route finds no good order for them by itself; here
-each column of the array gets its places in the order in which its sums move through its elements.
+each column of the array gets places side by side, in the order in which its sums move.
 """
 
 import re
@@ -82,28 +82,19 @@ def multiplier_places(device: str) -> list[list[str]]:
     return [blocks.places(y) for y in blocks.rows]
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Multipliers that share a row of blocks: a column of the array, or a lane."""
-
-    members: tuple[tuple[float, str], ...]
-    """Where along the row each is best, from 0 to 1, and its name."""
+_Group = list[str]
+"""Multipliers that stand side by side in a row of blocks: a column of the array, or a lane."""
 
 
 def _columns(names: Iterable[str]) -> list[_Group]:
-    """The array's columns, or pairs of them, in order, each with its elements from the left end to
-    the right one."""
+    """The array's columns, or pairs of them, in order, each from its first row to its last."""
     found: dict[int, list[tuple[int, int, str]]] = {}
     for name in names:
         if match := _ELEMENT.search(name):
             row, column, pixel = (int(match[key]) for key in ("row", "column", "pixel"))
             column *= 2 if match["kind"] == "pair" else 1
             found.setdefault(column, []).append((row, pixel, name))
-    rows = 1 + max((row for members in found.values() for row, _, _ in members), default=0)
-    return [
-        _Group(tuple(((row + 0.5) / rows, name) for row, _, name in sorted(found[column])))
-        for column in sorted(found)
-    ]
+    return [[name for _, _, name in sorted(found[column])] for column in sorted(found)]
 
 
 def _lanes(names: Iterable[str]) -> list[_Group]:
@@ -112,17 +103,17 @@ def _lanes(names: Iterable[str]) -> list[_Group]:
     for name in names:
         if match := _LANE.search(name):
             found.setdefault(int(match["lane"]), []).append((match["part"], name))
-    return [
-        _Group(tuple(((k + 0.5) / len(found), name) for _, name in sorted(found[lane])))
-        for k, lane in enumerate(sorted(found))
-    ]
+    return [[name for _, name in sorted(found[lane])] for lane in sorted(found)]
 
 
 def plan(names: Iterable[str], device: str) -> dict[str, str]:
     """The place of each multiplier of a core.
 
     Columns of the array fill the rows of blocks in order, whole columns each; the lanes of the
-    post-processor come into what is left, from the last row on. What shares a row is spread evenly.
+    post-processor come into what is left, from the last row on. A column's multipliers stand side
+    by side, as all of them take their weights from the same wires; so what goes from a column to
+    the next goes as far for all rows. Every other row of blocks is filled from right to left: the
+    column that follows a row's last one stands below it.
 
     Parameters
     ----------
@@ -148,19 +139,17 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
     for groups, order in orders:
         order = list(order)
         for group in groups:
-            row = next((k for k in order if free[k] >= len(group.members)), None)
+            row = next((k for k in order if free[k] >= len(group)), None)
             if row is None:
                 return {}
             # a later column never goes back to a row before
             order = order[order.index(row) :]
-            free[row] -= len(group.members)
+            free[row] -= len(group)
             taken[row].append(group)
     places: dict[str, str] = {}
-    for row, groups in zip(rows, taken, strict=True):
-        members = sorted(
-            (member for group in groups for member in group.members), key=lambda member: member[0]
-        )
-        for index, (_, name) in enumerate(members):
+    for number, (row, groups) in enumerate(zip(rows, taken, strict=True)):
+        members = [name for group in groups[:: -1 if number % 2 else 1] for name in group]
+        for index, name in enumerate(members):
             places[name] = row[index * len(row) // len(members)]
     return places
 
