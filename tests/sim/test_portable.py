@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,18 @@ SMALL = Configuration(
     instruction_words=64,
     payload_bytes=64,
 )
+FULL = replace(
+    SMALL,
+    rows=16,
+    columns=8,
+    multiplier="lut",
+    packed_rows=5,
+    weight_rows=4,
+    ninth_bits=1,
+    halved_tables=1,
+)
+"""With all that a core may have."""
+EXPORTS = [*((name, SMALL) for name in INTERFACES), ("stream", FULL)]
 REGISTERS = ("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "$mem_v2")
 
 
@@ -45,6 +58,7 @@ class Zoo(wiring.Component):
     words: Signal
     bits: Signal
     state: Signal
+    mixed: Signal
 
     def __init__(self) -> None:
         super().__init__(
@@ -56,6 +70,7 @@ class Zoo(wiring.Component):
                 "words": Out(8 * 6),
                 "bits": Out(14),
                 "state": Out(24),
+                "mixed": Out(8),
             }
         )
 
@@ -92,6 +107,10 @@ class Zoo(wiring.Component):
             ),
             self.state.eq(Cat(registers[0], registers[1][:4], without_reset[2:6], reader.data)),
         ]
+        # a wire whose logic depends on its registers is no loop
+        mixed = Signal(8)
+        m.d.sync += mixed[:4].eq(a[:4])
+        m.d.comb += [mixed[4:].eq(mixed[:4] ^ a[4:]), self.mixed.eq(~mixed)]
         with m.If(c == 1):
             m.d.sync += registers[0].eq(registers[0] + 1)
         with m.Switch(a):
@@ -109,12 +128,13 @@ def zoo() -> str:
     return toolchain.convert_to_rtlil(Zoo(), TOP)
 
 
-@pytest.fixture(scope="module", params=list(INTERFACES))
+@pytest.fixture(scope="module", params=EXPORTS, ids=lambda it: f"{it[0]}-{it[1].shape}")
 def exported(request: pytest.FixtureRequest, tmp_path_factory: Any) -> tuple[Netlist, Path]:
     """An interface's netlist, and its file."""
-    top = InterfaceTop(interface=INTERFACES[request.param], configuration=SMALL)
+    name, configuration = request.param
+    top = InterfaceTop(interface=INTERFACES[name], configuration=configuration)
     netlist = flat_netlist(toolchain.convert_to_rtlil(top, TOP), TOP)
-    path = tmp_path_factory.mktemp(request.param) / f"{TOP}.v"
+    path = tmp_path_factory.mktemp(name) / f"{TOP}.v"
     path.write_text(netlist_verilog(netlist, TOP))
     return netlist, path
 
