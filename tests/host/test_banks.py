@@ -62,8 +62,12 @@ def test_several_pixels_have_whole_banks():
     builder.same_conv2d(3, 40)
     builder.fully_connected(60)
     hardware = replace(HARDWARE, pixels=2)
-    assert {parts for _, parts in _parts(check_ways(builder, HARDWARE, (), WAYS[:1], inspect=False))} == {2}
-    assert {parts for _, parts in _parts(check_ways(builder, hardware, (), WAYS, inspect=False))} == {0}
+    assert {
+        parts for _, parts in _parts(check_ways(builder, HARDWARE, (), WAYS[:1], inspect=False))
+    } == {2}
+    assert {
+        parts for _, parts in _parts(check_ways(builder, hardware, (), WAYS, inspect=False))
+    } == {0}
 
 
 def _tile(bank: int, parts: int, words: int) -> list[Instruction]:
