@@ -107,7 +107,7 @@ def test_only_the_core_s_multipliers_are_placed() -> None:
 
 
 def test_a_block_gets_each_control_once() -> None:
-    names = _names(Configuration(rows=8, columns=8, lanes=4, multiplier="lut", dsp_columns=1))
+    names = _names(Configuration(rows=8, columns=8, lanes=4, multiplier="lut", packed_rows=3))
     controls = {"CE0": ["1"], "RST0": ["0"]}
     cells = {
         name: {"type": floorplan.MULTIPLIER, "connections": {"CLK0": [2], **controls}}
