@@ -10,6 +10,7 @@ from slipstick_rtl.numbers.int8 import Int8
 from slipstick_rtl.postprocess.requantizer import Requantizer
 from slipstick_sim import toolchain
 
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
