@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import signal
 import subprocess
@@ -220,7 +221,10 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
             time.sleep(0.05)
         signal_all = ["kill", "-INT", "--", f"-{running.pid}"]
         subprocess.run(signal_all, check=True)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=90)
     finally:
-        running.kill()
+        if running.poll() is None:
+            # a test that fails must leave neither processes nor pipes to the next one
+            os.killpg(running.pid, signal.SIGKILL)
+            running.communicate()
     assert (running.returncode, out, err) == (128 + signal.SIGINT, "", "")

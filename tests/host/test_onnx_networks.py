@@ -62,8 +62,8 @@ def test_every_layer(name: str) -> None:
 
 @pytest.mark.parametrize("name", RESNETS)
 def test_classes_of_pictures(name: str) -> None:
-    images, classes = pictures()
     path = model(name)
+    images, classes = pictures()
     with InferenceSession(path, device="model") as session:
         (ours,) = session.run(None, {session.get_inputs()[0].name: images})
     (theirs,) = OnnxReference(path).run(images)

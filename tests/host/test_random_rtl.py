@@ -68,9 +68,11 @@ def test_random_networks(devices) -> None:
         if len(runs) == 1:
             predicted.append(program.predicted_cycles)
             measured.append(sim.status().cycles)
-    # tiny networks: a few cycles of start and end are a percent or more of some
+    # tiny networks: a few cycles of start and end are a percent or more of some, and a table whose
+    # words come between weights is guessed
     errors = [abs(a / b - 1) for a, b in zip(predicted, measured, strict=True)]
-    assert len(errors) > len(SEEDS) // 2 and max(errors) < 0.12, errors
+    assert len(errors) > len(SEEDS) // 2 and max(errors) < 0.13, errors
+    assert sum(errors) / len(errors) < 0.03
     assert abs(sum(predicted) / sum(measured) - 1) < 0.03
 
 

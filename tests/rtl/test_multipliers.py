@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
+from slipstick.area import LANE_MULTIPLIERS
 from slipstick.targets import TARGETS, Target
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.numbers.int8 import Int8
-
-POST_MULTIPLIERS = 4
-"""DSP blocks of a lane of the post-processor, where a block is an 18 x 18-bit multiplier."""
+from slipstick_rtl.postprocess.requantizer import Requantizer
+from slipstick_sim import toolchain
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,15 @@ def test_a_packed_row_needs_half_the_blocks(fields: dict[str, Any], blocks: int)
     assert Configuration(pixels=2, **fields).element_multipliers == 2 * blocks
 
 
+def test_a_lane_has_as_many_multipliers_as_budgets_say() -> None:
+    assert toolchain.convert_to_rtlil(Requantizer(), "lane").count("cell $mul ") == LANE_MULTIPLIERS
+
+
 ECP5 = [t for t in TARGETS.values() if t.part and t.part.device.startswith("LFE5U")]
 
 
 @pytest.mark.parametrize("target", ECP5, ids=lambda t: t.name)
 def test_the_part_has_the_multipliers(target: Target) -> None:
     assert target.part is not None
-    lanes = POST_MULTIPLIERS * target.configuration.lanes
+    lanes = LANE_MULTIPLIERS * target.configuration.lanes
     assert lanes + target.configuration.element_multipliers <= target.part.multipliers

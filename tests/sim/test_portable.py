@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from slipstick_sim.portable import (
     netlist_verilog,
     portable_verilog,
 )
+from slipstick_sim.portable.netlist import Cell, write_rtlil
 
 TOP = "slipstick"
 SMALL = Configuration(
@@ -33,6 +35,18 @@ SMALL = Configuration(
     instruction_words=64,
     payload_bytes=64,
 )
+FULL = replace(
+    SMALL,
+    rows=16,
+    columns=8,
+    multiplier="lut",
+    packed_rows=5,
+    weight_rows=4,
+    ninth_bits=1,
+    halved_tables=1,
+)
+"""With all that a core may have."""
+EXPORTS = [*((name, SMALL) for name in INTERFACES), ("stream", FULL)]
 REGISTERS = ("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "$mem_v2")
 
 
@@ -109,12 +123,13 @@ def zoo() -> str:
     return toolchain.convert_to_rtlil(Zoo(), TOP)
 
 
-@pytest.fixture(scope="module", params=list(INTERFACES))
+@pytest.fixture(scope="module", params=EXPORTS, ids=lambda it: f"{it[0]}-{it[1].shape}")
 def exported(request: pytest.FixtureRequest, tmp_path_factory: Any) -> tuple[Netlist, Path]:
     """An interface's netlist, and its file."""
-    top = InterfaceTop(interface=INTERFACES[request.param], configuration=SMALL)
+    name, configuration = request.param
+    top = InterfaceTop(interface=INTERFACES[name], configuration=configuration)
     netlist = flat_netlist(toolchain.convert_to_rtlil(top, TOP), TOP)
-    path = tmp_path_factory.mktemp(request.param) / f"{TOP}.v"
+    path = tmp_path_factory.mktemp(name) / f"{TOP}.v"
     path.write_text(netlist_verilog(netlist, TOP))
     return netlist, path
 
@@ -211,6 +226,25 @@ def test_names_are_plain(zoo: str) -> None:
     text = portable_verilog(zoo, TOP)
     assert "\\" not in text and "$" not in text.replace("$signed", "")
     assert text.startswith("module slipstick(") and text.count("endmodule") == 1
+
+
+def test_registers_and_logic_have_wires_of_their_own() -> None:
+    """Verilator takes logic that depends on another bit of its own wire for a loop."""
+    clock, first, second, third = range(2, 6)
+    register = {"WIDTH": f"{2:032b}", "CLK_POLARITY": "1"}
+    inverter = {name: f"{1:032b}" for name in ("A_SIGNED", "A_WIDTH", "Y_WIDTH")}
+    netlist = Netlist(
+        ports={"clk": ("input", [clock]), "o": ("output", [9])},
+        names={"mixed": [first, second, third]},
+        cells=[
+            Cell("$dff", register, {"CLK": [clock], "D": [third, third], "Q": [first, second]},
+                 frozenset("Q")),
+            Cell("$not", inverter, {"A": [second], "Y": [third]}, frozenset("Y")),
+            Cell("$not", inverter, {"A": [first], "Y": [9]}, frozenset("Y")),
+        ],
+    )  # fmt: skip
+    text = write_rtlil(netlist, TOP)
+    assert "wire width 2 \\mixed\n" in text and "wire width 1 \\mixed_2\n" in text
 
 
 def test_vendor_s_cells_are_refused() -> None:

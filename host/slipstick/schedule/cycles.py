@@ -170,7 +170,7 @@ class Clock:
         self._post_done = START_CYCLES
         self._slice_started = START_CYCLES - FIELDS_PERIOD
         self._post_started = START_CYCLES - FIELDS_PERIOD
-        self._table_loaded = self._loading = 0
+        self._table_loaded = self._after_table = self._loading = self._foreseen = 0
         self._reads = 0
         # the first results' parameters are read before the first weights
         self._held = max(model.configuration.parameter_block_words - 1, 0)
@@ -264,8 +264,7 @@ class Clock:
         self._reads += further * self._model.configuration.parameter_block_words
         self._slice_started = start + further * max(results, self._model.parameter_load)
         self._post_stepped = self._slice_started + results
-        self._post_done = self._post_stepped + self._model.post_latency
-        return start, self._post_done
+        return start, self._complete(start, self._post_stepped + self._model.post_latency)
 
     def _map(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
         # what it reads must have been written
@@ -279,8 +278,12 @@ class Clock:
             late = results
         self._slice_started = start
         self._post_stepped = start + results * accesses - late
-        self._post_done = self._post_stepped + self._model.post_latency
-        return start, self._post_done
+        return start, self._complete(start, self._post_stepped + self._model.post_latency)
+
+    def _complete(self, start: int, done: int) -> int:
+        self._after_table += done - max(start, self._post_done)
+        self._post_done = done
+        return done
 
     def _table(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
         start = max(self._post_done + MAP_HANDOVER, self._post_fetched, ready + POST_HANDOVER)
@@ -290,11 +293,16 @@ class Clock:
         loading = max(self._tile_started + self._loading - start, 0)
         work += self._model.table_delay(work, self._period, loading)
         self._post_stepped = self._post_done = self._table_loaded = start + work
+        self._after_table, self._foreseen = 0, self._loading
         return start, self._post_done
 
     def _hold_up_table(self, first: int, loading: int) -> None:
         """A table that is being loaded waits for the weights of a CONVOLVE that starts."""
         left = self._table_loaded - first
-        if left > 0 and self._table_loaded == self._post_done:
+        loading = max(loading - self._foreseen, 0)
+        self._foreseen = 0
+        if left > 0:
             self._table_loaded += self._model.table_delay(left, self._period, loading)
-            self._post_stepped = self._post_done = self._table_loaded
+            late = max(self._table_loaded + self._after_table - self._post_done, 0)
+            self._post_stepped += late
+            self._post_done += late

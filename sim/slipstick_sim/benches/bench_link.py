@@ -237,13 +237,15 @@ async def takes_a_byte_a_cycle(dut: Any, space: Space) -> None:
     bench = LinkBench(dut, stall=0.0)
     await bench.start()
     units = units_per_frame(bench.configuration, space)
+    unit = unit_bytes(bench.configuration, space)
     content = bytes(range(256)) * bench.configuration.payload_bytes
-    content = content[: units * unit_bytes(bench.configuration, space)]
+    content = content[: units * unit]
     payload = bytes([space, 1, 0, 0]) + content
     frame = encode(REQUEST_START, Command.WRITE, 0, payload)
     count = 12
     cycles = await bench.exchange(count * frame)
-    overhead = 4 + (units if space is Space.PARAMETERS else 0)
+    # units of other sizes than powers of two are counted one by one
+    overhead = 4 + (units if unit & (unit - 1) else 0)
     if bench.configuration.is_compact:
         overhead += COMPACT_BYTE_CYCLES * (len(frame) + HEADER_BYTES + CRC_BYTES)
     # one frame more: the last is executed when all have come

@@ -9,6 +9,8 @@ from typing import Any
 Bit = int | str
 """A net by its number, or the constant "0" or "1"."""
 
+FLIP_FLOPS = frozenset({"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"})
+
 _WORD = re.compile(r"[01xz]*")
 
 
@@ -20,6 +22,13 @@ class Cell:
     parameters: dict[str, str]
     ports: dict[str, list[Bit]]
     outputs: frozenset[str]
+
+    @property
+    def source(self) -> str:
+        """What its outputs come from: "register", "memory" or "logic"."""
+        if self.kind in FLIP_FLOPS:
+            return "register"
+        return "memory" if self.kind == "$mem_v2" else "logic"
 
     def number(self, parameter: str) -> int:
         """A parameter as a number."""
@@ -169,9 +178,16 @@ class _Writer:
         return [f"  connect {target} {self._signal([bit])}\n" for target, bit in connections]
 
     def _declare_names(self, used: set[Bit]) -> None:
-        """Wires of the nets that have names, cut to what is used of them."""
-        driven = {
-            bit for cell in self._netlist.cells for port in cell.outputs for bit in cell.ports[port]
+        """Wires of the nets that have names, cut to what is used of them.
+
+        No wire has bits of registers, of memories, and of logic side by side: logic that depends on
+        its own wire would look like a loop to tools that see wires as a whole.
+        """
+        sources = {
+            bit: cell.source
+            for cell in self._netlist.cells
+            for port in cell.outputs
+            for bit in cell.ports[port]
         }
         for name, bits in self._netlist.names.items():
             run: list[Bit] = []
@@ -180,17 +196,16 @@ class _Writer:
                 wanted = (
                     isinstance(bit, int)
                     and bit in used
-                    and bit in driven
+                    and bit in sources
                     and bit not in self._places
                     and bit not in run
                 )
-                if wanted:
-                    first = place if not run else first
-                    run.append(bit)
-                elif run:
-                    whole = first == 0
-                    self._declare(name if whole else f"{name}_{first}", run)
+                if run and not (wanted and sources[bit] == sources[run[0]]):
+                    self._declare(f"{name}_{first}" if first else name, run)
                     run = []
+                if wanted:
+                    first = first if run else place
+                    run.append(bit)
 
     def _declare_rest(self, used: set[Bit]) -> None:
         """Wires of the outputs of cells that have no name."""

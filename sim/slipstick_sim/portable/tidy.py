@@ -1,6 +1,6 @@
 """Passes over a netlist, after which its Verilog is plain: equal widths, nothing left unused."""
 
-from .netlist import Bit, Cell, Netlist, NetlistError
+from .netlist import FLIP_FLOPS, Bit, Cell, Netlist, NetlistError
 
 _ARITHMETIC = {"$add", "$sub", "$mul", "$neg"}
 _BITWISE = {"$and", "$or", "$xor", "$xnor", "$not", "$mux", "$pmux"}
@@ -8,8 +8,7 @@ _COMPARISONS = {"$eq", "$ne", "$eqx", "$nex", "$lt", "$le", "$gt", "$ge"}
 _LOGIC = {"$logic_not", "$logic_and", "$logic_or"}
 _REDUCTIONS = {"$reduce_or", "$reduce_and", "$reduce_xor", "$reduce_xnor", "$reduce_bool"}
 _SHIFTS = {"$shl", "$shr", "$sshl", "$sshr", "$shift", "$shiftx"}
-_FLIP_FLOPS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
-_KNOWN = (_ARITHMETIC | _BITWISE | _COMPARISONS | _LOGIC | _REDUCTIONS | _SHIFTS | _FLIP_FLOPS) | {
+_KNOWN = (_ARITHMETIC | _BITWISE | _COMPARISONS | _LOGIC | _REDUCTIONS | _SHIFTS | FLIP_FLOPS) | {
     "$mem_v2"
 }
 
@@ -111,7 +110,7 @@ def _drop_unused(netlist: Netlist) -> bool:
             continue
         if cell.kind in _BITWISE:
             changed |= _keep_bits(cell, "Y", [bit in used for bit in cell.ports["Y"]], _BIT_PORTS)
-        elif cell.kind in _FLIP_FLOPS:
+        elif cell.kind in FLIP_FLOPS:
             changed |= _keep_bits(cell, "Q", [bit in used for bit in cell.ports["Q"]], ("D", "Q"))
         elif cell.kind in _ARITHMETIC:
             changed |= _cut_top(cell, used)
