@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 ISA_VERSION = 3
+KEPT_COLUMNS = 16
+"""Stream columns of a depthwise CONVOLVE whose input rows the array can keep."""
+
 WORDS_PER_INSTRUCTION = 12
 INSTRUCTION_BITS = 32 * WORDS_PER_INSTRUCTION
 
@@ -80,7 +83,7 @@ class Opcode(IntEnum):
     of its own with a kernel of 3 x 3. The array's input is not a window but a column of it, half of
     four input rows a cycle, and moves through the window's taps::
 
-        block = 2 if skip == 1 else 1                 # output rows made at a time
+        block = 2 if skip == 1 or kept_rows else 1    # output rows made at a time
         for b in ceil(rows / block):
             for m in (groups - 1) * skip + 3:         # stream columns
                 for h in 0, 1:
@@ -103,6 +106,14 @@ class Opcode(IntEnum):
     kernel_x is 1, tap_step_y is congruent to C modulo R; with skip 1 and several rows, the second
     row of a block is where dilation_y and tap_step_y lead: stride_y and row_step must be the same.
     There is no accumulate, no diagonal, no pairs and no alignment.
+
+    With ``kept_rows`` too, an output row begins two kernel rows below the one before, and a block
+    takes five input rows: the array keeps the last one for the next block, whose first it is. The
+    others are read as above, v[k + 1] in place of v[k], so that ``origin`` and ``origin_y`` are
+    those of v[1]; and the output row h of a block meets v[2 * h + ky]. Of the first block v[0]
+    counts as -128: that row must lie in padding, and padding_value be that. skip is 2, stride_y is
+    2 * dilation_y, row_step 2 * tap_step_y modulo 2^24, and there are at most ``KEPT_COLUMNS``
+    stream columns.
 
     The instruction is executed ``repeats`` + 1 times: turn t at weight_address + t * weight_step
     and origin + t * origin_step, into bank (bank + t) mod B of the B = 2 << parts that there are,
@@ -224,7 +235,7 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "stride_y": _unsigned(8, "input rows from an output row to the next"),
     "stride_x": _unsigned(8, "input columns from an output column to the next"),
     "column_step": _unsigned(24, "bytes from an output column's window to the next one's"),
-    "row_step": _unsigned(24, "bytes from an output row's first window to the next one's"),
+    "row_step": _unsigned(24, "bytes from an output row's first window to the next's, mod 2^24"),
     "rows": _unsigned(12, "output rows"),
     "groups": _unsigned(12, "groups of P output columns in a row"),
     "padding_value": _signed(8, "what lies outside the input: its zero point"),
@@ -237,6 +248,7 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "origin_step": _unsigned(8, "bytes from a turn's origin to the next one's"),
     "depthwise": _unsigned(1, "each column convolves a channel of its own, 3 x 3"),
     "skip": _unsigned(4, "depthwise: stream columns from an output column to the next"),
+    "kept_rows": _unsigned(1, "depthwise: a block's last input row is the next one's first"),
 }
 """Fields of HALT and CONVOLVE, from bit 0 up."""
 
@@ -248,7 +260,7 @@ POST_FIELDS: Mapping[str, Field] = {
     "columns": _unsigned(12, "output columns (pixels)"),
     "slices": _unsigned(12, "groups of L channels"),
     "destination": _unsigned(24, "first byte written, a multiple of L"),
-    "destination_row_step": _unsigned(24, "bytes from an output row to the next"),
+    "destination_row_step": _unsigned(24, "bytes from an output row to the next, modulo 2^24"),
     "destination_column_step": _unsigned(24, "bytes from an output column to the next"),
     "parameter_address": _unsigned(24, "first word of the parameters"),
     "rounding": _unsigned(2, "a Rounding"),

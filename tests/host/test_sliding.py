@@ -104,6 +104,54 @@ def test_the_longer_side_is_streamed(sides, along):
     assert spread % 16 == 8 == fields["tap_step_y"] % 16
 
 
+@pytest.mark.parametrize(
+    ("sides", "dilation", "padding", "backwards"),
+    [
+        # as TensorFlow pads even and odd sides, and PyTorch all
+        ((12, 12), 1, (0, 1, 0, 1), True),
+        ((13, 13), 1, (1, 1, 1, 1), False),
+        ((6, 34), 1, (1, 0, 1, 0), False),
+        ((34, 6), 1, (0, 1, 0, 1), True),
+        ((7, 11), 2, (0, 2, 0, 2), True),
+        ((3, 2), 1, (1, 1, 0, 1), None),
+    ],
+)
+@pytest.mark.parametrize("channels", [8, 24])
+def test_rows_are_kept_with_stride_2(sides, dilation, padding, backwards, channels):
+    builder = NetworkBuilder(sides[0] + channels, sides[0], sides[1], 4)
+    builder.same_conv2d(1, channels)
+    quantization = builder.tensors[builder.last].quantization
+    assert quantization is not None
+    quantization.zero_point[:] = -128
+    reach = 2 * dilation + 1
+    out = [(side + sum(pads) - reach) // (2 * dilation) + 1
+           for side, pads in zip(sides, (padding[:2], padding[2:]), strict=True)]  # fmt: skip
+    builder.conv2d(
+        channels, (3, 3), channels, stride=(2 * dilation,) * 2, dilation=(dilation,) * 2,
+        padding=padding, sides=tuple(out),
+    )  # fmt: skip
+    builder.same_conv2d(1, 12)
+    program = check_ways(builder, HARDWARE, (), WAYS, inspect=False)
+    kept = [fields for fields in _convolves(program) if fields["kept_rows"]]
+    assert kept
+    for fields in kept:
+        assert fields["groups"] <= 7
+        assert backwards is None or (fields["tap_step_y"] < 0) == backwards
+
+
+def test_rows_are_kept_only_if_what_is_above_them_is_padding_of_that_value():
+    for zero_point, padding in ((-127, 1), (-128, 0)):
+        builder = NetworkBuilder(2, 11, 11, 4)
+        builder.same_conv2d(1, 8)
+        quantization = builder.tensors[builder.last].quantization
+        assert quantization is not None
+        quantization.zero_point[:] = zero_point
+        _depthwise(builder, (3, 3), (2, 2), (1, 1), (padding, padding))
+        program = check_ways(builder, HARDWARE, (), WAYS[:1], inspect=False)
+        fields = _convolves(program)[-1]
+        assert fields["depthwise"] and fields["skip"] == 2 and not fields["kept_rows"]
+
+
 def test_other_hardware_and_larger_kernels_take_the_diagonal():
     for hardware, kernel, padding in (
         (HARDWARE, 5, 2),
@@ -117,7 +165,9 @@ def test_other_hardware_and_larger_kernels_take_the_diagonal():
 
 def test_cycles_of_a_tile():
     fields = {"depthwise": 1, "rows": 5, "groups": 7, "skip": 1, "whole_words": 1, "from_ninth": 0}
+    fields["kept_rows"] = 0
     model = CycleModel(HARDWARE)
     assert model.tile_period(fields) == sliding_vectors(5, 7, 1) == 3 * 9 * 2
     assert model.tile_period({**fields, "skip": 2}) == 5 * 15 * 2
+    assert model.tile_period({**fields, "skip": 2, "kept_rows": 1}) == 3 * 15 * 2
     assert model.tile_period({**fields, "rows": 1, "groups": 1}) == HARDWARE.tile_words

@@ -24,12 +24,13 @@ CONFIGURATION = Configuration(
     accumulator_depth=64,
 )
 COLUMNS = CONFIGURATION.columns
+KEPT = {"kept_rows": 1, "skip": 2, "stride_y": 2, "row_step": 48, "padding_value": -128}
 
 
 def naive_vectors(instruction: Mapping[str, int], activations: np.ndarray) -> np.ndarray:
     """Input rows as the docstring of CONVOLVE reads them, (blocks, 4, stream columns, C)."""
     i = instruction
-    block = 2 if i["skip"] == 1 else 1
+    block = 2 if i["skip"] == 1 or i["kept_rows"] else 1
     shape = -(-i["rows"] // block), 4, (i["groups"] - 1) * i["skip"] + 3, COLUMNS
     v = np.full(shape, i["padding_value"], np.int64)
     for b, k, m, j in np.ndindex(*shape):
@@ -38,7 +39,7 @@ def naive_vectors(instruction: Mapping[str, int], activations: np.ndarray) -> np
         address = i["origin"] + b * block * i["row_step"] + k * i["tap_step_y"]
         address += m * i["column_step"] + j
         if 0 <= y < i["height"] and 0 <= x < i["width"]:
-            v[b, k, m, j] = activations[address]
+            v[b, k, m, j] = activations[address % CONFIGURATION.activation_bytes]
     return v
 
 
@@ -56,16 +57,19 @@ def random_case(seed: int) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
     return unpack(MATRIX_FIELDS, pack(MATRIX_FIELDS, fields)), weights, images
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(40))
 def test_depthwise_is_the_loop_nest(seed: int) -> None:
     instruction, weights, images = random_case(seed)
     i = instruction
     accumulators = np.full((2, 64, 1, COLUMNS), 77, np.int32)
     convolve(instruction, weights, images, accumulators, CONFIGURATION)
-    block = 2 if i["skip"] == 1 else 1
+    block = 2 if i["skip"] == 1 or i["kept_rows"] else 1
     length = CONFIGURATION.tile_words
     for activations, result in zip(images, accumulators, strict=True):
-        v = naive_vectors(instruction, activations)
+        read = v = naive_vectors(instruction, activations)
+        if i["kept_rows"]:
+            kept = np.concatenate([np.full_like(v[:1, :1], -128), v[:-1, 3:]])
+            v = np.concatenate([kept, v], axis=1)
         expected = np.full((64, 1, COLUMNS), 77, np.int64)
         for row, n in np.ndindex(i["rows"], i["groups"]):
             b, h = divmod(row, block)
@@ -73,12 +77,13 @@ def test_depthwise_is_the_loop_nest(seed: int) -> None:
             for ky, kx in np.ndindex(3, 3):
                 chain, step = divmod(CONFIGURATION.packed_rows + 3 * ky + kx, length)
                 weight = weights[i["weight_address"] + step, chain].astype(np.int64)
-                total += v[b, h + ky, n * i["skip"] + kx] * weight
+                k = (1 + i["kept_rows"]) * h + ky
+                total += v[b, k, n * i["skip"] + kx] * weight
             expected[row * i["groups"] + n, 0] = total
         np.testing.assert_array_equal(result, expected)
         (vectors,), defined = window_vectors(instruction, activations, CONFIGURATION)
         halves = vectors.reshape(len(v), -1, 4, COLUMNS).swapaxes(1, 2)
-        np.testing.assert_array_equal(halves, v)
+        np.testing.assert_array_equal(halves, read)
         assert defined.all()
 
 
@@ -95,6 +100,12 @@ def test_depthwise_is_the_loop_nest(seed: int) -> None:
         ({"row_step": 48}, r"row_step must be tap_step_y \(24\) with depthwise, .*, not 48"),
         ({"stride_y": 2}, r"stride_y must be dilation_y \(1\) with depthwise, .*, not 2"),
         ({"weight_address": 4}, r"rows other than 5\.\.13 must be zero .* not those of row 14"),
+        ({"kept_rows": 1}, "skip must be 2 with kept_rows, not 1"),
+        (KEPT | {"stride_y": 1}, "stride_y must be 2 with kept_rows, not 1"),
+        (KEPT | {"row_step": 24}, "row_step must be 48 with kept_rows, not 24"),
+        (KEPT | {"padding_value": 0}, "padding_value must be -128 with kept_rows, not 0"),
+        (KEPT | {"origin_y": 1}, "origin_y less dilation_y must lie in padding .* not at row 0"),
+        (KEPT | {"groups": 8}, "stream columns must be at most 16 with kept_rows, not 17"),
         ({"rows": 33}, r"accumulators of CONVOLVE must lie within 0\.\.64, not 0\.\.66"),
     ],
 )

@@ -66,6 +66,7 @@ def _nest(
         rounded = requantize(value, bias, multiplier, shift, Rounding(fields["rounding"]))
         address = fields["destination"] + row * fields["destination_row_step"]
         address += column * fields["destination_column_step"] + part * LANES
+        address %= len(result)
         result[address : address + LANES] = clamp(
             rounded, fields["zero_point"], fields["minimum"], fields["maximum"]
         )

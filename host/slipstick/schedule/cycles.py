@@ -87,7 +87,8 @@ class CycleModel:
     def vectors(self, fields: Mapping[str, int]) -> int:
         """Cycles in which one tile's input comes."""
         if fields["depthwise"]:
-            return sliding_vectors(fields["rows"], fields["groups"], fields["skip"])
+            sizes = (fields["rows"], fields["groups"], fields["skip"])
+            return sliding_vectors(*sizes, keeps=bool(fields["kept_rows"]))
         return fields["rows"] * fields["groups"]
 
     def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:

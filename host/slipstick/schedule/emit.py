@@ -1,19 +1,20 @@
-"""Instructions of one operation, for a part of its output."""
+"""Instructions of a convolution, for a part of its output."""
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import Opcode
+from slipstick_rtl.isa import POST_FIELDS, Opcode
 
 from ..steps import Placement
 from .images import CELLS_OF_NINTH, Images
-from .operations import Convolution, Map, Window
+from .operations import Convolution
 from .reduction import ChannelTile, channel_tiles, is_diagonal, weight_words
 from .requantization import Requantization
+from .sliding import Sliding
 from .streams import Instruction, Region
 
 Span = tuple[int, int]
@@ -53,6 +54,8 @@ class ConvolutionEmitter:
     site : Site
     images : Images
     configuration : Configuration
+    keeps : bool
+        Input rows may be kept in the array: then its output may not be cut at will.
     """
 
     def __init__(
@@ -62,13 +65,15 @@ class ConvolutionEmitter:
         site: Site,
         images: Images,
         configuration: Configuration,
+        *,
+        keeps: bool = True,
     ) -> None:
         self.convolution, self._operation = convolution, operation
         source, self._result = site.sources[0], _folded(site.result, convolution.pixels)
         self._source, self.buffer = source, site.buffer
         self._configuration = configuration
         pitches = (source.row_pitch, source.pixel_pitch)
-        self.tiles = channel_tiles(convolution, pitches, configuration)
+        self.tiles = channel_tiles(convolution, pitches, configuration, keeps=keeps)
         self._from_ninth = convolution.node.name in images.in_ninth
         words = [
             weight_words(convolution, tile, source.pixel_pitch, configuration)
@@ -86,6 +91,12 @@ class ConvolutionEmitter:
             for tile in self.tiles
             if convolution.drains
         ]
+
+    @property
+    def kept_along(self) -> int | None:
+        """The side along which kernels slide that keep rows of the input, if they do."""
+        ways = [tile.reduction.sliding for tile in self.tiles]
+        return next((way.along for way in ways if way is not None and way.keeps), None)
 
     def emit(
         self, rectangle: Rectangle, number: int, bank: int, parts: int
@@ -126,6 +137,7 @@ class ConvolutionEmitter:
             "diagonal": diagonal,
             "depthwise": 0,
             "skip": 0,
+            "kept_rows": 0,
             "align_tap": reduction.align_tap,
             "align_row": reduction.align_row,
             "weight_address": weights,
@@ -153,12 +165,29 @@ class ConvolutionEmitter:
             "whole_words": reduction.channels % self._configuration.weight_rows == 0,
         }
         if sliding is not None:
-            fields |= sliding.fields(convolution, (source.row_pitch, source.pixel_pitch))
-            for pair in (("origin_y", "origin_x"), ("height", "width"), ("rows", "groups")):
-                sides = fields[pair[0]], fields[pair[1]]
-                fields |= dict(zip(pair, sliding.exchanged(sides), strict=True))
+            fields |= self._slide(sliding, rectangle, reduction.first)
         read = Region(source, rows, (reduction.first, reduction.first + reduction.channels))
         return Instruction(self._operation, fields, reads=(read,))
+
+    def _slide(self, sliding: Sliding, rectangle: Rectangle, channel: int) -> dict[str, int]:
+        """Fields of a CONVOLVE whose kernel slides, in place of the others'."""
+        source, convolution = self._source, self.convolution
+        spans = (rectangle.rows, rectangle.columns)
+        first = list(sliding.origin(convolution, spans))
+        address = source.address + channel
+        address += first[0] * source.row_pitch + first[1] * source.pixel_pitch
+        inputs = (source.height, source.width)
+        if sliding.backwards:
+            first[sliding.across] = inputs[sliding.across] - 1 - first[sliding.across]
+        fields = sliding.fields(convolution, (source.row_pitch, source.pixel_pitch))
+        outputs = (spans[0][1] - spans[0][0], spans[1][1] - spans[1][0])
+        for names, sides in (
+            (("origin_y", "origin_x"), (first[0], first[1])),
+            (("height", "width"), inputs),
+            (("rows", "groups"), outputs),
+        ):
+            fields |= dict(zip(names, sliding.exchanged(sides), strict=True))
+        return {**fields, "origin": address}
 
     def _drain(self, rectangle: Rectangle, tile: ChannelTile, parameters: int) -> Instruction:
         lanes, values = self._configuration.lanes, self.convolution.requantization
@@ -169,7 +198,7 @@ class ConvolutionEmitter:
             **_destination(self._result, rectangle, tile.first),
             **_turned(tile, rectangle, self._result),
             "parameter_address": parameters,
-            **_finish(values, tile.rounding),
+            **finish_fields(values, tile.rounding),
         }
         channels = (tile.first, tile.first + slices * lanes)
         write = Region(self._result, rectangle.rows, channels)
@@ -177,16 +206,23 @@ class ConvolutionEmitter:
 
 
 def _turned(tile: ChannelTile, rectangle: Rectangle, place: Placement) -> dict[str, int]:
-    """Fields of a DRAIN that are exchanged if the accumulators hold columns of the output."""
+    """Fields of a DRAIN that are others if the accumulators hold columns of the output, or hold
+    it from its end on."""
     sliding = tile.reduction.sliding
-    if sliding is None or sliding.along == 1:
+    if sliding is None:
         return {}
-    return {
-        "rows": rectangle.columns[1] - rectangle.columns[0],
-        "columns": rectangle.rows[1] - rectangle.rows[0],
-        "destination_row_step": place.pixel_pitch,
-        "destination_column_step": place.row_pitch,
-    }
+    outputs = (
+        rectangle.rows[1] - rectangle.rows[0],
+        rectangle.columns[1] - rectangle.columns[0],
+    )
+    rows, columns = sliding.exchanged(outputs)
+    row_step, column_step = sliding.exchanged((place.row_pitch, place.pixel_pitch))
+    fields = _destination(place, rectangle, tile.first)
+    if sliding.backwards:
+        fields["destination"] += (rows - 1) * row_step
+        row_step = -row_step % (1 << POST_FIELDS["destination_row_step"].width)
+    steps = {"destination_row_step": row_step, "destination_column_step": column_step}
+    return {**fields, **steps, "rows": rows, "columns": columns}
 
 
 def _folded(place: Placement, pixels: int) -> Placement:
@@ -220,121 +256,11 @@ def _destination(place: Placement, rectangle: Rectangle, channel: int) -> dict[s
     }
 
 
-def _finish(values: Requantization, rounding: int) -> dict[str, int]:
+def finish_fields(values: Requantization, rounding: int) -> dict[str, int]:
+    """What all results of an instruction have in common."""
     return {
         "rounding": rounding,
         "zero_point": values.zero_point,
         "minimum": values.minimum,
         "maximum": values.maximum,
     }
-
-
-class MapEmitter:
-    """Emits a map, in parts of its output; its table and parameters are placed once."""
-
-    def __init__(
-        self,
-        operation: Map,
-        index: int,
-        site: Site,
-        images: Images,
-        configuration: Configuration,
-    ) -> None:
-        self.map, self._index = operation, index
-        self._sources, self._result = site.sources, site.result
-        self.buffer, self.source_buffers = site.buffer, site.source_buffers
-        self._configuration = configuration
-        name = operation.node.name
-        self._parameters = [
-            images.add_single(window.requantization, name) for window in operation.windows
-        ]
-        self._table = None if operation.table is None else images.add_table(operation.table, name)
-
-    @property
-    def table(self) -> tuple[int, int] | None:
-        """(address, words) of its table."""
-        return self._table
-
-    def load_table(self) -> Instruction:
-        """The TABLE that must come before its MAPs."""
-        address, words = self._table or (0, 0)
-        fields: Mapping[str, int] = {
-            "opcode": Opcode.TABLE,
-            "table_address": address,
-            "table_words": words,
-        }
-        return Instruction(self._index, fields)
-
-    def rows_needed(self, row: int, buffer: str) -> Span:
-        """Rows of an input, clipped, that an output row depends on."""
-        second = self.map.is_sum and buffer == self.source_buffers[1]
-        shift = self.map.second_origin[0] if second else 0
-        spans = []
-        for window in self.map.windows:
-            if window.rows[0] <= row < window.rows[1]:
-                start = window.origin[0] + (row - window.rows[0]) * window.stride[0] + shift
-                spans.append((start, start + window.taps[0]))
-        return min(span[0] for span in spans), max(span[1] for span in spans)
-
-    def emit(self, rows: Span, channels: Span) -> Iterator[Instruction]:
-        """MAPs of some output rows and channels, one for each window that they meet."""
-        for number, window in enumerate(self.map.windows):
-            places = window.covered(rows)
-            if places[0] < places[1]:
-                part = window.channels or channels
-                yield self._map(window, places, part, self._parameters[number])
-
-    def _map(self, window: Window, places: Span, channels: Span, parameters: int) -> Instruction:
-        lanes, values = self._configuration.lanes, window.requantization
-        sources = self._sources[window.source :][:1] if self.map.gathers else self._sources
-        source, count = sources[0], places[1] - places[0]
-        top = window.origin[0] + places[0] * window.stride[0]
-        bottom = top + (count - 1) * window.stride[0] + window.taps[0]
-        first = window.rows[0] + places[0] * window.step[0]
-        last = first + (count - 1) * window.step[0]
-        taps_y, taps_x, tap_step_x = (*window.taps, source.pixel_pitch)
-        shifts = [0] * len(sources)
-        if len(sources) == 2:
-            # the two operands are the taps
-            shifts[1], across = self.map.second_origin
-            away = shifts[1] * source.row_pitch + across * source.pixel_pitch
-            taps_x, tap_step_x = 2, sources[1].address - source.address + away
-        # a copy reads other channels than it writes
-        read = channels[0] if window.channels is None else window.origin_channel
-        slices = -(-channels[1] // lanes) - channels[0] // lanes
-        place = self._result
-        fields = {
-            "opcode": Opcode.MAP,
-            "rows": count,
-            "columns": -(-(window.columns[1] - window.columns[0]) // window.step[1]),
-            "slices": slices,
-            "destination": place.address
-            + first * place.row_pitch
-            + window.columns[0] * place.pixel_pitch
-            + channels[0],
-            "destination_row_step": window.step[0] * place.row_pitch,
-            "destination_column_step": window.step[1] * place.pixel_pitch,
-            "parameter_address": parameters,
-            **_finish(values, int(values.rounding[0])),
-            "source": source.address
-            + top * source.row_pitch
-            + window.origin[1] * source.pixel_pitch
-            + read,
-            "source_row_step": window.stride[0] * source.row_pitch,
-            "source_column_step": window.stride[1] * source.pixel_pitch,
-            "taps_y": taps_y,
-            "taps_x": taps_x,
-            "tap_step_y": source.row_pitch,
-            "tap_step_x": tap_step_x,
-            "take_maximum": self.map.take_maximum,
-            "use_table": self.map.looked_up,
-            "shift_taps": self.map.shifts,
-        }
-        touched = (read // lanes * lanes, read // lanes * lanes + slices * lanes)
-        reads = tuple(
-            Region(place, (top + shift, bottom + shift), touched)
-            for place, shift in zip(sources, shifts, strict=True)
-        )
-        written = channels[0] // lanes * lanes
-        write = Region(self._result, (first, last + 1), (written, written + slices * lanes))
-        return Instruction(self._index, fields, reads=reads, writes=(write,))

@@ -9,7 +9,9 @@ from slipstick_rtl.config import Configuration
 
 from ..errors import CapacityError
 from .early import in_two, is_one_tap
-from .emit import ConvolutionEmitter, MapEmitter, Rectangle, Span
+from .emit import ConvolutionEmitter, Rectangle, Span
+from .emit_map import MapEmitter
+from .sliding import KEPT_SIDE
 from .streams import Instruction
 
 LARGEST_LOOP = 4095
@@ -97,6 +99,8 @@ class Group:
             return [(0, self.maps[0].map.output.width)]
         pixels, depth = self.configuration.pixels, self.configuration.accumulator_depth
         width = self.convolution.convolution.output.width
+        if self.convolution.kept_along == 1:
+            return split(width, -(-width // KEPT_SIDE))
         largest = min(min(depth, LARGEST_LOOP) * pixels, LARGEST_LOOP // pixels * pixels)
         return [(x, min(x + largest, width)) for x in range(0, width, largest)]
 
@@ -106,6 +110,8 @@ class Group:
         if self.convolution is not None:
             groups = -(-self.columns()[0][1] // self.configuration.pixels)
             most_rows = min(LARGEST_LOOP, self.configuration.accumulator_depth // groups)
+            if self.convolution.kept_along == 0:
+                most_rows = min(most_rows, KEPT_SIDE)
         return max(-(-self.rows // most_rows), self.trailing_tiles)
 
     def tilings(self) -> list[Tiling]:
@@ -119,6 +125,8 @@ class Group:
                     " the accumulators"
                 )
             return [Tiling(fewest)]
+        if self.convolution is not None and self.convolution.kept_along == 1:
+            return [Tiling(1), Tiling(1, channels_outside=True)]
         counts = {fewest + extra for extra in (0, 1, 2, 3)} | {4, 6, 8, 2 * fewest}
         spans = len(self._channel_spans())
         found = []

@@ -179,8 +179,12 @@ def choose_reduction(
     count: int,
     pitches: tuple[int, int],
     configuration: Configuration,
+    *,
+    keeps: bool = True,
 ) -> Reduction:
     """The legal way with the fewest tiles; ``pitches`` are the input's (row, pixel), in bytes.
+
+    Input rows are kept in the array only if it ``keeps`` them.
 
     Aligning every tap suits the memory always, as the channels of a tap are contiguous.
 
@@ -193,6 +197,7 @@ def choose_reduction(
     sliding = [
         Reduction(first, configuration.columns, (1, 1), (0, 0), configuration.columns, 1, sliding=s)
         for s in slidings(convolution, configuration, pitches)
+        if keeps or not s.keeps
     ]
     if is_diagonal(convolution, configuration):
         found = _diagonal_candidates(convolution, first, count, pitches, configuration)
@@ -253,7 +258,11 @@ def channel_spans(
 
 
 def channel_tiles(
-    convolution: Convolution, pitches: tuple[int, int], configuration: Configuration
+    convolution: Convolution,
+    pitches: tuple[int, int],
+    configuration: Configuration,
+    *,
+    keeps: bool = True,
 ) -> tuple[ChannelTile, ...]:
     """The output in tiles of C channels; of min(R, C) where the weights are diagonal.
 
@@ -269,7 +278,9 @@ def channel_tiles(
             low = low // rows * rows
         key = (low, high)
         if key not in known:
-            known[key] = choose_reduction(convolution, low, high - low, pitches, configuration)
+            known[key] = choose_reduction(
+                convolution, low, high - low, pitches, configuration, keeps=keeps
+            )
         tiles.append(ChannelTile(first, count, known[key], rounding))
     return tuple(tiles)
 

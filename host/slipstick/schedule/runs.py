@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from slipstick_rtl.config import Configuration
 
 from .arrange import Arrangement
-from .emit import ConvolutionEmitter, MapEmitter, Site
+from .emit import ConvolutionEmitter, Site
+from .emit_map import MapEmitter
 from .groups import Group
 from .images import Images
 from .layout import Buffer
@@ -23,7 +24,7 @@ def make_groups(
     runs: dict[int, list[Group]] = {}
     tables: dict[int, tuple[int, int]] = {}
     for moment in arrangement.moments:
-        convolution, maps, load = None, [], False
+        convolution, maps, load, trailing = None, [], False, 0
         for index in moment.operations:
             operation = operations[index]
             if isinstance(operation, HostOperation | Alias):
@@ -35,7 +36,10 @@ def make_groups(
                 buffers[operation.result].name,
             )
             if isinstance(operation, Convolution):
-                convolution = ConvolutionEmitter(operation, index, site, images, configuration)
+                trailing = arrangement.row_tiles.get(operation.result, 0)
+                convolution = ConvolutionEmitter(
+                    operation, index, site, images, configuration, keeps=not trailing
+                )
                 continue
             emitter = MapEmitter(operation, index, site, images, configuration)
             maps.append(emitter)
@@ -45,9 +49,6 @@ def make_groups(
                 tables[moment.run] = emitter.table
         if convolution or maps:
             first = moment.operations[0]
-            trailing = 0
-            if convolution is not None:
-                trailing = arrangement.row_tiles.get(convolution.convolution.result, 0)
             group = Group(first, convolution, tuple(maps), configuration, load, trailing)
             runs.setdefault(moment.run, []).append(group)
     return runs

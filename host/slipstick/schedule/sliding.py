@@ -1,7 +1,9 @@
 """Depthwise convolutions whose kernel slides along a side of the input, a channel a column.
 
 The array is fed four input rows at a time, column after column of them, and makes two output rows;
-or, as rows and columns are alike to it, four columns, row after row.
+or, as rows and columns are alike to it, four columns, row after row. With stride 2 it makes two
+output rows of five input rows, of which it keeps the last for the next two: if that dimension is
+not cut, and begins or ends in padding, as what is kept before the first two is padding.
 """
 
 from collections.abc import Iterator
@@ -9,14 +11,25 @@ from dataclasses import dataclass
 
 import numpy as np
 from slipstick_rtl.config import DEPTHWISE_KERNEL, DEPTHWISE_TAPS, Configuration
-from slipstick_rtl.isa import MATRIX_FIELDS
+from slipstick_rtl.isa import KEPT_COLUMNS, MATRIX_FIELDS
 
 from .operations import Convolution
 
+Span = tuple[int, int]
+
 LARGEST_SKIP = (1 << MATRIX_FIELDS["skip"].width) - 1
+
+KEPT_SIDE = (KEPT_COLUMNS - DEPTHWISE_KERNEL) // 2 + 1
+"""Of a tile's output along the stream, where rows are kept."""
+
+KEPT_PADDING = -128
+"""What the array takes for padding above its first rows."""
 
 _LANE_GROUPS = 2
 """Of C lanes each: a stream column takes so many cycles."""
+
+_STEP_MODULUS = 1 << MATRIX_FIELDS["row_step"].width
+"""Steps backwards are as good as steps forwards: addresses wrap."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +42,16 @@ class Sliding:
         The side that is streamed, 0 for y and 1 for x: the instruction's columns lie along it.
     skip : int
         Stream columns from an output column to the next.
+    keeps : bool
+        The array keeps input rows.
+    backwards : bool
+        The other side is gone through from its end.
     """
 
     along: int
     skip: int
+    keeps: bool = False
+    backwards: bool = False
 
     @property
     def across(self) -> int:
@@ -41,7 +60,13 @@ class Sliding:
 
     def vectors(self, sides: tuple[int, int]) -> int:
         """Cycles for so many output rows and columns."""
-        return sliding_vectors(sides[self.across], sides[self.along], self.skip)
+        across, along = sides[self.across], sides[self.along]
+        if not self.keeps:
+            return sliding_vectors(across, along, self.skip)
+        pieces = -(-along // KEPT_SIDE)
+        length, longer = divmod(along, pieces)
+        counts = ((length + 1, longer), (length, pieces - longer))
+        return sum(n * sliding_vectors(across, size, self.skip, keeps=True) for size, n in counts)
 
     def exchanged(self, pair: tuple[int, int]) -> tuple[int, int]:
         """What belongs to the instruction's rows and columns, of a pair (y, x)."""
@@ -52,12 +77,15 @@ class Sliding:
         across, along = self.exchanged(pitches)
         stride, _ = self.exchanged(convolution.stride)
         dilation_across, dilation_along = self.exchanged(convolution.dilation)
+        if self.backwards:
+            across = -across
         return {
             "depthwise": 1,
             "skip": self.skip,
             "tap_step_y": dilation_across * across,
             "dilation_y": dilation_across,
-            "row_step": stride * across,
+            "row_step": stride * across % _STEP_MODULUS,
+            "kept_rows": self.keeps,
             "stride_y": stride,
             "column_step": dilation_along * along,
             "stride_x": dilation_along,
@@ -66,10 +94,27 @@ class Sliding:
             "dilation_x": 1,
         }
 
+    def origin(self, convolution: Convolution, spans: tuple[Span, Span]) -> tuple[int, int]:
+        """Row and column of the first input that is read for a part of the output."""
+        first = [
+            span[0] * stride - padding
+            for span, stride, padding in zip(
+                spans, convolution.stride, convolution.padding, strict=True
+            )
+        ]
+        side = self.across
+        if self.keeps:
+            # the row before it is what would be kept
+            first[side] += convolution.dilation[side]
+        if self.backwards:
+            first[side] += (spans[side][1] - 1 - spans[side][0]) * convolution.stride[side]
+        return first[0], first[1]
+
     def words(self, taps: np.ndarray, configuration: Configuration) -> np.ndarray:
         """The tile, int8 (R, C), of weights int8 (channels, kernel_y, kernel_x)."""
         placed = np.zeros((configuration.columns, DEPTHWISE_KERNEL, DEPTHWISE_KERNEL), np.int8)
         turned = taps.transpose(0, 1 + self.across, 1 + self.along)
+        turned = turned[:, ::-1] if self.backwards else turned
         channels, rows, columns = turned.shape
         placed[:channels, :rows, :columns] = turned
         lanes = np.zeros((configuration.rows, configuration.columns), np.int8)
@@ -78,9 +123,10 @@ class Sliding:
         return lanes
 
 
-def sliding_vectors(rows: int, groups: int, skip: int) -> int:
-    """Cycles of a depthwise instruction: two output rows at a time, if every column is one's."""
-    blocks = -(-rows // 2) if skip == 1 else rows
+def sliding_vectors(rows: int, groups: int, skip: int, *, keeps: bool = False) -> int:
+    """Cycles of a depthwise instruction: two output rows at a time, if every column is one's or
+    input rows are kept."""
+    blocks = -(-rows // 2) if skip == 1 or keeps else rows
     return blocks * ((groups - 1) * skip + DEPTHWISE_KERNEL) * _LANE_GROUPS
 
 
@@ -106,6 +152,31 @@ def slidings(
         pitch = configuration.columns if pitches is None else pitches[across]
         if (dilation[across] * pitch - configuration.columns) % configuration.rows == 0:
             yield Sliding(along, skip)
+            yield from _kept(convolution, configuration, along)
+
+
+def _kept(convolution: Convolution, configuration: Configuration, along: int) -> Iterator[Sliding]:
+    """The same with rows that are kept, where that can be."""
+    across = 1 - along
+    stride, dilation = convolution.stride, convolution.dilation
+    sides = convolution.output.height, convolution.output.width
+    inputs = convolution.input.height, convolution.input.width
+    if any(stride[side] != 2 * dilation[side] for side in (0, 1)):
+        return
+    if convolution.kernel[across] != DEPTHWISE_KERNEL:
+        return
+    if convolution.input_zero_point != KEPT_PADDING:
+        return
+    # the side across is not cut
+    if (
+        sides[across] * min(sides[along], KEPT_SIDE if along else 1)
+        > configuration.accumulator_depth
+    ):
+        return
+    before = convolution.padding[across]
+    end = (sides[across] - 1) * stride[across] - before + 2 * dilation[across]
+    if before > 0 or end >= inputs[across]:
+        yield Sliding(along, 2, keeps=True, backwards=before <= 0)
 
 
 def fewest_cycles(convolution: Convolution, configuration: Configuration) -> int | None:

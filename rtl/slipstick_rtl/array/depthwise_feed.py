@@ -1,14 +1,22 @@
 """The depthwise feed: input rows of single channels, for the columns whose elements hold taps."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import DEPTHWISE_KERNEL, DEPTHWISE_TAPS, Configuration
+from ..isa import KEPT_COLUMNS
 from ..numbers.int8 import number_format
 from ..primitives.delay import delay
 from ..primitives.delay_ring import long_delay
+from ..primitives.small_memory import SmallMemory
 from .segments import row_delay
+
+_TURN = data.StructLayout({"above": 2, "second": 1, "place": range(KEPT_COLUMNS)})
+"""What is chosen for a column: for kernel row 0 row 0 or 1 of what was read, what was kept, or
+padding; for the others the second choice; and the place of what is kept."""
+
+_PADDING = -128
 
 
 def tap_rows(configuration: Configuration) -> range:
@@ -54,6 +62,16 @@ class DepthwiseFeed(wiring.Component):
         ky = 1   X1[0]      X2[0]      X1[1]      X2[1]
         ky = 2   X2[0]      X3[0]      X2[1]      X3[1]
 
+    With ``kept_rows`` a block has five input rows, of which the first is the last one of the block
+    before: that one was kept, a byte for each stream column and channel. Rows 0 and 1 of the output
+    meet input rows ky and ky + 2::
+
+        vector   0          1          2          3
+        bytes    X1[0] X2   X3[0] X4   X1[1] X2   X3[1] X4
+        ky = 0   kept[0]    X2[0]      kept[1]    X2[1]
+        ky = 1   X1[0]      X3[0]      X1[1]      X3[1]
+        ky = 2   X2[0]      X4[0]      X2[1]      X4[1]
+
     An element of kernel column kx needs what kx + 1 met two vectors before, and a row further up
     that is a cycle later: its operand is the one of the element below it, a cycle ago. So the feed
     gives each kernel row's last element its operands only.
@@ -69,7 +87,11 @@ class DepthwiseFeed(wiring.Component):
         [C] bytes of a vector: of channel j those of row j, and of row C + j, as late as
         ``feed_cycles`` says.
     half : In
-        With the vector: the block's input rows are 2 and 3.
+        With the vector: the block's input rows are 2 and 3, or 3 and 4.
+    block : In(2)
+        With the vector: a block begins; it is a tile's first, whose kept row is -128.
+    kept_rows : In
+        With the vector.
     operands : Out
         [3][C] bytes, in the cycle in which row ``packed_rows + 3 ky + 2``, column j takes the
         vector's operand.
@@ -79,6 +101,8 @@ class DepthwiseFeed(wiring.Component):
     upper: data.View
     upper_late: data.View
     half: Signal
+    block: Signal
+    kept_rows: Signal
     operands: data.View
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -91,6 +115,8 @@ class DepthwiseFeed(wiring.Component):
                 "upper": In(channels),
                 "upper_late": In(channels),
                 "half": In(1),
+                "block": In(2),
+                "kept_rows": In(1),
                 "operands": Out(data.ArrayLayout(channels, DEPTHWISE_KERNEL)),
             }
         )
@@ -102,22 +128,49 @@ class DepthwiseFeed(wiring.Component):
         rows = tap_rows(c)[DEPTHWISE_KERNEL - 1 :: DEPTHWISE_KERNEL]
         late = _first_late(c)
         lower = _delay_all(m, [Value.cast(self.lower[j]) for j in columns], late, "lower")
-        half = delay(m, self.half, late + 1, "half", reset_less=True)
+        turn = self._turn(m, late)
         chosen: list[list[Value]] = [[] for _ in rows]
         for j in columns:
             upper_1, upper_2 = Value.cast(self.upper[j]), Value.cast(self.upper_late[j])
             lower_1 = delay(m, lower[j], 1, f"lower_late_{j}", reset_less=True)
-            choices = ((lower_1, upper_2), (upper_1, lower_1), (lower[j], upper_1))
-            for ky, (first, second) in enumerate(choices):
-                choice = Signal(len(first), name=f"choice_{ky}_{j}")
-                m.d.comb += choice.eq(Mux(half, second, first))
+            m.submodules[f"kept_{j}"] = kept = SmallMemory(width=len(lower_1), depth=KEPT_COLUMNS)
+            m.d.comb += [
+                # the lower half of a column comes last: its second row it is that stays
+                kept.write_enable.eq(1),
+                kept.write_address.eq(turn.place),
+                kept.i.eq(upper_1),
+                kept.address.eq(turn.place),
+            ]
+            read = Mux(turn.above[0], upper_2, lower_1)
+            stored = Mux(turn.above[0], Const(_PADDING, len(lower_1)), kept.o)
+            choices = (
+                Mux(turn.above[1], stored, read),
+                Mux(turn.second, lower_1, upper_1),
+                Mux(turn.second, upper_1, lower[j]),
+            )
+            for ky, value in enumerate(choices):
+                choice = Signal(len(lower_1), name=f"choice_{ky}_{j}")
+                m.d.comb += choice.eq(value)
                 chosen[ky].append(choice)
-            half = delay(m, half, 1, f"half_{j}", reset_less=True)
+            turn = delay(m, turn, 1, f"turn_{j}", reset_less=True)
         for ky, row in enumerate(rows):
             cycles = 1 + row_delay(c, row) - row_delay(c, rows[0])
             operands = _delay_all(m, chosen[ky], cycles, f"operand_{ky}")
             m.d.comb += Value.cast(self.operands[ky]).eq(Cat(*operands))
         return m
+
+    def _turn(self, m: Module, late: int) -> data.View:
+        """What column 0 chooses, a cycle later than ``late``; and the place of what is kept."""
+        given = Cat(self.half, self.block, self.kept_rows)
+        half, begins, first_block, kept_rows = long_delay(m, given, late, "turn_way")
+        turn, was_half = Signal(_TURN, reset_less=True), Signal(reset_less=True)
+        m.d.sync += [
+            was_half.eq(half),
+            turn.above.eq(Cat(half | (kept_rows & first_block), kept_rows & ~half)),
+            turn.second.eq(half | kept_rows),
+            turn.place.eq(Mux(begins, 0, turn.place + was_half)),
+        ]
+        return turn
 
 
 def _delay_all(m: Module, values: list[Value], cycles: int, name: str) -> list[Value]:

@@ -1,6 +1,6 @@
 """The depthwise turns: which cycles complete an output pixel, and where its sums go."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -29,6 +29,8 @@ class DepthwiseTurns(wiring.Component):
         Groups take several cycles.
     down : Out
         The next cycle reads the lower half of the same stream column.
+    block : Out(2)
+        Bit 0: a row or block begins with this cycle; bit 1: it is the tile's first.
     index, complete : Out
         Place in an accumulator bank, and whether there are sums for it.
     """
@@ -42,6 +44,7 @@ class DepthwiseTurns(wiring.Component):
     ending: Signal
     several: Signal
     down: Signal
+    block: Signal
     index: Signal
     complete: Signal
 
@@ -57,6 +60,7 @@ class DepthwiseTurns(wiring.Component):
                 "ending": Out(1),
                 "several": Out(1),
                 "down": Out(1),
+                "block": Out(2),
                 "index": Out(12),
                 "complete": Out(1),
             }
@@ -88,6 +92,14 @@ class DepthwiseTurns(wiring.Component):
             self.ending.eq(left == 1),
             self.down.eq(left[0]),
         ]
+        begins, first_block = Signal(reset_less=True), Signal(reset_less=True)
+        with m.If(self.start):
+            m.d.sync += [begins.eq(1), first_block.eq(1)]
+        with m.Elif(self.advance):
+            m.d.sync += begins.eq(self.row_ends)
+            with m.If(self.row_ends):
+                m.d.sync += first_block.eq(0)
+        m.d.comb += self.block.eq(Cat(begins, first_block))
         self._place(m)
         return m
 
@@ -118,4 +130,4 @@ class DepthwiseTurns(wiring.Component):
 
 def made_by_twos(instruction: data.View) -> Value:
     """Whether each stream column of a CONVOLVE serves two output rows."""
-    return instruction.depthwise & (instruction.skip == 1)
+    return instruction.depthwise & ((instruction.skip == 1) | instruction.kept_rows)

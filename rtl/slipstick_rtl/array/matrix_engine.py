@@ -12,6 +12,7 @@ from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 from ..memory.latencies import ACCUMULATOR_UPDATE_LATENCY, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
+from ..primitives.delay_ring import long_delay
 from .accumulators import accumulate_layout, accumulators_latency, part_origin
 from .pixel_counter import PixelCounter
 from .systolic_array import SystolicArray
@@ -118,7 +119,15 @@ class MatrixEngine(wiring.Component):
         self._hand_out(m)
         vector = Signal(
             data.StructLayout(
-                {"valid": 1, "starts": 1, "first": 1, "final": 1, "pairs": 1, "depthwise": 1}
+                {
+                    "valid": 1,
+                    "starts": 1,
+                    "first": 1,
+                    "final": 1,
+                    "pairs": 1,
+                    "depthwise": 1,
+                    "kept_rows": 1,
+                }
             )
         )
         swap, ended, pairs = Signal(), Signal(), Signal()
@@ -149,6 +158,7 @@ class MatrixEngine(wiring.Component):
                 vector.final.eq(tiles.final_tile),
                 vector.pairs.eq(pairs),
                 vector.depthwise.eq(tiles.instruction.depthwise),
+                vector.kept_rows.eq(tiles.instruction.kept_rows),
             ]
         with m.Elif(pixels.last):
             m.d.sync += vector.valid.eq(0)
@@ -210,10 +220,13 @@ class MatrixEngine(wiring.Component):
             array.swap.eq(delay(m, vector.valid & vector.starts, reader.latency - 1, "swap")),
             array.pairs.eq(delay(m, vector.pairs, reader.latency - 1, "pairs", reset_less=True)),
             array.depthwise.eq(late(vector.depthwise, "depthwise")),
-            array.half.eq(late(pixels.half, "half")),
             self.partial_sums.eq(array.partial_sums),
             self.even_sums.eq(array.even_sums),
         ]
+        turn = Cat(pixels.half, pixels.block, vector.kept_rows)
+        m.d.comb += Cat(array.half, array.block, array.kept_rows).eq(
+            long_delay(m, turn, reader.latency, "turn")
+        )
         depth = self._configuration.accumulator_depth
         control, origin = Signal(accumulate_layout(depth)), Signal(range(depth), reset_less=True)
         with m.If(swap):

@@ -44,6 +44,8 @@ class PixelCounter(wiring.Component):
         This is the tile's last group.
     complete, half : Out
         There are sums for ``index``; a depthwise CONVOLVE reads the lower half of a column.
+    block : Out(2)
+        Of a depthwise CONVOLVE: a block of rows begins with this cycle; it is the first.
     """
 
     instruction: data.View
@@ -57,6 +59,7 @@ class PixelCounter(wiring.Component):
     last: Signal
     complete: Signal
     half: Signal
+    block: Signal
 
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
         self._takes_pairs = configuration.takes_pairs
@@ -81,6 +84,7 @@ class PixelCounter(wiring.Component):
                 "index": Out(12),
                 "complete": Out(1),
                 "half": Out(1),
+                "block": Out(2),
             }
         )
 
@@ -98,6 +102,7 @@ class PixelCounter(wiring.Component):
                 self.index.eq(turns.index),
                 self.complete.eq(turns.complete),
                 self.half.eq(~turns.down),
+                self.block.eq(turns.block),
             ]
             row_ends = self._count(m, state, turns)
             self._walk(m, state, row_ends, turns.down)

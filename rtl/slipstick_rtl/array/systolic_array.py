@@ -47,9 +47,9 @@ class SystolicArray(wiring.Component):
     swap : In
     pairs : In
         With ``swap``: rows R / 2 and up work on a vector of their own, in the next tile.
-    depthwise, half : In
-        With activations: they are a depthwise CONVOLVE's, and of the lower half of a column. Used
-        only if the configuration ``takes_depthwise``.
+    depthwise, half, block, kept_rows : In
+        With activations: they are a depthwise CONVOLVE's, and what the depthwise feed has to know.
+        Used only if the configuration ``takes_depthwise``.
     weights : In
         [W][C] operands; those of chain s, column j ``weight_skew`` cycles after the word's first.
     shift, last : In
@@ -66,6 +66,8 @@ class SystolicArray(wiring.Component):
     pairs: Signal
     depthwise: Signal
     half: Signal
+    block: Signal
+    kept_rows: Signal
     weights: data.View
     shift: Signal
     last: Signal
@@ -85,6 +87,8 @@ class SystolicArray(wiring.Component):
                 "pairs": In(1),
                 "depthwise": In(1),
                 "half": In(1),
+                "block": In(2),
+                "kept_rows": In(1),
                 "weights": In(word),
                 "shift": In(1),
                 "last": In(1),
@@ -176,7 +180,11 @@ class SystolicArray(wiring.Component):
         """The rows of depthwise taps: operands from the left, or from the element below."""
         c = self._configuration
         m.submodules.feed = feed = DepthwiseFeed(configuration=c)
-        m.d.comb += feed.half.eq(self.half)
+        m.d.comb += [
+            feed.half.eq(self.half),
+            feed.block.eq(self.block),
+            feed.kept_rows.eq(self.kept_rows),
+        ]
         for j in range(c.columns):
             lower, upper = skewed[j], skewed[c.columns + j]
             first, second = sorted(feed_cycles(c, c.columns + j))

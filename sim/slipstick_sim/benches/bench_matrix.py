@@ -284,11 +284,14 @@ async def depthwise_without_gaps(dut: Any) -> None:
     }
     await start(dut)
     dut.post_done.value = 0
-    for rows, groups, skip in ((1, 1, 1), (2, 1, 2), (5, 3, 1), (4, 2, 1), (3, 4, 2), (1, 2, 15)):
+    shapes = ((1, 1, 1), (2, 1, 2), (5, 3, 1), (4, 2, 1), (3, 4, 2), (1, 2, 15))
+    kinds = [(*shape, 0) for shape in shapes] + [(4, 3, 2, 1), (5, 1, 2, 1), (1, 7, 2, 1)]
+    for rows, groups, skip, kept_rows in kinds:
         instruction = fields | {"rows": rows, "groups": groups, "skip": skip}
+        instruction["kept_rows"] = kept_rows
         count = 4
         task = Producer(dut, "instructions").start([_packed(instruction)] * count)
-        blocks = -(-rows // 2) if skip == 1 else rows
+        blocks = -(-rows // 2) if skip == 1 or kept_rows else rows
         vectors = 2 * blocks * ((groups - 1) * skip + 3)
         period = max(vectors, c.tile_words)
         seen: list[int] = []

@@ -18,7 +18,14 @@ from slipstick_rtl.postprocess.post_engine import PostEngine
 from ..golden.parameters import Parameters, parameter_block
 from ..golden.post import TABLE_ENTRIES, drain, load_table, map_taps
 from .post_memories import Contents, PostMemories
-from .random_post import Fields, place_parameters, random_parameters, random_post, random_table
+from .random_post import (
+    ROW_STEP_MODULUS,
+    Fields,
+    place_parameters,
+    random_parameters,
+    random_post,
+    random_table,
+)
 from .registry import Bench, parameters
 from .streams import Producer, start
 
@@ -161,6 +168,7 @@ def _written(instruction: Fields, configuration: Configuration) -> np.ndarray:
         for column in range(instruction["columns"]):
             first = instruction["destination"] + row * instruction["destination_row_step"]
             first += column * instruction["destination_column_step"]
+            first %= ROW_STEP_MODULUS
             mask[first : first + width] = True
     return mask
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from slipstick_rtl.config import DEPTHWISE_TAPS, Configuration
+from slipstick_rtl.isa import KEPT_COLUMNS
 
 from ..golden.array import tile_rows, tile_words
 from ..golden.convolve import weight_range
@@ -162,6 +163,7 @@ def random_depthwise(
         return int(generator.integers(low, high + 1))
 
     skip, dilation_y, stride_x = draw(1, 3), 2 * draw(0, 1) + 1, draw(1, 3)
+    kept_rows = int(skip == 2 and draw(0, 3) > 0)
     height, width, channel_tiles = draw(1, 9), draw(1, 9), draw(1, 4)
     pixel_pitch = channel_tiles * columns
     row_pitch = width * pixel_pitch
@@ -174,6 +176,16 @@ def random_depthwise(
     if end > configuration.activation_bytes or out_rows * groups > 64:
         return None
     base += draw(0, channel_tiles - 1) * columns
+    tap_step_y, row_step = dilation_y * row_pitch, stride_y * row_pitch
+    if kept_rows:
+        if (groups - 1) * skip + 3 > KEPT_COLUMNS:
+            return None
+        # the row above the first one that is read is padding
+        stride_y, top = 2 * dilation_y, draw(1 - dilation_y, 2)
+        if draw(0, 1):
+            base, tap_step_y = base + (height - 1) * row_pitch, -tap_step_y
+            row_pitch = -row_pitch
+        row_step = 2 * tap_step_y % (1 << 24)
     return {
         "opcode": 1,
         "diagonal": 0,
@@ -183,7 +195,7 @@ def random_depthwise(
         "channels": columns,
         "kernel_x": 1,
         "tap_step_x": 0,
-        "tap_step_y": dilation_y * row_pitch,
+        "tap_step_y": tap_step_y,
         "dilation_x": 0,
         "dilation_y": dilation_y,
         "origin": base - top * row_pitch - left * pixel_pitch,
@@ -194,13 +206,14 @@ def random_depthwise(
         "stride_y": stride_y,
         "stride_x": stride_x,
         "column_step": stride_x * pixel_pitch,
-        "row_step": stride_y * row_pitch,
+        "row_step": row_step,
         "rows": out_rows,
         "groups": groups,
-        "padding_value": draw(-128, 127),
+        "padding_value": -128 if kept_rows else draw(-128, 127),
         "accumulate": 0,
         "pairs": 0,
         "depthwise": 1,
         "skip": skip,
+        "kept_rows": kept_rows,
         "whole_words": draw(0, 1),
     }

@@ -12,6 +12,8 @@ Fields = dict[str, int]
 PARAMETER_BLOCKS = 4
 """Blocks of parameters that random instructions of a pipelined engine use, from word 0 on."""
 
+ROW_STEP_MODULUS = 1 << POST_FIELDS["destination_row_step"].width
+
 
 def random_post(generator: np.random.Generator, configuration: Configuration) -> Fields:
     """Field values of one instruction within small memories.
@@ -99,6 +101,9 @@ def _output(generator: np.random.Generator, configuration: Configuration, drain:
     half = configuration.activation_bytes // 2
     size = (rows - 1) * row_step + (columns - 1) * column_step + pixel
     first = draw(0, 1) * half + draw(0, (half - size) // lanes) * lanes
+    if drain and not configuration.is_compact and not draw(0, 3):
+        # from the last row on
+        first, row_step = first + (rows - 1) * row_step, -row_step % ROW_STEP_MODULUS
     minimum, maximum = sorted((draw(-128, 127), draw(-128, 127))) if draw(0, 1) else (-128, 127)
     if configuration.is_compact:
         parameter_address = draw(0, configuration.parameter_words - (slices if drain else 1))

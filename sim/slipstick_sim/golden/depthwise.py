@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from slipstick_rtl.config import DEPTHWISE_KERNEL, DEPTHWISE_TAPS, Configuration
+from slipstick_rtl.isa import KEPT_COLUMNS
 
 from .gather import WindowGather
 
@@ -33,6 +34,9 @@ def check_depthwise(instruction: Mapping[str, int], configuration: Configuration
             f"tap_step_y must be {c.columns} modulo {c.rows} with depthwise, not"
             f" {instruction['tap_step_y']}"
         )
+    if instruction.get("kept_rows"):
+        _check_kept_rows(instruction)
+        return
     if instruction["skip"] > 1 or instruction["rows"] == 1:
         return
     for name, other in (("row_step", "tap_step_y"), ("stride_y", "dilation_y")):
@@ -41,6 +45,33 @@ def check_depthwise(instruction: Mapping[str, int], configuration: Configuration
                 f"{name} must be {other} ({instruction[other]}) with depthwise, several rows and"
                 f" skip 1, not {instruction[name]}"
             )
+
+
+def _check_kept_rows(instruction: Mapping[str, int]) -> None:
+    i = instruction
+    above, columns = i["origin_y"] - i["dilation_y"], stream_columns(i)
+    rules = (
+        ("skip", 2, i["skip"] == 2),
+        ("stride_y", 2 * i["dilation_y"], i["stride_y"] == 2 * i["dilation_y"]),
+        ("row_step", 2 * i["tap_step_y"], not (i["row_step"] - 2 * i["tap_step_y"]) % (1 << 24)),
+        ("padding_value", -128, i["padding_value"] == -128),
+    )
+    for name, value, kept in rules:
+        if not kept:
+            raise ValueError(f"{name} must be {value} with kept_rows, not {i[name]}")
+    if 0 <= above < i["height"]:
+        raise ValueError(
+            f"origin_y less dilation_y must lie in padding with kept_rows, not at row {above}"
+        )
+    if columns > KEPT_COLUMNS:
+        raise ValueError(
+            f"stream columns must be at most {KEPT_COLUMNS} with kept_rows, not {columns}"
+        )
+
+
+def stream_columns(instruction: Mapping[str, int]) -> int:
+    """Columns of the input that a row of the output takes."""
+    return (instruction["groups"] - 1) * instruction["skip"] + DEPTHWISE_KERNEL
 
 
 def depthwise_weights(tile: np.ndarray, configuration: Configuration) -> np.ndarray:
@@ -78,6 +109,11 @@ def depthwise_gather(instruction: Mapping[str, int], configuration: Configuratio
         "stride_x": i["skip"] * i["stride_x"],
         "column_step": i["skip"] * i["column_step"],
     }
+    if i.get("kept_rows"):
+        # from the row that is kept on; steps may be negative
+        window["origin"] -= i["tap_step_y"]
+        window["origin_y"] -= i["dilation_y"]
+        window["row_step"] = 2 * i["tap_step_y"]
     offsets = ky * i["tap_step_y"] + kx * i["column_step"] + channel
     return WindowGather(window, i["groups"], ky, kx, offsets)
 
@@ -89,10 +125,9 @@ def depthwise_vectors(
     i = instruction
     check_depthwise(i, configuration)
     rows, columns = configuration.rows, configuration.columns
-    block = 2 if i["skip"] == 1 else 1
-    blocks = -(-i["rows"] // block)
-    stream_columns = (i["groups"] - 1) * i["skip"] + DEPTHWISE_KERNEL
-    b, m, h, r = np.ogrid[:blocks, :stream_columns, :2, :rows]
+    block = 2 if i["skip"] == 1 or i.get("kept_rows") else 1
+    blocks, count = -(-i["rows"] // block), stream_columns(i)
+    b, m, h, r = np.ogrid[:blocks, :count, :2, :rows]
     k = 2 * h + r // columns
     y = i["origin_y"] + b * block * i["stride_y"] + k * i["dilation_y"]
     x = i["origin_x"] + m * i["stride_x"]
@@ -102,4 +137,4 @@ def depthwise_vectors(
     # the memory decodes the low address bits only
     bytes_read = activations[address % configuration.activation_bytes]
     vectors = np.where(inside, bytes_read, np.int8(i["padding_value"]))
-    return [vectors.reshape(blocks, 2 * stream_columns, 1, rows)], np.ones((1, rows), bool)
+    return [vectors.reshape(blocks, 2 * count, 1, rows)], np.ones((1, rows), bool)

@@ -158,16 +158,14 @@ class WindowGather:
                 box[...] = self._padding
                 continue
             _, rows, columns, lanes = box.shape
-            last = (
-                copy.address
-                + (rows - 1) * self._row_step
-                + (columns - 1) * self._column_step
-                + lanes
-            )
-            if copy.address < 0 or last > size:
+            # rows may follow each other upwards
+            span = (rows - 1) * abs(self._row_step) + (columns - 1) * self._column_step + lanes
+            first = min(copy.address, copy.address + (rows - 1) * self._row_step)
+            last = first + span
+            if first < 0 or last > size:
                 raise ValueError(
                     "addresses that CONVOLVE reads must be within the activation memory's"
-                    f" 0..{size}, not {copy.address}..{last}"
+                    f" 0..{size}, not {first}..{last}"
                 )
             strides = (activations.strides[0], self._row_step, self._column_step, 1)
             box[...] = np.ndarray(box.shape, np.int8, activations, copy.address, strides)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import Rounding
+from slipstick_rtl.isa import POST_FIELDS, Rounding
 from slipstick_rtl.numbers.rounding import clamp, requantize
 
 from .parameters import Parameters
@@ -23,6 +23,8 @@ TABLE_ENTRIES = 512
 
 _BLOCK = 1 << 15
 """Results worked on at a time: their 64-bit intermediates stay in the second-level cache."""
+
+_STEP_MODULUS = 1 << POST_FIELDS["destination_row_step"].width
 
 LINEAR_SHIFT = 19
 """A tap that ``shift_taps`` says is shifted left by so much."""
@@ -200,8 +202,9 @@ def _window(
     for offset in (first, row_step if rows > 1 else 0, column_step if columns > 1 else 0):
         if offset % lanes:
             raise ValueError(f"{name} must lie at multiples of {lanes} bytes, not {offset}")
-    last = first + (rows - 1) * row_step + (columns - 1) * column_step + channels
-    _check_within(name, first, last, activations.shape[1])
+    lowest = first + min((rows - 1) * row_step, 0)
+    last = first + max((rows - 1) * row_step, 0) + (columns - 1) * column_step + channels
+    _check_within(name, lowest, last, activations.shape[1])
     return as_strided(
         activations[:, first:],
         (len(activations), *shape),
@@ -216,11 +219,13 @@ def _destination(
     for name in ("rows", "columns", "slices"):
         if instruction[name] < 1:
             raise ValueError(f"{name} must be at least 1, not {instruction[name]}")
+    row_step = instruction["destination_row_step"]
     return _window(
         "destination",
         activations,
         instruction["destination"],
-        instruction["destination_row_step"],
+        # a step backwards
+        row_step - _STEP_MODULUS if row_step >= _STEP_MODULUS // 2 else row_step,
         instruction["destination_column_step"],
         (
             instruction["rows"],
