@@ -95,7 +95,8 @@ class CycleModel:
         """Cycles in which one tile's input comes."""
         if fields["depthwise"]:
             sizes = (fields["rows"], fields["groups"], fields["skip"])
-            return sliding_vectors(*sizes, keeps=bool(fields["kept_rows"]))
+            keeps, joined = bool(fields["kept_rows"]), bool(fields["joined"])
+            return sliding_vectors(*sizes, keeps=keeps, joined=joined)
         return fields["rows"] * fields["groups"]
 
     def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:

@@ -213,6 +213,7 @@ async def depthwise_without_gaps(dut: Any) -> None:
     dut.post_done.value = 0
     kinds = [(1, 1, 1, ""), (2, 1, 2, ""), (5, 3, 1, ""), (3, 4, 2, ""), (1, 2, 15, "")]
     kinds += [(rows, n, 2, "kept_rows") for rows, n in ((4, 3), (5, 1), (1, 7))]
+    kinds += [(rows, n, 1, "joined") for rows, n in ((4, 3), (5, 1), (2, 7))]
     for rows, groups, skip, kind in kinds:
         instruction = fields | {"rows": rows, "groups": groups, "skip": skip}
         instruction |= {kind: 1} if kind else {}
@@ -220,6 +221,7 @@ async def depthwise_without_gaps(dut: Any) -> None:
         task = Producer(dut, "instructions").start([_packed(instruction)] * count)
         blocks = -(-rows // 2) if skip == 1 or kind else rows
         vectors = 2 * blocks * ((groups - 1) * skip + 3)
+        vectors -= 2 * (blocks - 1) if kind == "joined" else 0
         period = max(vectors, c.tile_words)
         seen: list[int] = []
         for cycle in range(80 + count * period):
