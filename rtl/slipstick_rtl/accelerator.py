@@ -209,6 +209,7 @@ class Accelerator(wiring.Component):
         connect(m, post.parameter_reads, self.weights.parameter_reads)
         connect(m, post.table_reads, self.weights.table_reads)
         m.d.comb += [
+            self.weights.parameters_urgent.eq(post.parameters_urgent),
             post.weight_data.eq(self.weights.data),
             post.weight_ninth.eq(self.weights.ninth),
             self.accumulators.read.eq(post.accumulator_read),

@@ -115,10 +115,13 @@ class Opcode(IntEnum):
     2 * dilation_y, row_step 2 * tap_step_y modulo 2^24, and there are at most ``KEPT_COLUMNS``
     stream columns.
 
+    With ``joined`` (and skip 1) the stream columns before the first and behind the last output
+    column must lie in padding, so that one may do for both: blocks but the first begin at m = 1.
+
     The instruction is executed ``repeats`` + 1 times: turn t at weight_address + t * weight_step
     and origin + t * origin_step, into bank (bank + t) mod B of the B = 2 << parts that there are,
-    after wait + max(t + 1 - B, 0) instructions of the other stream. Every turn counts as an
-    instruction. (Compact engine: once.)
+    after wait + max(t + 1 - B, 0) instructions of the other stream, or, with ``waits_each``,
+    wait + t. Every turn counts as an instruction. (Compact engine: once.)
     """
 
     DRAIN = 2
@@ -244,11 +247,13 @@ MATRIX_FIELDS: Mapping[str, Field] = {
     "pairs": _unsigned(1, "the first tile has R / 2 lanes and takes two vectors a cycle"),
     "from_ninth": _unsigned(1, "weights are ninth bits, eight words for one"),
     "repeats": _unsigned(8, "further turns"),
+    "waits_each": _unsigned(1, "each turn waits for one instruction more than the one before it"),
     "weight_step": _unsigned(16, "weight words from a turn to the next"),
     "origin_step": _unsigned(8, "bytes from a turn's origin to the next one's"),
     "depthwise": _unsigned(1, "each column convolves a channel of its own, 3 x 3"),
     "skip": _unsigned(4, "depthwise: stream columns from an output column to the next"),
     "kept_rows": _unsigned(1, "depthwise: a block's last input row is the next one's first"),
+    "joined": _unsigned(1, "depthwise: a block's last stream column is the next one's first"),
 }
 """Fields of HALT and CONVOLVE, from bit 0 up."""
 

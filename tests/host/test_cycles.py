@@ -1,5 +1,7 @@
 """The cycle model's latencies follow the gateware's, give or take a pipeline register."""
 
+from itertools import pairwise
+
 import pytest
 from slipstick.schedule.cycles import FETCH_CYCLES, FIELDS_PERIOD, CycleModel
 from slipstick_rtl.array.matrix_engine import MatrixEngine
@@ -73,8 +75,10 @@ def test_drains_follow_each_other_without_a_gap():
     # shorter ones wait for their parameters
     model = CycleModel(WIDE)
     clock = model.clock()
-    starts = [clock.issue(_drain(4), 0, repeated=number > 0)[0] for number in range(3)]
-    assert starts[2] - starts[1] == model.parameter_load
+    starts = [clock.issue(_drain(4), 0, repeated=number > 0)[0] for number in range(9)]
+    assert min(late - early for early, late in pairwise(starts)) == model.parameter_load
+    # which are read an instruction ahead
+    assert starts[8] - starts[0] < 8 * (model.skew + WIDE.parameter_block_words)
 
 
 def test_reads_of_parameters_hold_up_the_loader_of_weights():

@@ -26,6 +26,7 @@ WAYS = tuple((order, False) for order in ("matrix_first", "post_first", 1, 2))
         (CONVOLVE, {"weight_step": 72, "origin_step": 8}),
         (CONVOLVE, {"weight_step": 0, "origin_step": 0}),
         ({**CONVOLVE, "parts": 1}, {"weight_step": 8, "origin_step": 0}),
+        ({**CONVOLVE, "parts": 1}, {"weight_step": 8, "origin_step": 0, "waits_each": 1}),
         ({**CONVOLVE, "parts": 2}, {"weight_step": 8, "origin_step": 8}),
         ({**DRAIN, "parts": 2}, {"destination_step": 16, "parameter_step": 18}),
         (DRAIN, {"destination_step": 16, "parameter_step": 18}),
@@ -43,7 +44,7 @@ def test_turns_are_merged_again(first, steps):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"wait": 6},
+        {"wait": 7},
         {"bank": 1},
         {"weight_address": 39},
         {"weight_address": 40 + (1 << 16)},
@@ -62,15 +63,17 @@ def test_what_differs_otherwise_is_no_turn(changes):
 
 def test_only_256_turns_are_one_instruction():
     plain = [{**CONVOLVE, "bank": 1 ^ i & 1, "wait": 5 + max(i - 1, 0)} for i in range(300)]
-    assert [item.repeats for item in merge(plain)] == [255, 0, *[0] * 43]
+    # the others wait for one more each, as long as they are few
+    assert [item.repeats for item in merge(plain)] == [255, 43]
+    assert [item.waits_each for item in merge(plain)] == [False, True]
     again = [{**item, "wait": 5 + max(i % 256 - 1, 0)} for i, item in enumerate(plain)]
     assert [item.repeats for item in merge(again)] == [255, 43]
 
 
-def _tile(bank: int) -> list[Instruction]:
+def _tile(bank: int, parts: int) -> list[Instruction]:
     """Accumulators are filled and drained; nothing else is in the way."""
     matrix = {
-        "parts": 0,
+        "parts": parts,
         "opcode": Opcode.CONVOLVE,
         "weight_address": 8 * bank,
         "origin": 0,
@@ -83,7 +86,7 @@ def _tile(bank: int) -> list[Instruction]:
         "whole_words": 1,
     }
     post = {
-        "parts": 0,
+        "parts": parts,
         "opcode": Opcode.DRAIN,
         "destination": 4 * bank,
         "parameter_address": bank,
@@ -92,22 +95,22 @@ def _tile(bank: int) -> list[Instruction]:
         "slices": 1,
     }
     return [
-        Instruction(0, matrix, bank=bank & 1),
-        Instruction(0, post, bank=bank & 1),
+        Instruction(0, matrix, bank=bank),
+        Instruction(0, post, bank=bank),
     ]
 
 
-def _tiles(count: int) -> list[Instruction]:
-    return [instruction for number in range(count) for instruction in _tile(number)]
+def _tiles(count: int, parts: int) -> list[Instruction]:
+    return [instruction for number in range(count) for instruction in _tile(number, parts)]
 
 
 def test_who_waits_for_all_before_can_be_one_instruction():
     """In the midst of others the first of some tiles need not wait as turns do; it may."""
-    for late, expected in ((False, 2 + 2 + 6), (True, 2 + 2 + 2)):
+    for late, parts, expected in ((False, 1, 7), (True, 1, 6), (False, 0, 6), (True, 0, 6)):
         timeline = Timeline(CycleModel(HARDWARE))
-        timeline.extend(_tiles(2))
-        timeline.extend(_tiles(6), late=late)
-        assert len(timeline) == expected + (0 if late else 1)
+        timeline.extend(_tiles(2, parts))
+        timeline.extend(_tiles(6, parts), late=late)
+        assert len(timeline) == expected
         matrix, post = timeline.merged()
         assert len(matrix) + len(post) + 2 == len(timeline)
         assert sum(item.repeats + 1 for item in matrix) == len(timeline.matrix) == 8

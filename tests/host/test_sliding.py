@@ -88,7 +88,7 @@ def test_the_input_may_be_the_networks_and_the_result_written_over_it():
 
 
 @pytest.mark.parametrize(
-    ("sides", "along"), [((4, 28), "x"), ((28, 4), "y"), ((5, 25), "x"), ((25, 5), "y")]
+    ("sides", "along"), [((4, 28), "x"), ((28, 4), "y"), ((5, 25), "x"), ((27, 6), "y")]
 )
 def test_the_longer_side_is_streamed(sides, along):
     builder = NetworkBuilder(5, sides[0], sides[1], 8)
@@ -102,6 +102,8 @@ def test_the_longer_side_is_streamed(sides, along):
     assert place is not None
     spread = place.row_pitch if along == "x" else place.pixel_pitch
     assert spread % 16 == 8 == fields["tap_step_y"] % 16
+    # a column of padding is the last of a row and the first of the next; rows of tiles are cut
+    assert fields["joined"] or along == "y"
 
 
 @pytest.mark.parametrize(
@@ -165,9 +167,10 @@ def test_other_hardware_and_larger_kernels_take_the_diagonal():
 
 def test_cycles_of_a_tile():
     fields = {"depthwise": 1, "rows": 5, "groups": 7, "skip": 1, "whole_words": 1, "from_ninth": 0}
-    fields["kept_rows"] = 0
+    fields |= {"kept_rows": 0, "joined": 0}
     model = CycleModel(HARDWARE)
     assert model.tile_period(fields) == sliding_vectors(5, 7, 1) == 3 * 9 * 2
+    assert model.tile_period({**fields, "joined": 1}) == (3 * 8 + 1) * 2
     assert model.tile_period({**fields, "skip": 2}) == 5 * 15 * 2
     assert model.tile_period({**fields, "skip": 2, "kept_rows": 1}) == 3 * 15 * 2
     assert model.tile_period({**fields, "rows": 1, "groups": 1}) == HARDWARE.tile_words

@@ -17,7 +17,8 @@ def _turns(
     return [
         {
             "bank": (instruction["bank"] + turn) % banks,
-            "wait": instruction["wait"] + (max(turn + 1 - banks, 0) if fills else turn),
+            "wait": instruction["wait"]
+            + (max(turn + 1 - banks, 0) if fills and not instruction["waits_each"] else turn),
             **{name: instruction[name] + turn * instruction[step] for name, step in steps.items()},
         }
         for turn in range(instruction["repeats"] + 1)
@@ -32,6 +33,8 @@ def test_every_turn_comes_once_and_in_order(layout, steps, fills) -> None:
     draw = random.Random(5)
     fields = {"bank": 8, "parts": 3, "wait": 1000, "repeats": 12, **dict.fromkeys(steps, 5000)}
     fields |= dict.fromkeys(steps.values(), 200)
+    if fills:
+        fields["waits_each"] = 2
     instructions = [{name: draw.randrange(n) for name, n in fields.items()} for _ in range(40)]
     for instruction in instructions:
         instruction["bank"] %= 2 << instruction["parts"]

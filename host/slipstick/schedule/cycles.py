@@ -51,8 +51,15 @@ PARAMETER_LATENCY = 5
 """At least that many cycles more than its words and the weight memory's skew lie between the starts
 of two slices with their own parameters: these load while the slice before works."""
 
-NINTH_OVERLAP = 7
-"""Fewer of them where parameters are ninth bits: these come field by field, as they are used."""
+QUEUED_LATENCY = 10
+"""Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
+
+QUEUE_CYCLES = 14
+"""From an instruction's being offered until its parameters are in place, beyond their words and the
+weight memory's skew, if they are read ahead and the last ones are in use already."""
+
+ACCEPTANCE_CYCLES = 2
+"""From an instruction's start until the next one is held in its place."""
 
 FIELDS_PERIOD = 22
 """At least, from one post instruction's start to the next one's."""
@@ -88,7 +95,8 @@ class CycleModel:
         """Cycles in which one tile's input comes."""
         if fields["depthwise"]:
             sizes = (fields["rows"], fields["groups"], fields["skip"])
-            return sliding_vectors(*sizes, keeps=bool(fields["kept_rows"]))
+            keeps, joined = bool(fields["kept_rows"]), bool(fields["joined"])
+            return sliding_vectors(*sizes, keeps=keeps, joined=joined)
         return fields["rows"] * fields["groups"]
 
     def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:
@@ -120,8 +128,10 @@ class CycleModel:
     @property
     def parameter_load(self) -> int:
         """From a slice's start until the next one's parameters are in place."""
-        latency = PARAMETER_LATENCY - NINTH_OVERLAP * self.configuration.ninth_bits
-        return self.configuration.parameter_block_words + self.skew + latency
+        words = self.configuration.parameter_block_words
+        if self.configuration.ninth_bits:
+            return words + QUEUED_LATENCY
+        return words + self.skew + PARAMETER_LATENCY
 
     def table_work(self, words: int) -> int:
         """A TABLE's cycles beside an array that does not load weights."""
@@ -173,6 +183,7 @@ class Clock:
         self._post_started = START_CYCLES - FIELDS_PERIOD
         self._table_loaded = self._after_table = self._loading = self._foreseen = 0
         self._reads = 0
+        self._accepted = self._queued = START_CYCLES
         # the first results' parameters are read before the first weights
         self._held = max(model.configuration.parameter_block_words - 1, 0)
 
@@ -251,11 +262,18 @@ class Clock:
     def _taken(self, ready: int, repeated: bool) -> int:
         """When a post instruction's parameters have come, if they can before its wait is over."""
         fetched = 0 if repeated else self._post_fetched
+        model, words = self._model, self._model.configuration.parameter_block_words
         begun = max(self._slice_started, fetched)
+        self._reads += words
+        loaded = max(begun + model.parameter_load, self._post_started + FIELDS_PERIOD)
+        if model.configuration.ninth_bits:
+            # read from when it is offered, while the one before waits for its start
+            begun = max(self._accepted, fetched)
+            self._accepted = max(begun, self._slice_started + ACCEPTANCE_CYCLES)
+            self._queued = max(self._queued, begun) + words
+            loaded = max(loaded, self._queued + model.skew + QUEUE_CYCLES)
         if not repeated:
             self._post_fetched = begun + FETCH_CYCLES
-        self._reads += self._model.configuration.parameter_block_words
-        loaded = max(begun + self._model.parameter_load, self._post_started + FIELDS_PERIOD)
         return max(loaded, ready + POST_HANDOVER)
 
     def _drain(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
@@ -288,6 +306,7 @@ class Clock:
 
     def _table(self, fields: Mapping[str, int], ready: int) -> tuple[int, int]:
         start = max(self._post_done + MAP_HANDOVER, self._post_fetched, ready + POST_HANDOVER)
+        self._accepted = start
         self._post_fetched = start + FETCH_CYCLES
         work = self._model.table_work(fields["table_words"])
         # of what is at work, and of the CONVOLVE behind it, which mostly is such a one

@@ -138,6 +138,7 @@ class ConvolutionEmitter:
             "depthwise": 0,
             "skip": 0,
             "kept_rows": 0,
+            "joined": 0,
             "align_tap": reduction.align_tap,
             "align_row": reduction.align_row,
             "weight_address": weights,
@@ -187,7 +188,9 @@ class ConvolutionEmitter:
             (("rows", "groups"), outputs),
         ):
             fields |= dict(zip(names, sliding.exchanged(sides), strict=True))
-        return {**fields, "origin": address}
+        result = convolution.output
+        whole = outputs[sliding.along] == (result.height, result.width)[sliding.along]
+        return {**fields, "origin": address, "joined": sliding.joins and whole}
 
     def _drain(self, rectangle: Rectangle, tile: ChannelTile, parameters: int) -> Instruction:
         lanes, values = self._configuration.lanes, self.convolution.requantization

@@ -2,7 +2,8 @@
 
 Turn t of the hardware's CONVOLVE waits for max(t + 1 - B, 0) instructions more than the first, turn
 t of a DRAIN for t more, and both take the B banks in turns: what the tiles of a layer's channels
-need, as each of them makes and drains its own accumulators.
+need, as each of them makes and drains its own accumulators. A CONVOLVE may wait as a DRAIN does,
+too: where each tile reads what a tile of the layer before it wrote.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,11 +38,14 @@ class Repeated:
         Further turns.
     steps : tuple of int
         By which the addresses move on, in the order of the opcode's.
+    waits_each : bool
+        It is a CONVOLVE of which each turn waits for one instruction more.
     """
 
     first: Values
     repeats: int = 0
     steps: tuple[int, ...] = ()
+    waits_each: bool = False
 
     def with_turn(self, values: Values) -> "Repeated | None":
         """It and one more turn that is the instruction given; None if it is no such turn."""
@@ -50,7 +54,11 @@ class Repeated:
         if opcode not in _STEPS or values["opcode"] != opcode or number > _MOST_REPEATS:
             return None
         banks = 2 << first["parts"]
-        later = max(number + 1 - banks, 0) if opcode == Opcode.CONVOLVE else number
+        # the second turn tells how they wait; with two banks or more there can be no doubt
+        convolves, waits_each = opcode == Opcode.CONVOLVE, self.waits_each
+        if convolves and number == 1:
+            waits_each = values["wait"] == first["wait"] + 1
+        later = max(number + 1 - banks, 0) if convolves and not waits_each else number
         turn = first["wait"] + later, (first["bank"] + number) % banks
         if (values["wait"], values["bank"]) != turn:
             return None
@@ -65,18 +73,19 @@ class Repeated:
             for name, value in values.items()
             if name not in moving and name not in ("wait", "bank")
         )
-        return Repeated(first, number, steps) if same else None
+        return Repeated(first, number, steps, waits_each) if same else None
 
     def values(self) -> dict[str, int]:
         """All fields of the instruction."""
         if not self.repeats:
             return dict(self.first)
         names = _STEPS[self.first["opcode"]][1].values()
-        return {
+        values = {
             **self.first,
             "repeats": self.repeats,
             **dict(zip(names, self.steps, strict=True)),
         }
+        return {**values, "waits_each": 1} if self.waits_each else values
 
 
 def merge(instructions: Iterable[Values]) -> list[Repeated]:

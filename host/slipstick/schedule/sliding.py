@@ -46,12 +46,16 @@ class Sliding:
         The array keeps input rows.
     backwards : bool
         The other side is gone through from its end.
+    joins : bool
+        The side that is streamed has padding before and behind it: where it is not cut, one stream
+        column is both.
     """
 
     along: int
     skip: int
     keeps: bool = False
     backwards: bool = False
+    joins: bool = False
 
     @property
     def across(self) -> int:
@@ -62,7 +66,7 @@ class Sliding:
         """Cycles for so many output rows and columns."""
         across, along = sides[self.across], sides[self.along]
         if not self.keeps:
-            return sliding_vectors(across, along, self.skip)
+            return sliding_vectors(across, along, self.skip, joined=self.joins)
         pieces = -(-along // KEPT_SIDE)
         length, longer = divmod(along, pieces)
         counts = ((length + 1, longer), (length, pieces - longer))
@@ -123,11 +127,14 @@ class Sliding:
         return lanes
 
 
-def sliding_vectors(rows: int, groups: int, skip: int, *, keeps: bool = False) -> int:
+def sliding_vectors(
+    rows: int, groups: int, skip: int, *, keeps: bool = False, joined: bool = False
+) -> int:
     """Cycles of a depthwise instruction: two output rows at a time, if every column is one's or
     input rows are kept."""
     blocks = -(-rows // 2) if skip == 1 or keeps else rows
-    return blocks * ((groups - 1) * skip + DEPTHWISE_KERNEL) * _LANE_GROUPS
+    columns = blocks * ((groups - 1) * skip + DEPTHWISE_KERNEL)
+    return _LANE_GROUPS * (columns - joined * (blocks - 1))
 
 
 def slidings(
@@ -151,8 +158,17 @@ def slidings(
             continue
         pitch = configuration.columns if pitches is None else pitches[across]
         if (dilation[across] * pitch - configuration.columns) % configuration.rows == 0:
-            yield Sliding(along, skip)
+            yield Sliding(along, skip, joins=skip == 1 and all(_padded_ends(convolution, along)))
             yield from _kept(convolution, configuration, along)
+
+
+def _padded_ends(convolution: Convolution, side: int) -> tuple[bool, bool]:
+    """Whether a kernel of 3 begins in padding along a side, and ends there, at its ends."""
+    size = (convolution.input.height, convolution.input.width)[side]
+    count = (convolution.output.height, convolution.output.width)[side]
+    last = (count - 1) * convolution.stride[side] + 2 * convolution.dilation[side]
+    before = convolution.padding[side]
+    return before > 0, last - before >= size
 
 
 def _kept(convolution: Convolution, configuration: Configuration, along: int) -> Iterator[Sliding]:
@@ -160,7 +176,6 @@ def _kept(convolution: Convolution, configuration: Configuration, along: int) ->
     across = 1 - along
     stride, dilation = convolution.stride, convolution.dilation
     sides = convolution.output.height, convolution.output.width
-    inputs = convolution.input.height, convolution.input.width
     if any(stride[side] != 2 * dilation[side] for side in (0, 1)):
         return
     if convolution.kernel[across] != DEPTHWISE_KERNEL:
@@ -173,10 +188,9 @@ def _kept(convolution: Convolution, configuration: Configuration, along: int) ->
         > configuration.accumulator_depth
     ):
         return
-    before = convolution.padding[across]
-    end = (sides[across] - 1) * stride[across] - before + 2 * dilation[across]
-    if before > 0 or end >= inputs[across]:
-        yield Sliding(along, 2, keeps=True, backwards=before <= 0)
+    before, behind = _padded_ends(convolution, across)
+    if before or behind:
+        yield Sliding(along, 2, keeps=True, backwards=not before)
 
 
 def fewest_cycles(convolution: Convolution, configuration: Configuration) -> int | None:

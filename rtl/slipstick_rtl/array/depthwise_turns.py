@@ -11,9 +11,10 @@ from ..layouts import MATRIX_INSTRUCTION
 class DepthwiseTurns(wiring.Component):
     """Counts the cycles that a group takes: of a depthwise CONVOLVE several, otherwise one.
 
-    It takes two for each stream column behind the group before, or of a row's first window. If the
-    rows are made by twos, the first of a group's last two cycles completes the upper row's pixel
-    and the second one the lower row's.
+    It takes two for each stream column behind the group before, or of a row's first window, of
+    which the row before may have had the first one (``joined``). If the rows are made by twos, the
+    first of a group's last two cycles completes the upper row's pixel and the second one the lower
+    row's.
 
     Members
     -------
@@ -71,6 +72,7 @@ class DepthwiseTurns(wiring.Component):
         source = self.instruction
         several, ends = Signal(reset_less=True), Signal(reset_less=True)
         first, others = 2 * DEPTHWISE_KERNEL - 1, Signal(5, reset_less=True)
+        joined = Signal(reset_less=True)
         left = Signal(5, reset_less=True)
 
         def restart(cycles: int | Value, several: Value) -> list:
@@ -80,10 +82,12 @@ class DepthwiseTurns(wiring.Component):
             m.d.sync += [
                 several.eq(source.depthwise),
                 others.eq((source.skip << 1) - 1),
+                joined.eq(source.joined),
                 *restart(first, source.depthwise),
             ]
         with m.Elif(self.advance & ends):
-            m.d.sync += restart(Mux(self.row_ends, first, others), several)
+            further = Mux(joined, first - 2, first)
+            m.d.sync += restart(Mux(self.row_ends, further, others), several)
         with m.Elif(self.advance):
             m.d.sync += [left.eq(left - 1), ends.eq(left == 1)]
         m.d.comb += [

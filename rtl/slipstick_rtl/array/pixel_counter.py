@@ -229,8 +229,14 @@ class PixelCounter(wiring.Component):
                 apart = p & self.pairs if self._takes_pairs else p
                 first_base = source.origin + Mux(apart, p * source.column_step, 0)
                 first_x = source.origin_x + Mux(apart, p * source.stride_x, 0)
-                m.d.sync += [state.base[p].eq(first_base), row_base[p].eq(first_base)]
-                m.d.sync += [state.x[p].eq(first_x), row_x[p].eq(first_x)]
+                # rows that are joined begin a column later but for the first
+                later = source.joined if self._takes_depthwise else Const(0, 1)
+                m.d.sync += [
+                    state.base[p].eq(first_base),
+                    state.x[p].eq(first_x),
+                    row_base[p].eq(first_base + Mux(later, source.column_step, 0)),
+                    row_x[p].eq(first_x + Mux(later, source.stride_x, 0)),
+                ]
             with m.Elif(self.advance):
                 beside = state.base[p] + Mux(down, lower, ahead)
                 x_beside = state.x[p] + Mux(down, 0, ahead_x)

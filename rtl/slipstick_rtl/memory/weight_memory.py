@@ -103,6 +103,8 @@ class WeightMemory(wiring.Component):
         eight cells of nine bits.
     parameter_reads, loader_reads, table_reads : In(stream)
         Word addresses; each waits for those before it.
+    parameters_urgent : In
+        If not, the parameters' wait for the loader's.
     parameter_taken, table_taken : Out
         A transfer of that stream.
     data, ninth : Out
@@ -118,6 +120,7 @@ class WeightMemory(wiring.Component):
     ninth: data.View
     data: data.View
     parameter_reads: stream.Interface
+    parameters_urgent: Signal
     loader_reads: stream.Interface
     table_reads: stream.Interface
 
@@ -133,6 +136,7 @@ class WeightMemory(wiring.Component):
                 "write": In(ByteWrite),
                 "write_enable": In(1),
                 "parameter_reads": In(stream.Signature(24)),
+                "parameters_urgent": In(1, init=1),
                 "loader_reads": In(stream.Signature(24)),
                 "table_reads": In(stream.Signature(24)),
                 "parameter_taken": Out(1),
@@ -170,15 +174,15 @@ class WeightMemory(wiring.Component):
         parameters, loader, tables = self.parameter_reads, self.loader_reads, self.table_reads
         address = Signal(self._address_bits)
         m.d.comb += [
-            parameters.ready.eq(1),
-            loader.ready.eq(~parameters.valid),
+            parameters.ready.eq(self.parameters_urgent | ~loader.valid),
+            loader.ready.eq(~(parameters.valid & self.parameters_urgent)),
             tables.ready.eq(~parameters.valid & ~loader.valid),
-            self.parameter_taken.eq(parameters.valid),
+            self.parameter_taken.eq(parameters.valid & parameters.ready),
             self.table_taken.eq(tables.valid & tables.ready),
-            address.eq(Mux(loader.valid, loader.payload, tables.payload)),
+            address.eq(Mux(parameters.valid, parameters.payload, tables.payload)),
         ]
-        with m.If(parameters.valid):
-            m.d.comb += address.eq(parameters.payload)
+        with m.If(loader.valid & loader.ready):
+            m.d.comb += address.eq(loader.payload)
         early = WEIGHT_READ_LATENCY - _MEMORY_CYCLES
         way: Any = delay(m, address, early, "address", reset_less=True)
         ways: list[Value] = [way]

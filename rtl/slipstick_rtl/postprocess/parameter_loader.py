@@ -6,9 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..isa import POST_FIELDS
-from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
+from ..memory.latencies import BLOCK_COLUMNS
 from ..primitives.delay import delay
-from .parameters import FIELDS, STROBES, largest_skew, words_of
+from .parameters import FIELDS, STROBES, arrival, words_of
 
 _ACCEPTANCE_CYCLES = 4
 """From an instruction's start until the first parameters of the one behind it can be read."""
@@ -37,8 +37,9 @@ class ParameterLoader(wiring.Component):
     started : In(1)
         It has started in the cycle before.
     reads : Out(stream of 24-bit word addresses)
+        Of weight memory, or, if parameters ``are_queued``, the words that the queue has next.
     arriving : Out
-        [C / 4][W] STROBES: what these four columns of each chain of the weight memory's data are.
+        [C / 4][W] STROBES: what these four columns of each chain of the words are that come.
     arriving_slice : Out
         Which columns are the lanes'.
     """
@@ -76,10 +77,10 @@ class ParameterLoader(wiring.Component):
     def loading_cycles(self) -> int:
         """From the last word's read until the slice may start, at least 2."""
         c = self._configuration
-        arrival = WEIGHT_READ_LATENCY + largest_skew(c) + 1
+        latest = arrival(c, c.weight_rows - 1, c.columns - 1) + 1
         last = c.parameter_block_words - 1
         late = (
-            arrival - (last - words_of(c, chain, field)[-1]) - self._distances[name]
+            latest - (last - words_of(c, chain, field)[-1]) - self._distances[name]
             for name, field in FIELDS.items()
             for chain in range(c.weight_rows)
             if words_of(c, chain, field)
@@ -97,8 +98,7 @@ class ParameterLoader(wiring.Component):
             # the upper half of the lanes takes its parameters a cycle later
             self._distances[name]
             + c.halved_tables
-            - WEIGHT_READ_LATENCY
-            - weight_skew(c, chain, 0)
+            - arrival(c, chain, 0)
             - words_of(c, chain, field)[0]
             for name, field in FIELDS.items()
             for chain in range(c.weight_rows)
@@ -106,7 +106,8 @@ class ParameterLoader(wiring.Component):
         ]
         if c.lanes < c.columns:
             # the choice of columns must not change while words arrive
-            cycles.append(WEIGHT_READ_LATENCY + largest_skew(c) + 1 - self.loading_cycles)
+            latest = arrival(c, c.weight_rows - 1, c.columns - 1)
+            cycles.append(latest + 1 - self.loading_cycles)
         return max(_ACCEPTANCE_CYCLES, *cycles)
 
     @property
@@ -162,7 +163,7 @@ class ParameterLoader(wiring.Component):
                 lines[words] = [strobes]
             line = lines[words]
             for group in range(c.columns // BLOCK_COLUMNS):
-                distance = WEIGHT_READ_LATENCY + weight_skew(c, chain, group * BLOCK_COLUMNS)
+                distance = arrival(c, chain, group * BLOCK_COLUMNS)
                 while len(line) <= distance:
                     line.append(delay(m, line[-1], 1, f"strobes_{chain}_{len(line)}"))
                 m.d.comb += self.arriving[group][chain].eq(line[distance])

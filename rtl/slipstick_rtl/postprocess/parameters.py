@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from ..memory.latencies import BLOCK_COLUMNS, weight_skew
+from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from .multiplier import FACTOR_BITS, VALUE_BITS
 from .requantizer import Requantizer
 from .rounding_shifter import SHIFT_BITS
@@ -49,6 +49,18 @@ def words_of(configuration: Configuration, chain: int, field: ParameterField) ->
 def largest_skew(configuration: Configuration) -> int:
     """Cycles that a word's last byte comes after its first."""
     return weight_skew(configuration, configuration.weight_rows - 1, configuration.columns - 1)
+
+
+def are_queued(configuration: Configuration) -> bool:
+    """Parameters go through a :class:`ParameterQueue`, as their blocks have many words."""
+    return bool(configuration.ninth_bits)
+
+
+def arrival(configuration: Configuration, chain: int, column: int) -> int:
+    """Cycles from the loader's read of a word until this element of it comes."""
+    if are_queued(configuration):
+        return 1
+    return WEIGHT_READ_LATENCY + weight_skew(configuration, chain, column)
 
 
 class LaneParameters(wiring.Component):

@@ -12,6 +12,8 @@ from .issue import InstructionIssue
 from .lanes import LANE_FIELDS, PostLanes
 from .multiplier import VALUE_BITS
 from .parameter_loader import ParameterLoader
+from .parameter_queue import ParameterQueue
+from .parameters import are_queued
 from .table import TableLoader
 
 
@@ -55,6 +57,8 @@ class PostEngine(wiring.Component):
         To be read ``ACTIVATION_WRITE_LATENCY`` cycles later at the latest.
     parameter_reads, table_reads : Out(stream of 24-bit word addresses)
         Of weight memory.
+    parameters_urgent : Out(1)
+        For its choice.
     weight_data : In(8 x W x C)
         Byte (s, j), from bit 8 (s C + j) up, ``WEIGHT_READ_LATENCY`` + ``weight_skew(configuration,
         s, j)`` cycles after each transfer of either.
@@ -76,6 +80,7 @@ class PostEngine(wiring.Component):
     activation_read_data: Signal
     activation_write: data.View
     parameter_reads: stream.Interface
+    parameters_urgent: Signal
     table_reads: stream.Interface
     weight_data: Signal
     weight_ninth: Signal
@@ -85,6 +90,7 @@ class PostEngine(wiring.Component):
         self._issue = InstructionIssue(configuration=c)
         self._control = PostControl(configuration=c)
         self._parameters = ParameterLoader(configuration=c, bias_distance=BIAS_DISTANCE)
+        self._queue = ParameterQueue(configuration=c) if are_queued(c) else None
         self._lanes = PostLanes(configuration=c)
         self._table = TableLoader(configuration=c)
         write = {"enable": 1, "address": range(c.activation_bytes), "data": 8 * c.lanes}
@@ -104,6 +110,7 @@ class PostEngine(wiring.Component):
                 "activation_read_data": In(8 * c.lanes),
                 "activation_write": Out(data.StructLayout(write)),
                 "parameter_reads": Out(stream.Signature(24)),
+                "parameters_urgent": Out(1),
                 "table_reads": Out(stream.Signature(24)),
                 "weight_data": In(8 * c.weight_word_bytes),
                 "weight_ninth": In(c.weight_word_bytes),
@@ -120,6 +127,8 @@ class PostEngine(wiring.Component):
         m.submodules.issue = self._issue
         m.submodules.control = self._control
         m.submodules.parameters = self._parameters
+        if self._queue is not None:
+            m.submodules.queue = self._queue
         m.submodules.lanes = self._lanes
         m.submodules.table = self._table
         self._connect_issue(m)
@@ -129,8 +138,11 @@ class PostEngine(wiring.Component):
         return m
 
     def _connect_issue(self, m: Module) -> None:
-        issue, parameters = self._issue, self._parameters
-        connect(m, flipped(self.instructions), issue.instructions)
+        issue, parameters, queue = self._issue, self._parameters, self._queue
+        if queue is None:
+            connect(m, flipped(self.instructions), issue.instructions)
+        else:
+            self._hand_out(m, queue)
         m.d.comb += [
             issue.matrix_done.eq(self.matrix_done),
             issue.clear.eq(self.clear),
@@ -144,6 +156,22 @@ class PostEngine(wiring.Component):
                 for name in ("post_done", "busy", "started", "completed")
             ),
         ]
+
+    def _hand_out(self, m: Module, queue: ParameterQueue) -> None:
+        """Each instruction to the queue as soon as that can take it, then to be issued."""
+        given, ahead, issued = self.instructions, queue.instructions, self._issue.instructions
+        held = Signal()
+        m.d.comb += [
+            ahead.payload.eq(given.payload),
+            ahead.valid.eq(given.valid & ~held),
+            issued.payload.eq(given.payload),
+            issued.valid.eq(given.valid & held),
+            given.ready.eq(issued.ready & held),
+        ]
+        with m.If(ahead.valid & ahead.ready):
+            m.d.sync += held.eq(1)
+        with m.Elif(given.valid & given.ready):
+            m.d.sync += held.eq(0)
 
     def _connect_control(self, m: Module) -> None:
         """All reads and writes are the loops' but those of weight memory."""
@@ -165,7 +193,20 @@ class PostEngine(wiring.Component):
 
     def _connect_weights(self, m: Module) -> None:
         issue, parameters, table = self._issue, self._parameters, self._table
-        connect(m, parameters.reads, flipped(self.parameter_reads))
+        elements = self.weight_ninth if self._configuration.ninth_bits else self.weight_data
+        if self._queue is None:
+            connect(m, parameters.reads, flipped(self.parameter_reads))
+            m.d.comb += self.parameters_urgent.eq(1)
+        else:
+            connect(m, self._queue.reads, flipped(self.parameter_reads))
+            m.d.comb += [
+                self.parameters_urgent.eq(self._queue.urgent),
+                Value.cast(self._queue.elements).eq(elements),
+                parameters.reads.ready.eq(self._queue.ready),
+                self._queue.take.eq(parameters.reads.valid & self._queue.ready),
+            ]
+            elements = Value.cast(self._queue.word)
+        m.d.comb += Value.cast(self._lanes.elements).eq(elements)
         connect(m, table.reads, flipped(self.table_reads))
         m.d.comb += [
             parameters.wanted.eq(issue.parameters_wanted),
@@ -186,13 +227,11 @@ class PostEngine(wiring.Component):
             m.d.sync += [
                 Value.cast(fields[name]).eq(issue.instruction[name]) for name in LANE_FIELDS.members
             ]
-        ninth = self._configuration.ninth_bits
         m.d.comb += [
             lanes.tap.eq(control.tap),
             lanes.begin.eq(issue.first),
             lanes.fields.eq(fields),
             lanes.take.eq(issue.has_parameters),
-            Value.cast(lanes.elements).eq(self.weight_ninth if ninth else self.weight_data),
             lanes.arriving.eq(self._parameters.arriving),
             lanes.arriving_slice.eq(self._parameters.arriving_slice),
             lanes.table_write.eq(self._table.write),

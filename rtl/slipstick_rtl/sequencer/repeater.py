@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,7 +21,8 @@ class Repeater(wiring.Component):
         Fields that grow from turn to turn, and the fields that hold by how much.
     fills : bool
         The instruction fills banks: as many turns as there are banks wait for what the first one
-        waits for. It is each turn behind them, or else behind the first, that waits for one more.
+        waits for, unless it ``waits_each``. It is each turn behind them, or else behind the first,
+        that waits for one more.
 
     Members
     -------
@@ -67,11 +68,14 @@ class Repeater(wiring.Component):
                 self.o.valid.eq(~last),
             ]
         given: data.View = self.i.payload
+        unheld: Value = Const(0, 3)
+        if self._fills:
+            unheld = Mux(given.waits_each, 0, Cat(1, given.parts != 0, given.parts[1]))
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [
                 Value.cast(turn).eq(Value.cast(self.i.payload)),
                 last.eq(self.i.payload.repeats == 0),
-                held.eq(Cat(1, given.parts != 0, given.parts[1]) if self._fills else 0),
+                held.eq(unheld),
                 self.o.valid.eq(1),
             ]
         return m

@@ -4,93 +4,21 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from amaranth.hdl import Module, Signal
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
 from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl import isa
-from slipstick_rtl.array.accumulators import Accumulators, read_layout
-from slipstick_rtl.array.matrix_engine import MatrixEngine
+from slipstick_rtl.array.accumulators import read_layout
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.layouts import MATRIX_INSTRUCTION
 from slipstick_rtl.link.layouts import ByteWrite
-from slipstick_rtl.memory.activation_memory import ActivationMemory
 from slipstick_rtl.memory.latencies import ACCUMULATOR_READ_LATENCY
 from slipstick_rtl.memory.port_arbiter import byte_write_layout
-from slipstick_rtl.memory.weight_memory import WeightMemory
 
 from ..golden.convolve import convolve
 from ..golden.weights import weight_units
+from .matrix_unit import MatrixUnit
 from .random_convolve import prepare_weights, random_convolve
 from .registry import Bench, parameters
 from .streams import Producer, pack, start
-
-
-class MatrixUnit(wiring.Component):
-    """Everything that a CONVOLVE touches, with ports to fill and read the memories."""
-
-    weight: data.View
-    weight_enable: Signal
-    post_done: Signal
-    done: Signal
-    busy: Signal
-    streaming: Signal
-    read: data.View
-    read_data: Signal
-    instructions: stream.Interface
-    activations: stream.Interface
-    parameter_reads: stream.Interface
-
-    def __init__(self, *, configuration: Configuration) -> None:
-        self._configuration = c = configuration
-        super().__init__(
-            {
-                "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
-                "activations": In(stream.Signature(byte_write_layout(c))),
-                "parameter_reads": In(stream.Signature(24)),
-                "weight": In(ByteWrite),
-                "weight_enable": In(1),
-                "post_done": In(16),
-                "done": Out(16),
-                "busy": Out(1),
-                "streaming": Out(1),
-                "read": In(read_layout(c.accumulator_depth)),
-                "read_data": Out(c.pixels * c.columns * 32),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        c = self._configuration
-        m.submodules.engine = engine = MatrixEngine(configuration=c)
-        m.submodules.accumulators = accumulators = Accumulators(configuration=c)
-        m.submodules.activations = activations = ActivationMemory(configuration=c)
-        m.submodules.weights = weights = WeightMemory(configuration=c)
-        connect(m, engine.instructions, flipped(self.instructions))
-        connect(m, activations.link_writes, flipped(self.activations))
-        connect(m, engine.weight_reads, weights.loader_reads)
-        connect(m, weights.parameter_reads, flipped(self.parameter_reads))
-        phase = Signal()
-        m.d.sync += phase.eq(~phase)
-        m.d.comb += [
-            engine.phase.eq(phase),
-            engine.post_done.eq(self.post_done),
-            self.done.eq(engine.done),
-            self.busy.eq(engine.busy),
-            weights.write.eq(self.weight),
-            weights.write_enable.eq(self.weight_enable),
-            self.streaming.eq(engine.streaming),
-            engine.weight_data.eq(weights.data),
-            engine.weight_ninth.eq(weights.ninth),
-            activations.window_rows.eq(engine.bank_rows),
-            engine.bank_bytes.eq(activations.window_data),
-            accumulators.control.eq(engine.control),
-            accumulators.partial_sums.eq(engine.partial_sums),
-            accumulators.even_sums.eq(engine.even_sums),
-            accumulators.read.eq(self.read),
-            self.read_data.eq(accumulators.read_data),
-        ]
-        return m
 
 
 def make(**shape: Any) -> MatrixUnit:
@@ -153,6 +81,7 @@ async def _disturb(dut: Any, probability: float) -> None:
     generator = np.random.default_rng(3)
     while True:
         dut.parameter_reads__valid.value = int(generator.random() < probability)
+        dut.parameters_urgent.value = int(generator.random() < 0.7)
         await RisingEdge(dut.clk)
 
 
@@ -228,10 +157,8 @@ class _Run:
 
 @cocotb.test()
 async def random_instructions(dut: Any) -> None:
-    """Pairs of CONVOLVEs, back to back, with late permissions, equal the golden model.
-
-    Some are on one bank; and what they add to is a bank that the rounds before have left.
-    """
+    """Pairs of CONVOLVEs, with late permissions, some on one bank; what they add to is what the
+    rounds before have left there."""
     c = _configuration(parameters())
     run = _Run(dut, c)
     await run.begin()
@@ -284,15 +211,17 @@ async def depthwise_without_gaps(dut: Any) -> None:
     }
     await start(dut)
     dut.post_done.value = 0
-    shapes = ((1, 1, 1), (2, 1, 2), (5, 3, 1), (4, 2, 1), (3, 4, 2), (1, 2, 15))
-    kinds = [(*shape, 0) for shape in shapes] + [(4, 3, 2, 1), (5, 1, 2, 1), (1, 7, 2, 1)]
-    for rows, groups, skip, kept_rows in kinds:
+    kinds = [(1, 1, 1, ""), (2, 1, 2, ""), (5, 3, 1, ""), (3, 4, 2, ""), (1, 2, 15, "")]
+    kinds += [(rows, n, 2, "kept_rows") for rows, n in ((4, 3), (5, 1), (1, 7))]
+    kinds += [(rows, n, 1, "joined") for rows, n in ((4, 3), (5, 1), (2, 7))]
+    for rows, groups, skip, kind in kinds:
         instruction = fields | {"rows": rows, "groups": groups, "skip": skip}
-        instruction["kept_rows"] = kept_rows
+        instruction |= {kind: 1} if kind else {}
         count = 4
         task = Producer(dut, "instructions").start([_packed(instruction)] * count)
-        blocks = -(-rows // 2) if skip == 1 or kept_rows else rows
+        blocks = -(-rows // 2) if skip == 1 or kind else rows
         vectors = 2 * blocks * ((groups - 1) * skip + 3)
+        vectors -= 2 * (blocks - 1) if kind == "joined" else 0
         period = max(vectors, c.tile_words)
         seen: list[int] = []
         for cycle in range(80 + count * period):
@@ -308,7 +237,7 @@ async def depthwise_without_gaps(dut: Any) -> None:
 
 @cocotb.test()
 async def tiles_without_gaps(dut: Any) -> None:
-    """A tile every max(vectors, R / W) cycles, whole words or not so many, across instructions."""
+    """A tile every max(vectors, R / W) cycles, whole words or fewer, across instructions."""
     c = _configuration(parameters())
     channels, tiles = 2 * c.rows, 3
     fields = {

@@ -15,7 +15,7 @@ from .registry import Bench, parameters
 from .streams import pack, start
 
 _READERS = ("parameter_reads", "loader_reads", "table_reads")
-"""In the order of their rank."""
+"""In the order of their rank, but that parameters come behind the loader if not urgent."""
 
 
 def _configuration(shape: dict[str, Any]) -> Configuration:
@@ -88,8 +88,11 @@ async def words(dut: Any) -> None:
         for name, valid, address in zip(_READERS, asked, addresses, strict=True):
             getattr(dut, f"{name}__valid").value = int(valid)
             getattr(dut, f"{name}__payload").value = int(address)
+        urgent = int(generator.integers(0, 2))
+        dut.parameters_urgent.value = urgent
         await RisingEdge(dut.clk)
-        first = int(np.argmax(asked)) if asked.any() else None
+        ranks = [rank for rank in ((0, 1, 2) if urgent else (1, 0, 2)) if asked[rank]]
+        first = ranks[0] if ranks else None
         for rank, name in enumerate(_READERS):
             ready = getattr(dut, f"{name}__ready").value == 1
             assert (ready and asked[rank]) == (rank == first), f"{name} in cycle {cycle}"

@@ -176,6 +176,12 @@ def random_depthwise(
     if end > configuration.activation_bytes or out_rows * groups > 64:
         return None
     base += draw(0, channel_tiles - 1) * columns
+    joined = int(skip == 1 and draw(0, 2) > 0)
+    if joined:
+        left = max(left, 1)
+        groups = max(groups, -(-(width + left) // stride_x) - 1)
+        if out_rows * groups > 64:
+            return None
     tap_step_y, row_step = dilation_y * row_pitch, stride_y * row_pitch
     if kept_rows:
         if (groups - 1) * skip + 3 > KEPT_COLUMNS:
@@ -215,5 +221,6 @@ def random_depthwise(
         "depthwise": 1,
         "skip": skip,
         "kept_rows": kept_rows,
+        "joined": joined,
         "whole_words": draw(0, 1),
     }

@@ -84,6 +84,7 @@ def _repeat(
     drain["bank"] = convolve["bank"]
     words = len(weight_range(convolve, configuration))
     convolve["repeats"] = drain["repeats"] = repeats
+    convolve["waits_each"] = int(generator.integers(0, 2))
     if not convolve["pairs"] and not convolve["depthwise"]:
         room = configuration.weight_words - convolve["weight_address"] - words
         convolve["weight_step"] = room // max(repeats, 1)

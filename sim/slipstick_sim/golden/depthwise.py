@@ -34,6 +34,8 @@ def check_depthwise(instruction: Mapping[str, int], configuration: Configuration
             f"tap_step_y must be {c.columns} modulo {c.rows} with depthwise, not"
             f" {instruction['tap_step_y']}"
         )
+    if instruction.get("joined"):
+        _check_joined(instruction)
     if instruction.get("kept_rows"):
         _check_kept_rows(instruction)
         return
@@ -67,6 +69,16 @@ def _check_kept_rows(instruction: Mapping[str, int]) -> None:
         raise ValueError(
             f"stream columns must be at most {KEPT_COLUMNS} with kept_rows, not {columns}"
         )
+
+
+def _check_joined(instruction: Mapping[str, int]) -> None:
+    i = instruction
+    if i["skip"] != 1:
+        raise ValueError(f"skip must be 1 with joined, not {i['skip']}")
+    for m in (0, stream_columns(i) - 1):
+        column = i["origin_x"] + m * i["stride_x"]
+        if 0 <= column < i["width"]:
+            raise ValueError(f"stream column {m} must lie in padding with joined, not at {column}")
 
 
 def stream_columns(instruction: Mapping[str, int]) -> int:
@@ -137,4 +149,8 @@ def depthwise_vectors(
     # the memory decodes the low address bits only
     bytes_read = activations[address % configuration.activation_bytes]
     vectors = np.where(inside, bytes_read, np.int8(i["padding_value"]))
+    if i.get("joined"):
+        # the first column of all blocks but the first is the last of the one before
+        vectors = np.concatenate([vectors[:1, :1].reshape(1, -1), vectors[:, 1:].reshape(1, -1)], 1)
+        return [vectors.reshape(1, -1, 1, rows)], np.ones((1, rows), bool)
     return [vectors.reshape(blocks, 2 * count, 1, rows)], np.ones((1, rows), bool)

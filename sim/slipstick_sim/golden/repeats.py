@@ -19,7 +19,7 @@ def turn(instruction: Instruction, number: int) -> Instruction:
     fields = {**instruction, "bank": (instruction["bank"] + number) % banks}
     if instruction["opcode"] == Opcode.CONVOLVE:
         steps = {"weight_address": "weight_step", "origin": "origin_step"}
-        fields["wait"] += max(number + 1 - banks, 0)
+        fields["wait"] += number if instruction.get("waits_each") else max(number + 1 - banks, 0)
     else:
         steps = {"destination": "destination_step", "parameter_address": "parameter_step"}
         fields["wait"] += number

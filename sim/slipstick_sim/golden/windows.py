@@ -106,7 +106,7 @@ def window_vectors(
     vectors : list of tiles arrays of int8, (rows, groups, P, R)
         One vector of R bytes a pixel; the C order of an array is the order in time. The first of
         ``pairs`` has half as many groups. With ``depthwise``: (blocks of rows, 2 stream columns,
-        1, R).
+        1, R), or, if they are ``joined``, all in a row.
     defined : array of bool, (tiles, R)
         Lanes whose bytes are specified. The others are idle, or break the rule of the banks; the
         compiler gives them zero weights, so that their bytes do not matter.
