@@ -64,6 +64,8 @@ EFFECTS = {
     "a step for what is not good",
 }
 """The solver shows one of them."""
+DEAFNESS = {"silence does not make it forget", "it comes no nearer to the end"}
+"""Likewise: the frame of which no more comes has no end."""
 
 MUTATIONS = (
     (knows_no_session, "compact_link_acts", {"the verdict is wrong"}),
@@ -72,7 +74,7 @@ MUTATIONS = (
     (runs_whatever_the_rules_say, "compact_link_acts", EFFECTS),
     (answers_always_with_ok, "compact_link_acts", {"the verdict is wrong"}),
     (never_ends_a_write, "compact_link_goes_on", {"it comes no nearer to the end"}),
-    (never_hears_silence, "compact_link_goes_on", {"silence does not make it forget"}),
+    (never_hears_silence, "compact_link_goes_on", DEAFNESS),
     (never_answers, "compact_link_goes_on", {"it comes no nearer to the end"}),
     (hears_no_request_to_its_end, "compact_link_goes_on", {"a byte is not taken"}),
     (changes_what_is_to_be_written, "compact_link_streams", {"writes changes an offer"}),

@@ -57,6 +57,7 @@ def test_the_tools_make_a_bitstream(
         rows=4,
         columns=4,
         lanes=4,
+        multiplier="lut",
         activation_bytes=1 << 12,
         weight_bytes=1 << 12,
         instruction_words=64,

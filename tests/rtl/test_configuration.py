@@ -121,7 +121,8 @@ def test_memories_of_a_compact_engine_need_not_be_powers_of_two() -> None:
 )
 def test_modes_that_an_array_takes(fields: Any, depthwise: bool, pairs: bool) -> None:
     """Depthwise taps and pairs of vectors are for one pixel, and for rows that are not packed."""
-    configuration = Configuration(**dict({"rows": 32, "columns": 16}, **fields))
+    shape: dict[str, Any] = {"rows": 32, "columns": 16}
+    configuration = Configuration(**(shape | fields))
     assert (configuration.takes_depthwise, configuration.takes_pairs) == (depthwise, pairs)
     assert configuration.windows == (2 if pairs else configuration.pixels)
 

@@ -2,9 +2,10 @@
 
 import random
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import Simulator
 from slipstick_rtl.layouts import MATRIX_INSTRUCTION, POST_INSTRUCTION
 from slipstick_rtl.sequencer.repeater import Repeater
 from slipstick_rtl.sequencer.sequencer import MATRIX_STEPS, POST_STEPS
@@ -42,7 +43,7 @@ def test_every_turn_comes_once_and_in_order(layout, steps, fills) -> None:
     repeater = Repeater(layout=layout, steps=steps, fills=fills)
     seen: list[dict[str, int]] = []
 
-    async def give(context: SimulatorContext) -> None:
+    async def give(context: Any) -> None:
         for instruction in instructions:
             await context.tick().repeat(draw.choice((1, 1, 3)))
             context.set(repeater.i.payload, instruction)
@@ -50,7 +51,7 @@ def test_every_turn_comes_once_and_in_order(layout, steps, fills) -> None:
             await context.tick().until(repeater.i.ready)
             context.set(repeater.i.valid, 0)
 
-    async def take(context: SimulatorContext) -> None:
+    async def take(context: Any) -> None:
         names = ("bank", "wait", *steps)
         while len(seen) < len(expected):
             context.set(repeater.o.ready, draw.random() < 0.7)
