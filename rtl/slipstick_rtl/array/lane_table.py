@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -103,29 +103,20 @@ class LaneTable(wiring.Component):
     def _count(
         self, m: Module, walking: Signal, last: Signal, whole: Value, first_half: Value
     ) -> Signal:
-        """The place of the lane among the tile's; ``prepared`` with the last of them.
-
-        Whether it is the last is known from registers, for each of the two widths of a step.
-        """
-        rows = self._words * self._width
+        """The place of the lane among the tile's; ``prepared`` with the last of them."""
+        rows, step = self._words * self._width, self._width
         place = Signal(range(rows))
-        steps = {1: ~whole, self._width: whole} if self._width > 1 else {1: Const(1, 1)}
-        lasts = {step: Signal(init=rows == step, name=f"last_by_{step}") for step in steps}
-        m.d.comb += last.eq(Cat(lasts[step] & chosen for step, chosen in steps.items()).any())
+        before_last = Signal()
+        if step == 1:
+            whole = Value.cast(0)
+        m.d.comb += before_last.eq(place == Mux(whole, rows - 2 * step, rows - 2))
         with m.If(walking):
-            # wraps after the last
-            for step, chosen in steps.items():
-                with m.If(chosen):
-                    m.d.sync += place.eq(place + step)
-                    m.d.sync += [
-                        flag.eq(place == (rows - width - step) % rows)
-                        for width, flag in lasts.items()
-                    ]
-                    with m.If(place == (rows - 2 * step) % rows):
-                        m.d.sync += self.prepared.eq(1)
+            # wraps after the last; which is known a step before, as much hangs on it
+            m.d.sync += [place.eq(place + Mux(whole, step, 1)), last.eq(before_last)]
+            with m.If(before_last):
+                m.d.sync += self.prepared.eq(1)
         with m.If(first_half):
-            m.d.sync += place.eq(rows // 2)
-            m.d.sync += [flag.eq(rows // 2 == rows - width) for width, flag in lasts.items()]
+            m.d.sync += [place.eq(rows // 2), last.eq(0)]
         return place
 
     def _walk(self, m: Module, fields: Any, start: Signal, walking: Signal, last: Signal) -> Any:

@@ -69,11 +69,13 @@ class WeightLoader(wiring.Component):
         address = Signal(24, reset_less=True)
         given: data.View = self.instructions.payload
         taken, ends, start = Signal(), Signal(), Signal()
-        last_word, bit = Signal(), Signal(3)
+        # of the tile's words and of a word's bits: registers, as much hangs on them
+        first_word, last_word = Signal(init=1), Signal()
+        bit, last_bit = Signal(3), Signal()
         m.d.comb += [
             self.reads.payload.eq(address),
-            self.reads.valid.eq(holding & ((self.step == 0) | ~self.prepared)),
-            self.whole.eq(~self.from_ninth | bit.all()),
+            self.reads.valid.eq(holding & (first_word | ~self.prepared)),
+            self.whole.eq(~self.from_ninth | last_bit),
             self.last.eq(last_word & self.whole),
             taken.eq(self.reads.valid & self.reads.ready),
             ends.eq(taken & self.last & final),
@@ -81,11 +83,12 @@ class WeightLoader(wiring.Component):
             start.eq(self.instructions.valid & self.instructions.ready),
         ]
         with m.If(taken & self.from_ninth):
-            m.d.sync += bit.eq(bit + 1)
+            m.d.sync += [bit.eq(bit + 1), last_bit.eq(bit == 2 ** len(bit) - 2)]
         with m.If(taken):
             with m.If(self.whole):
                 m.d.sync += [
                     self.step.eq(Mux(self.last, 0, self.step + 1)),
+                    first_word.eq(self.last),
                     last_word.eq(self.step == self._words - 2),
                 ]
             with m.If(self.last | ~self.diagonal):

@@ -118,7 +118,8 @@ class CommandProcessor(AcceleratorFace):
         m.d.sync += decoded.eq(self.judged.valid & ~self.judged.ready)
         m.d.sync += [meaning[name].eq(getattr(decoder, name)) for name, _ in MEANING]
         m.d.comb += [
-            steps.valid.eq(self.judged.valid & decoded),
+            # the request is still there, as it was not ready when it was decoded
+            steps.valid.eq(decoded),
             steps.write.eq(meaning.write),
             steps.settle.eq(meaning.run | meaning.reset),
             steps.writing.eq(self._writer.busy),

@@ -70,6 +70,8 @@ class FrameScanner(wiring.Component):
         m = Module()
         remaining = Signal(17)  # bytes to the end, once the header is in
         storing = Signal()  # within a payload that fits
+        # of the header or of the frame, of the payload; registers, as much hangs on them
+        last, payload_last = Signal(), Signal()
         blocked = self.forget | storing & self.full
         taken = self.i.valid & self.i.ready
 
@@ -80,20 +82,24 @@ class FrameScanner(wiring.Component):
             self.stored.eq(self.i.valid & storing & ~blocked),
         ]
         with m.If(taken):
-            m.d.sync += remaining.eq(remaining - 1)
+            m.d.sync += [
+                remaining.eq(remaining - 1),
+                last.eq(remaining == 2),
+                payload_last.eq(remaining == CRC_BYTES + 2),
+            ]
 
         with m.FSM():
             with m.State("hunt for the start"):
                 m.d.comb += self.hunting.eq(1)
-                m.d.sync += [remaining.eq(HEADER_BODY_BYTES), storing.eq(0)]
+                m.d.sync += [remaining.eq(HEADER_BODY_BYTES), last.eq(0), storing.eq(0)]
                 with m.If(taken & (self.i.payload == REQUEST_START)):
                     m.next = "take the header"
             with m.State("take the header"):
-                self._take_header(m, taken, remaining, storing)
+                self._take_header(m, taken, (remaining, last, payload_last), storing)
             with m.State("take the rest"):
-                with m.If(taken & (remaining == CRC_BYTES + 1)):
+                with m.If(taken & payload_last):
                     m.d.sync += storing.eq(0)
-                with m.If(taken & (remaining == 1)):
+                with m.If(taken & last):
                     m.next = "hold"
                 with m.If(self.forget):
                     m.next = "hunt for the start"
@@ -103,15 +109,20 @@ class FrameScanner(wiring.Component):
                     m.next = "hunt for the start"
         return m
 
-    def _take_header(self, m: Module, taken: Value, remaining: Signal, storing: Signal) -> None:
+    def _take_header(
+        self, m: Module, taken: Value, count: tuple[Signal, Signal, Signal], storing: Signal
+    ) -> None:
         """The header's state: its last byte completes the length of what follows."""
         header = self.header.as_value()
+        remaining, last, payload_last = count
         length = Cat(header[-8:], self.i.payload)
         with m.If(taken):
             m.d.sync += header.eq(Cat(header[8:], self.i.payload))
-        with m.If(taken & (remaining == 1)):
+        with m.If(taken & last):
             m.d.sync += [
                 remaining.eq(length + CRC_BYTES),
+                last.eq(0),
+                payload_last.eq(length == 1),
                 storing.eq((length != 0) & (length <= self._payload_bytes)),
                 self.too_long.eq(length > self._payload_bytes),
             ]

@@ -1,6 +1,6 @@
 """The transfers of WRITE and READ: bytes with their addresses."""
 
-from amaranth.hdl import Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -50,7 +50,8 @@ class MemoryWriter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         place = Signal(ByteWrite)
-        last_offset = Signal(10)
+        # of the unit: its last byte is next, and what is known of the unit for that
+        ends, single, before_last = Signal(), Signal(), Signal(10)
         left = Signal(16)
 
         m.d.comb += [
@@ -69,14 +70,19 @@ class MemoryWriter(wiring.Component):
             ]
             for space in Space:
                 with m.If(self.space == space):
-                    m.d.sync += last_offset.eq(Const(unit_bytes(self._configuration, space) - 1))
+                    unit = unit_bytes(self._configuration, space)
+                    m.d.sync += [
+                        before_last.eq(Const(unit - 2, len(before_last))),
+                        Cat(single, ends).eq(Const(0b11 if unit == 1 else 0, 2)),
+                    ]
         with m.Elif(self.writes.valid & self.writes.ready):
             m.d.sync += [
                 left.eq(left - 1),
                 self.busy.eq(left != 1),
                 place.offset.eq(place.offset + 1),
+                ends.eq(Mux(ends, single, place.offset == before_last)),
             ]
-            with m.If(place.offset == last_offset):
+            with m.If(ends):
                 m.d.sync += [place.offset.eq(0), place.address.eq(place.address + 1)]
         return m
 
