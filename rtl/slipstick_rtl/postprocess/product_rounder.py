@@ -94,7 +94,8 @@ class ProductRounder(wiring.Component):
         Bit i is cleared if it is at most the half unit: if a bit from i + 24 up is not the sign's.
         """
         is_float = self.rounding == Rounding.FLOAT
-        differs = _suffixes_any(self.product[:-1] ^ self.product[-1].replicate(PRODUCT_BITS - 1))
+        # from a place up all are the sign's if none differs from the next: no wire goes to them all
+        differs = _suffixes_any(self.product[:-1] ^ self.product[1:])
         first: Value = Const(0)
         for place, bit in enumerate(_HALF_UNITS):
             clear = is_float & differs[bit + _SIGNIFICANT] | double & (bit <= _DOUBLE_HALF_UNIT)
