@@ -75,6 +75,7 @@ class PortArbiter(wiring.Component):
             m.d.comb += address.eq(self.write.address)
         with m.Elif(self.read.enable):
             m.d.comb += address.eq(self.read.address)
+        by_link, results, byte = Signal(), Signal(8 * c.lanes), Signal(8)
         # each of its own address: which of them it is comes late
         slot = self.write.address[lane_bits:bits]
         slot_enables = Cat((slot == k).replicate(c.lanes) for k in range(c.rows // c.lanes))
@@ -83,15 +84,14 @@ class PortArbiter(wiring.Component):
             self.row.eq(address[bits:]),
             self.byte.eq(address[:bits]),
             self.enables.eq(Mux(self.write.enable, slot_enables, Mux(link_write, byte_enables, 0))),
-            self.bytes.eq(
-                Mux(
-                    self.write.enable,
-                    self.write.data.replicate(c.rows // c.lanes),
-                    written.data.replicate(c.rows),
-                )
-            ),
+            by_link.eq(~self.write.enable),
+            results.eq(self.write.data),
+            byte.eq(written.data),
             self.link_reading.eq(link_read),
         ]
+        # chosen after the registers: before them the choice would hang on the write's enable
+        chosen = Mux(by_link, byte.replicate(c.lanes), results)
+        m.d.comb += self.bytes.eq(chosen.replicate(c.rows // c.lanes))
         return m
 
 
