@@ -208,7 +208,9 @@ def test_a_picture_needs_a_front(tmp_path: Path) -> None:
 
 def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     sizes = ",".join(str(1 << power) for power in range(10, 18))
-    command = [sys.executable, "-m", "slipstick", "explore", str(MODEL), "--jobs", "2"]
+    # whoever runs the tests in the background may ignore interrupts, and what it starts does too
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "slipstick", "explore"]
+    command += [str(MODEL), "--jobs", "2"]
     command += ["--rows", "4,8,16", "--columns", "4,8,16", "--activation-bytes", sizes]
     command += ["--accumulator-depth", "16,32,64,128,256,512,1024", "-o", str(tmp_path / "x.png")]
     running = subprocess.Popen(
