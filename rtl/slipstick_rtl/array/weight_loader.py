@@ -27,9 +27,9 @@ class WeightLoader(wiring.Component):
         each word.
     step : Out
         Which of a tile's words the read is for.
-    diagonal, from_ninth, whole, last : Out
+    diagonal, from_ninth, whole, first, last : Out
         Of the read: only the weight of each column's own row counts; only its ninth bits count; it
-        completes a word; and it is a tile's last.
+        completes a word; it is for a tile's first word; and it is the tile's last.
     prepared : Out
         All words of a tile were read that was not swapped in.
     swap : In
@@ -40,6 +40,7 @@ class WeightLoader(wiring.Component):
     diagonal: Signal
     from_ninth: Signal
     whole: Signal
+    first: Signal
     last: Signal
     prepared: Signal
     swap: Signal
@@ -56,6 +57,7 @@ class WeightLoader(wiring.Component):
                 "diagonal": Out(1),
                 "from_ninth": Out(1),
                 "whole": Out(1),
+                "first": Out(1, init=1),
                 "last": Out(1),
                 "prepared": Out(1),
                 "swap": In(1),
@@ -69,12 +71,12 @@ class WeightLoader(wiring.Component):
         address = Signal(24, reset_less=True)
         given: data.View = self.instructions.payload
         taken, ends, start = Signal(), Signal(), Signal()
-        # of the tile's words and of a word's bits: registers, as much hangs on them
-        first_word, last_word = Signal(init=1), Signal()
+        # of the tile's words and of a word's bits, as registers: much hangs on them
+        last_word = Signal()
         bit, last_bit = Signal(3), Signal()
         m.d.comb += [
             self.reads.payload.eq(address),
-            self.reads.valid.eq(holding & (first_word | ~self.prepared)),
+            self.reads.valid.eq(holding & (self.first | ~self.prepared)),
             self.whole.eq(~self.from_ninth | last_bit),
             self.last.eq(last_word & self.whole),
             taken.eq(self.reads.valid & self.reads.ready),
@@ -88,7 +90,7 @@ class WeightLoader(wiring.Component):
             with m.If(self.whole):
                 m.d.sync += [
                     self.step.eq(Mux(self.last, 0, self.step + 1)),
-                    first_word.eq(self.last),
+                    self.first.eq(self.last),
                     last_word.eq(self.step == self._words - 2),
                 ]
             with m.If(self.last | ~self.diagonal):

@@ -55,6 +55,7 @@ class WholeTiles(wiring.Component):
             Assume(~self.swap | loader.prepared, "prepared tiles are swapped in"),
             Assert(~loader.from_ninth, "ninth bits where there are none"),
             Assert(loader.step == words, "a word for the wrong row"),
+            Assert(loader.first == (words == 0), "the first word is not marked"),
             Assert(loader.last == (words == ROWS - 1), "the last word is not marked"),
             Assert(loader.prepared == pending, "a tile is handed over that was not read"),
             Assert(~pending | (words <= 1), "captured over a tile that waits"),
