@@ -1,7 +1,9 @@
 """The compiler: a graph and a configuration make a program."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from slipstick_rtl.config import Configuration
 
@@ -15,11 +17,13 @@ from .schedule.compact_cycles import CompactCycleModel
 from .schedule.cutting import Cutter
 from .schedule.cycles import CycleModel
 from .schedule.folding import fold
+from .schedule.halving import halve
 from .schedule.images import Images
 from .schedule.layout import Buffer, assign_pitches, make_buffers
 from .schedule.leaving import left_out
-from .schedule.operations import HostOperation, Map, Operation
+from .schedule.operations import Convolution, HostOperation, Map, Operation
 from .schedule.planner import PlanError
+from .schedule.reduction import channel_tiles
 from .schedule.runs import make_groups
 from .schedule.search import schedule_runs
 from .schedule.select import require_tensors, select
@@ -32,6 +36,14 @@ _HOPELESS = 1.1
 
 _MOST_TRAILING = 16
 """Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""
+
+
+class Plan(NamedTuple):
+    """What runs where, and where its tensors lie."""
+
+    operations: Sequence[Operation]
+    buffers: dict[str, Buffer]
+    arrangement: Arrangement
 
 
 def compile_graph(
@@ -98,26 +110,38 @@ def _compile_whole(
     in_ninth: frozenset[str] = frozenset(),
 ) -> Program:
     """All on the chip at once, but for some nodes; some have their weights in ninth bits."""
-    operations, buffers, arrangement = _plan(graph, configuration, inspect, on_host)
+    plan = _plan(graph, configuration, inspect, on_host)
+    halved = [] if inspect else _plan_halved(graph, configuration, on_host)
+    scheduled = [_schedule(each, configuration, in_ninth) for each in (plan, *halved)]
+    (operations, _, arrangement), loaded, streams = min(
+        scheduled, key=lambda found: sum(timeline.end for timeline in found[2].values())
+    )
+    assembler = Assembler(operations, arrangement, streams)
+    halved = {made.result for made in operations if isinstance(made, Convolution) and made.apart}
+    return _program(
+        graph,
+        configuration,
+        operations,
+        {name: place for name, place in arrangement.places.items() if name not in halved},
+        images=(*assembler.images, *loaded),
+        steps=assembler.steps(),
+        layers=assembler.layers(),
+    )
+
+
+def _schedule(
+    plan: Plan, configuration: Configuration, in_ninth: frozenset[str]
+) -> tuple[Plan, tuple[Image, ...], dict[int, Timeline]]:
+    """The plan, with all that is loaded for it, and the instructions of its runs."""
     images = Images(configuration, in_ninth=in_ninth)
-    runs = make_groups(operations, buffers, arrangement, images, configuration)
+    runs = make_groups(*plan, images, configuration)
     loaded = images.all()
     model = (CompactCycleModel if configuration.is_compact else CycleModel)(configuration)
     numbers = sorted(runs)
     timelines = schedule_runs(
         [runs[number] for number in numbers], Timeline(model), configuration.instructions
     )
-    streams = dict(zip(numbers, timelines, strict=True))
-    assembler = Assembler(operations, arrangement, streams)
-    return _program(
-        graph,
-        configuration,
-        operations,
-        arrangement.places,
-        images=(*assembler.images, *loaded),
-        steps=assembler.steps(),
-        layers=assembler.layers(),
-    )
+    return plan, tuple(loaded), dict(zip(numbers, timelines, strict=True))
 
 
 def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool) -> Program:
@@ -179,7 +203,7 @@ def _plan(
     on_host: frozenset[str],
     *,
     copies: bool = True,
-) -> tuple[Sequence[Operation], dict[str, Buffer], Arrangement]:
+) -> Plan:
     """What runs where; copies of activations on the device or, if memory is short, on the host."""
     selected, views = select(graph, configuration, copies=copies, on_host=on_host)
     operations = fold(selected, configuration)
@@ -187,7 +211,7 @@ def _plan(
     if assign_pitches(operations, buffers, configuration, spares=True):
         try:
             spared = _arrange(graph, operations, buffers, configuration, inspect)
-            return operations, buffers, spared
+            return Plan(operations, buffers, spared)
         except PlanError:
             buffers = make_buffers(operations, views.known, views.written_by_device)
             assign_pitches(operations, buffers, configuration)
@@ -198,11 +222,34 @@ def _plan(
             raise
         failure = error
     else:
-        return operations, buffers, arrangement
+        return Plan(operations, buffers, arrangement)
     try:
         return _plan(graph, configuration, inspect, on_host, copies=False)
     except PlanError:
         raise failure from None
+
+
+def _plan_halved(graph: Graph, configuration: Configuration, on_host: frozenset[str]) -> list[Plan]:
+    """With layers whose halves are computed at once, if there are such and memory is not short:
+    with maps fused into the convolutions before them, and without."""
+    selected, views = select(graph, configuration, on_host=on_host)
+    operations, shown = halve(fold(selected, configuration), views.known, configuration)
+    changed = {made.result for made in operations if isinstance(made, Convolution) and made.apart}
+    if not changed or changed & set(graph.outputs):
+        return []
+    plans: list[Plan] = []
+    for spares, fuse in itertools.product((True, False), repeat=2):
+        buffers = make_buffers(operations, shown, views.written_by_device)
+        assign_pitches(operations, buffers, configuration, spares=spares)
+        try:
+            for made in operations:
+                if isinstance(made, Convolution):
+                    channel_tiles(made, buffers[made.source].pitches, configuration)
+            arranger = Arranger(graph.outputs, operations, buffers, fuse=fuse, inspect=False)
+            plans.append(Plan(operations, buffers, arranger.arrange(configuration)))
+        except CapacityError:
+            continue
+    return plans[:2]
 
 
 def _arrange(

@@ -107,6 +107,10 @@ class Opcode(IntEnum):
     row of a block is where dilation_y and tap_step_y lead: stride_y and row_step must be the same.
     There is no accumulate, no diagonal, no pairs and no alignment.
 
+    With kernel_x 2 there are C / 2 channels only, of two places of the input: those of columns
+    C / 2 and up are read tap_step_x bytes and dilation_x input columns further on, the former
+    congruent to C / 2 modulo R.
+
     With ``kept_rows`` too, an output row begins two kernel rows below the one before, and a block
     takes five input rows: the array keeps the last one for the next block, whose first it is. The
     others are read as above, v[k + 1] in place of v[k], so that ``origin`` and ``origin_y`` are

@@ -37,7 +37,9 @@ def naive_vectors(instruction: Mapping[str, int], activations: np.ndarray) -> np
         y = i["origin_y"] + b * block * i["stride_y"] + k * i["dilation_y"]
         x = i["origin_x"] + m * i["stride_x"]
         address = i["origin"] + b * block * i["row_step"] + k * i["tap_step_y"]
-        address += m * i["column_step"] + j
+        half, channel = divmod(j, i["channels"])
+        x += half * i["dilation_x"]
+        address += m * i["column_step"] + half * i["tap_step_x"] + channel
         if 0 <= y < i["height"] and 0 <= x < i["width"]:
             v[b, k, m, j] = activations[address % CONFIGURATION.activation_bytes]
     return v
@@ -98,6 +100,8 @@ def test_depthwise_is_the_loop_nest(seed: int) -> None:
         ({"rows": 0}, "rows of a depthwise CONVOLVE must be at least 1, not 0"),
         ({"reduction_tiles": 2}, "reduction_tiles of a depthwise CONVOLVE must be 1, not 2"),
         ({"channels": 4}, "channels of a depthwise CONVOLVE must be 8, not 4"),
+        ({"kernel_x": 2, "tap_step_x": 4}, "channels of a depthwise CONVOLVE must be 4, not 8"),
+        ({"kernel_x": 2, "tap_step_x": 8}, "tap_step_x must be 4 modulo 16 with depthwise, not 8"),
         ({"kernel_x": 3}, "kernel_x of a depthwise CONVOLVE must be 1, not 3"),
         ({"accumulate": 1, "pairs": 1}, "depthwise must be 0 with accumulate, pairs, not 1"),
         ({"tap_step_y": 32}, "tap_step_y must be 8 modulo 16 with depthwise, not 32"),

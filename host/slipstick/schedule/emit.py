@@ -127,6 +127,10 @@ class ConvolutionEmitter:
         origin_y = y0 * stride_y - convolution.padding[0]
         origin_x = x0 * stride_x - convolution.padding[1]
         offset = origin_y * source.row_pitch + origin_x * source.pixel_pitch + reduction.first
+        if convolution.source_apart and 2 * x0 >= convolution.input.width:
+            # the second half of the image is the second half of the channels, so far to the left
+            offset += convolution.input.channels - convolution.source_apart * source.pixel_pitch
+        width = convolution.input.width if convolution.source_apart else source.width
         last_row = origin_y + (y1 - y0 - 1) * stride_y + (convolution.kernel[0] - 1) * dilation_y
         rows = (max(origin_y, 0), min(last_row + 1, source.height))
         sliding = reduction.sliding
@@ -153,7 +157,7 @@ class ConvolutionEmitter:
             "origin_y": origin_y,
             "origin_x": origin_x,
             "height": source.height,
-            "width": 1 if reduction.merged else source.width,
+            "width": 1 if reduction.merged else width,
             "stride_y": stride_y,
             "stride_x": stride_x,
             "column_step": stride_x * source.pixel_pitch,
@@ -167,7 +171,10 @@ class ConvolutionEmitter:
         }
         if sliding is not None:
             fields |= self._slide(sliding, rectangle, reduction.first)
-        read = Region(source, rows, (reduction.first, reduction.first + reduction.channels))
+        channels = (reduction.first, reduction.first + reduction.channels)
+        if convolution.source_apart:
+            channels = (0, source.channels)
+        read = Region(source, rows, channels)
         return Instruction(self._operation, fields, reads=(read,))
 
     def _slide(self, sliding: Sliding, rectangle: Rectangle, channel: int) -> dict[str, int]:

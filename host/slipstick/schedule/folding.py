@@ -89,13 +89,14 @@ def _fold(convolution: Convolution, pixels: int) -> Convolution:
         stride=(stride_y, pixels * stride_x),
         weights=wide.reshape(-1, kernel_y, width, channels),
         groups=1,
-        requantization=_repeated(convolution.requantization, pixels),
+        requantization=repeated(convolution.requantization, pixels),
         pixels=pixels,
         work=convolution.macs,
     )
 
 
-def _repeated(values: Requantization, pixels: int) -> Requantization:
+def repeated(values: Requantization, pixels: int) -> Requantization:
+    """The same for so many times the channels."""
     names = ("bias", "multiplier", "shift", "rounding")
     return dataclasses.replace(
         values, **{name: np.tile(getattr(values, name), pixels) for name in names}

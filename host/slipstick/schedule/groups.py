@@ -99,6 +99,8 @@ class Group:
             return [(0, self.maps[0].map.output.width)]
         pixels, depth = self.configuration.pixels, self.configuration.accumulator_depth
         width = self.convolution.convolution.output.width
+        if self.convolution.convolution.source_apart:
+            return [(0, width // 2), (width // 2, width)]
         if self.convolution.kept_along == 1:
             return split(width, -(-width // KEPT_SIDE))
         largest = min(min(depth, LARGEST_LOOP) * pixels, LARGEST_LOOP // pixels * pixels)

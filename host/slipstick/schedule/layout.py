@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
 
+from ..errors import CapacityError
 from ..steps import Placement
 from .operations import Alias, Convolution, HostOperation, Map, Operation, View
 from .reduction import channel_tiles, is_diagonal
+
+_IMPOSSIBLE = 1 << 40
+"""Cycles of what no instruction can do with these pitches."""
 
 SPARES_SHARE = 2
 """A buffer whose pixels are spread takes at most one part in so many of the activation memory."""
@@ -119,7 +123,10 @@ def _cycles(
     convolution: Convolution, pitches: tuple[int, int], configuration: Configuration
 ) -> int:
     """Cycles that the array needs, weight loads hidden, if its input has these pitches."""
-    tiles = channel_tiles(convolution, pitches, configuration)
+    try:
+        tiles = channel_tiles(convolution, pitches, configuration)
+    except CapacityError:
+        return _IMPOSSIBLE
     return sum(tile.reduction.twice_cycles(convolution, configuration) for tile in tiles) // 2
 
 

@@ -52,6 +52,9 @@ class Convolution:
         Neighbours of a row that count as one pixel of the output; see ``folding``.
     work : int, optional
         Multiply-accumulates, if they are not those of the output and the weights.
+    apart, source_apart : int
+        Columns of the image from the first half of the channels to the second one, of its result
+        and of its input; 0 where all are of one pixel. See ``halving``.
     """
 
     node: Node
@@ -71,6 +74,8 @@ class Convolution:
     drains: bool = True
     pixels: int = 1
     work: int | None = None
+    apart: int = 0
+    source_apart: int = 0
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -84,7 +89,8 @@ class Convolution:
     @property
     def is_diagonal(self) -> bool:
         """Each output channel reads the input channel of the same number and no other."""
-        return self.groups > 1 and self.groups == self.input.channels == self.output.channels
+        channels = self.input.channels * (2 if self.apart else 1)
+        return self.groups > 1 and self.groups == channels == self.output.channels
 
     @property
     def covers_rows(self) -> bool:

@@ -140,7 +140,7 @@ def _takes_pairs(convolution: Convolution, pixel_pitch: int, configuration: Conf
     return (
         configuration.takes_pairs
         and not convolution.accumulates
-        and convolution.output.width % 2 == 0
+        and convolution.output.width % (4 if convolution.source_apart else 2) == 0
         and configuration.accumulator_depth % 2 == 0
         and convolution.output.width <= LARGEST_PAIRED
         and (step - rows // 2) % rows == 0
@@ -194,12 +194,15 @@ def choose_reduction(
         If no instruction counts so far.
     """
     rows = configuration.rows
+    channels = configuration.columns // (2 if convolution.apart else 1)
     sliding = [
-        Reduction(first, configuration.columns, (1, 1), (0, 0), configuration.columns, 1, sliding=s)
+        Reduction(first, channels, (1, 1), (0, 0), configuration.columns, 1, sliding=s)
         for s in slidings(convolution, configuration, pitches)
         if keeps or not s.keeps
     ]
-    if is_diagonal(convolution, configuration):
+    if convolution.apart:
+        found = iter(())
+    elif is_diagonal(convolution, configuration):
         found = _diagonal_candidates(convolution, first, count, pitches, configuration)
     else:
         found = _candidates(convolution, first, count, pitches, configuration)

@@ -10,6 +10,9 @@ from .streams import Instruction, Timeline
 PRICES = (0, 4, 8, 24, 64)
 """Cycles that an instruction must save to be worth its room, where room is short."""
 
+_SKIPPED_BANKS = (1, 2, 3)
+"""Of the accumulators, between two groups."""
+
 _ROOMY = 24
 """Instructions left over where it is not."""
 
@@ -140,14 +143,20 @@ def _choose(
     behind: list[Instruction] = []
     if following is not None:
         behind = emissions.get(following, Tiling(following.fewest_tiles()))
-    best, best_key = timeline, None
-    for tiling, late in _ways(group, group.tilings(), timeline.repeats):
-        longer = timeline.copy()
-        longer.extend(emissions.get(group, tiling), late=late)
-        trial = longer.copy()
-        trial.extend(behind)
-        excess = max(len(longer) - most, 0)
-        key = excess, trial.end + price * len(longer), len(longer)
-        if best_key is None or key < best_key:
-            best, best_key = longer, key
+    best, best_key, best_way = timeline, None, None
+    ways = [(*way, 0) for way in _ways(group, group.tilings(), timeline.repeats)]
+    while ways:
+        for way in ways:
+            tiling, late, skipped = way
+            longer = timeline.copy()
+            longer.extend(emissions.get(group, tiling), late=late, skipped=skipped)
+            trial = longer.copy()
+            trial.extend(behind)
+            excess = max(len(longer) - most, 0)
+            key = excess, trial.end + price * len(longer), len(longer)
+            if best_key is None or key < best_key:
+                best, best_key, best_way = longer, key, way
+        # the best one of these with other banks: those of the group before may be in its way
+        assert best_way is not None
+        ways = [] if ways[-1][2] else [(*best_way[:2], skipped) for skipped in _SKIPPED_BANKS]
     return best

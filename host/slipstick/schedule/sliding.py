@@ -93,9 +93,9 @@ class Sliding:
             "stride_y": stride,
             "column_step": dilation_along * along,
             "stride_x": dilation_along,
-            "kernel_x": 1,
-            "tap_step_x": 0,
-            "dilation_x": 1,
+            "kernel_x": 2 if convolution.apart else 1,
+            "tap_step_x": convolution.apart * along,
+            "dilation_x": convolution.apart or 1,
         }
 
     def origin(self, convolution: Convolution, spans: tuple[Span, Span]) -> tuple[int, int]:
@@ -147,7 +147,11 @@ def slidings(
         return
     if max(convolution.kernel) > DEPTHWISE_KERNEL:
         return
-    for along in (1, 0):
+    if convolution.apart and pitches is not None:
+        distance = convolution.apart * pitches[1]
+        if (distance - configuration.columns // 2) % configuration.rows:
+            return
+    for along in (1,) if convolution.apart else (1, 0):
         across = 1 - along
         stride, dilation = convolution.stride, convolution.dilation
         skip, rest = divmod(stride[along], dilation[along])
@@ -158,7 +162,8 @@ def slidings(
             continue
         pitch = configuration.columns if pitches is None else pitches[across]
         if (dilation[across] * pitch - configuration.columns) % configuration.rows == 0:
-            yield Sliding(along, skip, joins=skip == 1 and all(_padded_ends(convolution, along)))
+            joins = skip == 1 and not convolution.apart and all(_padded_ends(convolution, along))
+            yield Sliding(along, skip, joins=joins)
             yield from _kept(convolution, configuration, along)
 
 

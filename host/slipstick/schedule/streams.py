@@ -173,12 +173,15 @@ class Timeline:
         """Predicted cycle at which everything emitted so far has completed."""
         return self.clock.end
 
-    def extend(self, instructions: list[Instruction], *, late: bool = False) -> None:
-        """Appends a group's instructions, their banks following on those before.
+    def extend(
+        self, instructions: list[Instruction], *, late: bool = False, skipped: int = 0
+    ) -> None:
+        """Appends a group's instructions, their banks following on those before but for some.
 
         With ``late`` the first CONVOLVE of several that may become turns of one waits for all that
         is emitted before it: then the others wait as turns do.
         """
+        self._tiles += skipped
         for instruction in instructions:
             self._append(instruction, late)
         banks = (item.bank for item in instructions if item.bank is not None)

@@ -176,7 +176,12 @@ def random_depthwise(
     if end > configuration.activation_bytes or out_rows * groups > 64:
         return None
     base += draw(0, channel_tiles - 1) * columns
-    joined = int(skip == 1 and draw(0, 2) > 0)
+    # two halves of the image at once
+    halves = columns // 2 % configuration.weight_rows == 0 and not draw(0, 2)
+    apart = columns // 2 + draw(0, 3) * configuration.rows if halves else 0
+    if end + apart > configuration.activation_bytes:
+        return None
+    joined = int(skip == 1 and not halves and draw(0, 2) > 0)
     if joined:
         left = max(left, 1)
         groups = max(groups, -(-(width + left) // stride_x) - 1)
@@ -198,11 +203,11 @@ def random_depthwise(
         "align_tap": 0,
         "align_row": 0,
         "reduction_tiles": 1,
-        "channels": columns,
-        "kernel_x": 1,
-        "tap_step_x": 0,
+        "channels": columns // 2 if halves else columns,
+        "kernel_x": 1 + halves,
+        "tap_step_x": apart,
         "tap_step_y": tap_step_y,
-        "dilation_x": 0,
+        "dilation_x": stride_x * draw(0, 4) if halves else 0,
         "dilation_y": dilation_y,
         "origin": base - top * row_pitch - left * pixel_pitch,
         "origin_y": -top,

@@ -24,7 +24,14 @@ def check_depthwise(instruction: Mapping[str, int], configuration: Configuration
     barred = [name for name in _BARRED if instruction.get(name)]
     if barred:
         raise ValueError(f"depthwise must be 0 with {', '.join(barred)}, not 1")
-    for name, value in (("reduction_tiles", 1), ("channels", c.columns), ("kernel_x", 1)):
+    halves = 2 if instruction["kernel_x"] == 2 else 1
+    rules = (("reduction_tiles", 1), ("kernel_x", halves), ("channels", c.columns // halves))
+    if halves == 2 and (instruction["tap_step_x"] - c.columns // 2) % c.rows:
+        raise ValueError(
+            f"tap_step_x must be {c.columns // 2} modulo {c.rows} with depthwise, not"
+            f" {instruction['tap_step_x']}"
+        )
+    for name, value in rules:
         if instruction[name] != value:
             raise ValueError(
                 f"{name} of a depthwise CONVOLVE must be {value}, not {instruction[name]}"
@@ -75,6 +82,8 @@ def _check_joined(instruction: Mapping[str, int]) -> None:
     i = instruction
     if i["skip"] != 1:
         raise ValueError(f"skip must be 1 with joined, not {i['skip']}")
+    if i["kernel_x"] != 1:
+        raise ValueError(f"kernel_x must be 1 with joined, not {i['kernel_x']}")
     for m in (0, stream_columns(i) - 1):
         column = i["origin_x"] + m * i["stride_x"]
         if 0 <= column < i["width"]:
@@ -114,7 +123,8 @@ def depthwise_gather(instruction: Mapping[str, int], configuration: Configuratio
     """The windows of all taps: a stream column's step is a tap's step along the row."""
     i = instruction
     shape = DEPTHWISE_KERNEL, DEPTHWISE_KERNEL, configuration.columns
-    ky, kx, channel = (part.reshape(-1) for part in np.indices(shape))
+    ky, kx, lane = (part.reshape(-1) for part in np.indices(shape))
+    half, channel = np.divmod(lane, i["channels"])
     window = {
         **i,
         "dilation_x": i["stride_x"],
@@ -126,7 +136,9 @@ def depthwise_gather(instruction: Mapping[str, int], configuration: Configuratio
         window["origin"] -= i["tap_step_y"]
         window["origin_y"] -= i["dilation_y"]
         window["row_step"] = 2 * i["tap_step_y"]
-    offsets = ky * i["tap_step_y"] + kx * i["column_step"] + channel
+    offsets = ky * i["tap_step_y"] + kx * i["column_step"] + half * i["tap_step_x"] + channel
+    # a tap of the second half is so many columns further on
+    kx += half * (i["dilation_x"] // max(i["stride_x"], 1))
     return WindowGather(window, i["groups"], ky, kx, offsets)
 
 
@@ -142,9 +154,10 @@ def depthwise_vectors(
     b, m, h, r = np.ogrid[:blocks, :count, :2, :rows]
     k = 2 * h + r // columns
     y = i["origin_y"] + b * block * i["stride_y"] + k * i["dilation_y"]
-    x = i["origin_x"] + m * i["stride_x"]
+    half, channel = np.divmod(r % columns, i["channels"])
+    x = i["origin_x"] + m * i["stride_x"] + half * i["dilation_x"]
     address = i["origin"] + b * block * i["row_step"] + k * i["tap_step_y"]
-    address = address + m * i["column_step"] + r % columns
+    address = address + m * i["column_step"] + half * i["tap_step_x"] + channel
     inside = (y >= 0) & (y < i["height"]) & (x >= 0) & (x < i["width"])
     # the memory decodes the low address bits only
     bytes_read = activations[address % configuration.activation_bytes]
