@@ -54,9 +54,12 @@ of two slices with their own parameters: these load while the slice before works
 QUEUED_LATENCY = 10
 """Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
 
-QUEUE_CYCLES = 14
+QUEUE_CYCLES = 18
 """From an instruction's being offered until its parameters are in place, beyond their words and the
 weight memory's skew, if they are read ahead and the last ones are in use already."""
+
+QUEUE_BURST = 14
+"""Words that are read at once, before those of weights, when a block has been taken."""
 
 ACCEPTANCE_CYCLES = 2
 """From an instruction's start until the next one is held in its place."""
@@ -252,10 +255,14 @@ class Clock:
     def _stolen(self, fields: Mapping[str, int]) -> int:
         """Cycles that reads of parameters, which come first, cost the loader of weights."""
         configuration = self._model.configuration
-        spare = fields["reduction_tiles"] * (self._period - configuration.tile_words)
+        slack = self._period - configuration.tile_words
+        spare = fields["reduction_tiles"] * slack
         # those of more than the last two were read before
         reads = min(self._reads, 2 * configuration.parameter_block_words)
         stolen = max(reads - spare, 0)
+        if configuration.ninth_bits:
+            # the loader is not a tile ahead
+            stolen = max(stolen, min(reads, QUEUE_BURST) - slack)
         self._reads = 0
         return stolen
 

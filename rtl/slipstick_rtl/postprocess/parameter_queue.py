@@ -39,8 +39,8 @@ class ParameterQueue(wiring.Component):
     reads : Out(stream of 24-bit word addresses)
         An address may be withdrawn until it is taken.
     urgent : Out(1)
-        Less than half a block is under way, or here: the reads should come before those of weights.
-        If not, they had better take the cycles that those leave.
+        Less than a block is under way, or here: the reads should come before those of weights. If
+        not, they had better take the cycles that those leave.
     elements : In
         [W][C]: of a word that was read, WEIGHT_READ_LATENCY + weight_skew cycles later.
     ready : Out(1)
@@ -111,7 +111,7 @@ class ParameterQueue(wiring.Component):
         m.d.sync += [
             used.eq(used + taken - self.take),
             room.eq(used <= QUEUE_WORDS - _RESERVE),
-            self.urgent.eq(used < min(c.parameter_block_words // 2, QUEUE_WORDS - 2 * _RESERVE)),
+            self.urgent.eq(used < min(c.parameter_block_words, QUEUE_WORDS - 2 * _RESERVE)),
             self.reads.valid.eq(room & ((active & ~ends) | begins)),
         ]
         with m.If(taken):
