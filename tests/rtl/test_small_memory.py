@@ -1,9 +1,10 @@
 """The small memory against a list of words."""
 
 import random
+from typing import Any
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import Simulator
 from slipstick_rtl.primitives.small_memory import SmallMemory
 
 
@@ -12,7 +13,7 @@ def test_reads_at_once_what_was_written_before(width: int, depth: int) -> None:
     memory = SmallMemory(width=width, depth=depth)
     generator, words = random.Random(width), [0] * depth
 
-    async def check(context: SimulatorContext) -> None:
+    async def check(context: Any) -> None:
         for _ in range(300):
             enable, word = generator.getrandbits(1), generator.getrandbits(width)
             written, read = generator.randrange(depth), generator.randrange(depth)
