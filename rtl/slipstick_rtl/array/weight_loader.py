@@ -72,26 +72,30 @@ class WeightLoader(wiring.Component):
         given: data.View = self.instructions.payload
         taken, ends, start = Signal(), Signal(), Signal()
         # of the tile's words and of a word's bits, as registers: much hangs on them
-        last_word = Signal()
+        last_word, ending = Signal(), Signal()
         bit, last_bit = Signal(3), Signal()
+        next_last_word, next_last_bit = Signal(), Signal()
         m.d.comb += [
             self.reads.payload.eq(address),
             self.reads.valid.eq(holding & (self.first | ~self.prepared)),
             self.whole.eq(~self.from_ninth | last_bit),
             self.last.eq(last_word & self.whole),
             taken.eq(self.reads.valid & self.reads.ready),
-            ends.eq(taken & self.last & final),
+            ends.eq(taken & ending),
+            next_last_word.eq(Mux(self.whole, self.step == self._words - 2, last_word)),
+            next_last_bit.eq(bit == 2 ** len(bit) - 2),
             self.instructions.ready.eq(~holding | ends),
             start.eq(self.instructions.valid & self.instructions.ready),
         ]
         with m.If(taken & self.from_ninth):
-            m.d.sync += [bit.eq(bit + 1), last_bit.eq(bit == 2 ** len(bit) - 2)]
+            m.d.sync += [bit.eq(bit + 1), last_bit.eq(next_last_bit)]
         with m.If(taken):
+            m.d.sync += ending.eq(final & next_last_word & (~self.from_ninth | next_last_bit))
             with m.If(self.whole):
                 m.d.sync += [
                     self.step.eq(Mux(self.last, 0, self.step + 1)),
                     self.first.eq(self.last),
-                    last_word.eq(self.step == self._words - 2),
+                    last_word.eq(next_last_word),
                 ]
             with m.If(self.last | ~self.diagonal):
                 m.d.sync += address.eq(address + 1)
@@ -105,6 +109,7 @@ class WeightLoader(wiring.Component):
                 tiles_left.eq(given.reduction_tiles - 1),
                 final.eq(given.reduction_tiles == 1),
                 holding.eq(1),
+                ending.eq(0),
             ]
         with m.Elif(ends):
             m.d.sync += holding.eq(0)
