@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..isa import Rounding
 from ..postprocess.multiplier import VALUE_BITS
-from ..postprocess.product_rounder import ProductRounder
+from ..postprocess.product_rounder import LATENCY, ProductRounder
 from ..postprocess.rounding_shifter import QUOTIENT_BITS, SHIFT_BITS, RoundingShifter
 from ..primitives.delay import delay
 from ..primitives.load_adder import LoadAdder
@@ -116,7 +116,7 @@ class CompactRequantizer(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles: the bias, the product, its roundings and the shift, the zero point, the clamp."""
-        return 1 + self._product.latency + ProductRounder.latency + RoundingShifter.latency + 2
+        return 1 + self._product.latency + LATENCY + RoundingShifter.latency + 2
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..isa import Rounding
+from ..primitives.delay import delay
 from .multiplier import PRODUCT_BITS
 
 LOWEST_BIT = 7
@@ -19,6 +20,9 @@ _HALF_UNITS = range(LOWEST_BIT, PRODUCT_BITS - 1 - _SIGNIFICANT)
 _DOUBLE_HALF_UNIT = 30
 _WITNESSES = (20, 33, 46)
 """Bits of a product: each serves the half units that lie 1 to 13 places below it."""
+
+LATENCY, GROUPED_LATENCY = 2, 3
+"""Cycles of a rounder: without and with a cycle of its own for the groups."""
 
 _GROUP = 4
 """Bits whose values are combined before others', to find the highest."""
@@ -37,12 +41,17 @@ class ProductRounder(wiring.Component):
     ten of the 24 bits, and all those from there down to h are equal, ones below the tie and zeros
     above it. So one of them, a witness, says whether ties go up.
 
+    Parameters
+    ----------
+    in_groups : bool
+        The highest bit is found in two cycles: first which group of bits has it.
+
     Members
     -------
     product : In(signed(63))
-        With FLOAT a multiple of 2^7. In this cycle its highest bit is found.
+        With FLOAT a multiple of 2^7.
     late_product : In(signed(63))
-        The one of the cycle before, which is rounded: who makes it may have it at hand.
+        The one of the cycle before: who makes it may have it at hand.
     rounding : In(Rounding)
         With ``product``.
     rounded : Out(signed(56))
@@ -57,10 +66,10 @@ class ProductRounder(wiring.Component):
     rounded: Signal
     sticky: Signal
 
-    latency = 2
-    """Cycles: the highest bit, the sum."""
-
-    def __init__(self) -> None:
+    def __init__(self, *, in_groups: bool = False) -> None:
+        self._in_groups = in_groups
+        self.latency = GROUPED_LATENCY if in_groups else LATENCY
+        """Cycles: (the group of bits with the highest one,) that bit, the sum."""
         super().__init__(
             {
                 "product": In(signed(PRODUCT_BITS)),
@@ -73,46 +82,63 @@ class ProductRounder(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        double = self.rounding == Rounding.DOUBLE
         cleared, up = Signal(len(_HALF_UNITS), reset_less=True), Signal(reset_less=True)
         total = Signal(ROUNDED_BITS + 1)
-        self._find(m, double, cleared, up)
+        self._find(m, cleared, up)
         high = len(cleared)
-        product = self.late_product
+        kept = self._later(m, self.late_product[LOWEST_BIT:], "kept")
+        below = self._later(m, self.late_product[:LOWEST_BIT].any(), "below")
         # one addition: the lowest place makes the carry
-        m.d.comb += total.eq(Cat(Const(1, 1), product[LOWEST_BIT:]) + Cat(up, cleared[1:]))
+        m.d.comb += total.eq(Cat(Const(1, 1), kept) + Cat(up, cleared[1:]))
         m.d.sync += [
             self.rounded.eq(Cat(total[1:][:high] & ~cleared, total[1:][high:])),
             # with DOUBLE all of them are cleared, with FLOAT they are zeros
-            self.sticky.eq(product[:LOWEST_BIT].any() & ~cleared[0]),
+            self.sticky.eq(below & ~cleared[0]),
         ]
         return m
 
-    def _find(self, m: Module, double: Value, cleared: Signal, up: Signal) -> None:
+    def _later(self, m: Module, value: Value, name: str) -> Value:
+        """A cycle later, if there is one more for the groups."""
+        return delay(m, value, int(self._in_groups), name, reset_less=True)
+
+    def _find(self, m: Module, cleared: Signal, up: Signal) -> None:
         """Bits that are cleared, from LOWEST_BIT up, and whether a tie goes up.
 
         Bit i is cleared if it is at most the half unit: if a bit from i + 24 up is not the sign's.
+        From a place up all are the sign's if none differs from the next.
         """
-        is_float = self.rounding == Rounding.FLOAT
-        # from a place up all are the sign's if none differs from the next: no wire goes to them all
-        differs = _suffixes_any(self.product[:-1] ^ self.product[1:])
+        double, is_float = (
+            self._later(m, self.rounding == rounding, f"is_{rounding.name}")
+            for rounding in (Rounding.DOUBLE, Rounding.FLOAT)
+        )
+        groups = self._later(m, Cat(_groups(_changes(self.product))), "groups")
+        product = self.late_product if self._in_groups else self.product
+        differs = _suffixes_any(_changes(product), groups)
         first: Value = Const(0)
         for place, bit in enumerate(_HALF_UNITS):
             clear = is_float & differs[bit + _SIGNIFICANT] | double & (bit <= _DOUBLE_HALF_UNIT)
             m.d.sync += cleared[place].eq(clear)
             first = first if place else clear
-        witness: Value = self.product[_WITNESSES[-1]]
+        witness: Value = product[_WITNESSES[-1]]
         for bit in reversed(_WITNESSES[:-1]):
-            witness = Mux(differs[bit + _SIGNIFICANT], witness, self.product[bit])
+            witness = Mux(differs[bit + _SIGNIFICANT], witness, product[bit])
         m.d.sync += up.eq(first & (double | witness))
 
 
-def _suffixes_any(bits: Value) -> list[Value]:
-    """For every place: a bit from there up is set; in groups, as a chain would be slow."""
-    size = len(bits)
-    groups = [bits[low : low + _GROUP].any() for low in range(0, size, _GROUP)]
-    above = [Cat(groups[k + 1 :], Const(0, 1)).any() for k in range(len(groups))]
+def _changes(product: Value) -> Value:
+    """Where a bit differs from the next one."""
+    return product[:-1] ^ product[1:]
+
+
+def _groups(bits: Value) -> list[Value]:
+    """Whether there is one among each few."""
+    return [bits[low : low + _GROUP].any() for low in range(0, len(bits), _GROUP)]
+
+
+def _suffixes_any(bits: Value, groups: Value) -> list[Value]:
+    """For every place: a bit from there up is set; ``groups`` are those of the bits."""
     return [
-        bits[place : (place // _GROUP + 1) * _GROUP].any() | above[place // _GROUP]
-        for place in range(size)
+        bits[place : (place // _GROUP + 1) * _GROUP].any()
+        | Cat(groups[place // _GROUP + 1 :], Const(0, 1)).any()
+        for place in range(len(bits))
     ]

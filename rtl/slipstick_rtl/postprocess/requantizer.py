@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..isa import Rounding
 from ..primitives.delay import delay
 from .multiplier import FACTOR_BITS, VALUE_BITS, PipelinedMultiplier
-from .product_rounder import ProductRounder
+from .product_rounder import GROUPED_LATENCY, ProductRounder
 from .rounding_shifter import QUOTIENT_BITS, SHIFT_BITS, RoundingShifter
 
 
@@ -52,7 +52,7 @@ class Requantizer(wiring.Component):
 
     rounding_delay = multiplier_delay + PipelinedMultiplier.latency
 
-    shift_delay = rounding_delay + ProductRounder.latency
+    shift_delay = rounding_delay + GROUPED_LATENCY
 
     zero_point_delay = shift_delay + RoundingShifter.latency
 
@@ -79,12 +79,12 @@ class Requantizer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.scaler = multiplier = PipelinedMultiplier()
-        m.submodules.rounder = rounder = ProductRounder()
+        m.submodules.rounder = rounder = ProductRounder(in_groups=True)
         m.submodules.shifter = shifter = RoundingShifter()
         # no reset in here: what is under way leaves without being written
         total = Signal(signed(VALUE_BITS), reset_less=True)
         m.d.sync += total.eq(self.value + self.bias)
-        deciding = ProductRounder.latency + RoundingShifter.rounding_delay
+        deciding = GROUPED_LATENCY + RoundingShifter.rounding_delay
         m.d.comb += [
             multiplier.value.eq(total),
             multiplier.factor.eq(self.multiplier),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import FRACTION_BITS, encode_shift
 from slipstick_rtl.postprocess.multiplier import FACTOR_BITS, PRODUCT_BITS, VALUE_BITS
-from slipstick_rtl.postprocess.product_rounder import LOWEST_BIT, ProductRounder
+from slipstick_rtl.postprocess.product_rounder import GROUPED_LATENCY, LOWEST_BIT, ProductRounder
 from slipstick_rtl.postprocess.rounding_shifter import (
     QUOTIENT_BITS,
     SHIFT_BITS,
@@ -20,7 +20,7 @@ _SHIFTS = {rounding: (24, 62) for rounding in Rounding} | {Rounding.DOUBLE: (0, 
 _SIGNIFICANT = 24
 """Bits that a float32 has."""
 
-_LATENCY = ProductRounder.latency + RoundingShifter.latency
+_LATENCY = GROUPED_LATENCY + RoundingShifter.latency
 
 
 class RoundsAsDefined(wiring.Component):
@@ -35,7 +35,7 @@ class RoundsAsDefined(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.rounder = rounder = ProductRounder()
+        m.submodules.rounder = rounder = ProductRounder(in_groups=True)
         m.submodules.shifter = shifter = RoundingShifter()
         rounding = self._rounding
         low, high = (encode_shift(rounding, shift) for shift in _SHIFTS[rounding])
