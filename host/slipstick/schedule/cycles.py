@@ -37,11 +37,11 @@ MATRIX_HANDOVER = 2
 POST_HANDOVER = 3
 """From a CONVOLVE's completion until a post instruction that waits for it starts."""
 
-POST_LATENCY = 26
+POST_LATENCY = 27
 """From a post instruction's last step until its results have landed; halved tables take one more.
 """
 
-POST_PIPELINE = 25
+POST_PIPELINE = 26
 """Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
 
 BLOCK_COLUMNS = 4
@@ -64,7 +64,7 @@ QUEUE_BURST = 14
 ACCEPTANCE_CYCLES = 2
 """From an instruction's start until the next one is held in its place."""
 
-FIELDS_PERIOD = 22
+FIELDS_PERIOD = 23
 """At least, from one post instruction's start to the next one's."""
 
 MAP_HANDOVER = 2
