@@ -1,6 +1,6 @@
 """The core: bytes of the link in, bytes of the link out; it knows no board."""
 
-from amaranth.hdl import Module, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, ResetInserter, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
@@ -17,6 +17,7 @@ from .memory.activation_memory import ActivationMemory
 from .memory.read_queue import ReadQueue
 from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine
+from .primitives.copies import copy_of
 from .primitives.delay import delay
 from .sequencer.sequencer import Sequencer
 
@@ -94,7 +95,7 @@ class Accelerator(wiring.Component):
         self._connect_run(m)
         self._connect_writes(m)
         self._connect_reads(m)
-        self._connect_matrix(m)
+        self._connect_matrix(m, platform)
         self._connect_post(m)
         return m
 
@@ -186,15 +187,16 @@ class Accelerator(wiring.Component):
             queue.memory_valid.eq(self.activations.link_read_valid),
         ]
 
-    def _connect_matrix(self, m: Module) -> None:
+    def _connect_matrix(self, m: Module, platform: object) -> None:
         matrix = self.matrix
         # no reset: what it keeps apart is under way on both sides of one
         phase = Signal(reset_less=True)
         m.d.sync += phase.eq(~phase)
+        # a register for each, as they lie apart
+        phases = [copy_of(m, platform, ~phase, f"phase_{unit}") for unit in ("matrix", "post")]
         connect(m, matrix.weight_reads, self.weights.loader_reads)
         m.d.comb += [
-            matrix.phase.eq(phase),
-            self.post.phase.eq(phase),
+            Cat(matrix.phase, self.post.phase).eq(Cat(phases)),
             matrix.weight_data.eq(self.weights.data),
             matrix.weight_ninth.eq(self.weights.ninth),
             self.activations.window_rows.eq(matrix.bank_rows),

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
@@ -57,7 +57,7 @@ class WeightLoader(wiring.Component):
                 "diagonal": Out(1),
                 "from_ninth": Out(1),
                 "whole": Out(1),
-                "first": Out(1, init=1),
+                "first": Member(Out, 1, init=1),
                 "last": Out(1),
                 "prepared": Out(1),
                 "swap": In(1),

@@ -1,15 +1,17 @@
 """The weight memory: words of W x C bytes for parameters, the weight loader and table loads."""
 
+import math
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 from amaranth.utils import ceil_log2
 
 from ..config import Configuration
 from ..link.layouts import ByteWrite
+from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 from .latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 
@@ -19,8 +21,8 @@ _MEMORY_CYCLES = 3
 _GROUP_CELLS, _GROUP_BYTES = 8, 9
 """Cells of nine bits, two blocks' words, and the bytes over the link that hold them."""
 
-_Writes = tuple[Value, list[Value], list[Value]]
-"""Address, the words that the blocks get in turn, and each block's enables."""
+_Writes = tuple[list[Value], list[Value], list[Value]]
+"""Addresses and words that the blocks get in turn, and each block's enables."""
 
 
 _NINE_BIT_WORDS = 2048
@@ -136,7 +138,7 @@ class WeightMemory(wiring.Component):
                 "write": In(ByteWrite),
                 "write_enable": In(1),
                 "parameter_reads": In(stream.Signature(24)),
-                "parameters_urgent": In(1, init=1),
+                "parameters_urgent": Member(In, 1, init=1),
                 "loader_reads": In(stream.Signature(24)),
                 "table_reads": In(stream.Signature(24)),
                 "parameter_taken": Out(1),
@@ -150,13 +152,16 @@ class WeightMemory(wiring.Component):
         m = Module()
         c = self._configuration
         ways = self._address_ways(m)
-        address, words, enables = (self._write_cells if c.ninth_bits else self._write_bytes)(m)
+        writes = self._write_cells(m) if c.ninth_bits else self._write_bytes(m)
         groups = c.columns // BLOCK_COLUMNS
+        if c.ninth_bits:
+            writes = _spread(m, platform, writes, groups)
+        addresses, words, enables = writes
         for block in range(c.weight_rows * groups):
             chain, first = block // groups, block % groups * BLOCK_COLUMNS
             m.submodules[f"block_{chain}_{first}"] = memory = WeightBlock(configuration=c)
             m.d.comb += [
-                memory.write_address.eq(address),
+                memory.write_address.eq(addresses[block % len(addresses)]),
                 memory.write_word.eq(words[block % len(words)]),
                 memory.write_enables.eq(enables[block]),
                 memory.address.eq(ways[weight_skew(c, chain, first)]),
@@ -193,7 +198,7 @@ class WeightMemory(wiring.Component):
         return ways
 
     def _write_bytes(self, m: Module) -> _Writes:
-        """A byte is there two cycles later: long before a program can be started."""
+        """A byte is there some cycles later: long before a program can be started."""
         size = self._configuration.weight_word_bytes
         enables = Signal(size)
         m.d.comb += enables.eq(Mux(self.write_enable, 1 << self.write.offset[: ceil_log2(size)], 0))
@@ -201,7 +206,7 @@ class WeightMemory(wiring.Component):
         byte = delay(m, self.write.data, 1, "write_data")
         blocks = range(size // BLOCK_COLUMNS)
         return (
-            delay(m, self.write.address[: self._address_bits], 1, "write_address"),
+            [delay(m, self.write.address[: self._address_bits], 1, "write_address")],
             [byte.replicate(BLOCK_COLUMNS)],
             [late.word_select(k, BLOCK_COLUMNS) for k in blocks],
         )
@@ -231,7 +236,24 @@ class WeightMemory(wiring.Component):
         written = delay(m, group, 1, "write_group")
         half = len(collected) // 2
         return (
-            delay(m, self.write.address[: self._address_bits], 2, "write_address"),
+            [delay(m, self.write.address[: self._address_bits], 2, "write_address")],
             [collected[:half], collected[half:]],
             [(whole & (written == block // 2)) for block in range(2 * groups)],
         )
+
+
+def _spread(m: Module, platform: object, writes: _Writes, groups: int) -> _Writes:
+    """A cycle later, in registers of their own for each group of columns: many blocks are all over
+    the chip."""
+    (address,), words, enables = writes
+    count = math.lcm(groups, len(words))
+
+    def near(value: Value, name: str) -> Value:
+        bits = [copy_of(m, platform, bit, f"{name}_{k}") for k, bit in enumerate(value)]
+        return Cat(bits)
+
+    return (
+        [near(address, f"write_address_{group}") for group in range(groups)],
+        [near(words[k % len(words)], f"write_word_{k}") for k in range(count)],
+        [near(enable, f"write_enable_{block}") for block, enable in enumerate(enables)],
+    )

@@ -54,7 +54,8 @@ class DelayRing(wiring.Component):
             late = delay(m, given, self._cycles, "late", reset_less=True)
             m.d.comb += found.eq(late)
             return m
-        place = Signal(range(LONGEST_RING))
+        # no reset: what is on its way goes on, as it does in registers
+        place = Signal(range(LONGEST_RING), reset_less=True)
         m.d.sync += place.eq(Mux(place == self._cycles - 1, 0, place + 1))
         for first in range(0, len(given), _BITS):
             part = given[first : first + _BITS]
