@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
@@ -57,7 +57,7 @@ class WeightLoader(wiring.Component):
                 "diagonal": Out(1),
                 "from_ninth": Out(1),
                 "whole": Out(1),
-                "first": Member(Out, 1, init=1),
+                "first": Out(1),
                 "last": Out(1),
                 "prepared": Out(1),
                 "swap": In(1),
@@ -72,11 +72,12 @@ class WeightLoader(wiring.Component):
         given: data.View = self.instructions.payload
         taken, ends, start = Signal(), Signal(), Signal()
         # of the tile's words and of a word's bits, as registers: much hangs on them
-        last_word, ending = Signal(), Signal()
+        begun, last_word, ending = Signal(), Signal(), Signal()
         bit, last_bit = Signal(3), Signal()
         next_last_word, next_last_bit = Signal(), Signal()
         m.d.comb += [
             self.reads.payload.eq(address),
+            self.first.eq(~begun),
             self.reads.valid.eq(holding & (self.first | ~self.prepared)),
             self.whole.eq(~self.from_ninth | last_bit),
             self.last.eq(last_word & self.whole),
@@ -94,7 +95,7 @@ class WeightLoader(wiring.Component):
             with m.If(self.whole):
                 m.d.sync += [
                     self.step.eq(Mux(self.last, 0, self.step + 1)),
-                    self.first.eq(self.last),
+                    begun.eq(~self.last),
                     last_word.eq(next_last_word),
                 ]
             with m.If(self.last | ~self.diagonal):

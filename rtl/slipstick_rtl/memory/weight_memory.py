@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from ..config import Configuration
@@ -138,7 +138,7 @@ class WeightMemory(wiring.Component):
                 "write": In(ByteWrite),
                 "write_enable": In(1),
                 "parameter_reads": In(stream.Signature(24)),
-                "parameters_urgent": Member(In, 1, init=1),
+                "parameters_urgent": In(1),
                 "loader_reads": In(stream.Signature(24)),
                 "table_reads": In(stream.Signature(24)),
                 "parameter_taken": Out(1),
