@@ -14,9 +14,10 @@ class UnitCounter(wiring.Component):
     """Divides a number of bytes by the unit of a space.
 
     Units that are no powers of two (of parameters, and of weights with ninth bits) are subtracted,
-    one a cycle, so the count costs at most one cycle for each unit that will be written.
+    one in two cycles (the difference has a register of its own), so the count costs at most two
+    cycles for each unit that will be written.
 
-    Latency: 1 cycle, for those spaces 2 + ``units`` cycles.
+    Latency: 1 cycle, for those spaces 3 + 2 * ``units`` cycles.
 
     Members
     -------
@@ -54,15 +55,16 @@ class UnitCounter(wiring.Component):
         sizes = {space: unit_bytes(self._configuration, space) for space in Space}
         divided = {space: size for space, size in sizes.items() if size & (size - 1)}
         left, divisor = Signal(16), Signal(range(max(sizes.values()) + 1))
-        subtracting = Signal()
-        difference = Signal(17)
+        subtracting, settled = Signal(), Signal()
+        difference = Signal(17, reset_less=True)
 
         m.d.comb += [
-            difference.eq(left - divisor),
             self.done.eq(~subtracting),
             self.whole.eq(left == 0),
         ]
+        m.d.sync += [difference.eq(left - divisor), settled.eq(subtracting & ~settled)]
         with m.If(self.start):
+            m.d.sync += settled.eq(0)
             m.d.sync += [left.eq(self.bytes), self.units.eq(0), subtracting.eq(0)]
             for space, size in sizes.items():
                 with m.If(self.space == space):
@@ -71,7 +73,7 @@ class UnitCounter(wiring.Component):
                     else:
                         m.d.sync += self.units.eq(self.bytes >> exact_log2(size))
                         m.d.sync += left.eq(self.bytes & (size - 1))
-        with m.Elif(subtracting):
+        with m.Elif(settled):
             with m.If(difference[-1]):
                 m.d.sync += subtracting.eq(0)
             with m.Else():

@@ -244,8 +244,8 @@ async def takes_a_byte_a_cycle(dut: Any, space: Space) -> None:
     frame = encode(REQUEST_START, Command.WRITE, 0, payload)
     count = 12
     cycles = await bench.exchange(count * frame)
-    # units of other sizes than powers of two are counted one by one
-    overhead = 4 + (units if unit & (unit - 1) else 0)
+    # units of other sizes than powers of two are counted one by one, in two cycles each
+    overhead = 4 + (2 * units + 1 if unit & (unit - 1) else 0)
     if bench.configuration.is_compact:
         overhead += COMPACT_BYTE_CYCLES * (len(frame) + HEADER_BYTES + CRC_BYTES)
     # one frame more: the last is executed when all have come
