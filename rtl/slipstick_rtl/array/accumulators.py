@@ -9,8 +9,14 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
-from ..memory.latencies import ACCUMULATOR_READ_LATENCY, ACCUMULATOR_UPDATE_LATENCY
+from ..memory.latencies import (
+    ACCUMULATOR_READ_LATENCY,
+    ACCUMULATOR_UPDATE_LATENCY,
+    ACCUMULATOR_WAY,
+    BLOCK_COLUMNS,
+)
 from ..numbers.int8 import number_format
+from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 
 ACCUMULATOR_BITS = 32
@@ -146,7 +152,7 @@ class AccumulatorColumn(wiring.Component):
 
 def accumulators_latency(configuration: Configuration) -> int:
     """Cycles from column 0's control until the last column's sums can be read."""
-    return ACCUMULATOR_UPDATE_LATENCY + 2 + configuration.columns - 1
+    return ACCUMULATOR_UPDATE_LATENCY + 2 - ACCUMULATOR_WAY + configuration.columns - 1
 
 
 class Accumulators(wiring.Component):
@@ -166,8 +172,8 @@ class Accumulators(wiring.Component):
     partial_sums, even_sums : In
         [P][C].
     read : In
-        In a cycle in which column 0's ``control``, unless it overwrites, does not name a vector of
-        the same memory.
+        ``ACCUMULATOR_WAY`` before a cycle in which column 0's ``control``, unless it overwrites,
+        does not name a vector of the same memory.
     read_data : Out
         P * C words of 32 bits, pixel-major, ACCUMULATOR_READ_LATENCY cycles after ``read``.
     """
@@ -197,13 +203,16 @@ class Accumulators(wiring.Component):
         m = Module()
         c = self._configuration
         control = self.control
-        reads = (self.read, delay(m, self.read, 1, "odd_read"))
+        reads = [self._near(m, platform, first) for first in range(0, c.columns, BLOCK_COLUMNS)]
         for j in range(c.columns):
             m.submodules[f"column_{j}"] = column = AccumulatorColumn(
                 pixels=c.pixels, depth=c.accumulator_depth, sums=self._column_sums
             )
-            m.d.comb += [column.control.eq(control), column.read.eq(reads[j % 2])]
-            late = ACCUMULATOR_READ_LATENCY - ACCUMULATOR_UPDATE_LATENCY - j % 2
+            m.d.comb += [
+                column.control.eq(control),
+                column.read.eq(reads[j // BLOCK_COLUMNS][j % 2]),
+            ]
+            late = ACCUMULATOR_READ_LATENCY - ACCUMULATOR_WAY - ACCUMULATOR_UPDATE_LATENCY - j % 2
             for p in range(c.pixels):
                 word = self.read_data.word_select(p * c.columns + j, ACCUMULATOR_BITS)
                 found = delay(m, column.read_data[p], late, f"found_{j}_{p}", reset_less=True)
@@ -214,3 +223,12 @@ class Accumulators(wiring.Component):
                 ]
             control = delay(m, control, 1, f"control_{j}")
         return m
+
+    def _near(self, m: Module, platform: object, first: int) -> tuple[Value, Value]:
+        """The read for even columns from ``first`` on, in registers of their own, and for odd ones.
+
+        The columns are all over the chip.
+        """
+        bits = enumerate(Value.cast(self.read))
+        even = Cat(copy_of(m, platform, bit, f"read_{first}_{k}") for k, bit in bits)
+        return even, delay(m, even, 1, f"odd_read_{first}", reset_less=True)

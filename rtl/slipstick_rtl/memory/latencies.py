@@ -8,7 +8,10 @@ BLOCK_COLUMNS = 4
 ACCUMULATOR_UPDATE_LATENCY = 2
 """Block RAM and its output register."""
 
-ACCUMULATOR_READ_LATENCY = ACCUMULATOR_UPDATE_LATENCY + 1
+ACCUMULATOR_WAY = 1
+"""From a read's arrival to the memories of the first columns: registers near each group of them."""
+
+ACCUMULATOR_READ_LATENCY = ACCUMULATOR_WAY + ACCUMULATOR_UPDATE_LATENCY + 1
 """For the post-processor: odd columns are read a cycle later, all are given at once."""
 
 ACTIVATION_READ_LATENCY = 4

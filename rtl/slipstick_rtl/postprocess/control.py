@@ -8,7 +8,7 @@ from amaranth.utils import exact_log2
 from ..array.accumulators import part_origin
 from ..config import Configuration
 from ..layouts import POST_INSTRUCTION
-from ..memory.latencies import ACCUMULATOR_READ_LATENCY
+from ..memory.latencies import ACCUMULATOR_READ_LATENCY, ACCUMULATOR_WAY
 from ..primitives.delay import delay
 from .addresses import AccumulatorCursor, AddressGenerator
 from .distances import BYTE_DISTANCE, READ_DISTANCE, write_distance
@@ -183,7 +183,7 @@ class PostControl(wiring.Component):
         # of the step that is next: is its word odd, and would it be read out of turn
         next_odd = ~self.start & (odd ^ step.valid)
         out_of_turn = self._next_draining(draining) & (
-            next_odd == self.phase ^ (1 + self.accumulator_distance) % 2
+            next_odd == self.phase ^ (1 + self.accumulator_distance + ACCUMULATOR_WAY) % 2
         )
         m.d.sync += [odd.eq(next_odd), loops.stall.eq(meets | pause | out_of_turn)]
         return delay(m, looked_up, READ_DISTANCE, "looked_up")

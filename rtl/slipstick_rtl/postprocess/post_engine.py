@@ -44,8 +44,8 @@ class PostEngine(wiring.Component):
     started, completed : Out(1)
         Pulses, a cycle long, for traces.
     phase : In(1)
-        Toggles every cycle: a DRAIN's ``accumulator_read`` is of an odd word where it is 0, of an
-        even one where it is 1, if there is one pixel.
+        Toggles every cycle. A DRAIN's ``accumulator_read`` is at the memories, ``ACCUMULATOR_WAY``
+        cycles later, where it is 0 if the word is odd and 1 if it is even, if there is one pixel.
     accumulator_read : Out(enable, bank, address)
     accumulator_data : In(32 x P x C)
         ``ACCUMULATOR_READ_LATENCY`` cycles later; pixel p, column c from bit 32 (p C + c) up.

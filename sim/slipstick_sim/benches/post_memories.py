@@ -12,6 +12,7 @@ from cocotb.triggers import RisingEdge
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.memory.latencies import (
     ACCUMULATOR_READ_LATENCY,
+    ACCUMULATOR_WAY,
     ACTIVATION_READ_LATENCY,
     WEIGHT_READ_LATENCY,
     weight_skew,
@@ -104,8 +105,9 @@ class PostMemories:
             await RisingEdge(dut.clk)
             read = unpack(self._accumulator_read, dut.accumulator_read.value.to_unsigned())
             if read["enable"] and self._pixels == 1:
-                # the array uses the other one in this cycle
-                assert read["address"] & 1 != phase, "a word is read out of turn"
+                # when it is at the memories, the array uses the other one
+                then = (phase + ACCUMULATOR_WAY) % 2
+                assert read["address"] & 1 != then, "a word is read out of turn"
             phase ^= 1
             words = self._accumulators[read["bank"], read["address"]]
             answers.append(_bits(words) if read["enable"] else None)
