@@ -68,7 +68,10 @@ class _Rules(wiring.Component):
         elsewhere = Signal()
         limit = Signal(25)
         m.d.sync += [
+            # what is not told is 0, so that nothing is an enable
             known.eq(0),
+            fits.eq(0),
+            limit.eq(0),
             write.eq(self.header.command == Command.WRITE),
             read.eq(self.header.command == Command.READ),
             run.eq((self.header.command == Command.RUN) & ~self.repeated),
