@@ -37,6 +37,8 @@ module TRELLIS_DPR16X4 #(
     parameter WCKMUX = "WCK", parameter WREMUX = "WRE", parameter [63:0] INITVAL = 64'h0
 ) (input WCK, input WRE, input [3:0] WAD, input [3:0] RAD, input [3:0] DI, output [3:0] DO);
     reg [3:0] words[0:15];
+    integer k;
+    initial for (k = 0; k < 16; k = k + 1) words[k] = 0;
     initial if (WCKMUX != "WCK" || WREMUX != "WRE" || INITVAL != 0)
         $fatal(1, "TRELLIS_DPR16X4: a mode that the model lacks");
     assign DO = words[RAD];
