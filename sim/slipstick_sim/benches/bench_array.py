@@ -46,6 +46,7 @@ BENCH = Bench(
         },
     ),
     verilog=ecp5_cells.verilog,
+    optimisation="-O0",
 )
 
 

@@ -3,11 +3,21 @@
 from dataclasses import replace
 
 from . import bench_array, ecp5_netlist
-from .on_chip import DEVICE
+from .on_chip import DEVICE, ECP5
 
 BENCH = replace(
     bench_array.BENCH,
     name=__name__.rpartition(".")[2],
-    parameters=tuple(shape for shape in bench_array.BENCH.parameters if DEVICE in shape),
+    parameters=(
+        {
+            "rows": 8,
+            "columns": 4,
+            "multiplier": "lut",
+            "weight_rows": 2,
+            "packed_rows": 3,
+            DEVICE: ECP5,
+        },
+    ),
     verilog=ecp5_netlist.verilog,
+    optimisation="-O0",
 )

@@ -67,6 +67,7 @@ BENCH = Bench(
         },
     ),
     verilog=ecp5_cells.verilog,
+    optimisation="-O0",
 )
 
 

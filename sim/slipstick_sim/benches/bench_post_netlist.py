@@ -3,11 +3,15 @@
 from dataclasses import replace
 
 from . import bench_post, ecp5_netlist
-from .on_chip import DEVICE
+from .on_chip import DEVICE, ECP5
 
 BENCH = replace(
     bench_post.BENCH,
     name=__name__.rpartition(".")[2],
-    parameters=tuple(shape for shape in bench_post.BENCH.parameters if DEVICE in shape),
+    parameters=(
+        {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "ninth_bits": 1}
+        | {"halved_tables": 1, DEVICE: ECP5},
+    ),
     verilog=ecp5_netlist.verilog,
+    optimisation="-O0",
 )

@@ -10,4 +10,5 @@ BENCH = replace(
     name=__name__.rpartition(".")[2],
     parameters=tuple(shape for shape in bench_small_memory.BENCH.parameters if DEVICE in shape),
     verilog=ecp5_netlist.verilog,
+    optimisation="-O0",
 )
