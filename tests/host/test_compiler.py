@@ -195,7 +195,9 @@ def test_depthwise_layers_that_slide_leave_room_for_others():
     builder = NetworkBuilder(12, 12, 12, 4)
     builder.same_conv2d(1, 64)
     for _ in range(2):
-        builder.conv2d(64, (3, 3), 64, stride=(1, 1), dilation=(1, 1), padding=(1,) * 4, sides=(12, 12))
+        builder.conv2d(
+            64, (3, 3), 64, stride=(1, 1), dilation=(1, 1), padding=(1,) * 4, sides=(12, 12)
+        )
     builder.mean()
     for outputs in (512, 56, 16, 8):
         builder.fully_connected(outputs)

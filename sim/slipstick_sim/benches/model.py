@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cocotb_tools.runner import get_runner
+from slipstick_rtl.boards.synthesis import synthesis_script
+from slipstick_rtl.primitives.multiplier18 import is_ecp5
 
 from .. import toolchain
 from .registry import OPTIMISATION, plain_verilog
@@ -66,10 +68,11 @@ def build_model(
 
 
 def _source(function: Callable[..., object]) -> bytes:
-    """The text of the package that makes Verilog, whose change makes another model."""
+    """The text of the packages that make Verilog, whose change makes another model."""
     if function is plain_verilog:
         return b""
-    files = sorted(Path(inspect.getfile(function)).parent.glob("*.py"))
+    folders = [Path(inspect.getfile(part)).parent for part in (function, synthesis_script, is_ecp5)]
+    files = [path for folder in folders for path in sorted(folder.glob("*.py"))]
     return b"".join(path.read_bytes() for path in files)
 
 
