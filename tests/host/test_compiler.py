@@ -187,6 +187,27 @@ def test_the_smallest_layers_make_room_if_their_weights_are_too_many():
     assert program.loads and all(layer.where == "device" for layer in program.layers)
 
 
+def test_depthwise_layers_that_slide_leave_room_for_others():
+    """Two of 64 channels, a tile of 4 words for 8 of them: 1 KiB each, not 2.25 KiB for 9 taps.
+
+    A layer of 128 bytes is too much then, and its weights are ninth bits.
+    """
+    builder = NetworkBuilder(12, 12, 12, 4)
+    builder.same_conv2d(1, 64)
+    for _ in range(2):
+        builder.conv2d(
+            64, (3, 3), 64, stride=(1, 1), dilation=(1, 1), padding=(1,) * 4, sides=(12, 12)
+        )
+    builder.mean()
+    for outputs in (512, 56, 16, 8):
+        builder.fully_connected(outputs)
+    configuration = Configuration(
+        rows=16, columns=8, lanes=4, weight_rows=4, ninth_bits=1, weight_bytes=1 << 16
+    )
+    program = compile_graph(builder.graph(), configuration)
+    assert not program.is_streamed and all(layer.where == "device" for layer in program.layers)
+
+
 def test_the_smallest_layer_is_the_hosts_without_ninth_bits():
     builder = NetworkBuilder(12, 1, 1, 4)
     for outputs in (128, 224, 128, 4):

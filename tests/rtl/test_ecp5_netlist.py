@@ -1,9 +1,14 @@
-"""Registers behind block RAMs go into them, where that changes nothing."""
+"""Registers behind block RAMs go into them, where that changes nothing; small memories stay."""
 
+import re
+from collections import Counter
 from typing import Any
 
 import pytest
 from slipstick_rtl.boards.ecp5 import absorb_output_registers
+from slipstick_sim.benches import bench_small_memory, ecp5_netlist
+from slipstick_sim.benches.on_chip import DEVICE, ECP5
+from slipstick_sim.toolchain import convert_to_rtlil
 
 CLOCK = 2
 
@@ -107,3 +112,15 @@ def test_what_would_change_something_is_left(
     cells = netlist["modules"]["top"]["cells"]
     assert set(cells) == {"memory", "register"}
     assert cells["memory"]["parameters"]["REGMODE_B"] == mode
+
+
+def test_small_memories_and_delays_stay_in_look_up_tables() -> None:
+    """Blocks of 16 words of four bits: two for each 16 of the words, two for each ring."""
+    shape = {"width": 7, "depth": 48, "cycles": 21, DEVICE: ECP5}
+    rtlil = convert_to_rtlil(bench_small_memory.make(**shape), "top")
+    cells = Counter(
+        re.findall(r"^  ([A-Z]\w+) #", ecp5_netlist.verilog(rtlil, "top"), re.MULTILINE)
+    )
+    assert cells["TRELLIS_DPR16X4"] == 2 * 3 + 2 * 2
+    # the rings' places, and nothing of what is stored
+    assert cells["TRELLIS_FF"] == 4 + 4 and not cells["DP16KD"]

@@ -85,15 +85,18 @@ class Demand:
 def _reduction_tiles(convolution: Convolution, configuration: Configuration) -> int:
     """Of one channel tile."""
     taps = math.prod(convolution.kernel)
+    rows, columns = configuration.rows, configuration.columns
     if is_diagonal(convolution, configuration):
-        return taps
+        # R / C taps a tile, if there are the channels
+        together = rows > columns and convolution.output.channels >= columns
+        return -(-taps * columns // rows) if together else taps
     inputs = convolution.weights.shape[3]
     if convolution.groups > 1:
         filters = convolution.output.channels // convolution.groups
-        inputs *= min(convolution.groups, -(-configuration.columns // filters) + 1)
+        inputs *= min(convolution.groups, -(-columns // filters) + 1)
     if configuration.aligned:
-        return taps * -(-inputs // configuration.rows)
-    return -(-taps * inputs // configuration.rows)
+        return taps * -(-inputs // rows)
+    return -(-taps * inputs // rows)
 
 
 def _channel_tiles(convolution: Convolution, configuration: Configuration) -> int:
@@ -103,13 +106,23 @@ def _channel_tiles(convolution: Convolution, configuration: Configuration) -> in
     return -(-convolution.output.channels // width)
 
 
+def _channel_tile(convolution: Convolution, configuration: Configuration) -> tuple[int, int]:
+    """Words of the weight memory and cycles, both of one channel tile."""
+    length = configuration.tile_words
+    view = convolution.output
+    vectors = view.height * -(-view.width // configuration.pixels)
+    tiles = _reduction_tiles(convolution, configuration)
+    cycles = tiles * max(vectors, length)
+    sliding = fewest_cycles(convolution, configuration)
+    if sliding is not None and max(sliding, length) <= cycles:
+        return length, max(sliding, length)
+    return tiles * (1 if is_diagonal(convolution, configuration) else length), cycles
+
+
 def weight_bytes(convolution: Convolution, configuration: Configuration) -> int:
     """What its weights take in the weight memory, nearly."""
-    words = 1 if is_diagonal(convolution, configuration) else configuration.tile_words
-    tiles = _channel_tiles(convolution, configuration) * _reduction_tiles(
-        convolution, configuration
-    )
-    return tiles * words * configuration.weight_word_bytes
+    words, _ = _channel_tile(convolution, configuration)
+    return _channel_tiles(convolution, configuration) * words * configuration.weight_word_bytes
 
 
 def demand(operations: Sequence[Convolution | Map], configuration: Configuration) -> Demand:
@@ -177,12 +190,7 @@ def cycles(operation: Convolution | Map, configuration: Configuration) -> int:
     if isinstance(operation, Map):
         taps = max(math.prod(window.taps) for window in operation.windows)
         return results * (max(taps, len(operation.sources)) + 1)
-    view = operation.output
-    vectors = view.height * -(-view.width // configuration.pixels)
-    period = max(vectors, configuration.tile_words)
-    tile = _reduction_tiles(operation, configuration) * period
-    sliding = fewest_cycles(operation, configuration)
-    tile = tile if sliding is None else min(tile, sliding)
+    _, tile = _channel_tile(operation, configuration)
     return max(_channel_tiles(operation, configuration) * tile, results)
 
 

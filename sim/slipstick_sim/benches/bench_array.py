@@ -5,62 +5,26 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from amaranth.hdl import Fragment, Module, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.array.systolic_array import CAPTURE_CYCLES, SystolicArray
-from slipstick_rtl.boards.ecp5 import Chip
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.memory.latencies import weight_skew
 
 from ..golden.array import tile_sums, tile_words
 from . import ecp5_cells
+from .on_chip import DEVICE, ECP5, OnChip
 from .registry import Bench, parameters
 from .streams import start
 
 _TILES = 40
-_DEVICE = "device"
-
-
-class OnChip(wiring.Component):
-    """The array as it is elaborated for a device."""
-
-    activations: data.View
-    swap: Signal
-    weights: data.View
-    shift: Signal
-    last: Signal
-    partial_sums: data.View
-
-    def __init__(self, *, configuration: Configuration, device: str) -> None:
-        self._array = SystolicArray(configuration=configuration)
-        self._chip = Chip(device)
-        ports = self._array.signature.members
-        super().__init__(
-            {
-                name: (In if member.flow is In else Out)(member.shape)
-                for name, member in ports.items()
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        array: Any = self._array
-        m.submodules.array = Fragment.get(array, self._chip)
-        for name, member in self._array.signature.members.items():
-            inner, outer = getattr(array, name), getattr(self, name)
-            m.d.comb += inner.eq(outer) if member.flow is In else outer.eq(inner)
-        return m
 
 
 def make(**shape: Any) -> wiring.Component:
     """An array of this shape; on a chip if the shape names one."""
-    device = shape.pop(_DEVICE, None)
-    configuration = Configuration(lanes=4, **shape)
-    if device is None:
-        return SystolicArray(configuration=configuration)
-    return OnChip(configuration=configuration, device=device)
+    device = shape.pop(DEVICE, None)
+    array = SystolicArray(configuration=Configuration(lanes=4, **shape))
+    return array if device is None else OnChip(array, device)
 
 
 BENCH = Bench(
@@ -78,10 +42,11 @@ BENCH = Bench(
             "multiplier": "lut",
             "weight_rows": 2,
             "packed_rows": 3,
-            _DEVICE: "LFE5U-85F",
+            DEVICE: ECP5,
         },
     ),
     verilog=ecp5_cells.verilog,
+    optimisation="-O0",
 )
 
 
@@ -165,7 +130,7 @@ def _port(schedule: _Schedule, configuration: Configuration, cycle: int) -> np.n
 @cocotb.test()
 async def products(dut: Any) -> None:
     """Every sum of every column, ``latency + column`` cycles after its vector."""
-    shape = {name: value for name, value in parameters().items() if name != _DEVICE}
+    shape = {name: value for name, value in parameters().items() if name != DEVICE}
     c = Configuration(lanes=4, **shape)
     latency = SystolicArray(configuration=c).latency
     tiles = _tiles(np.random.default_rng(1), c)

@@ -4,6 +4,7 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from amaranth.lib import wiring
 from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl import isa
 from slipstick_rtl.array.accumulators import read_layout
@@ -15,20 +16,24 @@ from slipstick_rtl.memory.port_arbiter import byte_write_layout
 
 from ..golden.convolve import convolve
 from ..golden.weights import weight_units
+from . import ecp5_cells
 from .matrix_unit import MatrixUnit
+from .on_chip import DEVICE, ECP5, OnChip
 from .random_convolve import prepare_weights, random_convolve
 from .registry import Bench, parameters
 from .streams import Producer, pack, start
 
 
-def make(**shape: Any) -> MatrixUnit:
-    """The unit for a small configuration of this shape."""
-    return MatrixUnit(configuration=_configuration(shape))
+def make(**shape: Any) -> wiring.Component:
+    """The unit for a small configuration of this shape; on a chip if the shape names one."""
+    unit = MatrixUnit(configuration=_configuration(shape))
+    return OnChip(unit, shape[DEVICE]) if DEVICE in shape else unit
 
 
 def _configuration(shape: dict[str, Any]) -> Configuration:
+    fields = {name: value for name, value in shape.items() if name != DEVICE}
     return Configuration(
-        activation_bytes=1 << 12, weight_bytes=1 << 12, accumulator_depth=64, **shape
+        activation_bytes=1 << 12, weight_bytes=1 << 12, accumulator_depth=64, **fields
     )
 
 
@@ -50,7 +55,19 @@ BENCH = Bench(
             "packed_rows": 5,
             "multiplier": "lut",
         },
+        {
+            "rows": 16,
+            "columns": 8,
+            "lanes": 4,
+            "weight_rows": 4,
+            "packed_rows": 7,
+            "multiplier": "lut",
+            "ninth_bits": 1,
+            DEVICE: ECP5,
+        },
     ),
+    verilog=ecp5_cells.verilog,
+    optimisation="-O0",
 )
 
 

@@ -4,42 +4,17 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from amaranth.hdl import Fragment, Module, Shape, Signal, signed, unsigned
+from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 from cocotb.triggers import RisingEdge
-from slipstick_rtl.boards.ecp5 import Chip
 from slipstick_rtl.primitives.multiplier18 import Multiplier18
 
 from . import mult18x18d
+from .on_chip import ECP5, OnChip
 from .registry import Bench, parameters
 from .streams import start
 
 _VALUES = 3000
-
-
-class OnChip(wiring.Component):
-    """The multiplier as it is elaborated for a device; without one if that is empty."""
-
-    a: Signal
-    b: Signal
-    p: Signal
-
-    def __init__(self, *, a: Shape, b: Shape, device: str) -> None:
-        self._multiplier = Multiplier18(a=a, b=b)
-        self._chip = Chip(device) if device else None
-        super().__init__({"a": In(a), "b": In(b), "p": Out(self._multiplier.p.shape())})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        multiplier = self._multiplier
-        m.submodules.multiplier = Fragment.get(multiplier, self._chip)
-        m.d.comb += [
-            multiplier.a.eq(self.a),
-            multiplier.b.eq(self.b),
-            self.p.eq(multiplier.p),
-        ]
-        return m
 
 
 def _shape(name: str) -> Shape:
@@ -47,9 +22,10 @@ def _shape(name: str) -> Shape:
     return (signed if name[0] == "s" else unsigned)(int(name[1:]))
 
 
-def make(a: str, b: str, device: str) -> OnChip:
-    """The multiplier of these operands on that device."""
-    return OnChip(a=_shape(a), b=_shape(b), device=device)
+def make(a: str, b: str, device: str) -> wiring.Component:
+    """The multiplier of these operands on that device; on none if that is empty."""
+    multiplier = Multiplier18(a=_shape(a), b=_shape(b))
+    return OnChip(multiplier, device) if device else multiplier
 
 
 _OPERANDS = (("s8", "s8"), ("s16", "u16"), ("u16", "u15"), ("u17", "s18"))
@@ -60,7 +36,7 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"a": "s16", "b": "u16", "device": ""},
-        *({"a": a, "b": b, "device": "LFE5U-85F"} for a, b in _OPERANDS),
+        *({"a": a, "b": b, "device": ECP5} for a, b in _OPERANDS),
     ),
     verilog=mult18x18d.verilog,
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from amaranth.lib import wiring
 from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
@@ -17,6 +18,8 @@ from slipstick_rtl.postprocess.post_engine import PostEngine
 
 from ..golden.parameters import Parameters, parameter_block
 from ..golden.post import TABLE_ENTRIES, drain, load_table, map_taps
+from . import ecp5_cells
+from .on_chip import DEVICE, ECP5, OnChip
 from .post_memories import Contents, PostMemories
 from .random_post import (
     ROW_STEP_MODULUS,
@@ -33,14 +36,16 @@ _TABLE_OVERHEAD = 8
 """Cycles of a TABLE beyond one an entry and the way from the weight memory."""
 
 
-def make(**shape: Any) -> PostEngine:
-    """The engine for a small configuration of this shape."""
-    return PostEngine(configuration=_configuration(shape))
+def make(**shape: Any) -> wiring.Component:
+    """The engine for a small configuration of this shape; on a chip if the shape names one."""
+    engine = PostEngine(configuration=_configuration(shape))
+    return OnChip(engine, shape[DEVICE]) if DEVICE in shape else engine
 
 
 def _configuration(shape: dict[str, Any]) -> Configuration:
+    fields = {name: value for name, value in shape.items() if name != DEVICE}
     return Configuration(
-        activation_bytes=1 << 12, weight_bytes=1 << 13, accumulator_depth=64, **shape
+        activation_bytes=1 << 12, weight_bytes=1 << 13, accumulator_depth=64, **fields
     )
 
 
@@ -56,7 +61,10 @@ BENCH = Bench(
         | {"halved_tables": 1},
         {"rows": 16, "columns": 16, "lanes": 8, "weight_rows": 4, "halved_tables": 1},
         {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1},
+        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        | {"halved_tables": 1, DEVICE: ECP5},
     ),
+    verilog=ecp5_cells.verilog,
 )
 
 

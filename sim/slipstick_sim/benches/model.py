@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cocotb_tools.runner import get_runner
+from slipstick_rtl.boards.synthesis import synthesis_script
+from slipstick_rtl.primitives.multiplier18 import is_ecp5
 
 from .. import toolchain
-from .registry import plain_verilog
+from .registry import OPTIMISATION, plain_verilog
 
-# Compiling costs more than simulating: a bench runs for some ten thousand cycles.
-OPTIMISATION = "-O1"
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 
 
@@ -22,6 +22,7 @@ def build_model(
     *,
     waves: bool = False,
     verilog: Callable[[str, str], str] = plain_verilog,
+    optimisation: str = OPTIMISATION,
 ) -> Path:
     """The folder with a component's executable model, built unless it is there already.
 
@@ -40,6 +41,8 @@ def build_model(
         Whether the model can write a waveform.
     verilog : callable
         Makes Verilog from the RTLIL and the name.
+    optimisation : str
+        Option of the C++ compiler.
 
     Raises
     ------
@@ -47,15 +50,15 @@ def build_model(
         If the model cannot be built; the message has the end of the log.
     """
     recipe = Path(__file__).read_bytes()
-    writer = _source(verilog)
-    directory = folder / f"{name}-{toolchain.content_key(rtlil, recipe, str(waves), writer)}"
+    writer, options = _source(verilog), f"{waves} {optimisation}"
+    directory = folder / f"{name}-{toolchain.content_key(rtlil, recipe, options, writer)}"
 
     def build(part: Path) -> None:
         (part / f"{name}.v").write_text(verilog(rtlil, name))
         (part / "ports.vlt").write_text(
             f'`verilator_config\npublic_flat_rw -module "{name}" -var "*"\n'
         )
-        _compile(name, part, _build_runtime(folder, waves), waves)
+        _compile(name, part, _build_runtime(folder, waves), waves, optimisation)
         for path in part.iterdir():
             if path.suffix in {".o", ".a", ".cpp", ".d", ".gch", ".h"}:
                 path.unlink()
@@ -65,21 +68,22 @@ def build_model(
 
 
 def _source(function: Callable[..., object]) -> bytes:
-    """The text of the package that makes Verilog, whose change makes another model."""
+    """The text of the packages that make Verilog, whose change makes another model."""
     if function is plain_verilog:
         return b""
-    files = sorted(Path(inspect.getfile(function)).parent.glob("*.py"))
+    folders = [Path(inspect.getfile(part)).parent for part in (function, synthesis_script, is_ecp5)]
+    files = [path for folder in folders for path in sorted(folder.glob("*.py"))]
     return b"".join(path.read_bytes() for path in files)
 
 
-def _compile(name: str, directory: Path, runtime: Path, waves: bool) -> None:
+def _compile(name: str, directory: Path, runtime: Path, waves: bool, optimisation: str) -> None:
     objects = " ".join(str(path) for path in sorted(runtime.glob("*.o")))
     arguments = ["--no-public-flat-rw", "-Wno-fatal", "-Wno-lint", "-LDFLAGS", objects]
     if waves:
         arguments += ["--trace-fst", "-LDFLAGS", f"-L{runtime}"]
     log = directory / "build.log"
     # The objects that every model shares are linked from ``runtime``, not compiled again.
-    variables = {"VM_GLOBAL_FAST": "", "OPT_FAST": OPTIMISATION}
+    variables = {"VM_GLOBAL_FAST": "", "OPT_FAST": optimisation}
     try:
         with toolchain.tool_environment(variables):
             get_runner("verilator").build(

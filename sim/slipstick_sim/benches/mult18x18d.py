@@ -8,7 +8,7 @@ default, ENABLED, as the vendor's synthesis leaves it for blocks at full rate.
 
 from ..toolchain import convert_to_verilog
 
-_MODEL = """
+MODEL = """
 module MULT18X18D #(
     parameter REG_INPUTA_CLK = "NONE", parameter REG_INPUTA_CE = "CE0",
     parameter REG_INPUTA_RST = "RST0",
@@ -92,4 +92,4 @@ endmodule
 
 def verilog(rtlil: str, top: str) -> str:
     """The component as Yosys writes it, and the model of the block that it instantiates."""
-    return convert_to_verilog(rtlil) + _MODEL
+    return convert_to_verilog(rtlil) + MODEL

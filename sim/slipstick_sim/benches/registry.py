@@ -14,6 +14,9 @@ from ..toolchain import convert_to_verilog
 
 PARAMETERS_VARIABLE = "SLIPSTICK_BENCH_PARAMETERS"
 
+# Compiling costs more than simulating: a bench runs for some ten thousand cycles.
+OPTIMISATION = "-O1"
+
 
 def plain_verilog(rtlil: str, top: str) -> str:
     """The component as Yosys writes it."""
@@ -38,6 +41,8 @@ class Bench:
         A simulation that runs longer, over all tests of one set, is ended and has failed.
     verilog : callable
         Makes the Verilog that is simulated from the component's RTLIL and its top's name.
+    optimisation : str
+        Option of the C++ compiler; ``-O0`` for a large model that runs for a short time.
 
     Raises
     ------
@@ -51,6 +56,7 @@ class Bench:
     parameters: tuple[Mapping[str, Any], ...] = ({},)
     timeout_seconds: int = 300
     verilog: Callable[[str, str], str] = plain_verilog
+    optimisation: str = OPTIMISATION
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():

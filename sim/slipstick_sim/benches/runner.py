@@ -75,7 +75,14 @@ def run_bench(
     begin = time.perf_counter()
     rtlil = toolchain.convert_to_rtlil(bench.component(**parameters), bench.name)
     folder = build_directory() / "benches"
-    model = build_model(bench.name, rtlil, folder, waves=waves is not None, verilog=bench.verilog)
+    model = build_model(
+        bench.name,
+        rtlil,
+        folder,
+        waves=waves is not None,
+        verilog=bench.verilog,
+        optimisation=bench.optimisation,
+    )
     with tempfile.TemporaryDirectory(prefix="run.", dir=folder) as temporary:
         directory = Path(temporary)
         _simulate(bench, parameters, model, directory, waves is not None)

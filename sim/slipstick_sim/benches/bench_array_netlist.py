@@ -1,0 +1,23 @@
+"""The array once more, as ECP5's synthesis leaves it: every cell and register."""
+
+from dataclasses import replace
+
+from . import bench_array, ecp5_netlist
+from .on_chip import DEVICE, ECP5
+
+BENCH = replace(
+    bench_array.BENCH,
+    name=__name__.rpartition(".")[2],
+    parameters=(
+        {
+            "rows": 8,
+            "columns": 4,
+            "multiplier": "lut",
+            "weight_rows": 2,
+            "packed_rows": 3,
+            DEVICE: ECP5,
+        },
+    ),
+    verilog=ecp5_netlist.verilog,
+    optimisation="-O0",
+)

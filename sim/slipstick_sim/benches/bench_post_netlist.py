@@ -1,0 +1,17 @@
+"""The post engine once more, as ECP5's synthesis leaves it: every cell and register."""
+
+from dataclasses import replace
+
+from . import bench_post, ecp5_netlist
+from .on_chip import DEVICE, ECP5
+
+BENCH = replace(
+    bench_post.BENCH,
+    name=__name__.rpartition(".")[2],
+    parameters=(
+        {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "ninth_bits": 1}
+        | {"halved_tables": 1, DEVICE: ECP5},
+    ),
+    verilog=ecp5_netlist.verilog,
+    optimisation="-O0",
+)
