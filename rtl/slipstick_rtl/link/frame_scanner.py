@@ -71,7 +71,8 @@ class FrameScanner(wiring.Component):
         remaining = Signal(17)  # bytes to the end, once the header is in
         storing = Signal()  # within a payload that fits
         # of the header or of the frame, of the payload; registers, as much hangs on them
-        last, payload_last = Signal(), Signal()
+        last = Signal()
+        payload_last = Signal()
         blocked = self.forget | storing & self.full
         taken = self.i.valid & self.i.ready
 

@@ -1,28 +1,16 @@
 """A ring of bytes that are read only after the frame that brought them has proved sound."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory, ReadPort, WritePort
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
-
-from ..memory.stream_queue import StreamQueue
-from ..primitives.delay import delay
-
-_FETCH_CYCLES = 2
-"""The memory, and the register behind it."""
-
-_ON_THE_WAY = _FETCH_CYCLES + 3
-"""Bytes that may still come when ``room`` should end: fetched ones, what the queue's level does not
-count yet, and what is fetched before ``room`` is a register."""
-
-_QUEUE_BYTES = 2 * _ON_THE_WAY
 
 
 class PayloadRing(wiring.Component):
     """First in, first out, with commit and revert.
 
-    A byte comes out at the earliest five cycles after its commit; from then on one a cycle.
+    A byte comes out at the earliest four cycles after its commit; from then on one a cycle.
 
     Parameters
     ----------
@@ -107,17 +95,25 @@ class PayloadRing(wiring.Component):
     def _give(self, m: Module, port: ReadPort, committed: Signal, read: Signal) -> None:
         """Committed bytes out of the memory, to ``o``.
 
-        A plain register right behind the memory, which is slow to answer, so that it becomes part
-        of it; and a queue with room for all that is on the way when ``o`` stops.
+        A register right behind the memory, which is slow to answer; and a spare one, so that
+        ``o.ready``, which may come late in the cycle, need not reach back to the memory.
         """
-        m.submodules.queue = queue = StreamQueue(shape=8, depth=_QUEUE_BYTES)
-        room, fetch = Signal(), Signal()
-        m.d.comb += [
-            fetch.eq(room & (read != committed)),
-            port.addr.eq(read),
-            port.en.eq(1),
-            queue.i.payload.eq(delay(m, port.data, 1, "byte", reset_less=True)),
-            queue.i.valid.eq(delay(m, fetch, _FETCH_CYCLES, "fetched")),
-        ]
-        m.d.sync += [read.eq(read + fetch), room.eq(queue.level <= _QUEUE_BYTES - _ON_THE_WAY)]
-        connect(m, queue.o, flipped(self.o))
+        fetched = Signal()
+        word, word_valid = Signal(8), Signal()
+        spare, spare_valid = Signal(8), Signal()
+        send = ~self.o.valid | self.o.ready
+        move = ~word_valid | ~spare_valid
+        fetch = ~fetched | move
+        m.d.comb += [port.addr.eq(read), port.en.eq(fetch)]
+        with m.If(fetch):
+            m.d.sync += [fetched.eq(read != committed), read.eq(read + (read != committed))]
+        with m.If(move):
+            m.d.sync += [word_valid.eq(fetched), word.eq(port.data)]
+        with m.If(send):
+            m.d.sync += [
+                self.o.valid.eq(word_valid | spare_valid),
+                self.o.payload.eq(Mux(spare_valid, spare, word)),
+                spare_valid.eq(0),
+            ]
+        with m.Elif(~spare_valid):
+            m.d.sync += [spare_valid.eq(word_valid), spare.eq(word)]

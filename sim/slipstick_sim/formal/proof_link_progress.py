@@ -30,6 +30,10 @@ def always_within(m: Module, condition: Value, cycles: int, message: str, name: 
     m.d.comb += Assert(~window.all(), message)
 
 
+_FLAGS = ("hunting", "inside", "complete", "storing", "last", "payload_last")
+"""Of the scanner."""
+
+
 class ReceiverGoesOn(wiring.Component):
     """The receiver, whose requests and payload are taken at once, under any bytes.
 
@@ -45,7 +49,9 @@ class ReceiverGoesOn(wiring.Component):
     hunting: Signal
     inside: Signal
     complete: Signal
-    in_payload: Signal
+    storing: Signal
+    last: Signal
+    payload_last: Signal
     too_long: Signal
     header: data.View
     remaining: Signal
@@ -61,7 +67,7 @@ class ReceiverGoesOn(wiring.Component):
                 "session": In(32),
                 "requests": Out(stream.Signature(Request)),
                 "payload": Out(stream.Signature(8)),
-                **dict.fromkeys(("hunting", "inside", "complete", "in_payload"), In(1)),
+                **dict.fromkeys(_FLAGS, In(1)),
                 "state": In(2),
                 "too_long": In(1),
                 "header": In(FrameHeader),
@@ -103,18 +109,23 @@ class ReceiverGoesOn(wiring.Component):
         bits = len(self.written)
         stored = (self.written - self.committed)[:bits]
         released = (self.committed - self.read)[:bits]
-        pending = self.inside & self.in_payload & ~self.too_long
+        pending = self.inside & self.storing
         data_left = self.remaining - CRC_BYTES
         m.d.comb += [
             Assert(self.hunting + self.inside + self.complete == 1, "it is in no state"),
             Assert(
-                (self.state != _TAKE_THE_HEADER)
-                | (self.remaining < HEADER_BYTES) & ~self.in_payload,
+                (self.state != _TAKE_THE_HEADER) | (self.remaining < HEADER_BYTES) & ~self.storing,
                 "a header of another length",
             ),
             Assert(~self.inside | (self.remaining != 0), "a frame without an end"),
             Assert(
                 ~self.inside | (self.remaining <= CRC_BYTES + 0xFFFF), "a frame that is too long"
+            ),
+            Assert(~(self.complete & self.storing), "bytes behind the end are stored"),
+            Assert(~self.inside | (self.last == (self.remaining == 1)), "another end"),
+            Assert(
+                ~pending | (self.payload_last == (self.remaining == CRC_BYTES + 1)),
+                "another end of the payload",
             ),
             Assert(stored <= PAYLOAD_BYTES, "more is stored than a payload"),
             Assert(stored + released <= 2 * PAYLOAD_BYTES, "the ring overflows"),
@@ -135,10 +146,7 @@ RECEIVER = Proof(
     component=ReceiverGoesOn,
     depth=max(SILENCE_CYCLES, STALL_CYCLES) + 2,
     probes={
-        **{
-            name: f"{_SCANNER}.{name}"
-            for name in ("hunting", "inside", "complete", "in_payload", "too_long", "header")
-        },
+        **{name: f"{_SCANNER}.{name}" for name in (*_FLAGS, "too_long", "header")},
         "remaining": f"{_SCANNER}.remaining",
         "state": f"{_SCANNER}.fsm_state",
         **{name: f"{_RING}.{name}" for name in ("written", "committed", "read")},
