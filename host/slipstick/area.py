@@ -88,7 +88,7 @@ def estimate(configuration: Configuration) -> Area:
         lut=add_parts(configuration, LUTS),
         ff=add_parts(configuration, FLIP_FLOPS),
         dsp=multipliers(configuration),
-        bram=block_rams(configuration),
+        bram=sum(block_rams(configuration).values()),
     )
 
 
@@ -119,21 +119,24 @@ def multipliers(configuration: Configuration) -> int:
     return configuration.element_multipliers + LANE_MULTIPLIERS * configuration.lanes
 
 
-def block_rams(configuration: Configuration) -> int:
-    """Block RAMs, exactly."""
+def block_rams(configuration: Configuration) -> dict[str, int]:
+    """Block RAMs that the memories take, exactly, by the memories' names.
+
+    Activations lie in banks of a byte; a word of weights in blocks of four columns, as blocks of
+    other columns are read at other times; the link has its payload, and a board's UART a queue.
+    """
     c = configuration
     weight_blocks = c.weight_rows * math.ceil(c.columns / _WEIGHT_COLUMNS)
     weight_bits = _WEIGHT_COLUMNS * (8 + c.ninth_bits)
-    return (
-        weight_blocks * _blocks(c.weight_words, weight_bits)
+    return {
+        "weights": weight_blocks * _blocks(c.weight_words, weight_bits),
         # a copy for each of the P bytes that are read in a cycle
-        + c.pixels * c.rows * _blocks(c.activation_bytes // c.rows, 8)
-        + 2 * c.columns * _blocks(c.accumulator_depth, _ACCUMULATOR_BITS * c.pixels)
-        + c.tables * _blocks(_TABLE_WORDS, _TABLE_BITS)
-        + _blocks(c.instruction_words, _INSTRUCTION_BITS)
-        + _blocks(2 * c.payload_bytes, 8)
-        + _UART_BLOCKS
-    )
+        "activations": c.pixels * c.rows * _blocks(c.activation_bytes // c.rows, 8),
+        "accumulators": 2 * c.columns * _blocks(c.accumulator_depth, _ACCUMULATOR_BITS * c.pixels),
+        "tables": c.tables * _blocks(_TABLE_WORDS, _TABLE_BITS),
+        "instructions": _blocks(c.instruction_words, _INSTRUCTION_BITS),
+        "link": _blocks(2 * c.payload_bytes, 8) + _UART_BLOCKS,
+    }
 
 
 def _blocks(words: int, bits: int) -> int:

@@ -4,9 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from slipstick_rtl.config import Configuration
-
-from .area import LANE_MULTIPLIERS
+from .area import LANE_MULTIPLIERS, block_rams
 from .errors import TargetError
 from .parts import Part
 from .place_and_route import Layout
@@ -15,31 +13,8 @@ from .toolchains import Toolchain
 
 _WORD_BYTES = 4
 
-_DEEP, _WIDE = 2048, 512
-"""Words of 9 and of 36 bits that a block RAM of 18 kbit holds."""
-
-_BLOCK_BYTES = _DEEP * 9 // 8
-_WIDE_BYTES = 4
-"""Of a word of 36 bits, without its parity."""
-
-
-def block_rams(configuration: Configuration) -> dict[str, int]:
-    """Block RAMs of 18 kbit that the memories of a pipelined engine take, by their names.
-
-    Activations lie in banks of a byte; a word of weights in blocks of four columns, as blocks of
-    other columns are read at other times; the link has its payload, and a board's physical layer a
-    queue.
-    """
-    c = configuration
-    columns = -(-c.columns // _WIDE_BYTES)
-    return {
-        "weights": c.weight_rows * columns * -(-c.weight_words // _WIDE),
-        "activations": c.rows * -(-c.activation_bytes // c.rows // _DEEP) * c.pixels,
-        "accumulators": 2 * c.pixels * c.columns * -(-c.accumulator_depth // _WIDE),
-        "tables": c.tables,
-        "instructions": -(-c.instruction_words // _WIDE),
-        "link": -(-c.payload_bytes // _DEEP) + 1,
-    }
+_BLOCK_BYTES = 2048 * 9 // 8
+"""Of a block RAM of 18 kbit."""
 
 
 def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from slipstick.budget import block_rams, check_capacity
+from slipstick.area import block_rams
+from slipstick.budget import check_capacity
 from slipstick.errors import TargetError
 from slipstick.parts import Part
 from slipstick.targets import DEFAULT_TARGET, TARGETS, Target, find_target
