@@ -119,7 +119,7 @@ class Ecp5(Toolchain):
     """nextpnr's other one, router2, goes round in circles with this core on a half-full chip."""
 
     def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:
-        from slipstick_rtl.boards import ecp5, floorplan
+        from slipstick_rtl.boards import ecp5, floorplan, memory_floorplan
         from slipstick_rtl.primitives import carry_sum
 
         ecp5.release_carries(netlist)
@@ -127,6 +127,7 @@ class Ecp5(Toolchain):
         ecp5.absorb_output_registers(netlist)
         _, _, size = part.device.partition("-")
         floorplan.place_multipliers(netlist, f"LFE5U-{size}")
+        memory_floorplan.place_memories(netlist, f"LFE5U-{size}")
         return netlist
 
     def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:

@@ -51,10 +51,10 @@ PARAMETER_LATENCY = 5
 """At least that many cycles more than its words and the weight memory's skew lie between the starts
 of two slices with their own parameters: these load while the slice before works."""
 
-QUEUED_LATENCY = 10
+QUEUED_LATENCY = 11
 """Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
 
-QUEUE_CYCLES = 18
+QUEUE_CYCLES = 19
 """From an instruction's being offered until its parameters are in place, beyond their words and the
 weight memory's skew, if they are read ahead and the last ones are in use already."""
 

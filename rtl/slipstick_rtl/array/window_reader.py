@@ -97,17 +97,22 @@ class WindowGather(wiring.Component):
             # below zero wraps to beyond any height: one comparison serves both ends
             y = Signal(16, name=f"y_{r}", reset_less=True)
             x = Signal(16, name=f"x_{r}", reset_less=True)
-            inside = Signal(name=f"inside_{r}", reset_less=True)
+            rows_inside, columns_inside, inside = (
+                Signal(name=f"{name}_{r}", reset_less=True)
+                for name in ("rows_inside", "columns_inside", "inside")
+            )
             m.d.sync += [
                 address.eq(self.base[half] + lane.offset),
                 y.eq(self.y + lane.y),
                 x.eq(self.x[half] + lane.x),
-                inside.eq((y < height) & (x < width)),
+                rows_inside.eq(y < height),
+                columns_inside.eq(x < width),
+                inside.eq(rows_inside & columns_inside),
             ]
             m.d.comb += to_banks.i[r].eq(address[self._bank_bits :])
             if r == 0:
                 m.d.comb += amount.eq(address[: self._bank_bits])
-            arrived = delay(m, inside, self.latency - 3, f"inside_{r}_late", reset_less=True)
+            arrived = delay(m, inside, self.latency - 4, f"inside_{r}_late", reset_less=True)
             byte = Value.cast(to_lanes.o[r]).as_signed()
             chosen = Mux(arrived, byte, padding)
             m.d.comb += self.o[r].eq(delay(m, chosen, 1, f"o_{r}", reset_less=True))

@@ -23,20 +23,20 @@ _SPINE_TILES = 2
 _CONTROLS = ("CE0", "RST0", "SIGNEDA", "SIGNEDB", "SOURCEA", "SOURCEB")
 """A multiplier's ports that are constant."""
 
-_PLACES_IN_BLOCK = (0, 1, 4, 5)
+PLACES_IN_BLOCK = (0, 1, 4, 5)
 """Tile of each of a block's multipliers; also its number in the place's name."""
 
-_ELEMENT = re.compile(
+ELEMENT = re.compile(
     r"\.(?P<kind>element|pair)_(?P<row>\d+)_(?P<column>\d+)\.multiplier\.product_(?P<pixel>\d+)\."
 )
 """An element of a row and column, or the packed multiplier of a row and pair of columns."""
 
-_LANE = re.compile(r"\.lane_(?P<lane>\d+)\.requantizer\..*(?P<part>low_low|high_high|cross)")
+LANE = re.compile(r"\.lane_(?P<lane>\d+)\.requantizer\..*(?P<part>low_low|high_high|cross)")
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """The DSP blocks of a device.
+    """The DSP blocks of a device, and its blocks of four memories, which are as wide.
 
     Parameters
     ----------
@@ -44,27 +44,47 @@ class Blocks:
         Y of each row of them.
     left, right : int
         Blocks of a row on each side of the spine.
+    memory_rows : tuple of int
+        Y of each row of memories; none if they are left to place and route.
     """
 
     rows: tuple[int, ...]
     left: int
     right: int
+    memory_rows: tuple[int, ...] = ()
+
+    def starts(self) -> list[int]:
+        """X of each block's first tile."""
+        return [
+            _FIRST_TILE + _BLOCK_TILES * k + (_SPINE_TILES if k >= self.left else 0)
+            for k in range(self.left + self.right)
+        ]
 
     def places(self, y: int) -> list[str]:
         """nextpnr's names for the multipliers of the row, from left to right."""
-        blocks = range(self.left + self.right)
-        starts = [
-            _FIRST_TILE + _BLOCK_TILES * k + (_SPINE_TILES if k >= self.left else 0) for k in blocks
-        ]
-        return [f"X{x + z}/Y{y}/MULT18_{z}" for x in starts for z in _PLACES_IN_BLOCK]
+        return [f"X{x + z}/Y{y}/MULT18_{z}" for x in self.starts() for z in PLACES_IN_BLOCK]
 
 
-_BLOCKS = {
+BLOCKS = {
     "12F": Blocks((13,), 3, 4),
     "25F": Blocks((13,), 3, 4),
     "45F": Blocks((22, 46), 4, 5),
-    "85F": Blocks((10, 34, 58), 7, 6),
+    "85F": Blocks((10, 34, 58), 7, 6, memory_rows=(22, 46, 70, 82)),
 }
+
+
+def blocks_of(device: str) -> Blocks:
+    """Where a device's blocks stand.
+
+    Raises
+    ------
+    ValueError
+        If the device is not known.
+    """
+    family, _, size = device.partition("-")
+    if not family.startswith("LFE5U") or size not in BLOCKS:
+        raise ValueError(f"device must be an ECP5 of {', '.join(BLOCKS)}, not {device!r}")
+    return BLOCKS[size]
 
 
 def multiplier_places(device: str) -> list[list[str]]:
@@ -75,10 +95,7 @@ def multiplier_places(device: str) -> list[list[str]]:
     ValueError
         If the device is not known.
     """
-    family, _, size = device.partition("-")
-    if not family.startswith("LFE5U") or size not in _BLOCKS:
-        raise ValueError(f"device must be an ECP5 of {', '.join(_BLOCKS)}, not {device!r}")
-    blocks = _BLOCKS[size]
+    blocks = blocks_of(device)
     return [blocks.places(y) for y in blocks.rows]
 
 
@@ -90,7 +107,7 @@ def _columns(names: Iterable[str]) -> list[_Group]:
     """The array's columns, or pairs of them, in order, each from its first row to its last."""
     found: dict[int, list[tuple[int, int, str]]] = {}
     for name in names:
-        if match := _ELEMENT.search(name):
+        if match := ELEMENT.search(name):
             row, column, pixel = (int(match[key]) for key in ("row", "column", "pixel"))
             column *= 2 if match["kind"] == "pair" else 1
             found.setdefault(column, []).append((row, pixel, name))
@@ -101,7 +118,7 @@ def _lanes(names: Iterable[str]) -> list[_Group]:
     """The post-processor's lanes in order."""
     found: dict[int, list[tuple[str, str]]] = {}
     for name in names:
-        if match := _LANE.search(name):
+        if match := LANE.search(name):
             found.setdefault(int(match["lane"]), []).append((match["part"], name))
     return [[name for _, name in sorted(found[lane])] for lane in sorted(found)]
 

@@ -51,6 +51,9 @@ FIELD_DELAYS = {
 
 _QUARTERS = 4
 
+_PAIR = 2
+"""Lanes that share what ends behind a whole addition."""
+
 
 class PostLanes(wiring.Component):
     """L lanes that work in step; fixed latency, no stall.
@@ -153,11 +156,13 @@ class PostLanes(wiring.Component):
         """Lanes of a quarter share registers, so that no wire goes to all."""
         return index * _QUARTERS // self._configuration.lanes
 
-    def _strobes(self, m: Module, value: Value, cycles: int, name: str) -> list[Value]:
-        """``value`` for each quarter, that many cycles later, or one more."""
+    def _strobes(
+        self, m: Module, value: Value, cycles: int, name: str, groups: int = _QUARTERS
+    ) -> list[Value]:
+        """``value`` for each quarter, or other group, that many cycles later, or one more."""
         early = delay(m, value, cycles - 1, name)
         late = delay(m, early, 1, f"{name}_late") if self._half < len(self.bytes) else early
-        first_lanes = [k * self._configuration.lanes // _QUARTERS for k in range(_QUARTERS)]
+        first_lanes = [k * self._configuration.lanes // groups for k in range(groups)]
         return [
             copy_of(m, self._platform, late if self._is_late(first) else early, f"{name}_{first}")
             for first in first_lanes
@@ -168,9 +173,9 @@ class PostLanes(wiring.Component):
         sources = {"absent": tap.looked_up | tap.draining, "inverted": tap.subtracted}
         for name, cycles in CONTROL_DELAYS.items():
             source = sources[name] if name in sources else tap[name]
-            strobes = self._strobes(m, source, cycles + 1, name)
+            strobes = self._strobes(m, source, cycles + 1, name, len(lanes) // _PAIR)
             for index, lane in enumerate(lanes):
-                m.d.comb += lane.control[name].eq(strobes[self._quarter(index)])
+                m.d.comb += lane.control[name].eq(strobes[index // _PAIR])
 
     def _give_fields(self, m: Module, lanes: list[PostLane]) -> None:
         """Each quarter's registers, renewed when an instruction's first result can need them."""

@@ -48,7 +48,7 @@ class ParameterQueue(wiring.Component):
     take : In(1)
         It is taken; only if ``ready``.
     word : Out
-        [W][C], in the cycle after ``take``.
+        [W][C], ``QUEUE_LATENCY`` cycles after ``take``.
     """
 
     instructions: stream.Interface
@@ -153,7 +153,9 @@ class ParameterQueue(wiring.Component):
                     words.write_address.eq(places[skew]),
                     words.i.eq(given),
                     words.address.eq(read_place),
-                    Cat(Value.cast(self.word[chain][j]) for j in mine).eq(words.o),
+                    Cat(Value.cast(self.word[chain][j]) for j in mine).eq(
+                        delay(m, words.o, 1, f"word_{chain}_{first}", reset_less=True)
+                    ),
                 ]
 
 

@@ -13,6 +13,10 @@ from .requantizer import Requantizer
 from .rounding_shifter import SHIFT_BITS
 
 
+QUEUE_LATENCY = 2
+"""Cycles from taking a word of a :class:`ParameterQueue` to its elements: a register at the end."""
+
+
 @dataclass(frozen=True)
 class ParameterField:
     """A part of a channel's parameters: its bits among them, those used, and when."""
@@ -59,7 +63,7 @@ def are_queued(configuration: Configuration) -> bool:
 def arrival(configuration: Configuration, chain: int, column: int) -> int:
     """Cycles from the loader's read of a word until this element of it comes."""
     if are_queued(configuration):
-        return 1
+        return QUEUE_LATENCY
     return WEIGHT_READ_LATENCY + weight_skew(configuration, chain, column)
 
 

@@ -1,0 +1,187 @@
+"""Which block RAM of the core goes to which of an ECP5's places.
+
+A large core takes nearly all of them, and place and route, left to itself, ends far from the short
+ways: the weight memory's words then cross the chip. What a block RAM answers to stands where the
+floorplan of the multipliers put it, so each gets the nearest place that is free.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from .floorplan import ELEMENT, LANE, MULTIPLIER, PLACES_IN_BLOCK, Blocks, blocks_of, plan
+
+MEMORY = "DP16KD"
+
+_STEP = 2
+"""Tiles from one of a block's four memories to the next."""
+
+_BELOW = 12
+"""Tiles from a row of DSP blocks down to the next row of memories."""
+
+_WEIGHTS = re.compile(
+    r"\.weights\.block_(?P<chain>\d+)_(?P<column>\d+)\.memory_\d+\.\d+\.(?P<byte>\d+)$"
+)
+_ACCUMULATORS = re.compile(r"\.accumulators\.column_(?P<column>\d+)\.")
+_TABLE = re.compile(r"\.lanes\.table_(?P<table>\d+)\.")
+_ACTIVATIONS = re.compile(r"\.activations\.bank_(?P<bank>\d+)\.")
+
+_BLOCK_COLUMNS = 4
+
+_Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """A memory, and where it would stand best; those of lower rank choose first."""
+
+    rank: tuple[int, ...]
+    name: str
+    at: _Point
+
+
+def memory_places(device: str) -> dict[str, tuple[int, int]]:
+    """The places of a device's block RAMs, as nextpnr calls them, with X and Y.
+
+    Empty for a device whose rows of them are not listed.
+
+    Raises
+    ------
+    ValueError
+        If the device is not known.
+    """
+    blocks = blocks_of(device)
+    return {
+        f"X{start + _STEP * k}/Y{y}/EBR{k}": (start + _STEP * k, y)
+        for y in blocks.memory_rows
+        for start in blocks.starts()
+        for k in range(len(PLACES_IN_BLOCK))
+    }
+
+
+def plan_memories(
+    names: Iterable[str], multipliers: Mapping[str, str], device: str
+) -> dict[str, str]:
+    """The place of each block RAM of a design.
+
+    Weights stand below their column of the array, a chain after the other; accumulators below the
+    lane that takes their sums, tables below theirs; the link's queues and the instructions, then
+    the activations, fill the last row from its left end, where the array's first column is.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of all block RAMs of the flattened design.
+    multipliers : mapping
+        The place of each multiplier of the core, as ``floorplan.plan`` gives it.
+    device : str
+
+    Returns
+    -------
+    dict
+        From name to place; empty if they do not fit, or nothing is known to stand near to.
+
+    Raises
+    ------
+    ValueError
+        If the device is not known.
+    """
+    free = memory_places(device)
+    columns, lanes = _mean_places(multipliers, _column_of), _mean_places(multipliers, _lane_of)
+    names = list(names)
+    if len(names) > len(free) or not columns or not lanes:
+        return {}
+    wishes = sorted(
+        (_wish(name, columns, lanes, blocks_of(device)) for name in names),
+        key=lambda wish: (wish.rank, wish.name),
+    )
+    places: dict[str, str] = {}
+    for wish in wishes:
+        x, y = wish.at
+        nearest = min(free, key=lambda place: abs(free[place][0] - x) + abs(free[place][1] - y))
+        places[wish.name] = nearest
+        del free[nearest]
+    return places
+
+
+def place_memories(netlist: dict[str, Any], device: str) -> int:
+    """Gives the block RAMs in a netlist their places, in place; returns how many.
+
+    Parameters
+    ----------
+    netlist : dict
+        As Yosys writes it for nextpnr, flattened.
+    device : str
+        Such as ``LFE5U-85F``.
+    """
+    placed = 0
+    for module in netlist["modules"].values():
+        cells = module.get("cells", {})
+        names, multipliers = (
+            [name for name, cell in cells.items() if cell["type"] == kind]
+            for kind in (MEMORY, MULTIPLIER)
+        )
+        places = plan_memories(names, plan(multipliers, device), device)
+        for name, place in places.items():
+            cells[name].setdefault("attributes", {})["BEL"] = place
+        placed += len(places)
+    return placed
+
+
+def _wish(
+    name: str, columns: Mapping[int, _Point], lanes: Mapping[int, _Point], blocks: Blocks
+) -> _Wish:
+    if match := _WEIGHTS.search(name):
+        chain, column, byte = (int(match[key]) for key in ("chain", "column", "byte"))
+        column += min(byte, _BLOCK_COLUMNS - 1)
+        return _Wish((0, chain, column), name, _below(_of(columns, column)))
+    if match := _ACCUMULATORS.search(name):
+        column = int(match["column"])
+        return _Wish((1, column), name, _below(_of(lanes, column % len(lanes))))
+    if match := _TABLE.search(name):
+        return _Wish((2, int(match["table"])), name, _below(_of(lanes, int(match["table"]))))
+    corner = (0, blocks.memory_rows[-1])
+    if match := _ACTIVATIONS.search(name):
+        return _Wish((4, int(match["bank"])), name, corner)
+    return _Wish((3,), name, corner)
+
+
+def _below(point: _Point) -> _Point:
+    return point[0], point[1] + _BELOW
+
+
+def _of(points: Mapping[int, _Point], number: int) -> _Point:
+    """The point of that number, or of the last one before it: pairs of columns have one number."""
+    return points[max((known for known in points if known <= number), default=min(points))]
+
+
+def _mean_places(multipliers: Mapping[str, str], number_of: Any) -> dict[int, _Point]:
+    """The middle of all multipliers that have the same number."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, place in _numbered(multipliers, number_of):
+        x, y, _ = place.split("/")
+        found.setdefault(number, []).append((int(x[1:]), int(y[1:])))
+    return {
+        number: (fmean(x for x, _ in points), fmean(y for _, y in points))
+        for number, points in sorted(found.items())
+    }
+
+
+def _numbered(multipliers: Mapping[str, str], number_of: Any) -> Iterator[tuple[int, str]]:
+    for name, place in multipliers.items():
+        number = number_of(name)
+        if number is not None:
+            yield number, place
+
+
+def _column_of(name: str) -> int | None:
+    """The column of an element's multiplier, or the first of a pair's."""
+    match = ELEMENT.search(name)
+    return match and int(match["column"]) * (2 if match["kind"] == "pair" else 1)
+
+
+def _lane_of(name: str) -> int | None:
+    match = LANE.search(name)
+    return match and int(match["lane"])
