@@ -12,7 +12,6 @@ from .multiplier import FACTOR_BITS, VALUE_BITS
 from .requantizer import Requantizer
 from .rounding_shifter import SHIFT_BITS
 
-
 QUEUE_LATENCY = 2
 """Cycles from taking a word of a :class:`ParameterQueue` to its elements: a register at the end."""
 
