@@ -118,6 +118,9 @@ class Ecp5(Toolchain):
     router = "router1"
     """nextpnr's other one, router2, goes round in circles with this core on a half-full chip."""
 
+    density = "0.85"
+    """Most of a region that placement fills: fuller ones leave routing no way through."""
+
     def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:
         from slipstick_rtl.boards import ecp5, floorplan, memory_floorplan
         from slipstick_rtl.primitives import carry_sum
@@ -147,6 +150,8 @@ class Ecp5(Toolchain):
             "--lpf-allow-unconstrained",
             "--textcfg",
             f"{folder}/{self.placed}",
+            "--placer-heap-beta",
+            self.density,
             "--router",
             self.router,
             *_common(asked_mhz, seed, folder),
