@@ -130,7 +130,7 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
     post-processor come into what is left, from the last row on. A column's multipliers stand side
     by side, as all of them take their weights from the same wires; so what goes from a column to
     the next goes as far for all rows. Every other row of blocks is filled from right to left: the
-    column that follows a row's last one stands below it.
+    column that follows a row's last one stands below it. Lanes are right of all columns.
 
     Parameters
     ----------
@@ -151,10 +151,12 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
     names = list(names)
     rows = multiplier_places(device)
     free = [len(row) for row in rows]
-    taken: list[list[_Group]] = [[] for _ in rows]
-    orders = ((_columns(names), range(len(rows))), (_lanes(names), reversed(range(len(rows)))))
-    for groups, order in orders:
-        order = list(order)
+    columns: list[list[_Group]] = [[] for _ in rows]
+    lanes: list[list[_Group]] = [[] for _ in rows]
+    for groups, taken, order in (
+        (_columns(names), columns, range(len(rows))),
+        (_lanes(names), lanes, range(len(rows))[::-1]),
+    ):
         for group in groups:
             row = next((k for k in order if free[k] >= len(group)), None)
             if row is None:
@@ -164,8 +166,10 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
             free[row] -= len(group)
             taken[row].append(group)
     places: dict[str, str] = {}
-    for number, (row, groups) in enumerate(zip(rows, taken, strict=True)):
-        members = [name for group in groups[:: -1 if number % 2 else 1] for name in group]
+    for number, row in enumerate(rows):
+        # lanes at the right end of each row: they have much in common
+        groups = [*columns[number][:: -1 if number % 2 else 1], *lanes[number]]
+        members = [name for group in groups for name in group]
         for index, name in enumerate(members):
             places[name] = row[index * len(row) // len(members)]
     return places
