@@ -148,7 +148,7 @@ def test_an_unknown_part_cannot_be_built(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "link", "message"),
     [
-        ({"clock_hz": 100_300_000}, "uart", "nearest are 100 and 112.5 MHz"),
+        ({"clock_hz": 100_300_000}, "uart", "nearest are 100 and 101.786 MHz"),
         ({}, "carrier-pigeon", "tiny: link must be one of uart.* here, not carrier-pigeon"),
         ({"weight_bytes": 1 << 17}, "uart", "must be within 129,024 bytes of RAM .*not 197,632"),
         (
