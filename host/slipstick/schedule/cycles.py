@@ -260,9 +260,8 @@ class Clock:
         # those of more than the last two were read before
         reads = min(self._reads, 2 * configuration.parameter_block_words)
         stolen = max(reads - spare, 0)
-        if configuration.ninth_bits:
-            # the loader is not a tile ahead
-            stolen = max(stolen, min(reads, QUEUE_BURST) - slack)
+        # the loader is not a tile ahead
+        stolen = max(stolen, min(reads, QUEUE_BURST) - slack)
         self._reads = 0
         return stolen
 

@@ -9,7 +9,7 @@ BENCH = replace(
     bench_post.BENCH,
     name=__name__.rpartition(".")[2],
     parameters=(
-        {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "ninth_bits": 1}
+        {"rows": 16, "columns": 4, "lanes": 4, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1, DEVICE: ECP5},
     ),
     verilog=ecp5_netlist.verilog,
