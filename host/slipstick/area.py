@@ -1,12 +1,11 @@
 """What a configuration takes of an ECP5: an estimate, and the blocks that follow exactly.
 
 DSP blocks and block RAMs follow from the configuration (``multipliers``, ``block_rams``). Look-up
-tables and flip-flops are estimated by seven numbers each, ``LUTS`` and ``FLIP_FLOPS``:
+tables and flip-flops are estimated by six numbers each, ``LUTS`` and ``FLIP_FLOPS``:
 
 ========  ==========================================================================================
 fixed     link, sequencer, control and a UART on the board
 plain     a processing element with a DSP block of its own
-packed    a processing element that shares its DSP block with another
 lut       a processing element whose multiplier is made of look-up tables
 gather    a byte that the window reader brings the array in a cycle: R x P of them
 sum       an accumulator: C x P of them
@@ -18,9 +17,9 @@ them anew, to be copied here when the gateware has changed. The reports are of f
 fit is held near what single units were seen to take (:mod:`.area_fit`). Errors on the eight reports
 of ECP5 boards, from 1x4x4 to 1x16x16: LUTs within 0.4 %, flip-flops within 0.1 %; fitted without
 the array in question, within 1.2 % and 4.0 %. DSP blocks and block RAMs are equal. Nothing larger
-and no packed element has been held against a report: there it extrapolates. So it does for P > 1,
-whose pixels share more than is counted: of 2x8x8 and 4x4x4 synthesis made 4 and 5 % fewer LUTs and
-16 and 21 % fewer flip-flops, and for P = 4 two DSP blocks more.
+has been held against a report: there it extrapolates. So it does for P > 1, whose pixels share more
+than is counted: of 2x8x8 and 4x4x4 synthesis made 4 and 5 % fewer LUTs and 16 and 21 % fewer
+flip-flops, and for P = 4 two DSP blocks more.
 """
 
 import math
@@ -34,7 +33,6 @@ from .errors import TargetError
 LUTS: Mapping[str, float] = {
     "fixed": 3711.7,
     "plain": 24.2,
-    "packed": 38.0,
     "lut": 112.6,
     "gather": 186.5,
     "sum": 95.9,
@@ -44,7 +42,6 @@ LUTS: Mapping[str, float] = {
 FLIP_FLOPS: Mapping[str, float] = {
     "fixed": 3868.9,
     "plain": 59.1,
-    "packed": 66.0,
     "lut": 106.0,
     "gather": 222.1,
     "sum": 113.6,
@@ -101,13 +98,10 @@ def add_parts(configuration: Configuration, numbers: Mapping[str, float]) -> int
 def count_parts(configuration: Configuration) -> dict[str, int]:
     """How many there are of each thing that ``LUTS`` and ``FLIP_FLOPS`` have a number for."""
     c = configuration
-    packed = c.pixels * c.columns * field(c, "packed_rows")
-    plain = c.element_multipliers - packed // 2
     return {
         "fixed": 1,
-        "plain": plain,
-        "packed": packed,
-        "lut": c.macs_per_cycle - plain - packed,
+        "plain": c.element_multipliers,
+        "lut": c.macs_per_cycle - c.element_multipliers,
         "gather": c.rows * c.pixels,
         "sum": c.columns * c.pixels,
         "lane": c.lanes,
@@ -122,15 +116,12 @@ def multipliers(configuration: Configuration) -> int:
 def block_rams(configuration: Configuration) -> int:
     """Block RAMs, exactly."""
     c = configuration
-    weight_blocks = field(c, "weight_rows", 1) * math.ceil(c.columns / _WEIGHT_COLUMNS)
-    weight_bits = _WEIGHT_COLUMNS * (8 + field(c, "ninth_bits"))
-    tables = c.lanes >> field(c, "halved_tables")
     return (
-        weight_blocks * _blocks(c.weight_words, weight_bits)
+        math.ceil(c.columns / _WEIGHT_COLUMNS) * _blocks(c.weight_words, 8 * _WEIGHT_COLUMNS)
         # a copy for each of the P bytes that are read in a cycle
         + c.pixels * c.rows * _blocks(c.activation_bytes // c.rows, 8)
         + 2 * c.columns * _blocks(c.accumulator_depth, _ACCUMULATOR_BITS * c.pixels)
-        + tables * _blocks(_TABLE_WORDS, _TABLE_BITS)
+        + c.lanes * _blocks(_TABLE_WORDS, _TABLE_BITS)
         + _parameter_blocks(c)
         + _blocks(c.instruction_words, _INSTRUCTION_BITS)
         + _blocks(2 * c.payload_bytes, 8)
@@ -148,11 +139,6 @@ def _parameter_blocks(c: Configuration) -> int:
 def _blocks(words: int, bits: int) -> int:
     """The fewest block RAMs that hold a memory."""
     return min(math.ceil(words / deep) * math.ceil(bits / wide) for deep, wide in _BLOCK_SHAPES)
-
-
-def field(configuration: Configuration, name: str, absent: int = 0) -> int:
-    """A field that not every version of the configuration has."""
-    return getattr(configuration, name, absent)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ EXPECTED: Mapping[str, Mapping[str, float]] = {
     "lut": {
         "fixed": 3300,
         "plain": 24,
-        "packed": 38,
         "lut": 108,
         "gather": 195,
         "sum": 92,
@@ -24,7 +23,6 @@ EXPECTED: Mapping[str, Mapping[str, float]] = {
     "ff": {
         "fixed": 3300,
         "plain": 56,
-        "packed": 66,
         "lut": 105,
         "gather": 220,
         "sum": 110,

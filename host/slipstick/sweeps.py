@@ -19,8 +19,8 @@ MOST = 4096
 """Configurations of a sweep, lawful or not."""
 
 _SHAPE = ("pixels", "rows", "columns", "lanes", "multiplier")
-_SPLITS = ("packed_rows", "dsp_columns")
-"""What says how much of the array has DSP blocks, by versions of the configuration."""
+_SPLIT = "dsp_columns"
+"""What says how much of the array has DSP blocks."""
 
 Values = Mapping[str, Sequence[int | str]]
 
@@ -55,8 +55,8 @@ def make_configurations(
 ) -> tuple[list[Configuration], list[Skipped]]:
     """Every combination of the values.
 
-    Fields without values are the base's. But lanes and rows of weights are as few as a smaller
-    array demands, and where the array is another, as much of it has DSP blocks as the part has.
+    Fields without values are the base's. But lanes are as few as a smaller array demands, and
+    where the array is another, as much of it has DSP blocks as the part has.
 
     Parameters
     ----------
@@ -93,27 +93,21 @@ def make_configurations(
 
 def _adapted(base: Configuration, given: Mapping[str, Any], part: Part) -> Configuration:
     fields = {**base.to_dict(), **given}
-    limits = {
-        "lanes": min(fields["rows"], fields["columns"]),
-        "weight_rows": max(1, fields["rows"] // 4),
-    }
-    for name, limit in limits.items():
-        if name in fields and name not in given:
-            fields[name] = min(fields[name], limit)
+    if "lanes" not in given:
+        fields["lanes"] = min(fields["lanes"], fields["rows"], fields["columns"])
     same = all(fields[name] == getattr(base, name) for name in _SHAPE)
-    free = [name for name in _SPLITS if name in fields and name not in given]
-    if same or not free:
+    if same or _SPLIT in given:
         return Configuration.from_dict(fields)
-    return _most_blocks(fields, free[0], part)
+    return _most_blocks(fields, part)
 
 
-def _most_blocks(fields: dict[str, Any], split: str, part: Part) -> Configuration:
+def _most_blocks(fields: dict[str, Any], part: Part) -> Configuration:
     """With as many DSP blocks in the array as the part has left, or with none."""
-    for value in range(max(fields["rows"], fields["columns"]), 0, -1):
+    for value in range(fields["columns"], 0, -1):
         try:
-            configuration = Configuration.from_dict(fields | {split: value})
+            configuration = Configuration.from_dict(fields | {_SPLIT: value})
         except ValueError:
             continue
         if multipliers(configuration) <= part.multipliers:
             return configuration
-    return Configuration.from_dict(fields | {split: 0})
+    return Configuration.from_dict(fields | {_SPLIT: 0})

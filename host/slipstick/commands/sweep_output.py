@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ class Sweep:
     front: tuple[Point, ...] = ()
     dominated: tuple[Point, ...] = ()
     infeasible: tuple[Point, ...] = ()
-    skipped: tuple[Skipped, ...] = field(default=())
+    skipped: tuple[Skipped, ...] = ()
     seconds: float = 0.0
 
     @property
