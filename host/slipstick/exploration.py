@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -155,10 +156,30 @@ def _submit(
     # a process begins with the signals blocked that are blocked now: an interrupt is for this one,
     # which ends the others
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    with _interrupts_later():
+        try:
+            return pool.submit(_costs, models, configuration)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Lets a process that is being started have all that it reads.
+
+    What another thread of this process is sent interrupts the main one, whatever that blocks.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupts: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
     try:
-        return pool.submit(_costs, models, configuration)
+        yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+    if interrupts:
+        raise KeyboardInterrupt
 
 
 @contextmanager
