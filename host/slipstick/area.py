@@ -14,13 +14,9 @@ lane      a lane of the post-processor
 ========  ==========================================================================================
 
 ``python -m slipstick.area`` holds them against the committed reports of place and route and fits
-them anew, to be copied here when the gateware has changed. The reports are of few arrays, so the
-fit is held near what single units were seen to take (:mod:`.area_fit`). Errors on the eight reports
-of ECP5 boards, from 1x4x4 to 1x16x16: LUTs within 0.4 %, flip-flops within 0.1 %; fitted without
-the array in question, within 1.2 % and 4.0 %. DSP blocks and block RAMs are equal. Nothing larger
-and no packed element has been held against a report: there it extrapolates. So it does for P > 1,
-whose pixels share more than is counted: of 2x8x8 and 4x4x4 synthesis made 4 and 5 % fewer LUTs and
-16 and 21 % fewer flip-flops, and for P = 4 two DSP blocks more.
+them anew, to be copied here when the gateware has changed. The fit is held near what single units
+were seen to take (:mod:`.area_fit`), as there is one report of this gateware only, of 1x32x16: for
+other arrays these are expectations, within some 10 % of it.
 """
 
 import math
@@ -32,23 +28,23 @@ from slipstick_rtl.config import Configuration
 from .errors import TargetError
 
 LUTS: Mapping[str, float] = {
-    "fixed": 3711.7,
-    "plain": 24.2,
-    "packed": 38.0,
-    "lut": 112.6,
-    "gather": 186.5,
-    "sum": 95.9,
-    "lane": 664.7,
+    "fixed": 3359.1,
+    "plain": 24.0,
+    "packed": 40.0,
+    "lut": 124.2,
+    "gather": 201.6,
+    "sum": 92.7,
+    "lane": 742.5,
 }
 """Look-up tables with 4 inputs, those of carry chains included, by what takes them."""
 FLIP_FLOPS: Mapping[str, float] = {
-    "fixed": 3868.9,
-    "plain": 59.1,
-    "packed": 66.0,
-    "lut": 106.0,
-    "gather": 222.1,
-    "sum": 113.6,
-    "lane": 694.8,
+    "fixed": 3330.4,
+    "plain": 56.0,
+    "packed": 69.1,
+    "lut": 112.9,
+    "gather": 224.3,
+    "sum": 110.5,
+    "lane": 649.1,
 }
 
 LANE_MULTIPLIERS = 3
