@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from slipstick_rtl.config import Configuration
 
 from .errors import TargetError
+from .schedule.cycles import BLOCK_COLUMNS
 
 LUTS: Mapping[str, float] = {
     "fixed": 3359.1,
@@ -55,8 +56,6 @@ _BLOCK_SHAPES = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384,
 _ACCUMULATOR_BITS = 32
 _TABLE_WORDS, _TABLE_BITS = 512, 32
 _INSTRUCTION_BITS = 32
-_WEIGHT_COLUMNS = 4
-"""Columns that share a block of the weight memory."""
 _UART_BLOCKS = 1
 
 
@@ -122,8 +121,8 @@ def block_rams(configuration: Configuration) -> dict[str, int]:
     other columns are read at other times; the link has its payload, and a board's UART a queue.
     """
     c = configuration
-    weight_blocks = c.weight_rows * math.ceil(c.columns / _WEIGHT_COLUMNS)
-    weight_bits = _WEIGHT_COLUMNS * (8 + c.ninth_bits)
+    weight_blocks = c.weight_rows * math.ceil(c.columns / BLOCK_COLUMNS)
+    weight_bits = BLOCK_COLUMNS * (8 + c.ninth_bits)
     return {
         "weights": weight_blocks * _blocks(c.weight_words, weight_bits),
         # a copy for each of the P bytes that are read in a cycle

@@ -26,12 +26,12 @@ _CONTROLS = ("CE0", "RST0", "SIGNEDA", "SIGNEDB", "SOURCEA", "SOURCEB")
 PLACES_IN_BLOCK = (0, 1, 4, 5)
 """Tile of each of a block's multipliers; also its number in the place's name."""
 
-ELEMENT = re.compile(
+_ELEMENT = re.compile(
     r"\.(?P<kind>element|pair)_(?P<row>\d+)_(?P<column>\d+)\.multiplier\.product_(?P<pixel>\d+)\."
 )
 """An element of a row and column, or the packed multiplier of a row and pair of columns."""
 
-LANE = re.compile(r"\.lane_(?P<lane>\d+)\.requantizer\..*(?P<part>low_low|high_high|cross)")
+_LANE = re.compile(r"\.lane_(?P<lane>\d+)\.requantizer\..*(?P<part>low_low|high_high|cross)")
 
 
 @dataclass(frozen=True)
@@ -99,28 +99,40 @@ def multiplier_places(device: str) -> list[list[str]]:
     return [blocks.places(y) for y in blocks.rows]
 
 
-_Group = list[str]
+Group = list[str]
 """Multipliers that stand side by side in a row of blocks: a column of the array, or a lane."""
 
 
-def _columns(names: Iterable[str]) -> list[_Group]:
-    """The array's columns, or pairs of them, in order, each from its first row to its last."""
+def columns(names: Iterable[str]) -> dict[int, Group]:
+    """The array's columns in order, or pairs of them by their first, from first row to last."""
     found: dict[int, list[tuple[int, int, str]]] = {}
     for name in names:
-        if match := ELEMENT.search(name):
+        if match := _ELEMENT.search(name):
             row, column, pixel = (int(match[key]) for key in ("row", "column", "pixel"))
             column *= 2 if match["kind"] == "pair" else 1
             found.setdefault(column, []).append((row, pixel, name))
-    return [[name for _, _, name in sorted(found[column])] for column in sorted(found)]
+    return {column: [name for _, _, name in sorted(found[column])] for column in sorted(found)}
 
 
-def _lanes(names: Iterable[str]) -> list[_Group]:
+def lanes(names: Iterable[str]) -> dict[int, Group]:
     """The post-processor's lanes in order."""
     found: dict[int, list[tuple[str, str]]] = {}
     for name in names:
-        if match := LANE.search(name):
+        if match := _LANE.search(name):
             found.setdefault(int(match["lane"]), []).append((match["part"], name))
-    return [[name for _, name in sorted(found[lane])] for lane in sorted(found)]
+    return {lane: [name for _, name in sorted(found[lane])] for lane in sorted(found)}
+
+
+def names_of(cells: Mapping[str, Any], kind: str) -> list[str]:
+    """The cells of that type."""
+    return [name for name, cell in cells.items() if cell["type"] == kind]
+
+
+def give_places(cells: Mapping[str, Any], places: Mapping[str, str]) -> int:
+    """Ties each cell to its place; returns how many."""
+    for name, place in places.items():
+        cells[name].setdefault("attributes", {})["BEL"] = place
+    return len(places)
 
 
 def plan(names: Iterable[str], device: str) -> dict[str, str]:
@@ -151,13 +163,13 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
     names = list(names)
     rows = multiplier_places(device)
     free = [len(row) for row in rows]
-    columns: list[list[_Group]] = [[] for _ in rows]
-    lanes: list[list[_Group]] = [[] for _ in rows]
+    columns_of: list[list[Group]] = [[] for _ in rows]
+    lanes_of: list[list[Group]] = [[] for _ in rows]
     for groups, taken, order in (
-        (_columns(names), columns, range(len(rows))),
-        (_lanes(names), lanes, range(len(rows))[::-1]),
+        (columns(names), columns_of, range(len(rows))),
+        (lanes(names), lanes_of, range(len(rows))[::-1]),
     ):
-        for group in groups:
+        for group in groups.values():
             row = next((k for k in order if free[k] >= len(group)), None)
             if row is None:
                 return {}
@@ -168,8 +180,8 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
     places: dict[str, str] = {}
     for number, row in enumerate(rows):
         # lanes at the right end of each row: they have much in common
-        groups = [*columns[number][:: -1 if number % 2 else 1], *lanes[number]]
-        members = [name for group in groups for name in group]
+        ordered = [*columns_of[number][:: -1 if number % 2 else 1], *lanes_of[number]]
+        members = [name for group in ordered for name in group]
         for index, name in enumerate(members):
             places[name] = row[index * len(row) // len(members)]
     return places
@@ -188,10 +200,8 @@ def place_multipliers(netlist: dict[str, Any], device: str) -> int:
     placed = 0
     for module in netlist["modules"].values():
         cells = module.get("cells", {})
-        multipliers = [name for name, cell in cells.items() if cell["type"] == MULTIPLIER]
-        places = plan(multipliers, device)
-        for name, place in places.items():
-            cells[name].setdefault("attributes", {})["BEL"] = place
+        places = plan(names_of(cells, MULTIPLIER), device)
+        placed += give_places(cells, places)
         named = module.setdefault("netnames", {}).values()
         used = (bit for net in named for bit in net["bits"] if isinstance(bit, int))
         nets = count(1 + max(used, default=1))
@@ -199,7 +209,6 @@ def place_multipliers(netlist: dict[str, Any], device: str) -> int:
         for block, members in blocks.items():
             _share_controls(members)
             _drive_constants(module, block, members.values(), nets)
-        placed += len(places)
     return placed
 
 

@@ -6,12 +6,24 @@ floorplan of the multipliers put it, so each gets the nearest place that is free
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from .floorplan import ELEMENT, LANE, MULTIPLIER, PLACES_IN_BLOCK, Blocks, blocks_of, plan
+from ..memory.latencies import BLOCK_COLUMNS
+from .floorplan import (
+    MULTIPLIER,
+    PLACES_IN_BLOCK,
+    Blocks,
+    Group,
+    blocks_of,
+    columns,
+    give_places,
+    lanes,
+    names_of,
+    plan,
+)
 
 MEMORY = "DP16KD"
 
@@ -27,8 +39,6 @@ _WEIGHTS = re.compile(
 _ACCUMULATORS = re.compile(r"\.accumulators\.column_(?P<column>\d+)\.")
 _TABLE = re.compile(r"\.lanes\.table_(?P<table>\d+)\.")
 _ACTIVATIONS = re.compile(r"\.activations\.bank_(?P<bank>\d+)\.")
-
-_BLOCK_COLUMNS = 4
 
 _Point = tuple[float, float]
 
@@ -89,12 +99,12 @@ def plan_memories(
         If the device is not known.
     """
     free = memory_places(device)
-    columns, lanes = _mean_places(multipliers, _column_of), _mean_places(multipliers, _lane_of)
+    columns_at, lanes_at = (_middles(find(multipliers), multipliers) for find in (columns, lanes))
     names = list(names)
-    if len(names) > len(free) or not columns or not lanes:
+    if len(names) > len(free) or not columns_at or not lanes_at:
         return {}
     wishes = sorted(
-        (_wish(name, columns, lanes, blocks_of(device)) for name in names),
+        (_wish(name, columns_at, lanes_at, blocks_of(device)) for name in names),
         key=lambda wish: (wish.rank, wish.name),
     )
     places: dict[str, str] = {}
@@ -119,29 +129,23 @@ def place_memories(netlist: dict[str, Any], device: str) -> int:
     placed = 0
     for module in netlist["modules"].values():
         cells = module.get("cells", {})
-        names, multipliers = (
-            [name for name, cell in cells.items() if cell["type"] == kind]
-            for kind in (MEMORY, MULTIPLIER)
-        )
-        places = plan_memories(names, plan(multipliers, device), device)
-        for name, place in places.items():
-            cells[name].setdefault("attributes", {})["BEL"] = place
-        placed += len(places)
+        multipliers = plan(names_of(cells, MULTIPLIER), device)
+        placed += give_places(cells, plan_memories(names_of(cells, MEMORY), multipliers, device))
     return placed
 
 
 def _wish(
-    name: str, columns: Mapping[int, _Point], lanes: Mapping[int, _Point], blocks: Blocks
+    name: str, columns_at: Mapping[int, _Point], lanes_at: Mapping[int, _Point], blocks: Blocks
 ) -> _Wish:
     if match := _WEIGHTS.search(name):
         chain, column, byte = (int(match[key]) for key in ("chain", "column", "byte"))
-        column += min(byte, _BLOCK_COLUMNS - 1)
-        return _Wish((0, chain, column), name, _below(_of(columns, column)))
+        column += min(byte, BLOCK_COLUMNS - 1)
+        return _Wish((0, chain, column), name, _below(_of(columns_at, column)))
     if match := _ACCUMULATORS.search(name):
         column = int(match["column"])
-        return _Wish((1, column), name, _below(_of(lanes, column % len(lanes))))
+        return _Wish((1, column), name, _below(_of(lanes_at, column % len(lanes_at))))
     if match := _TABLE.search(name):
-        return _Wish((2, int(match["table"])), name, _below(_of(lanes, int(match["table"]))))
+        return _Wish((2, int(match["table"])), name, _below(_of(lanes_at, int(match["table"]))))
     corner = (0, blocks.memory_rows[-1])
     if match := _ACTIVATIONS.search(name):
         return _Wish((4, int(match["bank"])), name, corner)
@@ -157,31 +161,13 @@ def _of(points: Mapping[int, _Point], number: int) -> _Point:
     return points[max((known for known in points if known <= number), default=min(points))]
 
 
-def _mean_places(multipliers: Mapping[str, str], number_of: Any) -> dict[int, _Point]:
-    """The middle of all multipliers that have the same number."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for number, place in _numbered(multipliers, number_of):
-        x, y, _ = place.split("/")
-        found.setdefault(number, []).append((int(x[1:]), int(y[1:])))
-    return {
-        number: (fmean(x for x, _ in points), fmean(y for _, y in points))
-        for number, points in sorted(found.items())
-    }
-
-
-def _numbered(multipliers: Mapping[str, str], number_of: Any) -> Iterator[tuple[int, str]]:
-    for name, place in multipliers.items():
-        number = number_of(name)
-        if number is not None:
-            yield number, place
-
-
-def _column_of(name: str) -> int | None:
-    """The column of an element's multiplier, or the first of a pair's."""
-    match = ELEMENT.search(name)
-    return match and int(match["column"]) * (2 if match["kind"] == "pair" else 1)
-
-
-def _lane_of(name: str) -> int | None:
-    match = LANE.search(name)
-    return match and int(match["lane"])
+def _middles(groups: Mapping[int, Group], multipliers: Mapping[str, str]) -> dict[int, _Point]:
+    """The middle of each group's multipliers."""
+    found: dict[int, _Point] = {}
+    for number, group in groups.items():
+        places = [multipliers[name].split("/") for name in group]
+        found[number] = (
+            fmean(int(x[1:]) for x, _, _ in places),
+            fmean(int(y[1:]) for _, y, _ in places),
+        )
+    return found
