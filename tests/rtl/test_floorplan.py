@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from multiplier_names import multiplier_names
 from slipstick.targets import TARGETS, Target
 from slipstick_rtl.boards import floorplan
 from slipstick_rtl.boards.floorplan import multiplier_places, place_multipliers, plan
@@ -11,31 +12,6 @@ from slipstick_rtl.config import Configuration
 ECP5 = [
     target for target in TARGETS.values() if target.part and target.part.device.startswith("LFE5U")
 ]
-PARTS = ("low_low", "high_high", "cross")
-
-
-def _names(configuration: Configuration) -> list[str]:
-    """The multipliers of a core as synthesis names them."""
-    c = configuration
-    elements = [
-        f"core.matrix.array.pair_{row}_{pair}.multiplier.product_{pixel}.block"
-        for row in range(c.packed_rows)
-        for pair in range(c.columns // 2)
-        for pixel in range(c.pixels)
-    ]
-    if c.multiplier == "plain":
-        elements += [
-            f"core.matrix.array.element_{row}_{column}.multiplier.product_{pixel}.block"
-            for row in range(c.packed_rows, c.rows)
-            for column in range(c.columns)
-            for pixel in range(c.pixels)
-        ]
-    lanes = [
-        f"core.post.lanes.lane_{lane}.requantizer.scaler.{part}.block"
-        for lane in range(c.lanes)
-        for part in PARTS
-    ]
-    return lanes + elements
 
 
 @pytest.mark.parametrize(
@@ -55,7 +31,7 @@ def test_an_unknown_device_is_refused() -> None:
 @pytest.mark.parametrize("target", ECP5, ids=lambda target: target.name)
 def test_every_multiplier_of_a_target_has_a_place_of_its_own(target: Target) -> None:
     assert target.part is not None
-    names = _names(target.configuration)
+    names = multiplier_names(target.configuration)
     places = plan(names, target.part.device)
     assert set(places) == set(names)
     assert len(set(places.values())) == len(names)
@@ -63,7 +39,7 @@ def test_every_multiplier_of_a_target_has_a_place_of_its_own(target: Target) -> 
 
 def test_columns_stand_together_and_elements_in_their_order() -> None:
     configuration = Configuration(multiplier="lut", packed_rows=11)
-    places = plan(_names(configuration), "LFE5U-85F")
+    places = plan(multiplier_names(configuration), "LFE5U-85F")
     for pair in range(configuration.columns // 2):
         sites = [
             re.fullmatch(
@@ -80,7 +56,7 @@ def test_columns_stand_together_and_elements_in_their_order() -> None:
 
 
 def test_what_does_not_fit_is_left_to_place_and_route() -> None:
-    assert plan(_names(Configuration()), "LFE5U-85F") == {}
+    assert plan(multiplier_names(Configuration()), "LFE5U-85F") == {}
 
 
 def test_only_the_core_s_multipliers_are_placed() -> None:
@@ -109,7 +85,9 @@ def test_only_the_core_s_multipliers_are_placed() -> None:
 
 
 def test_a_block_gets_each_control_once() -> None:
-    names = _names(Configuration(rows=8, columns=8, lanes=4, multiplier="lut", packed_rows=3))
+    names = multiplier_names(
+        Configuration(rows=8, columns=8, lanes=4, multiplier="lut", packed_rows=3)
+    )
     controls = {"CE0": ["1"], "RST0": ["0"]}
     cells = {
         name: {"type": floorplan.MULTIPLIER, "connections": {"CLK0": [2], **controls}}

@@ -1,28 +1,13 @@
 """Block RAMs of ECP5: every place exists once, and each memory stands near what it serves."""
 
 import pytest
+from multiplier_names import multiplier_names
 from slipstick.targets import TARGETS
 from slipstick_rtl.boards.floorplan import plan
 from slipstick_rtl.boards.memory_floorplan import memory_places, place_memories, plan_memories
 
 DEVICE = "LFE5U-85F"
-PACKED_ROWS = TARGETS["ulx3s-85f"].configuration.packed_rows
-LANES = TARGETS["ulx3s-85f"].configuration.lanes
-PARTS = ("low_low", "high_high", "cross")
-
-
-def _multipliers() -> list[str]:
-    elements = [
-        f"core.matrix.array.pair_{row}_{pair}.multiplier.product_0.block"
-        for row in range(PACKED_ROWS)
-        for pair in range(8)
-    ]
-    lanes = [
-        f"core.post.lanes.lane_{lane}.requantizer.scaler.{part}.block"
-        for lane in range(LANES)
-        for part in PARTS
-    ]
-    return elements + lanes
+CONFIGURATION = TARGETS["ulx3s-85f"].configuration
 
 
 def _memories() -> list[str]:
@@ -62,14 +47,14 @@ def test_a_device_without_a_list_has_no_places_and_an_unknown_one_is_refused() -
 
 def test_every_memory_has_a_place_of_its_own() -> None:
     memories = _memories()
-    places = plan_memories(memories, plan(_multipliers(), DEVICE), DEVICE)
+    places = plan_memories(memories, plan(multiplier_names(CONFIGURATION), DEVICE), DEVICE)
     assert set(places) == set(memories)
     assert len(set(places.values())) == len(memories)
     assert set(places.values()) <= set(memory_places(DEVICE))
 
 
 def test_weights_stand_near_their_columns() -> None:
-    multipliers = plan(_multipliers(), DEVICE)
+    multipliers = plan(multiplier_names(CONFIGURATION), DEVICE)
     places = plan_memories(_memories(), multipliers, DEVICE)
     # chains whose rows are packed; what is left of the places goes to the others
     for chain in range(2):
@@ -86,14 +71,17 @@ def test_weights_stand_near_their_columns() -> None:
 
 
 def test_what_does_not_fit_is_left_to_place_and_route() -> None:
-    multipliers = plan(_multipliers(), DEVICE)
+    multipliers = plan(multiplier_names(CONFIGURATION), DEVICE)
     assert plan_memories([*_memories(), "a", "b", "c"], multipliers, DEVICE) == {}
     assert plan_memories(_memories(), {}, DEVICE) == {}
 
 
 def test_only_block_rams_are_placed() -> None:
     cells = {
-        **{name: {"type": "MULT18X18D", "connections": {}} for name in _multipliers()},
+        **{
+            name: {"type": "MULT18X18D", "connections": {}}
+            for name in multiplier_names(CONFIGURATION)
+        },
         **{name: {"type": "DP16KD"} for name in _memories()},
         "core.other": {"type": "LUT4"},
     }
