@@ -57,7 +57,7 @@ def test_every_layer_is_the_reference(name, hardware):
             )
 
 
-@pytest.mark.parametrize(("target", "least"), [("sim-medium", 0.96), ("ecpix5-85f", 0.89)])
+@pytest.mark.parametrize(("target", "least"), [("sim-medium", 0.96), ("ecpix5-85f", 0.79)])
 def test_prediction_of_resnet8(target, least):
     hardware = find_target(target).configuration
     program = compile_graph(load(model("ic01_resnet8_int8")), hardware)
