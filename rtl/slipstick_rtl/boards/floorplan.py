@@ -6,10 +6,11 @@ each column of the array gets places side by side, in the order in which its sum
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from statistics import fmean
+from typing import Any, TypeVar
 
 MULTIPLIER = "MULT18X18D"
 
@@ -99,6 +100,8 @@ def multiplier_places(device: str) -> list[list[str]]:
     return [blocks.places(y) for y in blocks.rows]
 
 
+Found = TypeVar("Found")
+
 Group = list[str]
 """Multipliers that stand side by side in a row of blocks: a column of the array, or a lane."""
 
@@ -142,7 +145,8 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
     post-processor come into what is left, from the last row on. A column's multipliers stand side
     by side, as all of them take their weights from the same wires; so what goes from a column to
     the next goes as far for all rows. Every other row of blocks is filled from right to left: the
-    column that follows a row's last one stands below it. Lanes are right of all columns.
+    column that follows a row's last one stands below it. Lanes are right of all columns, in the
+    order of the columns whose sums they take.
 
     Parameters
     ----------
@@ -163,28 +167,50 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
     names = list(names)
     rows = multiplier_places(device)
     free = [len(row) for row in rows]
-    columns_of: list[list[Group]] = [[] for _ in rows]
-    lanes_of: list[list[Group]] = [[] for _ in rows]
+    columns_of: list[dict[int, Group]] = [{} for _ in rows]
+    lanes_of: list[dict[int, Group]] = [{} for _ in rows]
     for groups, taken, order in (
         (columns(names), columns_of, range(len(rows))),
         (lanes(names), lanes_of, range(len(rows))[::-1]),
     ):
-        for group in groups.values():
+        for number, group in groups.items():
             row = next((k for k in order if free[k] >= len(group)), None)
             if row is None:
                 return {}
             # a later column never goes back to a row before
             order = order[order.index(row) :]
             free[row] -= len(group)
-            taken[row].append(group)
+            taken[row][number] = group
+    for number in range(1, len(rows), 2):
+        columns_of[number] = dict(reversed(columns_of[number].items()))
+    abreast = _abreast(columns_of, len(lanes(names)))
     places: dict[str, str] = {}
     for number, row in enumerate(rows):
         # lanes at the right end of each row: they have much in common
-        ordered = [*columns_of[number][:: -1 if number % 2 else 1], *lanes_of[number]]
-        members = [name for group in ordered for name in group]
+        last = [lanes_of[number][lane] for lane in abreast if lane in lanes_of[number]]
+        members = [name for group in [*columns_of[number].values(), *last] for name in group]
         for index, name in enumerate(members):
             places[name] = row[index * len(row) // len(members)]
     return places
+
+
+def _abreast(columns_of: Sequence[Mapping[int, Group]], count: int) -> list[int]:
+    """The lanes, from left to right as the columns stand whose sums they take."""
+    at = {
+        number: (index + 0.5) / len(row) for row in columns_of for index, number in enumerate(row)
+    }
+    if not at:
+        return list(range(count))
+    last = max(at)
+    return sorted(
+        range(count),
+        key=lambda lane: fmean(of_number(at, k) for k in range(lane, max(last, lane) + 1, count)),
+    )
+
+
+def of_number(found: Mapping[int, Found], number: int) -> Found:
+    """That of the number, or of the last one before it: pairs of columns have one number."""
+    return found[max((known for known in found if known <= number), default=min(found))]
 
 
 def place_multipliers(netlist: dict[str, Any], device: str) -> int:

@@ -22,6 +22,7 @@ from .floorplan import (
     give_places,
     lanes,
     names_of,
+    of_number,
     plan,
 )
 
@@ -140,12 +141,14 @@ def _wish(
     if match := _WEIGHTS.search(name):
         chain, column, byte = (int(match[key]) for key in ("chain", "column", "byte"))
         column += min(byte, BLOCK_COLUMNS - 1)
-        return _Wish((0, chain, column), name, _below(_of(columns_at, column)))
+        return _Wish((0, chain, column), name, _below(of_number(columns_at, column)))
     if match := _ACCUMULATORS.search(name):
         column = int(match["column"])
-        return _Wish((1, column), name, _below(_of(lanes_at, column % len(lanes_at))))
+        return _Wish((1, column), name, _below(of_number(lanes_at, column % len(lanes_at))))
     if match := _TABLE.search(name):
-        return _Wish((2, int(match["table"])), name, _below(_of(lanes_at, int(match["table"]))))
+        return _Wish(
+            (2, int(match["table"])), name, _below(of_number(lanes_at, int(match["table"])))
+        )
     corner = (0, blocks.memory_rows[-1])
     if match := _ACTIVATIONS.search(name):
         return _Wish((4, int(match["bank"])), name, corner)
@@ -154,11 +157,6 @@ def _wish(
 
 def _below(point: _Point) -> _Point:
     return point[0], point[1] + _BELOW
-
-
-def _of(points: Mapping[int, _Point], number: int) -> _Point:
-    """The point of that number, or of the last one before it: pairs of columns have one number."""
-    return points[max((known for known in points if known <= number), default=min(points))]
 
 
 def _middles(groups: Mapping[int, Group], multipliers: Mapping[str, str]) -> dict[int, _Point]:

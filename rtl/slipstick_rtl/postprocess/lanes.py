@@ -58,9 +58,10 @@ _PAIR = 2
 class PostLanes(wiring.Component):
     """L lanes that work in step; fixed latency, no stall.
 
-    With ``halved_tables`` lane i and lane i + L / 2 share a table, and the upper half of the lanes
+    With ``halved_tables`` lane i and lane L - 1 - i share a table, and the upper half of the lanes
     works a cycle behind the lower one; a tap that is looked up must then be followed by a cycle
-    without one.
+    without one. (The array may go to the right with its first columns and back with the others: so
+    these two may take their sums from the same place.)
 
     Parameters
     ----------
@@ -226,18 +227,22 @@ class PostLanes(wiring.Component):
     def _look_up(self, m: Module, lanes: list[PostLane]) -> None:
         """Each table's byte: of its lane, or a cycle later that of the lane that shares it."""
         c = self._configuration
-        odd = delay(m, self.tap.odd, 1, "odd", reset_less=True)
-        late_odd = delay(m, odd, 1, "late_odd", reset_less=True)
+        write = self.table_write
         for index in range(c.tables):
             m.submodules[f"table_{index}"] = table = Table()
+            odd = copy_of(m, self._platform, self.tap.odd, f"odd_{index}")
+            if index % BLOCK_COLUMNS == 0:
+                # on from a few tables to the next few: there is time before the first look
+                write = delay(m, write, 1, f"write_{index}")
             m.d.comb += [
-                table.write.eq(self.table_write),
+                table.write.eq(write),
                 table.byte.eq(self.bytes[index]),
                 table.odd.eq(odd),
                 lanes[index].entry.eq(table.entry),
             ]
             if c.halved_tables:
-                upper = lanes[index + self._half]
+                upper = lanes[c.lanes - 1 - index]
+                late_odd = delay(m, odd, 1, f"late_odd_{index}", reset_less=True)
                 mine = copy_of(m, self._platform, self.tap.looked_up, f"mine_{index}")
                 m.d.comb += [
                     table.byte.eq(Mux(mine, self.bytes[index], upper.byte)),

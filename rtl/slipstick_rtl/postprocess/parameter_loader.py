@@ -8,7 +8,7 @@ from ..config import Configuration
 from ..isa import POST_FIELDS
 from ..memory.latencies import BLOCK_COLUMNS
 from ..primitives.delay import delay
-from .parameters import FIELDS, STROBES, arrival, words_of
+from .parameters import CHOOSER_LATENCY, FIELDS, STROBES, arrival, words_of
 
 _ACCEPTANCE_CYCLES = 4
 """From an instruction's start until the first parameters of the one behind it can be read."""
@@ -39,7 +39,8 @@ class ParameterLoader(wiring.Component):
     reads : Out(stream of 24-bit word addresses)
         Of weight memory, or, if parameters ``are_queued``, the words that the queue has next.
     arriving : Out
-        [C / 4][W] STROBES: what these four columns of each chain of the words are that come.
+        [C / 4][W] STROBES: what these four columns of each chain of the words are that come to the
+        choosers.
     arriving_slice : Out
         Which columns are the lanes'.
     """
@@ -163,7 +164,7 @@ class ParameterLoader(wiring.Component):
                 lines[words] = [strobes]
             line = lines[words]
             for group in range(c.columns // BLOCK_COLUMNS):
-                distance = arrival(c, chain, group * BLOCK_COLUMNS)
+                distance = arrival(c, chain, group * BLOCK_COLUMNS) - CHOOSER_LATENCY
                 while len(line) <= distance:
                     line.append(delay(m, line[-1], 1, f"strobes_{chain}_{len(line)}"))
                 m.d.comb += self.arriving[group][chain].eq(line[distance])

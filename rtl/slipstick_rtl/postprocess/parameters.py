@@ -8,12 +8,16 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
+from ..primitives.delay import delay
 from .multiplier import FACTOR_BITS, VALUE_BITS
 from .requantizer import Requantizer
 from .rounding_shifter import SHIFT_BITS
 
 QUEUE_LATENCY = 2
 """Cycles from taking a word of a :class:`ParameterQueue` to its elements: a register at the end."""
+
+CHOOSER_LATENCY = 1
+"""Cycles of a :class:`ColumnChooser`: four lanes' registers, as the lanes are all over the chip."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,10 @@ def are_queued(configuration: Configuration) -> bool:
 
 
 def arrival(configuration: Configuration, chain: int, column: int) -> int:
-    """Cycles from the loader's read of a word until this element of it comes."""
+    """Cycles from the loader's read of a word until this element of it is at its lane."""
     if are_queued(configuration):
-        return QUEUE_LATENCY
-    return WEIGHT_READ_LATENCY + weight_skew(configuration, chain, column)
+        return QUEUE_LATENCY + CHOOSER_LATENCY
+    return WEIGHT_READ_LATENCY + weight_skew(configuration, chain, column) + CHOOSER_LATENCY
 
 
 class LaneParameters(wiring.Component):
@@ -132,7 +136,7 @@ class LaneParameters(wiring.Component):
 
 
 class ColumnChooser(wiring.Component):
-    """Which elements, and which strobes, are those of four neighbouring lanes.
+    """Which elements, and which strobes, are those of four neighbouring lanes, a cycle later.
 
     Parameters
     ----------
@@ -178,14 +182,14 @@ class ColumnChooser(wiring.Component):
         c = self._configuration
         slices = range(c.columns // c.lanes)
         strobes = [self.arriving[(k * c.lanes) // BLOCK_COLUMNS + self._group] for k in slices]
-        m.d.comb += Value.cast(self.lane_arriving).eq(
+        m.d.sync += Value.cast(self.lane_arriving).eq(
             Array([Value.cast(view) for view in strobes])[self.slice]
         )
         for lane in range(BLOCK_COLUMNS):
             first = self._group * BLOCK_COLUMNS + lane
             for chain in range(c.weight_rows):
                 columns = [self.elements[chain][k * c.lanes + first] for k in slices]
-                m.d.comb += self.lane_elements[lane][chain].eq(
-                    Array([Value.cast(element) for element in columns])[self.slice]
-                )
+                chosen = Array([Value.cast(element) for element in columns])[self.slice]
+                here = delay(m, chosen, 1, f"element_{lane}_{chain}", reset_less=True)
+                m.d.comb += self.lane_elements[lane][chain].eq(here)
         return m

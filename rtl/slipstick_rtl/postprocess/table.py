@@ -2,6 +2,7 @@
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
@@ -90,7 +91,7 @@ class TableLoader(wiring.Component):
         Byte (s, j) WEIGHT_READ_LATENCY + weight_skew(configuration, s, j) cycles after each read.
     write : Out(TABLE_WRITE)
     done : Out(1)
-        Everything is written.
+        Everything is written, or will be in the next two cycles.
     """
 
     load: Signal
@@ -107,6 +108,7 @@ class TableLoader(wiring.Component):
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         self._word_entries = c.weight_word_bytes // BLOCK_COLUMNS
+        self._request = data.StructLayout({"address": 24, "turn": range(self._word_entries)})
         super().__init__(
             {
                 "load": In(1),
@@ -130,30 +132,37 @@ class TableLoader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        request = self.reads
         first, words = Signal.like(self.first), Signal.like(self.words)
         left = Signal.like(self.words)
-        turn = Signal(range(self._word_entries))
-        taken, turn_end = request.valid & request.ready, left == 1
+        request, wanted = Signal(self._request), Signal()
+        # whether the memory takes a request is known late in a cycle
+        m.submodules.queue = queue = SyncFIFOBuffered(width=self._request.size, depth=4)
+        oldest = self._request(queue.r_data)
+        m.d.comb += [
+            queue.w_en.eq(wanted),
+            queue.w_data.eq(request),
+            self.reads.valid.eq(queue.r_rdy),
+            self.reads.payload.eq(oldest.address),
+            queue.r_en.eq(self.reads.ready),
+        ]
+        queued, turn_end = wanted & queue.w_rdy, left == 1
         with m.If(self.load):
-            m.d.sync += [
-                first.eq(self.first),
-                words.eq(self.words),
-                turn.eq(0),
-                request.valid.eq(self.words.any()),
-            ]
-        with m.If(taken & turn_end):
-            m.d.sync += turn.eq(turn + 1)
-            m.d.sync += request.valid.eq(turn != self._word_entries - 1)
-        with m.If(self.load | (taken & turn_end)):
-            m.d.sync += request.payload.eq(Mux(self.load, self.first, first))
+            m.d.sync += [first.eq(self.first), words.eq(self.words)]
+            m.d.sync += [request.turn.eq(0), wanted.eq(self.words.any())]
+        with m.If(queued & turn_end):
+            m.d.sync += request.turn.eq(request.turn + 1)
+            m.d.sync += wanted.eq(request.turn != self._word_entries - 1)
+        with m.If(self.load | (queued & turn_end)):
+            m.d.sync += request.address.eq(Mux(self.load, self.first, first))
             m.d.sync += left.eq(Mux(self.load, self.words, words))
-        with m.Elif(taken):
-            m.d.sync += [request.payload.eq(request.payload + 1), left.eq(left - 1)]
-        self._write(m, self._delay(m, taken, turn), words)
+        with m.Elif(queued):
+            m.d.sync += [request.address.eq(request.address + 1), left.eq(left - 1)]
+        taken = self.reads.valid & self.reads.ready
+        self._write(m, self._delay(m, taken, oldest.turn), words)
         coming = Signal(range(WEIGHT_READ_LATENCY + self._places[-1][0] + self.choice_latency + 2))
         m.d.sync += coming.eq(coming + taken - self.write.enable)
-        m.d.sync += self.done.eq(~(self.load | request.valid | coming.any()))
+        under_way = self.load | wanted | queue.r_level.any() | coming.any()
+        m.d.sync += self.done.eq(~under_way)
         return m
 
     def _delay(self, m: Module, taken: Value, turn: Value) -> Value:
