@@ -1,6 +1,6 @@
 """The weight loader: reads the next reduction tile's weights while one is at work."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -72,41 +72,43 @@ class WeightLoader(wiring.Component):
         given: data.View = self.instructions.payload
         taken, ends, start = Signal(), Signal(), Signal()
         # of the tile's words and of a word's bits, as registers: much hangs on them
-        begun, last_word, ending = Signal(), Signal(), Signal()
-        bit, last_bit = Signal(3), Signal()
-        next_last_word, next_last_bit = Signal(), Signal()
+        begun, last_word, advances, ending = Signal(), Signal(), Signal(), Signal()
+        bit = Signal(3)
+        next_whole, next_last_word = Signal(), Signal()
         m.d.comb += [
             self.reads.payload.eq(address),
             self.first.eq(~begun),
             self.reads.valid.eq(holding & (self.first | ~self.prepared)),
-            self.whole.eq(~self.from_ninth | last_bit),
-            self.last.eq(last_word & self.whole),
             taken.eq(self.reads.valid & self.reads.ready),
             ends.eq(taken & ending),
+            next_whole.eq(~self.from_ninth | (bit == 2 ** len(bit) - 2)),
             next_last_word.eq(Mux(self.whole, self.step == self._words - 2, last_word)),
-            next_last_bit.eq(bit == 2 ** len(bit) - 2),
             self.instructions.ready.eq(~holding | ends),
             start.eq(self.instructions.valid & self.instructions.ready),
         ]
-        with m.If(taken & self.from_ninth):
-            m.d.sync += [bit.eq(bit + 1), last_bit.eq(next_last_bit)]
         with m.If(taken):
-            m.d.sync += ending.eq(final & next_last_word & (~self.from_ninth | next_last_bit))
+            m.d.sync += [
+                bit.eq(Mux(self.from_ninth, bit + 1, 0)),
+                self.whole.eq(next_whole),
+                last_word.eq(next_last_word),
+                self.last.eq(next_last_word & next_whole),
+                advances.eq((next_last_word & next_whole) | ~self.diagonal),
+                ending.eq(final & next_last_word & next_whole),
+            ]
             with m.If(self.whole):
-                m.d.sync += [
-                    self.step.eq(Mux(self.last, 0, self.step + 1)),
-                    begun.eq(~self.last),
-                    last_word.eq(next_last_word),
-                ]
-            with m.If(self.last | ~self.diagonal):
+                m.d.sync += [self.step.eq(Mux(self.last, 0, self.step + 1)), begun.eq(~self.last)]
+            with m.If(advances):
                 m.d.sync += address.eq(address + 1)
             with m.If(self.last):
                 m.d.sync += [tiles_left.eq(tiles_left - 1), final.eq(tiles_left == 1)]
         with m.If(start):
+            from_ninth = given.from_ninth if self._has_ninth else 0
             m.d.sync += [
                 address.eq(given.weight_address),
                 self.diagonal.eq(given.diagonal),
-                self.from_ninth.eq(given.from_ninth if self._has_ninth else 0),
+                self.from_ninth.eq(from_ninth),
+                self.whole.eq(~Value.cast(from_ninth)[0]),
+                advances.eq(~given.diagonal),
                 tiles_left.eq(given.reduction_tiles - 1),
                 final.eq(given.reduction_tiles == 1),
                 holding.eq(1),

@@ -127,9 +127,11 @@ class InstructionIssue(wiring.Component):
             self.started_late.eq(delay(m, self.start, 1, "start")),
             self.start_table.eq(go_table),
             self.started.eq((self.start & first) | go_table),
-            self.first.eq(self.started_late & first),
-            self.has_parameters.eq(self.started_late & needs_parameters),
             self.parameters_wanted.eq(holding & needs_parameters & ~fetched),
+        ]
+        m.d.sync += [
+            self.first.eq(self.start & first),
+            self.has_parameters.eq(self.start & needs_parameters),
         ]
         waiting = holding & ~(self.start | self.started_late | go_table | started_table)
         ready = self._may_begin(m, holding, first) | (holding & ~first)

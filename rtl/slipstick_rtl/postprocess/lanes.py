@@ -160,9 +160,14 @@ class PostLanes(wiring.Component):
     def _strobes(
         self, m: Module, value: Value, cycles: int, name: str, groups: int = _QUARTERS
     ) -> list[Value]:
-        """``value`` for each quarter, or other group, that many cycles later, or one more."""
-        early = delay(m, value, cycles - 1, name)
-        late = delay(m, early, 1, f"{name}_late") if self._half < len(self.bytes) else early
+        """``value`` for each quarter, or other group, that many cycles later, or one more.
+
+        Without reset, as the lanes are all over the chip: after one, what is under way runs out
+        long before the next instruction can come.
+        """
+        early = late = delay(m, value, cycles - 1, name, reset_less=True)
+        if self._half < len(self.bytes):
+            late = delay(m, early, 1, f"{name}_late", reset_less=True)
         first_lanes = [k * self._configuration.lanes // groups for k in range(groups)]
         return [
             copy_of(m, self._platform, late if self._is_late(first) else early, f"{name}_{first}")
@@ -233,7 +238,7 @@ class PostLanes(wiring.Component):
             odd = copy_of(m, self._platform, self.tap.odd, f"odd_{index}")
             if index % BLOCK_COLUMNS == 0:
                 # on from a few tables to the next few: there is time before the first look
-                write = delay(m, write, 1, f"write_{index}")
+                write = delay(m, write, 1, f"write_{index}", reset_less=True)
             m.d.comb += [
                 table.write.eq(write),
                 table.byte.eq(self.bytes[index]),
@@ -253,7 +258,8 @@ class PostLanes(wiring.Component):
     def _choose_accumulators(self, m: Module, lanes: list[PostLane]) -> None:
         """Those of a pixel and a slice; none where taps are bytes."""
         c = self._configuration
-        drained = delay(m, self.tap.draining, PostLane.accumulator_delay - 1, "draining")
+        cycles = PostLane.accumulator_delay - 1
+        drained = delay(m, self.tap.draining, cycles, "draining", reset_less=True)
         draining = [copy_of(m, self._platform, drained, f"draining_{k}") for k in range(_QUARTERS)]
         pixel_bits, slice_bits = c.columns * VALUE_BITS, c.lanes * VALUE_BITS
         words = self.accumulators.word_select(self.pixel, pixel_bits)

@@ -83,9 +83,12 @@ class ParameterQueue(wiring.Component):
             lines.append(delay(m, lines[-1], 1, f"arriving_{cycle}"))
         self._store(m, lines[WEIGHT_READ_LATENCY:])
         # the last elements can be read in the cycle after their arrival
-        stored, following = Signal(range(QUEUE_WORDS + 1)), Signal(range(QUEUE_WORDS + 1))
-        m.d.comb += following.eq(stored + lines[-1] - self.take)
-        m.d.sync += [stored.eq(following), self.ready.eq(following.any())]
+        stored = Signal(range(QUEUE_WORDS + 1))
+        last = self.take & (stored == 1)
+        m.d.sync += [
+            stored.eq(stored + lines[-1] - self.take),
+            self.ready.eq(lines[-1] | (stored.any() & ~last)),
+        ]
         return m
 
     def _read(self, m: Module, taken: Value) -> None:
@@ -99,14 +102,16 @@ class ParameterQueue(wiring.Component):
         )
         used = Signal(range(QUEUE_WORDS + 1))
         begins, block_ends, ends = Signal(), Signal(), Signal()
+        # registers: what is taken is known late in a cycle
+        last_word, last_block = Signal(), Signal()
         draining = given.opcode == Opcode.DRAIN
         m.d.comb += [
             self.instructions.ready.eq(~active),
             begins.eq(
                 self.instructions.valid & ~active & (draining | (given.opcode == Opcode.MAP))
             ),
-            block_ends.eq(taken & (word == c.parameter_block_words - 1)),
-            ends.eq(block_ends & (blocks == 1)),
+            block_ends.eq(taken & last_word),
+            ends.eq(block_ends & last_block),
         ]
         m.d.sync += [
             used.eq(used + taken - self.take),
@@ -115,15 +120,25 @@ class ParameterQueue(wiring.Component):
             self.reads.valid.eq(room & ((active & ~ends) | begins)),
         ]
         with m.If(taken):
-            m.d.sync += [word.eq(word + 1), self.reads.payload.eq(self.reads.payload + 1)]
+            m.d.sync += [
+                word.eq(word + 1),
+                last_word.eq(word == c.parameter_block_words - 2),
+                self.reads.payload.eq(self.reads.payload + 1),
+            ]
         with m.If(block_ends):
-            m.d.sync += [word.eq(0), self.reads.payload.eq(first), blocks.eq(blocks - 1)]
+            m.d.sync += [
+                word.eq(0),
+                self.reads.payload.eq(first),
+                blocks.eq(blocks - 1),
+                last_block.eq(blocks == 2),
+            ]
         with m.If(begins):
             m.d.sync += [
                 active.eq(1),
                 first.eq(given.parameter_address),
                 self.reads.payload.eq(given.parameter_address),
                 blocks.eq(Mux(draining, given.slices, 1)),
+                last_block.eq(~draining | (given.slices == 1)),
             ]
         with m.Elif(ends):
             m.d.sync += active.eq(0)

@@ -182,8 +182,9 @@ class ColumnChooser(wiring.Component):
         c = self._configuration
         slices = range(c.columns // c.lanes)
         strobes = [self.arriving[(k * c.lanes) // BLOCK_COLUMNS + self._group] for k in slices]
-        m.d.sync += Value.cast(self.lane_arriving).eq(
-            Array([Value.cast(view) for view in strobes])[self.slice]
+        arriving = Array([Value.cast(view) for view in strobes])[self.slice]
+        m.d.comb += Value.cast(self.lane_arriving).eq(
+            delay(m, arriving, 1, "lane_arriving", reset_less=True)
         )
         for lane in range(BLOCK_COLUMNS):
             first = self._group * BLOCK_COLUMNS + lane

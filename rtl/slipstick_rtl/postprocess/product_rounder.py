@@ -84,6 +84,7 @@ class ProductRounder(wiring.Component):
         m = Module()
         cleared, up = Signal(len(_HALF_UNITS), reset_less=True), Signal(reset_less=True)
         total = Signal(ROUNDED_BITS + 1)
+        rounded, sticky = Signal(ROUNDED_BITS, reset_less=True), Signal(reset_less=True)
         self._find(m, cleared, up)
         high = len(cleared)
         kept = self._later(m, self.late_product[LOWEST_BIT:], "kept")
@@ -91,10 +92,11 @@ class ProductRounder(wiring.Component):
         # one addition: the lowest place makes the carry
         m.d.comb += total.eq(Cat(Const(1, 1), kept) + Cat(up, cleared[1:]))
         m.d.sync += [
-            self.rounded.eq(Cat(total[1:][:high] & ~cleared, total[1:][high:])),
+            rounded.eq(Cat(total[1:][:high] & ~cleared, total[1:][high:])),
             # with DOUBLE all of them are cleared, with FLOAT they are zeros
-            self.sticky.eq(below & ~cleared[0]),
+            sticky.eq(below & ~cleared[0]),
         ]
+        m.d.comb += [self.rounded.eq(rounded), self.sticky.eq(sticky)]
         return m
 
     def _later(self, m: Module, value: Value, name: str) -> Value:

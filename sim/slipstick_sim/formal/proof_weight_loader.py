@@ -48,12 +48,14 @@ class WholeTiles(wiring.Component):
             m.d.sync += pending.eq(0)
         m.d.sync += since.eq(Mux(self.swap, 1, Mux(since == ROWS, ROWS, since + 1)))
         waits, address = Signal(), Signal(24)
+        idle = loader.instructions.ready & ~loader.reads.valid
         m.d.sync += [waits.eq(loader.reads.valid & ~self.ready), address.eq(loader.reads.payload)]
         m.d.comb += [
             loader.swap.eq(self.swap),
             loader.reads.ready.eq(self.ready),
             Assume(~self.swap | loader.prepared, "prepared tiles are swapped in"),
             Assert(~loader.from_ninth, "ninth bits where there are none"),
+            Assert(idle | loader.whole, "a read that completes no word"),
             Assert(loader.step == words, "a word for the wrong row"),
             Assert(loader.first == (words == 0), "the first word is not marked"),
             Assert(loader.last == (words == ROWS - 1), "the last word is not marked"),
