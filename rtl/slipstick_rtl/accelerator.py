@@ -157,8 +157,8 @@ class Accelerator(wiring.Component):
         byte, memory = writes.payload, self.activations
         into_activations = byte.space == Space.ACTIVATIONS
         # from registers, as these memories are all over the chip
-        late = delay(m, byte, 1, "written")
-        enable = delay(m, writes.valid & ~into_activations, 1, "writing")
+        late = delay(m, byte, 2, "written")
+        enable = delay(m, writes.valid & ~into_activations, 2, "writing")
         others = (
             (Space.INSTRUCTIONS, self.sequencer.write, self.sequencer.write_enable),
             (Space.WEIGHTS, self.weights.write, self.weights.write_enable),

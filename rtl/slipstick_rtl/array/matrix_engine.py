@@ -20,6 +20,19 @@ from .tile_control import TileControl
 from .weight_loader import WeightLoader
 from .window_reader import WindowReader
 
+_VECTOR = data.StructLayout(
+    {
+        "valid": 1,
+        "starts": 1,
+        "first": 1,
+        "final": 1,
+        "pairs": 1,
+        "depthwise": 1,
+        "kept_rows": 1,
+    }
+)
+"""What the engine knows of the vector that it reads in a cycle."""
+
 
 class MatrixEngine(wiring.Component):
     """Streams windows through the array, a vector of P x R bytes a cycle.
@@ -117,39 +130,38 @@ class MatrixEngine(wiring.Component):
         m.submodules.tiles = tiles = self._tiles
         m.submodules.pixels = pixels = self._pixels
         self._hand_out(m)
-        vector = Signal(
-            data.StructLayout(
-                {
-                    "valid": 1,
-                    "starts": 1,
-                    "first": 1,
-                    "final": 1,
-                    "pairs": 1,
-                    "depthwise": 1,
-                    "kept_rows": 1,
-                }
-            )
-        )
-        swap, ended, pairs = Signal(), Signal(), Signal()
-        ready = loader.prepared & self._reader.table.prepared & tiles.waited
-        # the vector behind the swap is an even one, when the accumulators get to know of it
-        in_step: Value = self.phase == (1 + self._control_cycles) % 2
-        if self._configuration.pixels > 1:
-            in_step = Const(1, 1)
+        swap, ended = Signal(), Signal()
+        vector = self._stream(m, swap)
         m.d.comb += [
-            swap.eq(ready & in_step & (~vector.valid | pixels.last)),
             loader.swap.eq(swap),
             tiles.swap.eq(swap),
             tiles.post_done.eq(self.post_done),
             pixels.instruction.eq(tiles.instruction),
             pixels.start.eq(swap),
-            pixels.pairs.eq(pairs),
             pixels.advance.eq(vector.valid),
             ended.eq(vector.valid & vector.final & pixels.last),
             self.streaming.eq(vector.valid),
             self.started.eq(swap & tiles.first_tile),
         ]
-        m.d.comb += pairs.eq(tiles.first_tile & tiles.instruction.pairs)
+        self._read_windows(m, vector, swap)
+        self._load_weights(m)
+        self._count(m, ended)
+        return m
+
+    def _stream(self, m: Module, swap: Signal) -> data.View:
+        """The vector of this cycle, and when the next tile goes to work: ``swap``."""
+        loader, tiles, pixels = self._loader, self._tiles, self._pixels
+        vector = Signal(_VECTOR, name="vector")
+        ready = loader.prepared & self._reader.table.prepared & tiles.waited
+        # the vector behind the swap is an even one, when the accumulators get to know of it
+        in_step: Value = self.phase == (1 + self._control_cycles) % 2
+        if self._configuration.pixels > 1:
+            in_step = Const(1, 1)
+        pairs = tiles.first_tile & tiles.instruction.pairs
+        m.d.comb += [
+            swap.eq(ready & in_step & (~vector.valid | pixels.last)),
+            pixels.pairs.eq(pairs),
+        ]
         m.d.sync += vector.starts.eq(swap)
         with m.If(swap):
             m.d.sync += [
@@ -162,10 +174,7 @@ class MatrixEngine(wiring.Component):
             ]
         with m.Elif(pixels.last):
             m.d.sync += vector.valid.eq(0)
-        self._read_windows(m, vector, swap)
-        self._load_weights(m)
-        self._count(m, ended)
-        return m
+        return vector
 
     def _hand_out(self, m: Module) -> None:
         """Each instruction to loader and lane table as soon as they can take it, then to the tiles.

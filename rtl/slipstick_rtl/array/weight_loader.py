@@ -1,6 +1,6 @@
 """The weight loader: reads the next reduction tile's weights while one is at work."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -66,34 +66,50 @@ class WeightLoader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        holding, final = Signal(), Signal()
-        tiles_left = Signal(16, reset_less=True)
+        holding, begun, ending = Signal(), Signal(), Signal()
         address = Signal(24, reset_less=True)
-        given: data.View = self.instructions.payload
         taken, ends, start = Signal(), Signal(), Signal()
-        # of the tile's words and of a word's bits, as registers: much hangs on them
-        begun, last_word, advances, ending = Signal(), Signal(), Signal(), Signal()
-        bit = Signal(3)
-        next_whole, next_last_word = Signal(), Signal()
         m.d.comb += [
             self.reads.payload.eq(address),
             self.first.eq(~begun),
             self.reads.valid.eq(holding & (self.first | ~self.prepared)),
             taken.eq(self.reads.valid & self.reads.ready),
             ends.eq(taken & ending),
-            next_whole.eq(~self.from_ninth | (bit == 2 ** len(bit) - 2)),
-            next_last_word.eq(Mux(self.whole, self.step == self._words - 2, last_word)),
             self.instructions.ready.eq(~holding | ends),
             start.eq(self.instructions.valid & self.instructions.ready),
+        ]
+        self._walk(m, taken, start, address, begun, ending)
+        with m.If(start):
+            m.d.sync += holding.eq(1)
+        with m.Elif(ends):
+            m.d.sync += holding.eq(0)
+        with m.If(taken & self.last):
+            m.d.sync += self.prepared.eq(1)
+        with m.Elif(self.swap):
+            m.d.sync += self.prepared.eq(0)
+        return m
+
+    def _walk(
+        self, m: Module, taken: Value, start: Value, address: Signal, begun: Signal, ending: Signal
+    ) -> None:
+        """What the next read is, in registers: that this one is taken is known late in a cycle."""
+        given: data.View = self.instructions.payload
+        tiles_left, final = Signal(16, reset_less=True), Signal()
+        bit, last_word, advances = Signal(3), Signal(), Signal()
+        next_whole, next_last_word, next_last = Signal(), Signal(), Signal()
+        m.d.comb += [
+            next_whole.eq(~self.from_ninth | (bit == 2 ** len(bit) - 2)),
+            next_last_word.eq(Mux(self.whole, self.step == self._words - 2, last_word)),
+            next_last.eq(next_last_word & next_whole),
         ]
         with m.If(taken):
             m.d.sync += [
                 bit.eq(Mux(self.from_ninth, bit + 1, 0)),
                 self.whole.eq(next_whole),
                 last_word.eq(next_last_word),
-                self.last.eq(next_last_word & next_whole),
-                advances.eq((next_last_word & next_whole) | ~self.diagonal),
-                ending.eq(final & next_last_word & next_whole),
+                self.last.eq(next_last),
+                advances.eq(next_last | ~self.diagonal),
+                ending.eq(final & next_last),
             ]
             with m.If(self.whole):
                 m.d.sync += [self.step.eq(Mux(self.last, 0, self.step + 1)), begun.eq(~self.last)]
@@ -102,22 +118,14 @@ class WeightLoader(wiring.Component):
             with m.If(self.last):
                 m.d.sync += [tiles_left.eq(tiles_left - 1), final.eq(tiles_left == 1)]
         with m.If(start):
-            from_ninth = given.from_ninth if self._has_ninth else 0
+            from_ninth = given.from_ninth if self._has_ninth else Const(0, 1)
             m.d.sync += [
                 address.eq(given.weight_address),
                 self.diagonal.eq(given.diagonal),
                 self.from_ninth.eq(from_ninth),
-                self.whole.eq(~Value.cast(from_ninth)[0]),
+                self.whole.eq(~from_ninth),
                 advances.eq(~given.diagonal),
                 tiles_left.eq(given.reduction_tiles - 1),
                 final.eq(given.reduction_tiles == 1),
-                holding.eq(1),
                 ending.eq(0),
             ]
-        with m.Elif(ends):
-            m.d.sync += holding.eq(0)
-        with m.If(taken & self.last):
-            m.d.sync += self.prepared.eq(1)
-        with m.Elif(self.swap):
-            m.d.sync += self.prepared.eq(0)
-        return m

@@ -91,8 +91,9 @@ class RequestReader(wiring.Component):
                 all_read.eq(unread == 1),
                 complete.eq((gathered + 1 == wanted) | (unread == 1)),
             ]
-            with m.If(steps.gathering):
-                m.d.sync += arguments[gathered].eq(self.payload.payload)
+        # these bytes are taken at once: nothing here hangs on a memory's being ready
+        with m.If(self.payload.valid & steps.gathering & ~complete):
+            m.d.sync += arguments[gathered].eq(self.payload.payload)
         return m
 
     def _judge(self, m: Module, header: data.View, arguments: data.View) -> None:
@@ -112,8 +113,9 @@ class RequestReader(wiring.Component):
         m.d.comb += [
             self._last_run.command.eq(header.command),
             self._last_run.sequence.eq(header.sequence),
-            self._last_run.accept.eq(done & (verdict == Status.OK)),
         ]
+        # the header is there for a cycle more
+        m.d.sync += self._last_run.accept.eq(done & (verdict == Status.OK))
 
     def _offer(self, m: Module, header: data.View, arguments: data.View, verdict: Signal) -> None:
         """Requests come in one at a time, and go out judged."""
