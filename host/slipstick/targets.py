@@ -172,7 +172,7 @@ _BOARDS = (
         "ULX3S with the LFE5U-85F: ResNet-8 on the chip",
         _LARGE_ECP5,
         ULX3S_85F,
-        75_000_000,
+        100_000_000,
     ),
     # 100 MHz is nothing that the PLL makes of 48 MHz
     _board("orangecrab-85f", "OrangeCrab with the 85F", _LARGE_ECP5, ORANGECRAB_85F, 96_000_000),
