@@ -47,7 +47,7 @@ POST_PIPELINE = 26
 BLOCK_COLUMNS = 4
 """Of a block RAM of the weight memory."""
 
-PARAMETER_LATENCY = 5
+PARAMETER_LATENCY = 6
 """At least that many cycles more than its words and the weight memory's skew lie between the starts
 of two slices with their own parameters: these load while the slice before works."""
 
