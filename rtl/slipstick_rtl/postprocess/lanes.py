@@ -131,6 +131,18 @@ class PostLanes(wiring.Component):
             }
         )
 
+    @property
+    def _tables_together(self) -> int:
+        """Tables whose entries come by the same register."""
+        return max(BLOCK_COLUMNS, self._configuration.tables // _QUARTERS)
+
+    @property
+    def table_latency(self) -> int:
+        """Cycles from ``table_write`` to the last of the tables.
+
+        At most BYTE_DISTANCE: the first byte that an instruction looks up comes no earlier."""
+        return -(-self._configuration.tables // self._tables_together)
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self._platform = platform
@@ -236,8 +248,8 @@ class PostLanes(wiring.Component):
         for index in range(c.tables):
             m.submodules[f"table_{index}"] = table = Table()
             odd = copy_of(m, self._platform, self.tap.odd, f"odd_{index}")
-            if index % BLOCK_COLUMNS == 0:
-                # on from a few tables to the next few: there is time before the first look
+            if index % self._tables_together == 0:
+                # on from a few tables to the next few: ``table_latency``
                 write = delay(m, write, 1, f"write_{index}", reset_less=True)
             m.d.comb += [
                 table.write.eq(write),

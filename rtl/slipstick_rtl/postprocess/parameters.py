@@ -65,9 +65,8 @@ def are_queued(configuration: Configuration) -> bool:
 
 def arrival(configuration: Configuration, chain: int, column: int) -> int:
     """Cycles from the loader's read of a word until this element of it is at its lane."""
-    if are_queued(configuration):
-        return QUEUE_LATENCY + CHOOSER_LATENCY
-    return WEIGHT_READ_LATENCY + weight_skew(configuration, chain, column) + CHOOSER_LATENCY
+    read = WEIGHT_READ_LATENCY + weight_skew(configuration, chain, column)
+    return (QUEUE_LATENCY if are_queued(configuration) else read) + CHOOSER_LATENCY
 
 
 class LaneParameters(wiring.Component):

@@ -6,6 +6,7 @@ from slipstick_rtl.isa import POST_FIELDS, Opcode, Rounding
 
 from ..golden.parameters import Parameters, encode_block
 from ..golden.post import TABLE_ENTRIES
+from .random_numbers import drawing
 
 Fields = dict[str, int]
 
@@ -84,11 +85,7 @@ def place_parameters(
 
 def _output(generator: np.random.Generator, configuration: Configuration, drain: bool) -> Fields:
     """Loops, destination and requantisation; no byte is written twice."""
-
-    def draw(low: int, high: int) -> int:
-        return int(generator.integers(low, high + 1))
-
-    lanes = configuration.lanes
+    draw, lanes = drawing(generator), configuration.lanes
     slices = draw(1, configuration.columns // lanes if drain else 3)
     rows, columns = draw(1, 5), draw(1, 7)
     pixel = slices * lanes
@@ -129,11 +126,7 @@ def _input(
     generator: np.random.Generator, configuration: Configuration, kind: str, output: Fields
 ) -> Fields:
     """Source and taps of a MAP: a window, two operands, or the destination itself."""
-
-    def draw(low: int, high: int) -> int:
-        return int(generator.integers(low, high + 1))
-
-    lanes, half = configuration.lanes, configuration.activation_bytes // 2
+    draw, lanes, half = drawing(generator), configuration.lanes, configuration.activation_bytes // 2
     fields = {"take_maximum": draw(0, 1), "use_table": draw(0, 3), "shift_taps": draw(0, 1)}
     if kind == "in place":
         names = ("destination", "destination_row_step", "destination_column_step")
