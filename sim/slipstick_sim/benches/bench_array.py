@@ -11,7 +11,8 @@ from slipstick_rtl.array.systolic_array import CAPTURE_CYCLES, SystolicArray
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.memory.latencies import weight_skew
 
-from ..golden.array import tile_sums, tile_words
+from ..golden.arithmetic import arithmetic_of
+from ..golden.array import tile_words
 from . import ecp5_cells
 from .on_chip import DEVICE, ECP5, OnChip
 from .registry import Bench, parameters
@@ -134,7 +135,9 @@ async def products(dut: Any) -> None:
     c = Configuration(lanes=4, **shape)
     latency = SystolicArray(configuration=c).latency
     tiles = _tiles(np.random.default_rng(1), c)
-    expected = np.concatenate([tile_sums(tile.vectors, tile.weights) for tile in tiles])
+    expected = np.concatenate(
+        [arithmetic_of(c).tile_sums(tile.vectors, tile.weights) for tile in tiles]
+    )
     schedule = _Schedule.of(tiles, c)
     # one vector a tile, without stalls: the weights alone set the pace
     assert set(np.diff(schedule.swaps[2:10])) == {c.tile_words}
