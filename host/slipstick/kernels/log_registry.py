@@ -28,7 +28,7 @@ def to_real(x: np.ndarray, tensor: Tensor, arithmetic: ArrayArithmetic) -> np.nd
     return decode(x, scalar(tensor.quantization)[0], arithmetic).astype(np.float32)
 
 
-def _real(tensor: Tensor) -> Tensor:
+def without_codes(tensor: Tensor) -> Tensor:
     """The tensor of the same numbers without codes."""
     if tensor.quantization is None:
         return tensor
@@ -44,7 +44,7 @@ def in_float(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
         for value, tensor in zip(operands, described, strict=True)
     ]
     names = {*node.inputs, *node.outputs} - {""}
-    tensors = {**graph.tensors, **{name: _real(graph.tensors[name]) for name in names}}
+    tensors = {**graph.tensors, **{name: without_codes(graph.tensors[name]) for name in names}}
     value = ONNX_KERNELS[node.operator](node, graph.replace(tensors=tensors), reals)
     output = graph.tensors[node.outputs[0]]
     if output.quantization is None:
