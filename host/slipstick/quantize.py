@@ -25,6 +25,8 @@ METHODS = ("minmax", "entropy", "percentile")
 LOWEST_OPSET = 13
 """The first one in which a DequantizeLinear has a scale a channel."""
 UPGRADED_OPSET = 17
+FINE_FRACTION_BITS = 4
+"""With fewer, the steps of logarithmic codes are coarse for pictures: 9 % and more."""
 CHUNK = 32
 """Samples whose activations are kept at a time, at most."""
 _CODES = (
@@ -135,7 +137,9 @@ class FloatNetwork:
             _quantize(self._model, folder, reader, form, method, per_channel)
             return (folder / "quantised.onnx").read_bytes()
 
-    def quantize_logarithmic(self, samples: np.ndarray, arithmetic: ArrayArithmetic) -> bytes:
+    def quantize_logarithmic(
+        self, samples: np.ndarray, arithmetic: ArrayArithmetic, input_codes: int | None = None
+    ) -> bytes:
         """The file of the network with logarithmic codes: see docs/lns-networks.md.
 
         Parameters
@@ -144,18 +148,24 @@ class FloatNetwork:
             As for ``quantize``: scales are chosen by the errors that they make in them.
         arithmetic : ArrayArithmetic
             Of the array that runs it.
+        input_codes : int, optional
+            1, or 2: the network's input becomes two codes a number, the second one of what the
+            first one lacks, where only layers read it. By default 2 below ``FINE_FRACTION_BITS``.
 
         Raises
         ------
         InputError, DeviceError, UnsupportedError
             As for ``quantize``.
         """
+        fine = arithmetic.lns.fraction_bits >= FINE_FRACTION_BITS
+        codes = input_codes or (1 if fine else 2)
         batches = _batches(self._images(samples), self._batch)
         with self._attempt() as folder:
             from .log_quantize import quantize_logarithmic
 
             feeds = [{self.input: batch} for batch in batches]
-            return quantize_logarithmic(_prepared(self._model, folder), feeds, arithmetic)
+            prepared = _prepared(self._model, folder)
+            return quantize_logarithmic(prepared, feeds, arithmetic, doubled=codes == 2)
 
     def _images(self, samples: np.ndarray) -> np.ndarray:
         described = TensorDescription(self.shape, "float32", None, None, None)

@@ -62,20 +62,25 @@ def _coded(tensors: Sequence[Tensor]) -> bool:
     return all(tensor.quantization is not None for tensor in tensors)
 
 
+def layer_sums(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    """What a layer of codes sums up, int64, before its bias."""
+    arithmetic, output = _arithmetic(graph), graph.tensors[node.outputs[0]]
+    x, weights = operands[:2]
+    assert x is not None and weights is not None
+    if node.operator == "fully_connected":
+        return log_layers.sum_fully_connected(x, weights, output, arithmetic)
+    depthwise = node.operator == "depthwise_conv2d"
+    kernel = log_layers.sum_depthwise_conv2d if depthwise else log_layers.sum_conv2d
+    return kernel(x, weights, output, node.attributes, arithmetic)
+
+
 def _layer(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     source, weights, output = _described(node, graph)
     if not _coded((source, weights)):
         return in_float(node, graph, operands)
-    arithmetic, attributes = _arithmetic(graph), node.attributes
-    x, kernel, bias = (*operands, None)[:3]
-    assert x is not None and kernel is not None
-    if node.operator == "fully_connected":
-        sums = log_layers.sum_fully_connected(x, kernel, output, arithmetic)
-    elif node.operator == "depthwise_conv2d":
-        sums = log_layers.sum_depthwise_conv2d(x, kernel, output, attributes, arithmetic)
-    else:
-        sums = log_layers.sum_conv2d(x, kernel, output, attributes, arithmetic)
-    return log_layers.finish_layer(sums, bias, (source, weights, output), attributes, arithmetic)
+    sums, bias = layer_sums(node, graph, operands), operands[2] if len(operands) > 2 else None
+    tensors = (source, weights, output)
+    return log_layers.finish_layer(sums, bias, tensors, node.attributes, _arithmetic(graph))
 
 
 def _add(node: Node, graph: Graph, operands: Operands) -> np.ndarray:

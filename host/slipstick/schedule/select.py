@@ -166,7 +166,7 @@ def _check_semantics(graph: Graph, configuration: Configuration) -> None:
     if configuration.number_format != wanted:
         raise UnsupportedError(
             f"network {graph.name!r} holds codes of {wanted}, and the target computes with"
-            f" {configuration.number_format}: the number format must be the same"
+            f" {configuration.number_format}: quantise it for that, or take a target of {wanted}"
         )
 
 
