@@ -273,9 +273,12 @@ class _Reading:
         for index in handler.constants:
             if operator.has(index):
                 operator.constant(index)
-        if self._builder.arithmetic is not None:
+        logarithmic = self._builder.arithmetic is not None
+        if logarithmic:
             require_logarithms(operator)
-        if node.operator not in TAKE_CODES and not node.operator.startswith("Q"):
+        takes_codes = node.operator in TAKE_CODES or node.operator.startswith("Q")
+        # linear mixtures of logarithms are none of numbers
+        if not takes_codes or logarithmic and node.operator == "Resize":
             for index, value in enumerate(operator.inputs):
                 if isinstance(value, Codes):
                     operator.refuse(
