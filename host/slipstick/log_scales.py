@@ -37,7 +37,7 @@ def best_scales(
     base = np.where(top > 0, top / magnitudes(arithmetic)[-1], 1.0)
     for factors in (COARSE, FINE):
         base = _best(numbers, base, factors, arithmetic)
-    return base.astype(np.float32)
+    return np.where(top > 0, base, 1.0).astype(np.float32)
 
 
 def _best(

@@ -81,7 +81,7 @@ def every_layer(name: str, seed: int = 0) -> bytes:
         strides=[1, 2],
         pads=[1, 1, 1, 1],
     )
-    window = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 1, 0, 1]}
+    window: dict[str, Any] = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 1, 0, 1]}
     mean = net.coded(net.add("AveragePool", [apart], **window), 1.0)
     counted = net.coded(net.add("AveragePool", [apart], count_include_pad=1, **window), 1.0)
     both = net.coded(net.add("Add", [mean, counted]), 2.0)

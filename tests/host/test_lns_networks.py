@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from slipstick_rtl.config import Configuration
 SMALL = {"rows": 8, "columns": 8, "lanes": 4}
 
 
-def configuration(name: str, **changes: int) -> Configuration:
+def configuration(name: str, **changes: Any) -> Configuration:
     return dataclasses.replace(Configuration(**{**SMALL, **changes}), number_format=name)
 
 
@@ -60,7 +61,7 @@ def test_every_layer(name: str, inspect: bool) -> None:
         {"rows": 32, "columns": 16, "lanes": 8, "weight_rows": 2},
     ],
 )
-def test_shapes_of_arrays(changes: dict[str, int]) -> None:
+def test_shapes_of_arrays(changes: dict[str, Any]) -> None:
     graph = load_onnx_bytes(every_layer("lns1+3+3", 1))
     check(graph, configuration("lns1+3+3", **changes), image(1), inspect=False)
 

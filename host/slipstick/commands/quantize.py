@@ -60,6 +60,15 @@ def quantize_command(
             "--method", help="int8: how ranges follow from the numbers seen; by default minmax."
         ),
     ] = None,
+    input_codes: Annotated[
+        int | None,
+        typer.Option(
+            "--input-codes",
+            help="Logarithms: codes of each number of the input, 1 or 2; by default 2 of those"
+            " with fewer than 4 fraction bits.",
+            show_default=False,
+        ),
+    ] = None,
     limit: Limit = None,
     target: TargetName = None,
     json: Json = False,
@@ -67,11 +76,7 @@ def quantize_command(
     """Quantise a float ONNX network by typical inputs, to int8 or to logarithms."""
     check_least("--limit", limit, 1)
     arithmetic = _arithmetic(form)
-    if arithmetic is not None and (per_tensor or method is not None):
-        raise InputError(
-            f"--per-tensor and --method must not be given with --format {form}: its scales are"
-            " chosen by their errors"
-        )
+    _check_options(form, arithmetic, per_tensor, method, input_codes)
     paths = [*(calibrate or []), *(files or [])]
     if not paths:
         raise InputError("calibration needs at least one file: --calibrate FILE")
@@ -86,7 +91,7 @@ def quantize_command(
             data = network.quantize(samples.x, form=form, method=way, per_channel=not per_tensor)
         else:
             way, target = "squared error", target or f"sim-{form}"
-            data = network.quantize_logarithmic(samples.x, arithmetic)
+            data = network.quantize_logarithmic(samples.x, arithmetic, input_codes)
         program = _compiled(data, place, target)
     place.write_bytes(data)
     result = {
@@ -110,6 +115,25 @@ def quantize_command(
         f"{place}: {len(data):,} bytes, {form}, ranges by {way} of"
         f" {len(samples)} inputs; {on_device} of {len(program.layers)} layers run on the device"
     )
+
+
+def _check_options(
+    form: str,
+    arithmetic: ArrayArithmetic | None,
+    per_tensor: bool,
+    method: Method | None,
+    input_codes: int | None,
+) -> None:
+    """Refuses options of the other kind of codes."""
+    if arithmetic is not None and (per_tensor or method is not None):
+        raise InputError(
+            f"--per-tensor and --method must not be given with --format {form}: its scales are"
+            " chosen by their errors"
+        )
+    if arithmetic is None and input_codes is not None:
+        raise InputError(f"--input-codes must not be given with --format {form}")
+    if input_codes not in (None, 1, 2):
+        raise InputError(f"--input-codes must be 1 or 2, not {input_codes}")
 
 
 def _arithmetic(form: str) -> ArrayArithmetic | None:
