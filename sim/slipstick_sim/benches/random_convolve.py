@@ -4,6 +4,7 @@ import numpy as np
 from slipstick_rtl.config import DEPTHWISE_TAPS, Configuration
 from slipstick_rtl.isa import KEPT_COLUMNS
 
+from ..golden.arithmetic import operand_range
 from ..golden.array import tile_rows, tile_words
 from ..golden.convolve import weight_range
 from .random_post import PARAMETER_BLOCKS
@@ -23,21 +24,29 @@ def random_convolve(
     ``prepare_weights`` must have been called for the weights.
     """
     draws = [_draw, random_depthwise] if configuration.takes_depthwise else [_draw]
+    first = _first_weight(configuration)
     while True:
         fields = draws[generator.integers(len(draws))](generator, configuration)
         if fields is None:
             continue
         words = len(weight_range(fields | {"weight_address": 0}, configuration))
-        if words > len(weights):
+        if first + words > len(weights):
             continue
         last = len(weights) - words
         if fields["pairs"] or fields["depthwise"]:
             choice = depthwise_words if fields["depthwise"] else pair_words
-            starts = [first for first in choice(configuration) if first <= last]
+            starts = [start for start in choice(configuration) if start <= last]
             fields["weight_address"] = int(generator.choice(starts))
         else:
-            fields["weight_address"] = int(generator.integers(0, last + 1))
+            fields["weight_address"] = int(generator.integers(first, last + 1))
         return fields
+
+
+def _first_weight(configuration: Configuration) -> int:
+    """The first word that may be weights: parameters are no operands of every number format."""
+    if configuration.logarithmic is None or configuration.ninth_bits:
+        return 0
+    return PARAMETER_BLOCKS * configuration.parameter_block_words
 
 
 def pair_words(configuration: Configuration) -> range:
@@ -138,11 +147,15 @@ def _draw(generator: np.random.Generator, configuration: Configuration) -> dict[
         "row_step": stride_y * row_pitch,
         "rows": out_rows,
         "groups": groups,
-        "padding_value": draw(-128, 127),
+        "padding_value": draw(*operand_range(configuration)),
         "accumulate": 0 if pairs else draw(0, 1),
         "pairs": int(pairs),
         "from_ninth": int(
-            bool(configuration.ninth_bits) and not pairs and not diagonal and draw(0, 3) == 0
+            bool(configuration.ninth_bits)
+            and configuration.logarithmic is None
+            and not pairs
+            and not diagonal
+            and draw(0, 3) == 0
         ),
         "depthwise": 0,
         "whole_words": int(channels % configuration.weight_rows == 0 and draw(0, 1)),
@@ -188,6 +201,7 @@ def random_depthwise(
         if out_rows * groups > 64:
             return None
     tap_step_y, row_step = dilation_y * row_pitch, stride_y * row_pitch
+    padding = configuration.kept_padding
     if kept_rows:
         if (groups - 1) * skip + 3 > KEPT_COLUMNS:
             return None
@@ -220,7 +234,7 @@ def random_depthwise(
         "row_step": row_step,
         "rows": out_rows,
         "groups": groups,
-        "padding_value": -128 if kept_rows else draw(-128, 127),
+        "padding_value": padding if kept_rows else draw(*operand_range(configuration)),
         "accumulate": 0,
         "pairs": 0,
         "depthwise": 1,

@@ -112,6 +112,14 @@ class Int8Arithmetic:
         return clamp(rounded, i["zero_point"], i["minimum"], i["maximum"])
 
 
+def operand_range(configuration: Configuration) -> tuple[int, int]:
+    """The smallest and the largest byte that means something to a configuration's array."""
+    if configuration.logarithmic is None:
+        return -128, 127
+    largest = configuration.logarithmic.lns.largest_code
+    return -largest, largest
+
+
 def arithmetic_of(configuration: Configuration) -> Arithmetic:
     """The arithmetic of a configuration's number format."""
     return _arithmetic(configuration.logarithmic)
