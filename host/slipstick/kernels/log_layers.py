@@ -67,11 +67,11 @@ def sum_conv2d(
     attributes: Mapping[str, Any],
     arithmetic: ArrayArithmetic,
 ) -> np.ndarray:
-    """Sums of products of a convolution, int64; x NHWC, weights OHWI, both codes."""
+    """Sums of products of a convolution, modulo 2^32; x NHWC, weights OHWI, both codes."""
     groups, (filters, *kernel, channels) = attributes["groups"], weights.shape
     padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
     padded = pad_image(x, padding, 0).view(np.uint8)
-    total = np.zeros((len(x), *output.shape[1:]), np.int64)
+    total = np.zeros((len(x), *output.shape[1:]), np.int32)
     share = filters // groups
     for y, column in np.ndindex(*kernel):
         origin = y * dilation[0], column * dilation[1]
@@ -94,7 +94,7 @@ def sum_depthwise_conv2d(
     padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
     padded = pad_image(x, padding, 0).view(np.uint8)
     kernel = weights.view(np.uint8)
-    total = np.zeros((len(x), *output.shape[1:]), np.int64)
+    total = np.zeros((len(x), *output.shape[1:]), np.int32)
     for y, column in np.ndindex(weights.shape[1:3]):
         origin = y * dilation[0], column * dilation[1]
         window = tap(padded, origin, stride, output.shape[1:3])
@@ -106,14 +106,14 @@ def sum_depthwise_conv2d(
 def sum_fully_connected(
     x: np.ndarray, weights: np.ndarray, output: Tensor, arithmetic: ArrayArithmetic
 ) -> np.ndarray:
-    """Rows of I inputs times O x I weights, int64, of the output's shape."""
+    """Rows of I inputs times O x I weights, modulo 2^32, of the output's shape."""
     rows = x.view(np.uint8).reshape(-1, weights.shape[1])
     return _products(rows, weights, arithmetic).reshape(len(x), *output.shape[1:])
 
 
 def _products(x: np.ndarray, weights: np.ndarray, arithmetic: ArrayArithmetic) -> np.ndarray:
-    """Sums over the last axis of products of (..., I) codes and (O, I) weights; int64 (..., O)."""
-    total = np.zeros((*x.shape[:-1], len(weights)), np.int64)
+    """Sums over the last axis of products of (..., I) codes and (O, I) weights; int32 (..., O)."""
+    total = np.zeros((*x.shape[:-1], len(weights)), np.int32)
     for lane in np.flatnonzero(weights.any(axis=0)):
         # a row holds the products of one code with all outputs' weights
         row = arithmetic.products[:, weights[:, lane].view(np.uint8)]
