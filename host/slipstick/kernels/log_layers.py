@@ -114,10 +114,11 @@ def sum_fully_connected(
 def _products(x: np.ndarray, weights: np.ndarray, arithmetic: ArrayArithmetic) -> np.ndarray:
     """Sums over the last axis of products of (..., I) codes and (O, I) weights; int32 (..., O)."""
     total = np.zeros((*x.shape[:-1], len(weights)), np.int32)
+    found, lanes = np.empty_like(total), np.moveaxis(x, -1, 0).astype(np.intp)
     for lane in np.flatnonzero(weights.any(axis=0)):
         # a row holds the products of one code with all outputs' weights
-        row = arithmetic.products[:, weights[:, lane].view(np.uint8)]
-        total += row[x[..., lane]]
+        rows = arithmetic.products[:, weights[:, lane].view(np.uint8)]
+        total += np.take(rows, lanes[lane], axis=0, out=found, mode="clip")
     return total
 
 
