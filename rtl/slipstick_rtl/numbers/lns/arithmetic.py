@@ -1,6 +1,7 @@
 """The arithmetic of logarithmic numbers, bit for bit, on ordered codes."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +10,25 @@ import numpy as np
 from .formats import Lns
 from .gauss import LARGEST_PLAIN_FRACTION_BITS, GaussianLogs, PlainGauss, reach
 from .gauss_interpolated import InterpolatedGauss
+
+
+class Operation(IntEnum):
+    """What the unit does with its operands a, b and c."""
+
+    MULTIPLY = 0
+    """a x b."""
+    DIVIDE = 1
+    """a / b."""
+    SQUARE_ROOT = 2
+    """Of a."""
+    COMPARE = 3
+    """1, 0 or -1 as a is more than, equal to or less than b."""
+    ADD = 4
+    """a + b."""
+    SUBTRACT = 5
+    """a - b."""
+    COMPENSATED_ADD = 6
+    """A running total a and a term b; c is what the total owes, and the rest what it owes then."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +77,16 @@ class LnsArithmetic:
     def one(self) -> int:
         """The code of 1."""
         return -self.lns.zero
+
+    def execute(self, operation: Operation, a: Any, b: Any = 0, c: Any = 0) -> tuple[Any, Any]:
+        """The result of an operation, and its rest: 0 but for compensated additions."""
+        if operation is Operation.COMPENSATED_ADD:
+            return self.compensated_add(a, b, c)
+        if operation is Operation.SQUARE_ROOT:
+            value = self.square_root(a)
+        else:
+            value = getattr(self, operation.name.lower())(a, b)
+        return value, np.zeros_like(value)
 
     def multiply(self, a: Any, b: Any) -> np.ndarray:
         """a x b."""
