@@ -56,9 +56,19 @@ class LnsUnit(wiring.Component):
         return self._lns
 
     @property
+    def pipeline_latency(self) -> int:
+        """Cycles from an operation that is taken to the end of the pipeline."""
+        return self._pipeline.latency
+
+    @property
     def latency(self) -> int:
         """Cycles from an operation that is taken to its result, if that is awaited."""
         return self._pipeline.latency + 2
+
+    @property
+    def places(self) -> int:
+        """Of the queue: for all that is under way, so that the pipeline need not stop."""
+        return self._pipeline.latency + QUEUE_CYCLES
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -67,9 +77,8 @@ class LnsUnit(wiring.Component):
             Shape.cast(layout).width
             for layout in (request_layout(self._lns), result_layout(self._lns))
         )
-        # places for all that is under way, so that the pipeline need not stop
         m.submodules.queue = queue = ReadQueue(
-            address_bits=request, data_bits=result, depth=pipeline.latency + QUEUE_CYCLES
+            address_bits=request, data_bits=result, depth=self.places
         )
         begun = queue.memory_requests.valid
         m.d.comb += [
