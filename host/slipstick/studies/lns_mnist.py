@@ -4,11 +4,11 @@ The experiment is that of L. Liu ("Logarithmic number system", MIT M.Eng. thesis
 784-128-10 with ReLU, softmax and cross-entropy, stochastic gradient descent, batches of 20.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from slipstick_rtl.numbers.lns.formats import Lns
@@ -31,7 +31,6 @@ VALIDATION = 10_000
 """Images, the last of the training set."""
 
 FOLDER = Path("build", "studies", "lns_mnist")
-"""Of the checkpoints."""
 
 LAST_EPOCHS = 5
 """Whose mean error is told beside the last epoch's."""
@@ -171,9 +170,11 @@ class Study:
         """Of all trainings."""
         return len(self.runs()) * self.epochs * (self.images // self.batch)
 
-    def identity(self) -> dict[str, Any]:
-        """What trainings must have in common to be one."""
-        return {"batch": self.batch, "rate": self.rate, "images": self.images}
+    @property
+    def folder(self) -> Path:
+        """Of the checkpoints: trainings that were others have others."""
+        about = f"batch{self.batch}-rate{self.rate:g}-images{self.images}-{self.validation}"
+        return FOLDER / about
 
 
 def train(
@@ -184,7 +185,6 @@ def train(
     resume: bool,
     done: Callable[[int], None],
     after_epoch: Callable[[Outcome], object],
-    folder: Path = FOLDER,
 ) -> Outcome:
     """Trains a network, with a checkpoint after each epoch.
 
@@ -199,42 +199,35 @@ def train(
     """
     inputs = images.images.shape[1]
     trainer = make_trainer(run.arithmetic, study.settings(run.seed), inputs, run.lns)
-    outcome, path = Outcome(run), folder / f"{run.name}.npz"
+    outcome, path = Outcome(run), study.folder / f"{run.name}.npz"
     if resume and path.is_file():
-        arrays, outcome.errors = _read_checkpoint(path, study)
-        if arrays is not None:
-            trainer.restore(arrays)
-    outcome.errors = outcome.errors[: study.epochs]
+        arrays, errors = _read_checkpoint(path)
+        trainer.restore(arrays)
+        outcome.errors = errors[: study.epochs]
     done(len(outcome.errors) * (study.images // study.batch))
     for epoch in range(len(outcome.errors), study.epochs):
         trainer.train(epoch, images.images, images.labels, done)
         outcome.errors.append(trainer.error(images.validation_images, images.validation_labels))
-        _write_checkpoint(path, study, trainer.arrays(), outcome.errors)
+        _write_checkpoint(path, trainer.arrays(), outcome.errors)
         after_epoch(outcome)
     return outcome
 
 
-def _read_checkpoint(path: Path, study: Study) -> tuple[dict[str, np.ndarray] | None, list[float]]:
-    """Arrays and errors; nothing of a training that was another, or of a damaged file."""
+def _read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], list[float]]:
+    """Arrays, and the errors after each epoch so far."""
     try:
         with np.load(path) as file:
             arrays = {name: file[name] for name in file.files}
-        about = json.loads(str(arrays.pop("about")))
-    except (OSError, ValueError, KeyError, EOFError) as error:
+        return arrays, arrays.pop("errors").tolist()
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise InputError(f"checkpoint {path} cannot be read, remove it: {error}") from None
-    if about["study"] != study.identity():
-        return None, []
-    return arrays, about["errors"]
 
 
-def _write_checkpoint(
-    path: Path, study: Study, arrays: dict[str, np.ndarray], errors: list[float]
-) -> None:
+def _write_checkpoint(path: Path, arrays: dict[str, np.ndarray], errors: list[float]) -> None:
     """Replaces the file only when the new one is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    about = json.dumps({"study": study.identity(), "errors": errors})
     unfinished = path.with_suffix(".unfinished.npz")
-    np.savez(unfinished, about=np.array(about), **arrays)  # type: ignore[arg-type]
+    np.savez(unfinished, errors=np.array(errors), **arrays)
     unfinished.replace(path)
 
 

@@ -1,8 +1,8 @@
 """The golden model's logarithmic arithmetic as kernels that numba compiles, for whole trainings.
 
-Bit for bit :class:`slipstick_rtl.numbers.lns.arithmetic.LnsArithmetic`, whose tables they take. The
-casts keep every number in 32 bits, and there are no branches within the inner loops: the compiler
-then makes vector instructions of them.
+Bit for bit :class:`slipstick_rtl.numbers.lns.arithmetic.LnsArithmetic`, whose tables they take.
+Each kernel is one loop over rows in 32-bit integers without a branch, so that the compiler makes
+vector instructions of it; the look-up has a loop of its own, because vector look-ups are slow.
 """
 
 import math
@@ -17,6 +17,8 @@ from slipstick_rtl.numbers.lns.gauss import reach
 from .lns_training import InnerProducts, Request
 
 _int, _index = np.int32, np.uint32
+_ROWS = 8
+"""That additions, and compensated ones, need for what is between them."""
 
 
 class Constants(NamedTuple):
@@ -37,86 +39,93 @@ def constants_of(lns: Lns) -> Constants:
 
 
 @njit(cache=True)
-def _limited(magnitude: Any, negative: Any, k: Any) -> Any:
-    low = magnitude if magnitude > _int(0) else _int(0)
-    within = low if low < k.top else k.top
-    return _int(-within) if negative else within
+def _multiply_by(factor: Any, row: Any, result: Any, top: Any, one: Any) -> None:
+    shift = _int((factor if factor >= _int(0) else _int(-factor)) - one)
+    for place in range(row.shape[0]):
+        code = row[place]
+        size = code if code >= _int(0) else _int(-code)
+        product = _int(shift + size)
+        product = product if product > _int(0) else _int(0)
+        product = product if product < top else top
+        product = _int(0) if size == _int(0) else product
+        result[place] = _int(-product) if _int(factor ^ code) < _int(0) else product
 
 
 @njit(cache=True)
-def _size(code: Any) -> Any:
-    return code if code >= _int(0) else _int(-code)
+def _measure(a: Any, b: Any, sign: Any, larger: Any, index: Any, limit: Any) -> None:
+    """Of a + sign * b: the larger operand, and where in the table its change stands."""
+    for place in range(a.shape[0]):
+        first, second = a[place], _int(sign * b[place])
+        of_first = first if first >= _int(0) else _int(-first)
+        of_second = second if second >= _int(0) else _int(-second)
+        larger[place] = first if of_first >= of_second else second
+        distance = _int(of_first - of_second)
+        distance = distance if distance >= _int(0) else _int(-distance)
+        distance = distance if distance < limit else limit
+        distance = limit if (first == _int(0)) | (second == _int(0)) else distance
+        table = _int(limit + _int(1)) if _int(first ^ second) < _int(0) else _int(0)
+        index[place] = _int(distance + table)
 
 
 @njit(cache=True)
-def _multiply(a: Any, b: Any, k: Any) -> Any:
-    of_a, of_b = _size(a), _size(b)
-    product = _limited(_int(_int(of_a + of_b) - k.one), _int(a ^ b) < _int(0), k)
-    return _int(0) if (of_a == _int(0)) | (of_b == _int(0)) else product
+def _look_up(index: Any, changes: Any, change: Any) -> None:
+    for place in range(index.shape[0]):
+        change[place] = changes[_index(index[place])]
 
 
 @njit(cache=True)
-def _add(a: Any, b: Any, k: Any) -> Any:
-    of_a, of_b = _size(a), _size(b)
-    first = of_a >= of_b
-    larger, smaller = (of_a if first else of_b), (of_b if first else of_a)
-    distance = _int(larger - smaller)
-    distance = distance if distance < k.reach else k.reach
-    table = _int(k.reach + _int(1)) if _int(a ^ b) < _int(0) else _int(0)
-    found = k.changes[_index(_int(distance + table))]
-    change = _int(0) if smaller == _int(0) else found
-    return _limited(_int(larger + change), (a if first else b) < _int(0), k)
+def _change(larger: Any, change: Any, result: Any, top: Any) -> None:
+    for place in range(larger.shape[0]):
+        code = larger[place]
+        size = _int((code if code >= _int(0) else _int(-code)) + change[place])
+        size = size if size > _int(0) else _int(0)
+        size = size if size < top else top
+        result[place] = _int(-size) if code < _int(0) else size
 
 
 @njit(cache=True)
-def _compensated(total: Any, term: Any, rest: Any, k: Any) -> Any:
-    corrected = _add(term, rest, k)
-    new = _add(total, corrected, k)
-    return new, _add(corrected, _int(-_add(new, _int(-total), k)), k)
+def _keep_where_zero(term: Any, old: Any, new: Any) -> None:
+    """Puts new values into ``old`` where there is a term."""
+    for place in range(term.shape[0]):
+        old[place] = old[place] if term[place] == _int(0) else new[place]
 
 
 @njit(cache=True)
-def _inner_products(a: Any, b: Any, total: Any, k: Any) -> None:
+def _add(a: Any, b: Any, sign: Any, result: Any, rows: Any, k: Any) -> None:
+    """a + sign * b; takes the first three rows."""
+    _measure(a, b, sign, rows[0], rows[1], k.reach)
+    _look_up(rows[1], k.changes, rows[2])
+    _change(rows[0], rows[2], result, k.top)
+
+
+@njit(cache=True)
+def _compensated_add(total: Any, term: Any, rest: Any, rows: Any, k: Any) -> None:
+    """Leaves the new total in row 4 and what it owes in row 5."""
+    _add(term, rest, _int(1), rows[3], rows, k)
+    _add(total, rows[3], _int(1), rows[4], rows, k)
+    _add(rows[4], total, _int(-1), rows[6], rows, k)
+    _add(rows[3], rows[6], _int(-1), rows[5], rows, k)
+
+
+@njit(cache=True)
+def _inner_products(a: Any, b: Any, total: Any, rows: Any, k: Any) -> None:
     for row in range(a.shape[0]):
         for inner in range(a.shape[1]):
-            factor = a[row, inner]
-            if factor != 0:
-                for column in range(b.shape[1]):
-                    product = _multiply(factor, b[inner, column], k)
-                    total[row, column] = _add(total[row, column], product, k)
+            # a product with 0 changes no sum
+            if a[row, inner] != 0:
+                _multiply_by(a[row, inner], b[inner], rows[7], k.top, k.one)
+                _add(total[row], rows[7], _int(1), total[row], rows, k)
 
 
 @njit(cache=True)
-def _compensated_inner_products(a: Any, b: Any, total: Any, rest: Any, k: Any) -> None:
+def _compensated_inner_products(a: Any, b: Any, total: Any, rest: Any, rows: Any, k: Any) -> None:
     for row in range(a.shape[0]):
         for inner in range(a.shape[1]):
-            factor = a[row, inner]
-            if factor != 0:
-                for column in range(b.shape[1]):
-                    product = _multiply(factor, b[inner, column], k)
-                    old, owed = total[row, column], rest[row, column]
-                    new, owes = _compensated(old, product, owed, k)
-                    nothing = product == _int(0)
-                    total[row, column] = old if nothing else new
-                    rest[row, column] = owed if nothing else owes
-
-
-@njit(cache=True)
-def _multiply_all(a: Any, b: Any, result: Any, k: Any) -> None:
-    for place in range(a.size):
-        result[place] = _multiply(a[place], b[place], k)
-
-
-@njit(cache=True)
-def _add_all(a: Any, b: Any, result: Any, k: Any) -> None:
-    for place in range(a.size):
-        result[place] = _add(a[place], b[place], k)
-
-
-@njit(cache=True)
-def _compensated_all(total: Any, term: Any, rest: Any, new: Any, owed: Any, k: Any) -> None:
-    for place in range(total.size):
-        new[place], owed[place] = _compensated(total[place], term[place], rest[place], k)
+            if a[row, inner] != 0:
+                _multiply_by(a[row, inner], b[inner], rows[7], k.top, k.one)
+                _compensated_add(total[row], rows[7], rest[row], rows, k)
+                _keep_where_zero(rows[7], total[row], rows[4])
+                _keep_where_zero(rows[7], rest[row], rows[5])
 
 
 @njit(cache=True)
@@ -155,18 +164,23 @@ class CompiledAnswers:
         """The request's answer."""
         if isinstance(request, InnerProducts):
             return self.inner_products(request)
-        kernels = {Operation.MULTIPLY: _multiply_all, Operation.ADD: _add_all}
+        k = self._constants
         if request.operation is Operation.COMPENSATED_ADD:
             shape, (total, term, rest) = _flat(request.a, request.b, request.c)
-            new, owed = np.empty_like(total), np.empty_like(total)
-            _compensated_all(total, term, rest, new, owed, self._constants)
-            return new.reshape(shape), owed.reshape(shape)
-        if request.operation in kernels:
+            rows = np.empty((_ROWS, total.size), np.int32)
+            _compensated_add(total, term, rest, rows, k)
+            return rows[4].reshape(shape), rows[5].reshape(shape)
+        if request.operation is Operation.ADD:
             shape, (a, b) = _flat(request.a, request.b)
-            result = np.empty_like(a)
-            kernels[request.operation](a, b, result, self._constants)
+            result, rows = np.empty_like(a), np.empty((3, a.size), np.int32)
+            _add(a, b, _int(1), result, rows, k)
             return result.reshape(shape), None
-        # divisions and the few subtractions of a step are not worth a kernel
+        if request.operation is Operation.MULTIPLY and np.ndim(request.b) == 0:
+            shape, (a,) = _flat(request.a)
+            result = np.empty_like(a)
+            _multiply_by(_int(request.b), a, result, k.top, k.one)
+            return result.reshape(shape), None
+        # the few others of a step are not worth a kernel
         return self._arithmetic.execute(request.operation, request.a, request.b, request.c)
 
     def inner_products(self, request: InnerProducts) -> np.ndarray:
@@ -174,10 +188,12 @@ class CompiledAnswers:
         a, b = (np.ascontiguousarray(x, np.int32) for x in (request.a, request.b))
         total = np.empty((a.shape[0], b.shape[1]), np.int32)
         total[:] = request.start
+        rows = np.empty((_ROWS, b.shape[1]), np.int32)
         if request.compensated:
-            _compensated_inner_products(a, b, total, np.zeros_like(total), self._constants)
+            rest = np.zeros_like(total)
+            _compensated_inner_products(a, b, total, rest, rows, self._constants)
         else:
-            _inner_products(a, b, total, self._constants)
+            _inner_products(a, b, total, rows, self._constants)
         return total
 
 
