@@ -4,6 +4,7 @@ The experiment is that of L. Liu ("Logarithmic number system", MIT M.Eng. thesis
 784-128-10 with ReLU, softmax and cross-entropy, stochastic gradient descent, batches of 20.
 """
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -216,7 +217,7 @@ def train(
 def _read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], list[float]]:
     """Arrays, and the errors after each epoch so far."""
     try:
-        with np.load(path) as file:
+        with np.load(io.BytesIO(path.read_bytes())) as file:
             arrays = {name: file[name] for name in file.files}
         return arrays, arrays.pop("errors").tolist()
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
@@ -227,7 +228,8 @@ def _write_checkpoint(path: Path, arrays: dict[str, np.ndarray], errors: list[fl
     """Replaces the file only when the new one is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished.npz")
-    np.savez(unfinished, errors=np.array(errors), **arrays)
+    everything: dict[str, Any] = {"errors": np.array(errors), **arrays}
+    np.savez(unfinished, **everything)
     unfinished.replace(path)
 
 

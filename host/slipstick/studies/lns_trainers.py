@@ -108,7 +108,7 @@ class Trainer(ABC):
         """The share that is classified otherwise than labelled, in percent."""
         blocks = range(0, len(images), _EVALUATED)
         classes = [self.classify(images[first : first + _EVALUATED]) for first in blocks]
-        return 100 * float(np.mean(np.concatenate(classes) != labels))
+        return round(100 * float(np.mean(np.concatenate(classes) != labels)), 4)
 
 
 class FloatTrainer(Trainer):

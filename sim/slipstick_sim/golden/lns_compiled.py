@@ -131,7 +131,8 @@ def _compensated_inner_products(a: Any, b: Any, total: Any, rest: Any, rows: Any
 @njit(cache=True)
 def _encode_all(values: Any, codes: Any, steps: Any, zero: Any, top: Any) -> None:
     for place in range(values.size):
-        value = float(values[place])
+        # float() would leave it a float32
+        value = np.float64(values[place])
         mantissa, exponent = math.frexp(abs(value))
         code = 0
         if mantissa > 0:
