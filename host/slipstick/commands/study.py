@@ -3,6 +3,7 @@
 import typer
 
 from .study_accuracy import lns_accuracy_command
+from .study_mnist import lns_mnist_command
 
 app = typer.Typer(
     no_args_is_help=True, help="Experiments that say what a number format costs a network."
@@ -15,3 +16,4 @@ def _studies() -> None:
 
 
 app.command("lns-accuracy")(lns_accuracy_command)
+app.command("lns-mnist")(lns_mnist_command)

@@ -1,0 +1,298 @@
+"""Training on MNIST in four arithmetics and more: float32, and logarithms here or everywhere.
+
+The experiment is that of L. Liu ("Logarithmic number system", MIT M.Eng. thesis, 2015): a network
+784-128-10 with ReLU, softmax and cross-entropy, stochastic gradient descent, batches of 20.
+"""
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from slipstick_rtl.numbers.lns.formats import Lns
+
+from ..benchmarks import shared_folder
+from ..errors import InputError
+from ..inputs import load_inputs, load_labels
+from .lns_trainers import Arithmetic, Settings, make_trainer
+
+FOUNDING = {
+    Arithmetic.FLOAT32: 2.14,
+    Arithmetic.PRODUCTS: 2.12,
+    Arithmetic.EVERYWHERE: 3.62,
+    Arithmetic.COMPENSATED: 2.29,
+}
+"""Error rates of the founding work, in percent."""
+
+DATA = Path("data", "mnist")
+VALIDATION = 10_000
+"""Images, the last of the training set."""
+
+FOLDER = Path("build", "studies", "lns_mnist")
+
+LAST_EPOCHS = 5
+"""Whose mean error is told beside the last epoch's."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """Bytes (count, inputs) and labels, for training and for validation."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    validation_images: np.ndarray
+    validation_labels: np.ndarray
+
+    def first(self, count: int, validation: int) -> "Images":
+        """Some of them."""
+        return Images(
+            self.images[:count],
+            self.labels[:count],
+            self.validation_images[:validation],
+            self.validation_labels[:validation],
+        )
+
+
+def load_images(folder: Path | None = None) -> Images:
+    """MNIST's training set, of which the last VALIDATION images are for validation.
+
+    Raises
+    ------
+    InputError
+        If it is not there, or no MNIST.
+    """
+    folder = folder or shared_folder() / DATA
+    if not folder.is_dir():
+        raise InputError(
+            f"MNIST must be in the folder {folder}, which is not there (SLIPSTICK_DATA)"
+        )
+    samples = load_inputs([folder / "train-images-idx3-ubyte.gz"], (1, 28, 28, 1))
+    labels = load_labels(folder / "train-labels-idx1-ubyte.gz", len(samples))
+    if len(samples) <= VALIDATION:
+        raise InputError(f"{folder} must hold more than {VALIDATION} images, not {len(samples)}")
+    flat = samples.x.reshape(len(samples), -1)
+    return Images(
+        flat[:-VALIDATION], labels[:-VALIDATION], flat[-VALIDATION:], labels[-VALIDATION:]
+    )
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: an arithmetic, a format and a seed.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+    lns : Lns
+        Without effect on float32.
+    seed : int
+    """
+
+    arithmetic: Arithmetic
+    lns: Lns
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its checkpoint."""
+        number_format = "" if self.arithmetic is Arithmetic.FLOAT32 else f"{self.lns.name}-"
+        return f"{number_format}{self.arithmetic.value}-seed{self.seed}"
+
+
+@dataclass
+class Outcome:
+    """Validation errors of a run after each epoch, in percent."""
+
+    run: Run
+    errors: list[float] = field(default_factory=list)
+
+    @property
+    def last(self) -> float:
+        """After the last epoch."""
+        return self.errors[-1]
+
+    @property
+    def last_mean(self) -> float:
+        """Mean of the last epochs."""
+        return float(np.mean(self.errors[-LAST_EPOCHS:]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What is trained, and how.
+
+    Parameters
+    ----------
+    lns : Lns
+        The table's format.
+    sweep : tuple of Lns
+        Formats that are trained with the first seed only, for the picture.
+    arithmetics : tuple of Arithmetic
+    seeds, epochs, batch : int
+    rate : float
+    images, validation : int
+        How many.
+    """
+
+    lns: Lns
+    sweep: tuple[Lns, ...] = ()
+    arithmetics: tuple[Arithmetic, ...]
+    seeds: int
+    epochs: int
+    batch: int
+    rate: float
+    images: int
+    validation: int
+
+    def runs(self) -> list[Run]:
+        """All trainings: each seed's side by side, then the other formats'."""
+        runs = [
+            Run(arithmetic, self.lns, seed)
+            for seed in range(self.seeds)
+            for arithmetic in self.arithmetics
+        ]
+        runs += [
+            Run(arithmetic, lns, 0)
+            for lns in self.sweep
+            for arithmetic in self.arithmetics
+            if arithmetic is not Arithmetic.FLOAT32 and lns != self.lns
+        ]
+        return runs
+
+    def settings(self, seed: int) -> Settings:
+        """Of a seed's trainings."""
+        return Settings(self.rate, self.batch, seed)
+
+    @property
+    def batches(self) -> int:
+        """Of all trainings."""
+        return len(self.runs()) * self.epochs * (self.images // self.batch)
+
+    @property
+    def folder(self) -> Path:
+        """Of the checkpoints: trainings that were others have others."""
+        about = f"batch{self.batch}-rate{self.rate:g}-images{self.images}-{self.validation}"
+        return FOLDER / about
+
+
+def train(
+    study: Study,
+    run: Run,
+    images: Images,
+    *,
+    resume: bool,
+    done: Callable[[int], None],
+    after_epoch: Callable[[Outcome], object],
+) -> Outcome:
+    """Trains a network, with a checkpoint after each epoch.
+
+    Parameters
+    ----------
+    resume : bool
+        Goes on from the run's checkpoint, if there is one of the same study.
+    done : callable
+        Told of each batch.
+    after_epoch : callable
+        Given the outcome so far.
+    """
+    inputs = images.images.shape[1]
+    trainer = make_trainer(run.arithmetic, study.settings(run.seed), inputs, run.lns)
+    outcome, path = Outcome(run), study.folder / f"{run.name}.npz"
+    if resume and path.is_file():
+        arrays, errors = _read_checkpoint(path)
+        trainer.restore(arrays)
+        outcome.errors = errors[: study.epochs]
+    done(len(outcome.errors) * (study.images // study.batch))
+    for epoch in range(len(outcome.errors), study.epochs):
+        trainer.train(epoch, images.images, images.labels, done)
+        outcome.errors.append(trainer.error(images.validation_images, images.validation_labels))
+        _write_checkpoint(path, trainer.arrays(), outcome.errors)
+        after_epoch(outcome)
+    return outcome
+
+
+def _read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], list[float]]:
+    """Arrays, and the errors after each epoch so far."""
+    try:
+        with np.load(io.BytesIO(path.read_bytes())) as file:
+            arrays = {name: file[name] for name in file.files}
+        return arrays, arrays.pop("errors").tolist()
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        raise InputError(f"checkpoint {path} cannot be read, remove it: {error}") from None
+
+
+def _write_checkpoint(path: Path, arrays: dict[str, np.ndarray], errors: list[float]) -> None:
+    """Replaces the file only when the new one is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished.npz")
+    everything: dict[str, Any] = {"errors": np.array(errors), **arrays}
+    np.savez(unfinished, **everything)
+    unfinished.replace(path)
+
+
+def summarise(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The figures as the report has them; means are over runs that are complete."""
+    rows, sweep = [], []
+    for arithmetic in study.arithmetics:
+        of_row = [o for o in outcomes if o.run.arithmetic is arithmetic and o.errors]
+        table = [o for o in of_row if o.run.lns == study.lns]
+        complete = [o for o in table if len(o.errors) == study.epochs]
+        rows.append(
+            {
+                "arithmetic": arithmetic.value,
+                "founding_error_percent": FOUNDING.get(arithmetic),
+                "seeds": {str(o.run.seed): o.errors for o in table},
+                "complete_seeds": len(complete),
+                "last_error_percent": _mean([o.last for o in complete]),
+                "last_epochs_error_percent": _mean([o.last_mean for o in complete]),
+            }
+        )
+        sweep += [
+            {
+                "arithmetic": arithmetic.value,
+                "format": o.run.lns.name,
+                "bits": o.run.lns.bits,
+                "seed": o.run.seed,
+                "errors": o.errors,
+                "complete": len(o.errors) == study.epochs,
+            }
+            for o in of_row
+            if o.run.lns != study.lns
+        ]
+    finished = sum(len(o.errors) == study.epochs for o in outcomes)
+    return {
+        "complete": finished == len(study.runs()),
+        "runs_complete": finished,
+        "runs": len(study.runs()),
+        "format": study.lns.name,
+        "network": "784-128-10",
+        "epochs": study.epochs,
+        "seeds": study.seeds,
+        "training_images": study.images,
+        "validation_images": study.validation,
+        "batch": study.batch,
+        "rate": study.rate,
+        "averaged_epochs": min(LAST_EPOCHS, study.epochs),
+        "repaired_by_compensation": repaired(rows),
+        "table": rows,
+        "sweep": sweep,
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def repaired(rows: Sequence[dict[str, Any]]) -> float | None:
+    """The share of what logarithms everywhere cost beyond float32 that compensation regains."""
+    means = {row["arithmetic"]: row["last_epochs_error_percent"] for row in rows}
+    least, most, found = (
+        means.get(name.value)
+        for name in (Arithmetic.FLOAT32, Arithmetic.EVERYWHERE, Arithmetic.COMPENSATED)
+    )
+    if least is None or most is None or found is None or most <= least:
+        return None
+    return (most - found) / (most - least)
