@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slipstick.commands import study as study_command
+from slipstick.commands import study_mnist as study_command
 from slipstick.errors import InputError
 from slipstick.studies.lns_mnist import Images, Outcome, Run, Study, load_images, summarise
 from slipstick.studies.lns_picture import draw_study
