@@ -1,15 +1,14 @@
-"""A logarithmic element's product, and a lane's requantiser: equal to their definitions."""
+"""A logarithmic element's product, and the place of a word's highest one, by their definitions."""
 
-from amaranth.hdl import Assert, Assume, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
-from slipstick_rtl.isa import OFFSET_BITS
-from slipstick_rtl.numbers.lns.array_arithmetic import GUARD_BITS, ArrayArithmetic
+from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.numbers.lns.log_format import LogFormat
 from slipstick_rtl.numbers.lns.log_multiplier import LogMultiplier
-from slipstick_rtl.postprocess.log_requantizer import LogRequantizer
 from slipstick_rtl.postprocess.multiplier import VALUE_BITS
+from slipstick_rtl.postprocess.normalizer import Normalizer
 from slipstick_rtl.primitives.delay import delay
 
 from .registry import Proof
@@ -73,59 +72,32 @@ class LogProduct(wiring.Component):
         return product
 
 
-class LogCode(wiring.Component):
-    """``LogRequantizer`` beside ``ArrayArithmetic.requantize`` and the pass of codes."""
+class PlaceOfHighestOne(wiring.Component):
+    """``Normalizer`` beside what it is to find."""
 
-    value: Signal
-    offset: Signal
-    coded: Signal
+    word: Signal
 
-    def __init__(self, *, lns: Lns) -> None:
-        self._arithmetic = ArrayArithmetic(lns)
-        super().__init__(
-            {
-                "value": In(signed(VALUE_BITS)),
-                "offset": In(signed(OFFSET_BITS)),
-                "coded": In(1),
-            }
-        )
+    def __init__(self, *, mantissa_bits: int) -> None:
+        self._mantissa_bits = mantissa_bits
+        super().__init__({"word": In(VALUE_BITS)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.lane = lane = LogRequantizer(arithmetic=self._arithmetic)
-        m.d.comb += [
-            lane.value.eq(self.value),
-            lane.offset.eq(delay(m, self.offset, lane.offset_delay, "offset")),
-            lane.coded.eq(delay(m, self.coded, lane.coded_delay, "coded")),
-            lane.minimum.eq(-128),
-            lane.maximum.eq(127),
-        ]
-        expected = delay(m, self._define(m), lane.latency, "expected")
-        with m.If(delay(m, Const(1), lane.latency, "started")):
-            m.d.comb += Assert(lane.result == expected, "another code")
+        bits = self._mantissa_bits
+        m.submodules.normalizer = normalizer = Normalizer(mantissa_bits=bits)
+        m.d.comb += normalizer.i.eq(self.word)
+        word = delay(m, self.word, normalizer.latency, "word")
+        started = delay(m, Const(1), normalizer.latency, "started")
+        with m.If(started):
+            m.d.comb += Assert(normalizer.present == word.any(), "there is none, or one")
+        for place in range(VALUE_BITS):
+            leading = Cat(Const(0, bits), word)[place : place + bits]
+            with m.If(started & (word[place:] == 1)):
+                m.d.comb += [
+                    Assert(normalizer.place == place, f"it is at {place}"),
+                    Assert(normalizer.mantissa == leading, f"other bits below {place}"),
+                ]
         return m
-
-    def _define(self, m: Module) -> Value:
-        arithmetic = self._arithmetic
-        bits, places = arithmetic.mantissa_bits, arithmetic.log_places
-        magnitude, leading = Signal(VALUE_BITS), Signal(bits + 1)
-        place = Signal(range(VALUE_BITS))
-        m.d.comb += magnitude.eq(abs(self.value))
-        for k in range(VALUE_BITS):
-            with m.If(magnitude[k:] == 1):
-                shifted = magnitude >> (k - bits) if k >= bits else magnitude << (bits - k)
-                m.d.comb += [place.eq(k), leading.eq(shifted)]
-        entry = _choose(m, arithmetic.log.tolist(), leading[:bits], "entry")
-        code = Signal(signed(OFFSET_BITS + 4))
-        rounding = 1 << (GUARD_BITS - 1)
-        largest = arithmetic.lns.largest_code
-        m.d.comb += code.eq(((place << places) + entry + self.offset + rounding) >> GUARD_BITS)
-        limited = Mux(code < 0, 0, Mux(code > largest, largest, code))
-        limited = Mux(self.value == 0, 0, Mux(self.value < 0, -limited, limited))
-        byte = Mux(self.value > 127, 127, Mux(self.value < -128, -128, self.value))
-        result = Signal(signed(8))
-        m.d.comb += result.eq(Mux(self.coded, byte, limited))
-        return result
 
 
 def _product(lns: Lns) -> Proof:
@@ -141,9 +113,9 @@ def _product(lns: Lns) -> Proof:
 PROOFS = (
     *map(_product, (Lns(2, 2), Lns(3, 2), Lns(3, 4))),
     Proof(
-        name="log_requantizer_2_2",
-        component=lambda: LogCode(lns=Lns(2, 2)),
-        depth=LogRequantizer.latency + 1,
+        name="highest_one",
+        component=lambda: PlaceOfHighestOne(mantissa_bits=8),
+        depth=Normalizer.latency + 1,
         bounded=True,
     ),
 )
