@@ -49,12 +49,13 @@ def quantize_logarithmic(
     writer = Writer(model, planned, scales, arithmetic, doubled=doubled)
     made = writer.model()
     graph = load_onnx_bytes(made.SerializeToString(), "network")
-    wanted = {name: mean for name, mean in means.items() if name in writer.biases}
+    outputs = {writer.names[output]: output for output in writer.biases if output in means}
+    wanted = {name: means[output] for name, output in outputs.items()}
     images = np.concatenate([batch[graph.inputs[0]] for batch in few])
     biases = corrected_biases(graph, images, wanted)
     constants = {item.name: item for item in made.graph.initializer}
     for name, bias in biases.items():
-        constant = writer.biases[name]
+        constant = writer.biases[outputs[name]]
         constants[constant].CopyFrom(numpy_helper.from_array(bias, constant))
     return made.SerializeToString()
 
