@@ -20,7 +20,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from ...primitives.constant_table import look_up
+from ...primitives.constant_table import small_look_up
 from ...primitives.delay import delay
 from .array_arithmetic import ArrayArithmetic
 
@@ -127,13 +127,19 @@ class LogMultiplier(wiring.Component):
                 present.eq(both),
                 negative.eq(both & (activation.negative ^ active.negative)),
             ]
-            bits, mask, sign = self._product(m, p, total, present, negative)
+            bits, mask, sign = self._product(m, platform, p, total, present, negative)
             product = self.products[p]
             m.d.comb += [product.bits.eq(bits), product.mask.eq(mask), product.negative.eq(sign)]
         return m
 
     def _product(
-        self, m: Module, p: int, total: Value, present: Value, negative: Value
+        self,
+        m: Module,
+        platform: object,
+        p: int,
+        total: Value,
+        present: Value,
+        negative: Value,
     ) -> tuple[Value, Value, Value]:
         """Bits, mask and sign of the product of a sum of logarithms."""
         arithmetic = self._arithmetic
@@ -144,7 +150,8 @@ class LogMultiplier(wiring.Component):
         def later(value: Value, cycles: int, name: str) -> Value:
             return delay(m, value, cycles, f"{name}_{p}", reset_less=True)
 
-        entry = later(self._look_up(total[: fraction + tabled]), behind_table, "entry")
+        table = self._look_up(m, platform, total[: fraction + tabled], f"table_{p}")
+        entry = later(table, behind_table, "entry")
         rest = Cat(total[fraction + tabled :], present, negative)
         rest = later(rest, behind_table, "rest")
         shift, present, negative = rest[:-2], rest[-2], rest[-1]
@@ -156,12 +163,12 @@ class LogMultiplier(wiring.Component):
         size = len(bits)
         return late[:size], late[size : 2 * size], late[-1]
 
-    def _look_up(self, index: Value) -> Value:
+    def _look_up(self, m: Module, platform: object, index: Value, name: str) -> Value:
         """The antilogarithm of the lowest bits of a sum, shifted by what they have beyond F."""
         fraction = self._arithmetic.lns.fraction_bits
         steps = np.arange(1 << len(index))
         entries = self._arithmetic.antilog[steps & (1 << fraction) - 1] << (steps >> fraction)
-        return look_up(entries, index)
+        return small_look_up(m, platform, entries, index, name)
 
     def _spread(self, entry: Value, groups: Value, present: Value) -> tuple[list[Value], Value]:
         """Bits of the product, and the mask: ``entry`` shifted by ``groups`` times G places."""
