@@ -13,7 +13,7 @@ from slipstick.execution import Execution
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.targets import find_target
 
-SMALL = replace(find_target("1x8x8").configuration, number_format="lns1+3+4", lanes=4)
+SMALL = replace(find_target("1x4x4").configuration, number_format="lns1+3+4")
 
 
 @pytest.fixture(scope="module")
