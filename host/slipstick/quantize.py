@@ -167,6 +167,11 @@ class FloatNetwork:
             prepared = _prepared(self._model, folder)
             return quantize_logarithmic(prepared, feeds, arithmetic, doubled=codes == 2)
 
+    def prepared(self) -> Any:
+        """The float network as quantisers take it: its constants folded, a ModelProto."""
+        with self._attempt() as folder:
+            return _prepared(self._model, folder)
+
     def _images(self, samples: np.ndarray) -> np.ndarray:
         described = TensorDescription(self.shape, "float32", None, None, None)
         images = prepare_input(self.input, described, samples)

@@ -4,10 +4,12 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from shared_data import DATA
 from slipstick.cli import app
 from slipstick.studies import lns_accuracy
+from slipstick.studies.lns_emulation import rounded
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 
@@ -43,11 +45,38 @@ def test_command(
     assert not ended.value.code and "lns1+3+4" in capsys.readouterr().out
 
 
+def test_wide_formats_are_emulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = [dataclasses.replace(task, calibrating=4) for task in lns_accuracy.TASKS]
+    monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
+    monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", few)
+    with pytest.raises(SystemExit) as ended:
+        app(["study", "lns-accuracy", "--wide", "--limit", "4", "--format", "lns1+4+9", "--json"])
+    assert not ended.value.code
+    for measured in json.loads(capsys.readouterr().out)["networks"]:
+        (entry,) = measured["formats"]
+        assert entry["bits"] == 14 and entry["accuracy_percent"] == measured["float_percent"]
+
+
+def test_emulated_numbers() -> None:
+    lns = Lns(4, 6)
+    every = np.exp2(-np.arange(lns.largest_code) / 64) * 3
+    np.testing.assert_allclose(rounded(every, 3.0, lns), every, rtol=1e-6)
+    numbers = np.random.default_rng(0).uniform(-3, 3, 1000)
+    error = rounded(numbers, 3.0, lns) / numbers - 1
+    assert 0.004 < np.abs(error).max() <= 2 ** (1 / 128) - 1 + 1e-6
+    small = 3 * 2.0 ** -np.array([15.9, 16.1])
+    assert (rounded(small, 3.0, lns) > 0).tolist() == [True, False]
+    assert rounded(np.array([-9.0, 0.0]), 3.0, lns).tolist() == [-3.0, 0.0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--format", "lns8"), "--format must be one of lns1+4+3, lns1+3+4"),
         (("--network", "LeNet"), "--network must be one of ResNet-8, MNIST CNN, not 'LeNet'"),
+        (("--wide", "--format", "lns1+3+4"), "--format must be one of lns1+4+4"),
         (("--limit", "0"), "--limit must be at least 1, not 0"),
         ((), "resnet8_cifar10_fp32.onnx must be there for ResNet-8 (SLIPSTICK_DATA)"),
     ],
