@@ -26,6 +26,7 @@ DEFAULT_TARGET = "sim-medium"
 _MOST_WEIGHT_ROWS = 4
 """Of simulated targets: fully connected layers, which wait for weights, need that many."""
 
+_LOGARITHMIC = re.compile(r"sim-(lns1\+.*)")
 _SHAPE = re.compile(r"(\d{1,4})x(\d{1,4})x(\d{1,4})")
 
 
@@ -69,6 +70,13 @@ def _simulated(name: str, description: str, pixels: int, rows: int, columns: int
         weight_rows=max(1, min(_MOST_WEIGHT_ROWS, rows // _MOST_WEIGHT_ROWS)),
     )
     return Target(name, description, configuration)
+
+
+def _logarithmic(name: str, number_format: str) -> Target:
+    """The default target's array and memories, with another number format."""
+    plain = _simulated(name, "", 1, 16, 16)
+    configuration = replace(plain.configuration, number_format=number_format)
+    return Target(name, f"simulated, 256 elements of {number_format}", configuration)
 
 
 _SMALL_ECP5 = Configuration(
@@ -189,19 +197,24 @@ TARGETS: dict[str, Target] = {
     for target in (
         _simulated("sim-small", "simulated, 64 multipliers", 1, 8, 8),
         _simulated("sim-medium", "simulated, 256 multipliers; the default", 1, 16, 16),
+        _logarithmic("sim-lns8", "lns1+3+4"),
+        _logarithmic("sim-lns7", "lns1+3+3"),
+        _logarithmic("sim-lns6", "lns1+3+2"),
+        _logarithmic("sim-lns5", "lns1+2+2"),
         *_BOARDS,
     )
 }
-"""Every named target; ``find_target`` also takes shapes."""
+"""Every named target; ``find_target`` also takes shapes and number formats."""
 
 
 def find_target(name: str) -> Target:
-    """The target of a name, or of a shape ``PxRxC`` with the default memories.
+    """The target of a name, of a shape ``PxRxC``, or of a logarithmic number format.
 
     Parameters
     ----------
     name : str
-        A key of ``TARGETS``, or pixels x rows x columns such as ``1x16x16``, for simulation.
+        A key of ``TARGETS``; or, for simulation with the default memories, pixels x rows x columns
+        such as ``1x16x16``, or ``sim-`` and a number format such as ``sim-lns1+4+3``.
 
     Returns
     -------
@@ -210,10 +223,15 @@ def find_target(name: str) -> Target:
     Raises
     ------
     TargetError
-        If there is no such target, or the shape breaks a rule of the configuration.
+        If there is no such target, or shape or number format break a rule of the configuration.
     """
     if name in TARGETS:
         return TARGETS[name]
+    if logarithmic := _LOGARITHMIC.fullmatch(name):
+        try:
+            return _logarithmic(name, logarithmic[1])
+        except ValueError as error:
+            raise TargetError(f"target {name!r}: {error}") from None
     shape = _SHAPE.fullmatch(name)
     if shape is None:
         raise TargetError(

@@ -1,14 +1,10 @@
-"""Lets the tests of this folder import the helpers that stand beside them."""
+"""What the tests of this folder share."""
 
-import sys
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 from slipstick.cli import app
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(autouse=True)

@@ -168,4 +168,5 @@ def _operation_shape(operation: Convolution | Map) -> Any:
 
 
 def _finish(values: Any) -> tuple[int, ...]:
-    return int(values.rounding[0]), values.zero_point, values.minimum, values.maximum
+    clamp = values.minimum, values.maximum
+    return int(values.rounding[0]), values.zero_point, *clamp, int(values.coded)

@@ -166,12 +166,13 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
     """
     names = list(names)
     rows = multiplier_places(device)
+    all_columns, all_lanes = columns(names), lanes(names)
     free = [len(row) for row in rows]
     columns_of: list[dict[int, Group]] = [{} for _ in rows]
     lanes_of: list[dict[int, Group]] = [{} for _ in rows]
     for groups, taken, order in (
-        (columns(names), columns_of, range(len(rows))),
-        (lanes(names), lanes_of, range(len(rows))[::-1]),
+        (all_columns, columns_of, range(len(rows))),
+        (all_lanes, lanes_of, range(len(rows))[::-1]),
     ):
         for number, group in groups.items():
             row = next((k for k in order if free[k] >= len(group)), None)
@@ -183,7 +184,7 @@ def plan(names: Iterable[str], device: str) -> dict[str, str]:
             taken[row][number] = group
     for number in range(1, len(rows), 2):
         columns_of[number] = dict(reversed(columns_of[number].items()))
-    abreast = _abreast(columns_of, len(lanes(names)))
+    abreast = _abreast(columns_of, len(all_lanes))
     places: dict[str, str] = {}
     for number, row in enumerate(rows):
         # lanes at the right end of each row: they have much in common

@@ -146,9 +146,8 @@ def _wish(
         column = int(match["column"])
         return _Wish((1, column), name, _below(of_number(lanes_at, column % len(lanes_at))))
     if match := _TABLE.search(name):
-        return _Wish(
-            (2, int(match["table"])), name, _below(of_number(lanes_at, int(match["table"])))
-        )
+        table = int(match["table"])
+        return _Wish((2, table), name, _below(of_number(lanes_at, table)))
     corner = (0, blocks.memory_rows[-1])
     if match := _ACTIVATIONS.search(name):
         return _Wish((4, int(match["bank"])), name, corner)

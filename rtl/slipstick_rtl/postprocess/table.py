@@ -2,13 +2,13 @@
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..isa import POST_FIELDS
 from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
+from ..memory.stream_queue import StreamQueue
 from ..primitives.delay import delay
 
 TABLE_ENTRIES = 512
@@ -91,7 +91,7 @@ class TableLoader(wiring.Component):
         Byte (s, j) WEIGHT_READ_LATENCY + weight_skew(configuration, s, j) cycles after each read.
     write : Out(TABLE_WRITE)
     done : Out(1)
-        Everything is written, or will be in the next two cycles.
+        The last ``write`` has been given; it is on its way through the lanes' registers.
     """
 
     load: Signal
@@ -136,16 +136,16 @@ class TableLoader(wiring.Component):
         left = Signal.like(self.words)
         request, wanted = Signal(self._request), Signal()
         # whether the memory takes a request is known late in a cycle
-        m.submodules.queue = queue = SyncFIFOBuffered(width=self._request.size, depth=4)
-        oldest = self._request(queue.r_data)
+        m.submodules.queue = queue = StreamQueue(shape=self._request, depth=4)
+        oldest = queue.o.payload
         m.d.comb += [
-            queue.w_en.eq(wanted),
-            queue.w_data.eq(request),
-            self.reads.valid.eq(queue.r_rdy),
+            queue.i.valid.eq(wanted),
+            queue.i.payload.eq(request),
+            self.reads.valid.eq(queue.o.valid),
             self.reads.payload.eq(oldest.address),
-            queue.r_en.eq(self.reads.ready),
+            queue.o.ready.eq(self.reads.ready),
         ]
-        queued, turn_end = wanted & queue.w_rdy, left == 1
+        queued, turn_end = wanted & queue.i.ready, left == 1
         with m.If(self.load):
             m.d.sync += [first.eq(self.first), words.eq(self.words)]
             m.d.sync += [request.turn.eq(0), wanted.eq(self.words.any())]
@@ -161,7 +161,7 @@ class TableLoader(wiring.Component):
         self._write(m, self._delay(m, taken, oldest.turn), words)
         coming = Signal(range(WEIGHT_READ_LATENCY + self._places[-1][0] + self.choice_latency + 2))
         m.d.sync += coming.eq(coming + taken - self.write.enable)
-        under_way = self.load | wanted | queue.r_level.any() | coming.any()
+        under_way = self.load | wanted | queue.level.any() | coming.any()
         m.d.sync += self.done.eq(~under_way)
         return m
 

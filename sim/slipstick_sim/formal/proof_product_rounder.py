@@ -23,21 +23,19 @@ class RoundersAgree(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         late_product = delay(m, self.product, 1, "late_product")
-        results: list[Signal] = []
-        for in_groups in (False, True):
-            rounder = ProductRounder(in_groups=in_groups)
-            m.submodules[f"rounder_{int(in_groups)}"] = rounder
+        m.submodules.plain = plain = ProductRounder(in_groups=False)
+        m.submodules.grouped = grouped = ProductRounder(in_groups=True)
+        for rounder in (plain, grouped):
             m.d.comb += [
                 rounder.product.eq(self.product),
                 rounder.late_product.eq(late_product),
                 rounder.rounding.eq(self.rounding),
             ]
-            results += [rounder.rounded, rounder.sticky]
         started = delay(m, Const(1), GROUPED_LATENCY, "started")
-        for index, name in enumerate(("rounded", "sticky")):
-            early = delay(m, results[index], 1, f"early_{name}")
+        for name in ("rounded", "sticky"):
+            early = delay(m, getattr(plain, name), 1, f"early_{name}")
             with m.If(started):
-                m.d.comb += Assert(early == results[index + 2], f"{name} otherwise")
+                m.d.comb += Assert(early == getattr(grouped, name), f"{name} otherwise")
         return m
 
 
