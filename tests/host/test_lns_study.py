@@ -83,6 +83,10 @@ def test_a_training_that_was_interrupted_goes_on_as_if_it_was_not(small: Path, s
     slipstick(*command, "--epochs", 1)
     resumed = json.loads(slipstick(*command, "--resume")[1])
     assert resumed == whole
+    assert json.loads(slipstick(*command, "--report-only")[1]) == whole
+    untrained = json.loads(slipstick(*command, "--report-only", "--rate", "0.1")[1])
+    assert untrained["runs_complete"] == 0
+    assert untrained["table"][0]["seeds"] == {}
     again = np.load(checkpoint)
     for name in finished.files:
         np.testing.assert_array_equal(again[name], finished[name])
