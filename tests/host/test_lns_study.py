@@ -169,6 +169,14 @@ def test_bad_options(small: Path, slipstick, options: tuple[str, str], message: 
     assert "Traceback" not in error
 
 
+def test_numba_that_is_not_installed(small: Path, slipstick, monkeypatch) -> None:
+    monkeypatch.delitem(sys.modules, "slipstick_sim.golden.lns_compiled", raising=False)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    status, _, error = slipstick("study", "lns-mnist", "--quick", "-a", "everywhere")
+    assert status == 2
+    assert "needs the package numba: pip install 'slipstick[sim]'" in error
+
+
 def test_a_damaged_checkpoint_is_named(small: Path, slipstick) -> None:
     command = ("study", "lns-mnist", "--quick", "--epochs", 1, "-a", "float32")
     assert slipstick(*command)[0] == 0
