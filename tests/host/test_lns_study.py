@@ -83,6 +83,10 @@ def test_a_training_that_was_interrupted_goes_on_as_if_it_was_not(small: Path, s
     slipstick(*command, "--epochs", 1)
     resumed = json.loads(slipstick(*command, "--resume")[1])
     assert resumed == whole
+    assert json.loads(slipstick(*command, "--report-only")[1]) == whole
+    untrained = json.loads(slipstick(*command, "--report-only", "--rate", "0.1")[1])
+    assert untrained["runs_complete"] == 0
+    assert untrained["table"][0]["seeds"] == {}
     again = np.load(checkpoint)
     for name in finished.files:
         np.testing.assert_array_equal(again[name], finished[name])
@@ -163,6 +167,14 @@ def test_bad_options(small: Path, slipstick, options: tuple[str, str], message: 
     assert status == 2
     assert message in error
     assert "Traceback" not in error
+
+
+def test_numba_that_is_not_installed(small: Path, slipstick, monkeypatch) -> None:
+    monkeypatch.delitem(sys.modules, "slipstick_sim.golden.lns_compiled", raising=False)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    status, _, error = slipstick("study", "lns-mnist", "--quick", "-a", "everywhere")
+    assert status == 2
+    assert "needs the package numba: pip install 'slipstick[sim]'" in error
 
 
 def test_a_damaged_checkpoint_is_named(small: Path, slipstick) -> None:

@@ -1,6 +1,7 @@
 """``slipstick study lns-mnist``: trainings in float32 and in logarithms."""
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from slipstick_rtl.numbers.lns.formats import Lns
 
 from .. import console, reports
 from ..errors import InputError
-from ..studies.lns_mnist import Outcome, Study, load_images, summarise, train
+from ..studies.lns_mnist import Outcome, Study, load_images, recall, summarise, train
 from ..studies.lns_picture import draw_study
 from ..studies.lns_trainers import MEANINGS, Arithmetic
 from .options import Json, check_least
@@ -47,6 +48,9 @@ def lns_mnist_command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoints in build/studies.")
     ] = False,
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Train nothing: report what checkpoints have.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help=f"The report; {DEFAULT_OUTPUT} unless quick."),
@@ -60,20 +64,18 @@ def lns_mnist_command(
     study = _study(number_format, sweep or [], arithmetic, seeds, epochs, rate, batch, quick)
     if plot is not None and plot.suffix != ".png":
         raise InputError(f"--plot must be a .png file, not {plot}")
-    images = load_images().first(study.images, study.validation)
     path = output or (None if quick else DEFAULT_OUTPUT)
-    outcomes: list[Outcome] = []
 
-    def report(current: Outcome | None = None) -> dict[str, Any]:
-        figures = summarise(study, [*outcomes, *([current] if current else [])])
+    def write(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+        figures = summarise(study, outcomes)
         if path is not None:
             reports.write_file(path, _command(), figures)
         return figures
 
-    with console.progress("training", study.batches) as done:
-        for run in study.runs():
-            outcomes.append(train(study, run, images, resume=resume, done=done, after_epoch=report))
-    figures = report()
+    if report_only:
+        figures = write([recall(study, run) for run in study.runs()])
+    else:
+        figures = write(_train(study, resume, write))
     if plot is not None:
         draw_study(plot, figures)
     if json:
@@ -111,6 +113,26 @@ def _study(
         images=usual["images"],
         validation=usual["validation"],
     )
+
+
+def _train(
+    study: Study, resume: bool, write: Callable[[Sequence[Outcome]], object]
+) -> list[Outcome]:
+    """All trainings; writes what there is after each epoch."""
+    images = load_images().first(study.images, study.validation)
+    outcomes: list[Outcome] = []
+    with console.progress("training", study.batches) as done:
+        for run in study.runs():
+            outcome = train(
+                study,
+                run,
+                images,
+                resume=resume,
+                done=done,
+                after_epoch=lambda current: write([*outcomes, current]),
+            )
+            outcomes.append(outcome)
+    return outcomes
 
 
 def _format(name: str) -> Lns:

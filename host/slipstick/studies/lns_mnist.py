@@ -5,6 +5,7 @@ The experiment is that of L. Liu ("Logarithmic number system", MIT M.Eng. thesis
 """
 
 import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -171,11 +172,10 @@ class Study:
         """Of all trainings."""
         return len(self.runs()) * self.epochs * (self.images // self.batch)
 
-    @property
-    def folder(self) -> Path:
-        """Of the checkpoints: trainings that were others have others."""
+    def checkpoint(self, run: Run) -> Path:
+        """The file of a run; studies with other settings have other folders."""
         about = f"batch{self.batch}-rate{self.rate:g}-images{self.images}-{self.validation}"
-        return FOLDER / about
+        return FOLDER / about / f"{run.name}.npz"
 
 
 def train(
@@ -200,7 +200,7 @@ def train(
     """
     inputs = images.images.shape[1]
     trainer = make_trainer(run.arithmetic, study.settings(run.seed), inputs, run.lns)
-    outcome, path = Outcome(run), study.folder / f"{run.name}.npz"
+    outcome, path = Outcome(run), study.checkpoint(run)
     if resume and path.is_file():
         arrays, errors = _read_checkpoint(path)
         trainer.restore(arrays)
@@ -212,6 +212,13 @@ def train(
         _write_checkpoint(path, trainer.arrays(), outcome.errors)
         after_epoch(outcome)
     return outcome
+
+
+def recall(study: Study, run: Run) -> Outcome:
+    """What a run's checkpoint has; no errors if there is none."""
+    path = study.checkpoint(run)
+    errors = _read_checkpoint(path)[1] if path.is_file() else []
+    return Outcome(run, errors[: study.epochs])
 
 
 def _read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], list[float]]:
@@ -227,7 +234,7 @@ def _read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], list[float]]:
 def _write_checkpoint(path: Path, arrays: dict[str, np.ndarray], errors: list[float]) -> None:
     """Replaces the file only when the new one is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".unfinished.npz")
+    unfinished = path.with_suffix(f".{os.getpid()}.npz")
     everything: dict[str, Any] = {"errors": np.array(errors), **arrays}
     np.savez(unfinished, **everything)
     unfinished.replace(path)

@@ -7,8 +7,9 @@ from slipstick_rtl.numbers.lns.arithmetic import Operation
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.numbers.lns.unit import LnsUnit
 
-LANES = 16
-MOST_STEPS = 16
+NARROW_BITS, FEW_LANES, MANY_LANES = 8, 2, 16
+STEPS = 16
+"""Cycles of a group."""
 
 
 def sweep_layout(lns: Lns) -> data.StructLayout:
@@ -16,13 +17,18 @@ def sweep_layout(lns: Lns) -> data.StructLayout:
     return data.StructLayout({"operation": Operation, "a": lns.bits})
 
 
+def lanes_of(lns: Lns) -> int:
+    """Units: so many that neither building nor running them takes long."""
+    return FEW_LANES if lns.bits <= NARROW_BITS else MANY_LANES
+
+
 def group_size(lns: Lns) -> int:
     """Results that leave together: no more than there are words."""
-    return min(1 << lns.bits, LANES * MOST_STEPS)
+    return lanes_of(lns) * STEPS
 
 
 class LnsSweep(wiring.Component):
-    """For each request the units' results for every word b, from 0 up, LANES of them a cycle.
+    """For each request the units' results for every word b, from 0 up, one from each unit a cycle.
 
     A test that waits for groups of results is woken once for each; one that sent requests and
     looked for results every cycle would take minutes for a format of 10 bits.
@@ -42,7 +48,7 @@ class LnsSweep(wiring.Component):
 
     def __init__(self, *, lns: Lns) -> None:
         self._lns = lns
-        self._units = [LnsUnit(lns=lns, compensated=False) for _ in range(LANES)]
+        self._units = [LnsUnit(lns=lns, compensated=False) for _ in range(lanes_of(lns))]
         super().__init__(
             {
                 "i": In(stream.Signature(sweep_layout(lns))),
@@ -53,16 +59,15 @@ class LnsSweep(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        steps = group_size(self._lns) // LANES
-        high = Signal(range((1 << self._lns.bits) // LANES))
-        count = Signal(range(steps))
+        lanes = len(self._units)
+        high, count = Signal(range((1 << self._lns.bits) // lanes)), Signal(range(STEPS))
         first = self._units[0]
         for lane, unit in enumerate(self._units):
             m.submodules[f"unit_{lane}"] = unit
             m.d.comb += [
                 unit.i.payload.operation.eq(self.i.payload.operation),
                 unit.i.payload.a.eq(self.i.payload.a),
-                unit.i.payload.b.eq(Cat(Const(lane, range(LANES)), high)),
+                unit.i.payload.b.eq(Cat(Const(lane, range(lanes)), high)),
                 unit.i.valid.eq(self.i.valid),
                 unit.o.ready.eq(1),
             ]
@@ -75,8 +80,8 @@ class LnsSweep(wiring.Component):
             collected = Signal.like(self.o)
             joined = Cat(collected[len(results) :], results)
             m.d.sync += [count.eq(count + 1), collected.eq(joined)]
-            with m.If(count == steps - 1):
+            with m.If(count == STEPS - 1):
                 m.d.sync += [self.o.eq(joined), self.complete.eq(1)]
-            with m.If(count == steps // 2 - 1):
+            with m.If(count == STEPS // 2 - 1):
                 m.d.sync += self.complete.eq(0)
         return m
