@@ -1,14 +1,63 @@
-"""An array between shift registers, so that place and route can measure it with a few pins."""
+"""What is synthesised to learn what a number format costs: a column of elements, or an array."""
 
 from typing import Any
 
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from slipstick_rtl.array.packed_pair import PackedPair, Unpacker
+from slipstick_rtl.array.processing_element import ProcessingElement
 from slipstick_rtl.array.systolic_array import SystolicArray
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.numbers.number_format import number_format
+
+Element = ProcessingElement | PackedPair
 
 CONTROLS = ("swap", "pairs", "depthwise", "half", "block", "kept_rows", "shift", "last")
+
+
+def element_column(configuration: Configuration) -> tuple[Module, list[Signal], int]:
+    """The elements of one column, or pair of columns, from the first row to the last.
+
+    Sums go from each to the next; all else that an element takes and gives is a port.
+
+    Returns
+    -------
+    (module, ports, elements)
+        And how many elements they are.
+    """
+    c = configuration
+    m, ports = Module(), list[Signal]()
+    element_format, packed = number_format(c), bool(c.packed_rows)
+    column: list[Element] = [
+        PackedPair(pixels=c.pixels, rows_above=row)
+        if packed
+        else ProcessingElement(number_format=element_format, pixels=c.pixels, rows_above=row)
+        for row in range(c.rows)
+    ]
+
+    def port(value: Value, name: str) -> Signal:
+        ports.append(Signal(len(value), name=name))
+        return ports[-1]
+
+    for row, element in enumerate(column):
+        m.submodules[f"element_{row}"] = element
+        for name in ("activations", "swap", "weight", "capture"):
+            value = Value.cast(getattr(element, name))
+            m.d.comb += value.eq(port(value, f"{name}_{row}"))
+        for name in ("activations_out", "swap_out"):
+            value = Value.cast(getattr(element, name))
+            m.d.comb += port(value, f"{name}_{row}").eq(value)
+        if row:
+            sums = Value.cast(column[row - 1].partial_sums_out)
+            m.d.comb += Value.cast(element.partial_sums).eq(sums)
+    sums = Value.cast(column[-1].partial_sums_out)
+    if packed:
+        m.submodules.unpacker = unpacker = Unpacker(number_format=element_format, rows=c.rows)
+        m.d.comb += Value.cast(unpacker.i).eq(sums)
+        sums = Value.cast(unpacker.o)
+    m.d.comb += port(sums, "sums").eq(sums)
+    return m, ports, c.rows * (1 + packed)
 
 
 class ArrayRig(wiring.Component):

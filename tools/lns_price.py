@@ -1,10 +1,9 @@
-"""What number formats cost on an ECP5: elements by their slope, whole arrays by place and route.
+"""What number formats cost on an ECP5: elements by synthesis, whole arrays by place and route.
 
-``python tools/lns_price.py --unit element`` synthesises, for each format, arrays that differ in
-their columns only, and divides the difference by that of the elements: registers that pass operands
-on are in it, what the array's edges take is not. ``--unit array`` places and routes a whole array
-between shift registers. Both write ``reports/lns_elements.json``, a format at a time: what a run
-does not measure stays as it was.
+``python tools/lns_price.py --unit element`` synthesises a column of ``ROWS`` elements of each
+format, and divides by their number: registers that pass operands on are in it, what the array's
+edges take is not. ``--unit array`` places and routes a whole array between shift registers. Both
+write ``reports/lns_elements.json``, a format at a time: what a run does not measure stays.
 """
 
 import argparse
@@ -12,13 +11,14 @@ import importlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from array_rig import ArrayRig
+from amaranth.hdl import Signal
+from array_rig import ArrayRig, element_column
 from slipstick import build_tools as tools
 from slipstick.parts import ULX3S_25F, ULX3S_45F, ULX3S_85F, Part
 from slipstick.place_and_route import does_not_fit, read_report
@@ -42,28 +42,29 @@ LNS_FORMATS = (
     *("lns1+3+3", "lns1+4+2", "lns1+2+4"),
     *("lns1+3+4", "lns1+4+3", "lns1+2+5"),
 )
-ROWS, COLUMNS = 16, (4, 8)
-"""Of the arrays whose difference is elements."""
+ROWS = 16
+"""Of the column of elements: sums grow with every row."""
 
 TOP = "slipstick"
 SEED = 1
 
 
 def configuration_of(kind: str, rows: int, columns: int) -> Configuration:
-    """An array of this shape and kind; one that can do without depthwise taps and pairs."""
+    """An array of this shape and kind."""
     fields = dict(INT8_KINDS.get(kind, {"number_format": kind}))
     packed = rows if fields.pop("packed", False) else 0
     base = Configuration(rows=rows, columns=columns, lanes=4, packed_rows=packed)
     return replace(base, **fields)
 
 
-def synthesise(configuration: Configuration, part: Part, folder: Path) -> Counter[str]:
-    """Writes the netlist of an array in its rig; what place and route will make of its cells."""
+def synthesise(
+    design: Any, part: Part, folder: Path, ports: Sequence[Signal] | None = None
+) -> Counter[str]:
+    """Writes the netlist of a design; counts what place and route will make of its cells."""
     toolchain = Ecp5()
     folder.mkdir(parents=True, exist_ok=True)
     rtlil = importlib.import_module("amaranth.back.rtlil")
-    rig = ArrayRig(configuration=configuration)
-    text = rtlil.convert(rig, platform=Chip(part.device), name=TOP, emit_src=False)
+    text = rtlil.convert(design, platform=Chip(part.device), name=TOP, emit_src=False, ports=ports)
     (folder / "design.il").write_text(text, "utf-8")
     script = toolchain.synthesis_script(rtlil="design.il", verilog="design.v", top=TOP)
     (folder / "synthesis.ys").write_text(script, "utf-8")
@@ -72,22 +73,17 @@ def synthesise(configuration: Configuration, part: Part, folder: Path) -> Counte
     netlist = toolchain.finish(json.loads((folder / NETLIST).read_text("utf-8")), part)
     (folder / NETLIST).write_text(json.dumps(netlist), "utf-8")
     cells = Counter(cell["type"] for cell in netlist["modules"][TOP]["cells"].values())
-    found = Counter(ff=cells["TRELLIS_FF"])
+    found = Counter(ff=cells[toolchain.registers])
     for name, kinds in toolchain.cells.items():
         found[name] += sum(count * cells[kind] for kind, count in kinds.items())
-    # six places of look-up tables make a block of distributed memory
-    found["lut"] += 6 * cells["TRELLIS_DPR16X4"]
     return found
 
 
 def element(kind: str, part: Part, folder: Path) -> dict[str, float]:
-    """What an element takes."""
-    few, many = (
-        synthesise(configuration_of(kind, ROWS, columns), part, folder / f"{ROWS}x{columns}")
-        for columns in COLUMNS
-    )
-    elements = ROWS * (COLUMNS[1] - COLUMNS[0])
-    return {name: round((many[name] - few[name]) / elements, 2) for name in ("lut", "ff", "dsp")}
+    """What an element takes, on the average of a column."""
+    design, ports, elements = element_column(configuration_of(kind, ROWS, ROWS))
+    found = synthesise(design, part, folder, ports)
+    return {name: round(found[name] / elements, 2) for name in ("lut", "ff", "dsp")}
 
 
 def array(
@@ -95,7 +91,7 @@ def array(
 ) -> dict[str, float | int | str]:
     """A placed and routed array; its look-up tables and flip-flops are those of the rig as well."""
     toolchain = Ecp5()
-    synthesise(configuration_of(kind, side, side), part, folder)
+    synthesise(ArrayRig(configuration=configuration_of(kind, side, side)), part, folder)
     (folder / toolchain.pins).write_text("", "utf-8")
     (folder / f"seed_{SEED}").mkdir(exist_ok=True)
     placing = toolchain.placing(part, asked_mhz=asked_mhz, seed=SEED, folder=f"seed_{SEED}")
