@@ -29,8 +29,9 @@ class Plan:
         Tensors with codes and scales of their own, in the order in which they are computed.
     like : dict
         Tensors that have the codes of one of those: its name by theirs.
-    layers : list of node
-        Layers whose weights get codes.
+    layers : dict
+        Layers whose weights get codes: the tensor with codes of its own whose codes a layer takes,
+        by what it gives out.
     ends : dict
         What those of them give out whose results nothing else is computed with: its axis of output
         channels by its name.
@@ -38,7 +39,7 @@ class Plan:
 
     coded: list[str] = field(default_factory=list)
     like: dict[str, str] = field(default_factory=dict)
-    layers: list[Any] = field(default_factory=list)
+    layers: dict[str, str] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
 
 
@@ -58,7 +59,7 @@ def plan(graph: Any) -> Plan:
         elif node.op_type in _MOVES and source in made.like:
             made.like.update(dict.fromkeys(node.output, made.like[source]))
         elif node.op_type in LAYERS and rest and rest[0] in constants and source in made.like:
-            made.layers.append(node)
+            made.layers[output] = made.like[source]
             made.ends[output] = 1 if node.op_type == "Conv" else -1
             affine.add(output)
         elif node.op_type in _AFFINE and set(node.input) & affine:

@@ -9,26 +9,25 @@ from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 
 from .frontends.onnx_logarithms import DOMAIN
 from .kernels.log_codes import encode
-from .log_plan import LAYERS, Plan
+from .log_plan import Plan
 from .log_scales import fitting_scales
 
 
 def doublable(graph: Any, planned: Plan) -> frozenset[str]:
     """Inputs that are read by layers only, which sum up over all of axis 1."""
-    layers = {id(node) for node in planned.layers}
     names = set[str]()
     for item in graph.input:
         readers = [node for node in graph.node if item.name in node.input]
-        names |= {item.name} if readers and all(map(_sums_channels, readers)) else set()
-        if not all(id(node) in layers for node in readers):
-            names.discard(item.name)
+        layers = all(node.output[0] in planned.layers for node in readers)
+        if readers and layers and all(map(_sums_channels, readers)):
+            names.add(item.name)
     return frozenset(names)
 
 
 def _sums_channels(node: Any) -> bool:
     """Whether a layer's every output reads all of axis 1."""
     given = {item.name: item.i for item in node.attribute}
-    return node.op_type in LAYERS and given.get("group", 1) == 1 and not given.get("transA", 0)
+    return given.get("group", 1) == 1 and not given.get("transA", 0)
 
 
 class Writer:
@@ -72,17 +71,17 @@ class Writer:
         self._renamed: dict[str, str] = {}
 
     def model(self) -> Any:
-        """The network, checked."""
+        """The network; it is the float one no more."""
         graph = self._model.graph
-        layers = {id(node) for node in self._plan.layers}
         for item in graph.input:
             if item.name in self._scales:
                 self._renamed[item.name] = f"{item.name}/real"
                 code = self._code_twice if item.name in self._doubled else self._code
                 code(item.name, item.name, f"{item.name}/real")
         for node in graph.node:
-            if id(node) in layers:
-                node.name = node.name or node.output[0]
+            if node.output[0] in self._plan.layers:
+                if not node.name or node.name in self.names.values():
+                    node.name = node.output[0]
                 self.names[node.output[0]] = node.name
                 self._write_weights(node)
             node.input[:] = [self._renamed.get(name, name) for name in node.input]
@@ -129,7 +128,7 @@ class Writer:
         axis = 0 if node.op_type == "Conv" or turned else weights.ndim - 1
         rows = np.moveaxis(weights, axis, 0)
         flat = rows.reshape(len(rows), -1)
-        source = float(self._scales[self._plan.like[node.input[0]]])
+        source = float(self._scales[self._plan.layers[node.output[0]]])
         bias = self._bias(node, len(rows))
         copies = 2 if node.input[0] in self._doubled else 1
         scale = fitting_scales(flat, source, bias, self._arithmetic, copies)

@@ -2,6 +2,8 @@
 
 import dataclasses
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from lns_networks import FORMATS, LnsWriter, every_layer
 from program_runner import run_program
 from slipstick import kernels, program_file
+from slipstick.cli import app
 from slipstick.compiler import compile_graph
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.graph import Graph
@@ -123,3 +126,25 @@ def test_layers_follow_real_numbers(name: str) -> None:
         # near zero a sum is a difference of large products, whose own errors count most
         assert np.mean(away > 1) < 0.1 and np.mean(away) < 0.5, node.name
     assert checked >= 10
+
+
+def test_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "logs.onnx"
+    place.write_bytes(every_layer("lns1+3+4", 6))
+    command = ["verify", str(place), "--target", "sim-lns8", "--no-rtl", "--limit", "3"]
+    with pytest.raises(SystemExit) as ended:
+        app([*command, "--json"])
+    assert not ended.value.code
+    result = json.loads(capsys.readouterr().out)
+    assert (result["semantics"], result["total_mismatches"], result["count"]) == ("lns1+3+4", 0, 3)
+    near = {
+        entry["operator"]: entry["reference_vs_runtime"]
+        for entry in result["layers"]
+        if entry["reference_vs_runtime"] is not None
+    }
+    assert near.keys() >= {"conv2d", "depthwise_conv2d", "fully_connected", "add", "mean"}
+    assert 0 < near["conv2d"]["mismatches"] < near["conv2d"]["elements"] / 2
+    assert near["add"]["largest"] <= 3
+    with pytest.raises(SystemExit):
+        app(command)
+    assert "rule ≠ exact" in capsys.readouterr().out
