@@ -9,7 +9,7 @@ write ``reports/lns_elements.json``, a format at a time: what a run does not mea
 import argparse
 import importlib
 import json
-import sys
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -115,15 +115,15 @@ def array(
     }
 
 
-def record(report: Path, unit: str, kind: str, figures: Mapping[str, Any]) -> None:
-    """Writes one measurement into the report."""
+def record(report: Path, section: str, kind: str, command: str, figures: Mapping[str, Any]) -> None:
+    """Writes one measurement into the report, with the command that repeats it."""
     known = json.loads(report.read_text("utf-8")) if report.exists() else {}
     versions = {
         tool.name: tools.version_of(tool.find()) for tool in (tools.YOSYS, tools.NEXTPNR_ECP5)
     }
-    known.setdefault(unit, {})[kind] = {
+    known.setdefault(section, {})[kind] = {
         **figures,
-        "command": f"python {' '.join(sys.argv)}",
+        "command": command,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions,
     }
@@ -145,13 +145,16 @@ def main(arguments: Iterable[str] | None = None) -> None:
     part = PARTS[options.device]
     for kind in options.formats:
         folder = (options.folder / options.unit / kind.replace(" ", "_")).resolve()
+        command = f"python tools/lns_price.py --unit {options.unit} --formats {shlex.quote(kind)}"
+        command += f" --device {part.device}"
         if options.unit == "element":
-            figures, unit = element(kind, part, folder), "element"
+            section, figures = "element", element(kind, part, folder)
         else:
+            section = f"array {options.side}x{options.side}"
+            command += f" --side {options.side} --mhz {options.mhz:g}"
             name = folder / f"{options.device}-{options.side}"
             figures = array(kind, part, name, side=options.side, asked_mhz=options.mhz)
-            unit = f"array {options.side}x{options.side}"
-        record(options.report, unit, kind, figures)
+        record(options.report, section, kind, command, figures)
         print(kind, figures, flush=True)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from amaranth.hdl import Shape, Signal, Value
+from amaranth.hdl import Module, Shape, Signal, Value
 from amaranth.lib import data
 
 from ..config import Configuration
@@ -34,6 +34,10 @@ class ElementMultiplier(Protocol):
     weight: Signal
     swap: Signal
     swap_late: Signal
+
+    def elaborate(self, platform: object) -> Module:
+        """Its gateware."""
+        ...
 
 
 class NumberFormat(Protocol):
@@ -81,8 +85,8 @@ class NumberFormat(Protocol):
         """The form in which elements hold a weight, combinational."""
         ...
 
-    def multiplier(self, *, pixels: int) -> Any:
-        """A component as :class:`ElementMultiplier` has it."""
+    def multiplier(self, *, pixels: int) -> ElementMultiplier:
+        """What multiplies P activations by a weight."""
         ...
 
     def addend(self, multiplier: Any, pixel: int) -> Addend:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from amaranth.hdl import Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data
 
 from ..config import Configuration
@@ -33,8 +33,12 @@ class LaneRequantizer(Protocol):
     parameters: Mapping[str, ParameterField]
     fields: Mapping[str, InstructionField]
 
+    def elaborate(self, platform: object) -> Module:
+        """Its gateware."""
+        ...
 
-def requantizer(configuration: Configuration) -> Requantizer | LogRequantizer:
+
+def requantizer(configuration: Configuration) -> LaneRequantizer:
     """A new requantiser for a lane."""
     if configuration.logarithmic is not None:
         return LogRequantizer(arithmetic=configuration.logarithmic)
@@ -43,12 +47,16 @@ def requantizer(configuration: Configuration) -> Requantizer | LogRequantizer:
 
 def parameter_fields(configuration: Configuration) -> Mapping[str, ParameterField]:
     """The parts of a channel's parameters."""
-    return (Requantizer if configuration.logarithmic is None else LogRequantizer).parameters
+    return _kind(configuration).parameters
 
 
 def instruction_fields(configuration: Configuration) -> Mapping[str, InstructionField]:
     """What all results of an instruction have in common."""
-    return (Requantizer if configuration.logarithmic is None else LogRequantizer).fields
+    return _kind(configuration).fields
+
+
+def _kind(configuration: Configuration) -> type[Requantizer] | type[LogRequantizer]:
+    return Requantizer if configuration.logarithmic is None else LogRequantizer
 
 
 def strobes(configuration: Configuration) -> data.StructLayout:

@@ -141,9 +141,7 @@ def _half(a: Operand, b: Operand, k: int) -> tuple[int, Value, Value, Value, Val
     if both:
         # without C and D nothing of the second operand is left, whatever B
         inputs[1] = b.mask_bit(k)
-
-        return _table(lambda x, y, z, w: of_a(x, 1) ^ of_b(y, z, w)), *inputs
-    return _table(lambda x, y, z, w: of_a(x, y) ^ of_b(y, z, w)), *inputs
+    return _table(lambda x, y, z, w: of_a(x, y | both) ^ of_b(y, z, w)), *inputs
 
 
 def _table(function: Callable[[int, int, int, int], int]) -> int:
