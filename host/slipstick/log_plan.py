@@ -31,14 +31,15 @@ class Plan:
         Tensors that have the codes of one of those: its name by theirs.
     layers : list of node
         Layers whose weights get codes.
-    ends : list of str
-        What those of them give out whose results nothing else is computed with.
+    ends : dict
+        What those of them give out whose results nothing else is computed with: its axis of output
+        channels by its name.
     """
 
     coded: list[str] = field(default_factory=list)
     like: dict[str, str] = field(default_factory=dict)
     layers: list[Any] = field(default_factory=list)
-    ends: list[str] = field(default_factory=list)
+    ends: dict[str, int] = field(default_factory=dict)
 
 
 def plan(graph: Any) -> Plan:
@@ -58,12 +59,13 @@ def plan(graph: Any) -> Plan:
             made.like.update(dict.fromkeys(node.output, made.like[source]))
         elif node.op_type in LAYERS and rest and rest[0] in constants and source in made.like:
             made.layers.append(node)
-            made.ends.append(output)
+            made.ends[output] = 1 if node.op_type == "Conv" else -1
             affine.add(output)
         elif node.op_type in _AFFINE and set(node.input) & affine:
             if sum(name not in constants for name in node.input if name) == 1:
                 affine.add(output)
-                made.ends = [name for name in made.ends if name not in node.input]
+                for name in node.input:
+                    made.ends.pop(name, None)
         if node.op_type in _CODED and not _waits(graph, output, affine, constants):
             made.coded.append(output)
             made.like[output] = output

@@ -1,6 +1,6 @@
 """A float ONNX network with logarithmic codes: scales and biases by the errors that they make."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from .log_writer import Writer
 
 SAMPLED = 1 << 16
 """Numbers of a tensor that a scale is chosen by."""
+
+KEPT = 1 << 24
+"""And that are kept to choose them from, at most."""
 
 CORRECTED = 128
 """Samples that biases are corrected by, at most."""
@@ -49,12 +52,13 @@ def quantize_logarithmic(
     writer = Writer(model, planned, scales, arithmetic, doubled=doubled)
     made = writer.model()
     graph = load_onnx_bytes(made.SerializeToString(), "network")
-    wanted = {name: mean for name, mean in means.items() if name in writer.biases}
+    outputs = {writer.names[output]: output for output in writer.biases if output in means}
+    wanted = {name: means[output] for name, output in outputs.items()}
     images = np.concatenate([batch[graph.inputs[0]] for batch in few])
     biases = corrected_biases(graph, images, wanted)
     constants = {item.name: item for item in made.graph.initializer}
     for name, bias in biases.items():
-        constant = writer.biases[name]
+        constant = writer.biases[outputs[name]]
         constants[constant].CopyFrom(numpy_helper.from_array(bias, constant))
     return made.SerializeToString()
 
@@ -79,25 +83,28 @@ def _observed(model: Any, batches: Iterable[Feeds], names: Sequence[str]) -> Ite
         yield feeds | {n: np.asarray(v) for n, v in zip(wanted, values, strict=True)}
 
 
-def sampled(model: Any, batches: Iterable[Feeds], names: Sequence[str]) -> Feeds:
-    """Numbers that tensors of a float network have, at most about ``SAMPLED`` of each."""
+def sampled(model: Any, batches: Sequence[Feeds], names: Sequence[str]) -> Feeds:
+    """Numbers that tensors of a float network have, some at random, and the ends of all."""
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    ends: dict[str, list[float]] = {name: [] for name in names}
     for values in _observed(model, batches, names):
         for name in names:
-            parts[name].append(values[name].reshape(-1))
+            flat = values[name].reshape(-1)
+            parts[name].append(flat[:: -(-flat.size * len(batches) // KEPT)])
+            ends[name] += [float(flat.min()), float(flat.max())]
     thinned = {}
     for name, arrays in parts.items():
         whole = np.concatenate(arrays)
         chosen = np.random.default_rng(0).permutation(len(whole))[:SAMPLED]
-        thinned[name] = np.append(whole[chosen], (whole.min(), whole.max()))
+        thinned[name] = np.append(whole[chosen], (min(ends[name]), max(ends[name])))
     return thinned
 
 
-def channel_means(model: Any, batches: Iterable[Feeds], names: Sequence[str]) -> Feeds:
-    """The mean of each channel, axis 1 of 2 or 4 and the last one of others."""
-    sums: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for values in _observed(model, batches, names):
-        for name in names:
-            array = np.moveaxis(values[name], 1 if values[name].ndim == 4 else -1, -1)
+def channel_means(model: Any, batches: Iterable[Feeds], axes: Mapping[str, int]) -> Feeds:
+    """The mean of each channel of tensors, whose channels are along these axes."""
+    sums: dict[str, list[np.ndarray]] = {name: [] for name in axes}
+    for values in _observed(model, batches, tuple(axes)):
+        for name, axis in axes.items():
+            array = np.moveaxis(values[name], axis, -1)
             sums[name].append(array.reshape(-1, array.shape[-1]).mean(axis=0, dtype=np.float64))
     return {name: np.mean(parts, axis=0) for name, parts in sums.items()}

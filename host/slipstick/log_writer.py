@@ -47,8 +47,10 @@ class Writer:
 
     Members
     -------
+    names : dict
+        Those of layers' nodes, by their outputs.
     biases : dict
-        Names of constants in units of their layers' sums, int32, by the layers' outputs.
+        Those of constants in units of the sums, int32, by the layers' outputs.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Writer:
         self._model, self._plan, self._scales = model, planned, scales
         self._arithmetic = arithmetic
         self._doubled = doublable(model.graph, planned) if doubled else frozenset[str]()
+        self.names: dict[str, str] = {}
         self.biases: dict[str, str] = {}
         self._constants = {item.name: item for item in model.graph.initializer}
         self._nodes: list[Any] = []
@@ -79,8 +82,8 @@ class Writer:
                 code(item.name, item.name, f"{item.name}/real")
         for node in graph.node:
             if id(node) in layers:
-                # what the graph calls it as well
-                node.name = node.output[0]
+                node.name = node.name or node.output[0]
+                self.names[node.output[0]] = node.name
                 self._write_weights(node)
             node.input[:] = [self._renamed.get(name, name) for name in node.input]
             self._nodes.append(node)

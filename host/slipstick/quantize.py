@@ -1,4 +1,4 @@
-"""Float ONNX networks to int8 ones, through onnxruntime's static quantiser."""
+"""Float ONNX networks to int8 ones, through onnxruntime's static quantiser, or to logarithms."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 
-from .errors import DeviceError, InputError, ModelError, UnsupportedError
+from .errors import DeviceError, InputError, ModelError, SlipstickError, UnsupportedError
 from .feeds import prepare_input
 from .frontends import is_onnx
 from .frontends.files import MAXIMUM_ELEMENTS, read_file
@@ -167,6 +167,11 @@ class FloatNetwork:
             prepared = _prepared(self._model, folder)
             return quantize_logarithmic(prepared, feeds, arithmetic, doubled=codes == 2)
 
+    def prepared(self) -> Any:
+        """The float network as quantisers take it: its constants folded, a ModelProto."""
+        with self._attempt() as folder:
+            return _prepared(self._model, folder)
+
     def _images(self, samples: np.ndarray) -> np.ndarray:
         described = TensorDescription(self.shape, "float32", None, None, None)
         images = prepare_input(self.input, described, samples)
@@ -185,6 +190,8 @@ class FloatNetwork:
                     "quantising needs the package onnxruntime: install slipstick[reference]"
                     f" ({error})"
                 ) from error
+            except SlipstickError:
+                raise
             # the quantiser's errors have no common base but this
             except Exception as error:
                 reason = (str(error) or type(error).__name__).splitlines()[0]

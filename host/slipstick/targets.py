@@ -131,6 +131,16 @@ _LARGE_ECP5 = Configuration(
     ninth_bits=1,
     instruction_words=1 << 11,
 )
+_LARGE_LOGARITHMIC = replace(
+    # 1,024 elements of 40 look-up tables; no DSP block. Weights take half of the block RAMs that
+    # int8's have, as there are twice as many accumulators: ResNet-8 stays on the chip
+    _LARGE_ECP5,
+    number_format="lns1+2+2",
+    columns=32,
+    multiplier="plain",
+    packed_rows=0,
+    weight_bytes=1 << 17,
+)
 _UP5K = Configuration(
     # 16 products in 8 DSP blocks; the three memories fill the 128 KiB of SPRAM: room for all of
     # ResNet-8, whose 77 KiB of weights and three tables of 2 KiB are resident
@@ -166,9 +176,15 @@ _GW1N = replace(
 
 
 def _board(
-    name: str, description: str, configuration: Configuration, part: Part, clock_hz: int
+    name: str,
+    description: str,
+    configuration: Configuration,
+    part: Part,
+    clock_hz: int,
+    board: str | None = None,
 ) -> Target:
-    return Target(name, description, replace(configuration, clock_hz=clock_hz), name, part)
+    configuration = replace(configuration, clock_hz=clock_hz)
+    return Target(name, description, configuration, board or name, part)
 
 
 _BOARDS = (
@@ -181,6 +197,14 @@ _BOARDS = (
         _LARGE_ECP5,
         ULX3S_85F,
         100_000_000,
+    ),
+    _board(
+        "ulx3s-85f-lns5",
+        "ULX3S with the LFE5U-85F: 1,024 logarithmic elements",
+        _LARGE_LOGARITHMIC,
+        ULX3S_85F,
+        100_000_000,
+        board="ulx3s-85f",
     ),
     # 100 MHz is nothing that the PLL makes of 48 MHz
     _board("orangecrab-85f", "OrangeCrab with the 85F", _LARGE_ECP5, ORANGECRAB_85F, 96_000_000),

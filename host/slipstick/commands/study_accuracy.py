@@ -7,7 +7,7 @@ import typer
 
 from .. import console, reports
 from ..errors import InputError
-from ..studies.lns_accuracy import FORMATS, TASKS, Accuracy, measure
+from ..studies.lns_accuracy import FORMATS, TASKS, WIDE_FORMATS, Accuracy, measure
 from .options import Json, Limit, check_least
 
 REPORT = "lns_accuracy"
@@ -28,14 +28,21 @@ def lns_accuracy_command(
             "--format", "-f", help="By default every one of 5 to 8 bits.", show_default=False
         ),
     ] = None,
+    wide: Annotated[
+        bool,
+        typer.Option(
+            "--wide", help="Formats of 9 to 16 bits, that no array has: rounded operands, float32."
+        ),
+    ] = False,
     limit: Limit = None,
     json: Json = False,
 ) -> None:
     """Accuracy after training in float, int8 and logarithmic formats; writes a report if whole."""
     check_least("--limit", limit, 1)
-    formats, names = number_format or list(FORMATS), network or [task.name for task in TASKS]
+    known_formats = WIDE_FORMATS if wide else FORMATS
+    formats, names = number_format or list(known_formats), network or [task.name for task in TASKS]
     for option, given, known in (
-        ("--format", formats, FORMATS),
+        ("--format", formats, known_formats),
         ("--network", names, [task.name for task in TASKS]),
     ):
         for item in given:
@@ -47,7 +54,9 @@ def lns_accuracy_command(
         measured = [measure(accuracy, formats, advance) for accuracy in loaded]
     figures = {"networks": measured}
     if limit is None and not network and not number_format:
-        reports.write(REPORT, " ".join(["slipstick", *sys.argv[1:]]), figures)
+        reports.write(
+            f"{REPORT}_wide" if wide else REPORT, " ".join(["slipstick", *sys.argv[1:]]), figures
+        )
     if json:
         console.print_json(figures)
     else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..errors import InputError
 from ..frontends.onnx import load_onnx_bytes
 from ..inputs import load_inputs, load_labels
 from ..quantize import FloatNetwork
+from .lns_emulation import Emulation
 
 CHUNK = 16
 """Images that are run together: their tensors fit a second-level cache."""
@@ -29,6 +31,9 @@ FORMATS = tuple(
     for integer in range(min(LARGEST_INTEGER_BITS, bits - 1), 0, -1)
 )
 """All that an array has."""
+
+WIDE_FORMATS = tuple(f"lns1+4+{fraction}" for fraction in range(4, 12))
+"""Of 9 to 16 bits, which are emulated."""
 
 Advance = Callable[[int], object]
 
@@ -100,6 +105,7 @@ class Accuracy:
                 raise InputError(f"{place} must be there for {task.name} (SLIPSTICK_DATA)")
         self.task, self._network = task, FloatNetwork(model)
         self._file = model
+        self._emulation: Emulation | None = None
         shown = load_inputs([data / task.images], self._network.shape).first(limit)
         self._x = shown.x.astype(np.float32)
         self._labels = load_labels(data / task.labels)[: len(shown)]
@@ -127,11 +133,21 @@ class Accuracy:
         arithmetic = ArrayArithmetic(Lns.parse(name))
         return self._run(self._network.quantize_logarithmic(self._samples, arithmetic), advance)
 
+    def emulated(self, name: str, advance: Advance) -> float:
+        """Of the network in float32 with operands of a wide format, in %."""
+        if self._emulation is None:
+            self._emulation = Emulation(self._network, self._samples)
+        return self._all(partial(self._emulation.run, Lns.parse(name)), advance)
+
     def _run(self, data: bytes, advance: Advance) -> float:
-        graph, scores = load_onnx_bytes(data), []
+        graph = load_onnx_bytes(data)
+        return self._all(lambda x: kernels.run_graph(graph, [x])[graph.outputs[0]], advance)
+
+    def _all(self, run: Callable[[np.ndarray], np.ndarray], advance: Advance) -> float:
+        scores = []
         for start in range(0, len(self._x), CHUNK):
             x = self._x[start : start + CHUNK]
-            scores.append(kernels.run_graph(graph, [x])[graph.outputs[0]])
+            scores.append(run(x))
             advance(len(x))
         return self._percent(np.concatenate(scores))
 
@@ -145,7 +161,8 @@ def measure(accuracy: Accuracy, formats: Sequence[str], advance: Advance) -> dic
     int8 = accuracy.in_int8(advance)
     entries = []
     for name in formats:
-        percent = accuracy.in_logarithms(name, advance)
+        way = accuracy.emulated if name in WIDE_FORMATS else accuracy.in_logarithms
+        percent = way(name, advance)
         entries.append(
             {
                 "format": name,

@@ -59,7 +59,7 @@ class PostLane(wiring.Component):
         The table's for it, ``Table.latency`` cycles later.
     accumulator : In(signed(32))
         What DRAIN takes instead, ``accumulator_delay`` cycles after a byte; 0 for MAP.
-    bias : In(32)
+    bias : In(signed(32))
         ``value_delay`` cycles after the result's last tap.
     multiplier, shift, rounding, zero_point, minimum, maximum, or others : In
         ``parameter_fields`` and ``instruction_fields`` of the requantiser, counted from the bias.
@@ -90,7 +90,12 @@ class PostLane(wiring.Component):
                 "byte": In(signed(8)),
                 "entry": In(signed(ENTRY_BITS)),
                 "accumulator": In(signed(VALUE_BITS)),
-                **{name: In(field.used_bits) for name, field in parameters.items()},
+                "bias": In(signed(VALUE_BITS)),
+                **{
+                    name: In(field.used_bits)
+                    for name, field in parameters.items()
+                    if name != "bias"
+                },
                 **{name: In(field.shape) for name, field in fields.items()},
                 "result": Out(signed(8)),
             }

@@ -63,7 +63,6 @@ BENCH = Bench(
         {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1},
         {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1, DEVICE: ECP5},
-        {"rows": 8, "columns": 8, "lanes": 4, "number_format": "lns1+3+4"},
         {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1, "number_format": "lns1+2+2", DEVICE: ECP5},
     ),

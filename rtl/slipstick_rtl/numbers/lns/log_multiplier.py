@@ -20,15 +20,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from ...primitives.constant_table import look_up
+from ...primitives.constant_table import small_look_up
 from ...primitives.delay import delay
 from .array_arithmetic import ArrayArithmetic
 
 _TABLE_INPUTS = 4
 """Bits that a look-up table decides on: so many of the sum address the antilogarithms."""
-
-_SINGLE_CYCLE_PLACES = 1 << 4
-"""Sums below it make a product in the cycle that adds it."""
 
 
 def element_code(arithmetic: ArrayArithmetic) -> data.StructLayout:
@@ -62,15 +59,22 @@ def _tabled_bits(arithmetic: ArrayArithmetic) -> int:
     return min(spare, _group_bits(arithmetic))
 
 
-def _stages(arithmetic: ArrayArithmetic) -> tuple[int, int]:
-    """Registers behind the table, and behind the shift."""
-    deep = _tabled_bits(arithmetic) < _group_bits(arithmetic)
-    return int(deep), int(deep)
+def _shift_levels(arithmetic: ArrayArithmetic) -> list[int]:
+    """Places of the shifts between the table and the groups."""
+    bits = arithmetic.largest_shift.bit_length()
+    levels = range(_tabled_bits(arithmetic), min(_group_bits(arithmetic), bits))
+    return [1 << level for level in levels]
+
+
+def _registered_levels(arithmetic: ArrayArithmetic) -> set[int]:
+    """Shifts with a register behind: the middle one, and the last, as the sum takes a cycle."""
+    count = len(_shift_levels(arithmetic))
+    return {level for level in (count // 2 - 1, count - 1) if level >= 0}
 
 
 def multiplier_latency(arithmetic: ArrayArithmetic) -> int:
-    """Cycles from activations to products: the sum of the logarithms, and what follows."""
-    return 1 + sum(_stages(arithmetic))
+    """Cycles from activations to products: the sum of the logarithms, and the shifts."""
+    return 1 + len(_registered_levels(arithmetic))
 
 
 class LogMultiplier(wiring.Component):
@@ -127,41 +131,42 @@ class LogMultiplier(wiring.Component):
                 present.eq(both),
                 negative.eq(both & (activation.negative ^ active.negative)),
             ]
-            bits, mask, sign = self._product(m, p, total, present, negative)
+            bits, mask, sign = self._product(m, platform, p, total, present, negative)
             product = self.products[p]
             m.d.comb += [product.bits.eq(bits), product.mask.eq(mask), product.negative.eq(sign)]
         return m
 
     def _product(
-        self, m: Module, p: int, total: Value, present: Value, negative: Value
+        self,
+        m: Module,
+        platform: object,
+        p: int,
+        total: Value,
+        present: Value,
+        negative: Value,
     ) -> tuple[Value, Value, Value]:
         """Bits, mask and sign of the product of a sum of logarithms."""
         arithmetic = self._arithmetic
-        fraction, group = arithmetic.lns.fraction_bits, _group_bits(arithmetic)
-        tabled = _tabled_bits(arithmetic)
-        behind_table, behind_shift = _stages(arithmetic)
+        split = arithmetic.lns.fraction_bits + _tabled_bits(arithmetic)
+        entry = self._look_up(m, platform, total[:split], f"table_{p}")
+        rest = Cat(total[split:], present, negative)
+        registered = _registered_levels(arithmetic)
+        for k, places in enumerate(_shift_levels(arithmetic)):
+            name = f"shifted_{places}_{p}"
+            entry = _shift(m, platform, entry, rest[0], places, name)
+            rest = rest[1:]
+            if k in registered:
+                entry = delay(m, entry, 1, name, reset_less=True)
+                rest = delay(m, rest, 1, f"rest_{places}_{p}", reset_less=True)
+        bits, mask = self._spread(entry, rest[:-2], rest[-2])
+        return Cat(bits), mask, rest[-1]
 
-        def later(value: Value, cycles: int, name: str) -> Value:
-            return delay(m, value, cycles, f"{name}_{p}", reset_less=True)
-
-        entry = later(self._look_up(total[: fraction + tabled]), behind_table, "entry")
-        rest = Cat(total[fraction + tabled :], present, negative)
-        rest = later(rest, behind_table, "rest")
-        shift, present, negative = rest[:-2], rest[-2], rest[-1]
-        for k in range(min(group - tabled, len(shift))):
-            places = 1 << (tabled + k)
-            entry = Mux(shift[k], Cat(Const(0, places), entry), entry)
-        bits, mask = self._spread(entry, shift[group - tabled :], present)
-        late = later(Cat(*bits, mask, negative), behind_shift, "product")
-        size = len(bits)
-        return late[:size], late[size : 2 * size], late[-1]
-
-    def _look_up(self, index: Value) -> Value:
+    def _look_up(self, m: Module, platform: object, index: Value, name: str) -> Value:
         """The antilogarithm of the lowest bits of a sum, shifted by what they have beyond F."""
         fraction = self._arithmetic.lns.fraction_bits
         steps = np.arange(1 << len(index))
         entries = self._arithmetic.antilog[steps & (1 << fraction) - 1] << (steps >> fraction)
-        return look_up(entries, index)
+        return small_look_up(m, platform, entries, index, name)
 
     def _spread(self, entry: Value, groups: Value, present: Value) -> tuple[list[Value], Value]:
         """Bits of the product, and the mask: ``entry`` shifted by ``groups`` times G places."""
@@ -183,3 +188,22 @@ class LogMultiplier(wiring.Component):
             bits.append(Mux(groups[0] == group & 1, low, high[0]) if high else low)
             masks.append(present & Cat(groups == shift for shift in brought).any())
         return bits, Cat(masks)
+
+
+def _shift(
+    m: Module, platform: object, number: Value, shifts: Value, places: int, name: str
+) -> Value:
+    """``number`` shifted to the left, or not; a look-up table a bit."""
+    bits: list[Value] = []
+    for place in range(len(number) + places):
+        stays = number[place] if place < len(number) else None
+        moves = number[place - places] if place >= places else None
+        if stays is not None and moves is not None:
+            choice = Cat(stays, moves, shifts)
+            chosen = (k >> (k >> 2) & 1 for k in range(8))
+            bits.append(small_look_up(m, platform, chosen, choice, f"{name}_{place}"))
+        elif stays is not None:
+            bits.append(stays & ~shifts)
+        else:
+            bits.append(Const(0, 1) if moves is None else moves & shifts)
+    return Cat(bits)
