@@ -10,8 +10,9 @@ from slipstick_rtl.numbers.lns.formats import Lns
 
 from .. import console, reports
 from ..errors import InputError
-from ..studies.lns_mnist import Outcome, Study, load_images, recall, summarise, train
+from ..studies.lns_mnist import Outcome, Study, load_images, recall, train
 from ..studies.lns_picture import draw_study
+from ..studies.lns_summary import summarise
 from ..studies.lns_trainers import MEANINGS, Arithmetic
 from .options import Json, check_least
 

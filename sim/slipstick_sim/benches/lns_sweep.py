@@ -1,6 +1,6 @@
 """Logarithmic units that are asked for every second operand in gateware, for exhaustive benches."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from slipstick_rtl.numbers.lns.arithmetic import Operation
@@ -29,6 +29,8 @@ def group_size(lns: Lns) -> int:
 
 class LnsSweep(wiring.Component):
     """For each request the units' results for every word b, from 0 up, one from each unit a cycle.
+
+    Square roots, which have one operand, are those of every b.
 
     A test that waits for groups of results is woken once for each; one that sent requests and
     looked for results every cycle would take minutes for a format of 10 bits.
@@ -62,12 +64,14 @@ class LnsSweep(wiring.Component):
         lanes = len(self._units)
         high, count = Signal(range((1 << self._lns.bits) // lanes)), Signal(range(STEPS))
         first = self._units[0]
+        rooted = self.i.payload.operation == Operation.SQUARE_ROOT
         for lane, unit in enumerate(self._units):
             m.submodules[f"unit_{lane}"] = unit
+            word = Cat(Const(lane, range(lanes)), high)
             m.d.comb += [
                 unit.i.payload.operation.eq(self.i.payload.operation),
-                unit.i.payload.a.eq(self.i.payload.a),
-                unit.i.payload.b.eq(Cat(Const(lane, range(lanes)), high)),
+                unit.i.payload.a.eq(Mux(rooted, word, self.i.payload.a)),
+                unit.i.payload.b.eq(word),
                 unit.i.valid.eq(self.i.valid),
                 unit.o.ready.eq(1),
             ]
