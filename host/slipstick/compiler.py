@@ -27,7 +27,7 @@ from .schedule.operations import Convolution, HostOperation, Map, Operation
 from .schedule.planner import PlanError
 from .schedule.reduction import channel_tiles
 from .schedule.runs import make_groups
-from .schedule.search import schedule_runs
+from .schedule.search import Scheduled, schedule_runs
 from .schedule.select import require_tensors, select
 from .schedule.streaming import Streamer
 from .schedule.streams import Timeline
@@ -44,7 +44,7 @@ class Run(NamedTuple):
     """The groups of a run, and their instructions."""
 
     groups: Sequence[Group]
-    timeline: Timeline
+    scheduled: Scheduled
 
 
 class Plan(NamedTuple):
@@ -123,9 +123,9 @@ def _compile_whole(
     halved = [] if inspect else _plan_halved(graph, configuration, on_host)
     scheduled = [_schedule(each, configuration, in_ninth) for each in (plan, *halved)]
     (operations, _, arrangement), loaded, plain = min(
-        scheduled, key=lambda found: sum(run.timeline.end for run in found[2].values())
+        scheduled, key=lambda found: sum(run.scheduled.timeline.end for run in found[2].values())
     )
-    streams = {number: run.timeline for number, run in plain.items()}
+    streams = {number: run.scheduled.timeline for number, run in plain.items()}
     if not configuration.is_compact:
         streams = _interleaved(plain, configuration)
     assembler = Assembler(operations, arrangement, streams)
@@ -150,20 +150,21 @@ def _schedule(
     loaded = images.all()
     model = (CompactCycleModel if configuration.is_compact else CycleModel)(configuration)
     numbers = sorted(runs)
-    timelines = schedule_runs(
+    scheduled = schedule_runs(
         [runs[number] for number in numbers], Timeline(model), configuration.instructions
     )
-    made = map(Run, (runs[number] for number in numbers), timelines)
+    made = map(Run, (runs[number] for number in numbers), scheduled)
     return plan, tuple(loaded), dict(zip(numbers, made, strict=True))
 
 
 def _interleaved(runs: Mapping[int, Run], configuration: Configuration) -> dict[int, Timeline]:
     """The instructions of all runs, woven where that helps and there is room for it."""
-    spare = configuration.instructions - sum(len(run.timeline) for run in runs.values())
+    spare = configuration.instructions - sum(len(run.scheduled.timeline) for run in runs.values())
     streams = {}
-    for number, (groups, plain) in runs.items():
-        streams[number] = interleave(groups, plain, len(plain) + spare)
-        spare -= len(streams[number]) - len(plain)
+    for number, (groups, scheduled) in runs.items():
+        length = len(scheduled.timeline)
+        streams[number] = interleave(groups, scheduled, length + spare)
+        spare -= len(streams[number]) - length
     return streams
 
 

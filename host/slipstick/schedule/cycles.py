@@ -58,6 +58,12 @@ QUEUE_CYCLES = 19
 """From an instruction's being offered until its parameters are in place, beyond their words and the
 weight memory's skew, if they are read ahead and the last ones are in use already."""
 
+QUEUE_WORDS = 27
+"""Words of parameters that are under way or wait in their queue, at most."""
+
+QUEUE_TRIP = 10
+"""From a word's read until its place in the queue is free again, beyond the memory's skew."""
+
 QUEUE_BURST = 14
 """Words that are read at once, before those of weights, when a block has been taken."""
 
@@ -91,8 +97,11 @@ class CycleModel:
         """From one tile's start until the next tile's weights and lanes are in place."""
         configuration = self.configuration
         lanes = configuration.tile_words if fields["whole_words"] else configuration.rows
-        words = configuration.tile_words * (8 if fields["from_ninth"] else 1)
-        return max(words, lanes) + TILE_OVERHEAD
+        return max(self.tile_words(fields), lanes) + TILE_OVERHEAD
+
+    def tile_words(self, fields: Mapping[str, int]) -> int:
+        """Reads of the weight memory that a tile's weights take."""
+        return self.configuration.tile_words * (8 if fields["from_ninth"] else 1)
 
     def vectors(self, fields: Mapping[str, int]) -> int:
         """Cycles in which one tile's input comes."""
@@ -135,6 +144,23 @@ class CycleModel:
         if self.configuration.ninth_bits:
             return words + QUEUED_LATENCY
         return words + self.skew + PARAMETER_LATENCY
+
+    @property
+    def further_words(self) -> int:
+        """Words of parameters of a full tile's slices but the first."""
+        configuration = self.configuration
+        slices = configuration.columns // configuration.lanes
+        return (slices - 1) * configuration.parameter_block_words
+
+    @property
+    def queued_words(self) -> float:
+        """Words of parameters that come a cycle, at best."""
+        return min(1.0, QUEUE_WORDS / (self.skew + QUEUE_TRIP))
+
+    @property
+    def urgent_words(self) -> float:
+        """Likewise, beside an array that loads weights whenever a block of parameters is there."""
+        return min(0.9, self.configuration.parameter_block_words / (self.skew + QUEUE_TRIP))
 
     def table_work(self, words: int) -> int:
         """A TABLE's cycles beside an array that does not load weights."""
@@ -185,8 +211,10 @@ class Clock:
         self._slice_started = START_CYCLES - FIELDS_PERIOD
         self._post_started = START_CYCLES - FIELDS_PERIOD
         self._table_loaded = self._after_table = self._loading = self._foreseen = 0
-        self._reads = 0
-        self._accepted = self._queued = START_CYCLES
+        # if they are queued, those of all slices
+        self._reads = model.further_words if model.configuration.ninth_bits else 0
+        self._accepted = self._offered = START_CYCLES
+        self._queued, self._slack = START_CYCLES, 1
         # the first results' parameters are read before the first weights
         self._held = max(model.configuration.parameter_block_words - 1, 0)
 
@@ -239,6 +267,7 @@ class Clock:
         self._hold_up_table(first, self._loading)
         # while it waited parameters could be read
         stolen = max(self._stolen(fields) - (first - loaded), 0)
+        self._slack = self._period - model.tile_words(fields)
         self._tile_started = first + (tiles - 1) * self._period
         if fields["pairs"]:
             # the first tile takes two vectors a cycle
@@ -255,7 +284,8 @@ class Clock:
     def _stolen(self, fields: Mapping[str, int]) -> int:
         """Cycles that reads of parameters, which come first, cost the loader of weights."""
         configuration = self._model.configuration
-        slack = self._period - configuration.tile_words
+        words = self._model.tile_words(fields)
+        slack = self._period - words
         spare = fields["reduction_tiles"] * slack
         # those of more than the last two were read before
         reads = min(self._reads, 2 * configuration.parameter_block_words)
@@ -263,6 +293,11 @@ class Clock:
         # the loader is not a tile ahead
         stolen = max(stolen, min(reads, QUEUE_BURST) - slack)
         self._reads = 0
+        if configuration.ninth_bits:
+            # no more come than there is room for while weights are loaded
+            urgent = self._model.urgent_words
+            loading = fields["reduction_tiles"] * words
+            stolen = min(stolen, int(loading * urgent / (1 - urgent)))
         return stolen
 
     def _taken(self, ready: int, repeated: bool) -> int:
@@ -274,20 +309,38 @@ class Clock:
         loaded = max(begun + model.parameter_load, self._post_started + FIELDS_PERIOD)
         if model.configuration.ninth_bits:
             # read from when it is offered, while the one before waits for its start
-            begun = max(self._accepted, fetched)
+            self._offered = begun = max(self._accepted, fetched)
             self._accepted = max(begun, self._slice_started + ACCEPTANCE_CYCLES)
-            self._queued = max(self._queued, begun) + words
-            loaded = max(loaded, self._queued + model.skew + QUEUE_CYCLES)
+            loaded = max(loaded, self._read_block(begun))
         if not repeated:
             self._post_fetched = begun + FETCH_CYCLES
         return max(loaded, ready + POST_HANDOVER)
 
+    def _read_block(self, begun: int) -> int:
+        """When the next block of parameters is in place, if it may be read from a cycle on."""
+        model, words = self._model, self._model.configuration.parameter_block_words
+        if begun >= self._queued:
+            self._queued = begun + words
+        else:
+            # behind others each word waits for room
+            self._queued += int(words / model.queued_words)
+        return self._queued + model.skew + QUEUE_CYCLES
+
+    def _read_further(self) -> int:
+        """Likewise of the next slice's: beside an array that loads weights all the time they are
+        not read before the first block is taken, as only one block is urgent."""
+        return self._read_block(self._offered if self._slack else self._accepted)
+
     def _drain(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
         start = max(self._taken(ready, repeated), self._post_stepped)
-        self._post_started = start
+        self._post_started = self._slice_started = start
         results, further = fields["rows"] * fields["columns"], fields["slices"] - 1
         self._reads += further * self._model.configuration.parameter_block_words
-        self._slice_started = start + further * max(results, self._model.parameter_load)
+        for _ in range(further):
+            loaded = self._slice_started + self._model.parameter_load
+            if self._model.configuration.ninth_bits:
+                loaded = max(loaded, self._read_further())
+            self._slice_started = max(self._slice_started + results, loaded)
         self._post_stepped = self._slice_started + results
         return start, self._complete(start, self._post_stepped + self._model.post_latency)
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from .groups import Group
+from .search import Scheduled
 from .streams import Timeline
 from .weaving import DEEPEST, Loom, Strand, Strands
 
-_PATIENCES = (0, 64)
-"""Cycles that the array may idle for a later group."""
+_WAYS = ((False, 64), (False, 0), (True, 0))
+"""Whether turns stay together, and cycles that the array may idle for a later group."""
 
 _UNIFORM = (1, 2, 3, 4)
 """Tiles of rows, nearly, of every group, to begin with."""
@@ -15,8 +16,11 @@ _UNIFORM = (1, 2, 3, 4)
 _MOST_UNITS = 64
 """Of a group; more take long to try, and gain little."""
 
-_EFFORT = 150_000
-"""Instructions that are issued in trials, about: some seconds."""
+_EFFORT = 80_000
+"""Instructions that are issued in trials of one way to weave, about: a few seconds."""
+
+_HOPELESS = 1.2
+"""Times the cycles of the run without weaving from which a way is not worth to be bettered."""
 
 _EXCESS = 1000
 """Cycles that an instruction costs for which there is no room."""
@@ -25,8 +29,22 @@ _EXCESS = 1000
 class _Search:
     """The tilings of all groups, bettered group by group."""
 
-    def __init__(self, groups: Sequence[Group], empty: Timeline, capacity: int) -> None:
-        self._empty, self._capacity, self._strands = empty, capacity, Strands()
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        plain: Scheduled,
+        capacity: int,
+        *,
+        joins: bool,
+        patience: int,
+    ) -> None:
+        self._empty, self._capacity = Timeline(plain.timeline.model), capacity
+        self._plain_end, self._patience = plain.timeline.end, patience
+        self._strands = Strands(joins=joins)
+        self._plain = [
+            self._strands.get(group, tiling)
+            for group, tiling in zip(groups, plain.tilings, strict=True)
+        ]
         self._options = [self._worthwhile(group) for group in groups]
         self._effort = _EFFORT
 
@@ -34,16 +52,16 @@ class _Search:
         found = [self._strands.get(group, tiling) for tiling in group.tilings()]
         return [found[0], *(made for made in found[1:] if len(made.units) <= _MOST_UNITS)]
 
-    def run(self, patience: int) -> Timeline:
-        """The best run that is found with some patience."""
-        chosen = min(
-            (self._uniform(tiles) for tiles in _UNIFORM),
-            key=lambda chosen: self._cost(self._start(patience), chosen),
-        )
-        effort, before = self._effort // 2, None
-        while chosen != before and self._effort > effort:
-            before, chosen = chosen, self._sweep(chosen, patience)
-        return self._woven(self._start(patience), chosen).timeline
+    def run(self) -> Timeline:
+        """The best run that is found."""
+        starts = [self._plain, *(self._uniform(tiles) for tiles in _UNIFORM)]
+        costs = [self._cost(self._start(), chosen) for chosen in starts]
+        chosen = starts[costs.index(min(costs))]
+        if min(costs) < _HOPELESS * self._plain_end:
+            before = None
+            while chosen != before and self._effort > 0:
+                before, chosen = chosen, self._sweep(chosen)
+        return self._woven(self._start(), chosen).timeline
 
     def _uniform(self, tiles: int) -> list[Strand]:
         return [
@@ -51,8 +69,8 @@ class _Search:
             for options in self._options
         ]
 
-    def _start(self, patience: int) -> Loom:
-        return Loom(self._empty.copy(), self._strands, patience)
+    def _start(self) -> Loom:
+        return Loom(self._empty.copy(), self._strands, self._patience)
 
     def _woven(self, state: Loom, strands: Sequence[Strand]) -> Loom:
         loom = state.copy()
@@ -67,12 +85,12 @@ class _Search:
         self._effort += len(state.timeline.matrix) + len(state.timeline.post)
         return timeline.end + _EXCESS * max(len(timeline) - self._capacity, 0)
 
-    def _sweep(self, chosen: Sequence[Strand], patience: int) -> list[Strand]:
+    def _sweep(self, chosen: Sequence[Strand]) -> list[Strand]:
         """Each group in turn takes the tiling with which the run ends earliest."""
-        chosen, state = list(chosen), self._start(patience)
+        chosen, state = list(chosen), self._start()
         least = self._cost(state, chosen)
         for number, options in enumerate(self._options):
-            for option in options:
+            for option in options if self._effort > 0 else ():
                 cost = self._cost(state, [option, *chosen[number + 1 :]])
                 if cost < least:
                     least, chosen[number] = cost, option
@@ -82,20 +100,22 @@ class _Search:
         return chosen
 
 
-def interleave(groups: Sequence[Group], plain: Timeline, capacity: int) -> Timeline:
+def interleave(groups: Sequence[Group], plain: Scheduled, capacity: int) -> Timeline:
     """A run with its groups woven, if that is predicted to be faster and there is room for it.
 
     Parameters
     ----------
     groups : sequence of Group
-    plain : Timeline
+    plain : Scheduled
         The run, one group after the other.
     capacity : int
         Instructions that there is room for.
     """
     if len(groups) == 1:
-        return plain
-    search = _Search(groups, Timeline(plain.model), capacity)
-    found = [search.run(patience) for patience in _PATIENCES]
+        return plain.timeline
+    found = [
+        _Search(groups, plain, capacity, joins=joins, patience=patience).run()
+        for joins, patience in _WAYS
+    ]
     fitting = [timeline for timeline in found if len(timeline) <= capacity]
-    return min([plain, *fitting], key=lambda timeline: timeline.end)
+    return min([plain.timeline, *fitting], key=lambda timeline: timeline.end)

@@ -7,6 +7,7 @@ other is a legal one, and stays so if only such instructions change places as to
 common; the timeline finds the waits for it as for any other order.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,20 @@ def units(instructions: Iterable[Instruction]) -> list[Unit]:
     return [*found, tuple(pending)] if pending else found
 
 
+_PLACES = ("rows", "groups", "origin_y", "origin_x")
+"""Fields that say which pixels a CONVOLVE makes."""
+
+
+def joined(fine: Iterable[Unit]) -> list[Unit]:
+    """Units, those of the tiles of channels of the same pixels as one: turns of one instruction."""
+
+    def pixels(unit: Unit) -> object:
+        fields = unit[0].fields
+        return [fields[name] for name in _PLACES] if unit[0].is_matrix else id(unit)
+
+    return [tuple(itertools.chain(*run)) for _, run in itertools.groupby(fine, pixels)]
+
+
 def _exchange(later: Instruction, earlier: Instruction) -> bool:
     """Whether two instructions may change places: tables count as what they touch, too."""
     loads = [item.fields["opcode"] == Opcode.TABLE for item in (later, earlier)]
@@ -56,9 +71,16 @@ class Strand:
 
 
 class Strands:
-    """Strands, and what each unit of one needs of others, worked out once."""
+    """Strands, and what each unit of one needs of others, worked out once.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    joins : bool
+        Turns stay together, and take one instruction: for where there is little room.
+    """
+
+    def __init__(self, *, joins: bool) -> None:
+        self._joins = joins
         self._strands: dict[tuple[int, Tiling], Strand] = {}
         self._needs: dict[tuple[tuple[int, Tiling], tuple[int, Tiling]], list[int]] = {}
 
@@ -66,7 +88,8 @@ class Strands:
         """The strand of a group."""
         key = (group.first, tiling)
         if key not in self._strands:
-            self._strands[key] = Strand(key, units(group.emit(tiling)))
+            fine = units(group.emit(tiling))
+            self._strands[key] = Strand(key, joined(fine) if self._joins else fine)
         return self._strands[key]
 
     def needs(self, later: Strand, earlier: Strand) -> list[int]:
