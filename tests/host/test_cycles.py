@@ -90,6 +90,7 @@ def test_parameters_come_later_beside_an_array_that_loads_weights():
     narrow = replace(WIDE, lanes=8, halved_tables=0)
     alone, beside = CycleModel(narrow).clock(), CycleModel(narrow).clock()
     drain, done = {**_drain(1), "slices": 2}, [0] * 8
+    start = late = 0
     for number in range(40):
         start, _ = alone.issue(drain, 0, repeated=number > 0)
         # there are eight banks
