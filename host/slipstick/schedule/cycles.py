@@ -177,7 +177,7 @@ class Clock:
         model, words = self._model, self._model.configuration.parameter_block_words
         begun = max(self._slice_started, fetched)
         self._reads += words
-        loaded = max(begun + model.parameter_load, self._post_started + FIELDS_PERIOD)
+        loaded = max(begun + model.slice_period, self._post_started + FIELDS_PERIOD)
         if model.configuration.ninth_bits:
             # read from when it is offered, while the one before waits for its start
             self._offered = begun = max(self._accepted, fetched)
@@ -194,7 +194,7 @@ class Clock:
             self._queued = begun + words
         else:
             # behind others each word waits for room
-            self._queued += int(words / model.queued_words)
+            self._queued += model.slice_period
         return self._queued + model.skew + QUEUE_CYCLES
 
     def _read_further(self) -> int:
@@ -208,7 +208,7 @@ class Clock:
         results, further = fields["rows"] * fields["columns"], fields["slices"] - 1
         self._reads += further * self._model.configuration.parameter_block_words
         for _ in range(further):
-            loaded = self._slice_started + self._model.parameter_load
+            loaded = self._slice_started + self._model.slice_period
             if self._model.configuration.ninth_bits:
                 loaded = max(loaded, self._read_further())
             self._slice_started = max(self._slice_started + results, loaded)

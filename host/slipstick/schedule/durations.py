@@ -4,6 +4,7 @@ Constants stand at the top, each with what it is the time of; all but them follo
 configuration. They are held against the gateware by ``tests/host/test_cycles.py``.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -101,6 +102,14 @@ class Durations:
         if self.configuration.ninth_bits:
             return words + QUEUED_LATENCY
         return words + self.skew + PARAMETER_LATENCY
+
+    @property
+    def slice_period(self) -> int:
+        """At least, from a slice's start to the next one's, if each has its own parameters."""
+        if not self.configuration.ninth_bits:
+            return self.parameter_load
+        words = self.configuration.parameter_block_words
+        return max(self.parameter_load, math.ceil(words / self.queued_words))
 
     @property
     def further_words(self) -> int:

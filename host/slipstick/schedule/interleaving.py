@@ -7,7 +7,7 @@ from .search import Scheduled
 from .streams import Timeline
 from .weaving import DEEPEST, Loom, Strand, Strands
 
-_WAYS = ((False, 64), (False, 0), (True, 0))
+_WAYS = ((False, 64), (True, 0))
 """Whether turns stay together, and cycles that the array may idle for a later group."""
 
 _UNIFORM = (1, 2, 3, 4)
@@ -19,7 +19,7 @@ _MOST_UNITS = 64
 _EFFORT = 80_000
 """Instructions that are issued in trials of one way to weave, about: a few seconds."""
 
-_HOPELESS = 1.2
+_HOPELESS = 1.3
 """Times the cycles of the run without weaving from which a way is not worth to be bettered."""
 
 _EXCESS = 1000
@@ -53,15 +53,17 @@ class _Search:
         return [found[0], *(made for made in found[1:] if len(made.units) <= _MOST_UNITS)]
 
     def run(self) -> Timeline:
-        """The best run that is found."""
-        starts = [self._plain, *(self._uniform(tiles) for tiles in _UNIFORM)]
-        costs = [self._cost(self._start(), chosen) for chosen in starts]
-        chosen = starts[costs.index(min(costs))]
-        if min(costs) < _HOPELESS * self._plain_end:
-            before = None
-            while chosen != before and self._effort > 0:
+        """The best run that is found, from the tilings of the plain run, few tiles or many."""
+        uniform = [self._uniform(tiles) for tiles in _UNIFORM]
+        costs = [self._cost(self._start(), chosen) for chosen in uniform]
+        found = []
+        for chosen in (self._plain, uniform[0], uniform[costs.index(min(costs))]):
+            before, cost = None, self._cost(self._start(), chosen)
+            while chosen != before and cost < _HOPELESS * self._plain_end and self._effort > 0:
                 before, chosen = chosen, self._sweep(chosen)
-        return self._woven(self._start(), chosen).timeline
+            found.append(chosen)
+        best = min(found, key=lambda chosen: self._cost(self._start(), chosen))
+        return self._woven(self._start(), best).timeline
 
     def _uniform(self, tiles: int) -> list[Strand]:
         return [
