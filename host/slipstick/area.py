@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from slipstick_rtl.config import Configuration
 
 from .errors import TargetError
-from .schedule.cycles import BLOCK_COLUMNS
+from .schedule.durations import BLOCK_COLUMNS
 
 LUTS: Mapping[str, float] = {
     "fixed": 3359.1,

@@ -109,8 +109,8 @@ class TileCompiler:
         data = {Space(image.space): image.data for image in images.all()}
         if plan.timeline is None:
             capacity = self.budget.instructions
-            (timeline,) = schedule_runs(list(runs.values()), self._empty, capacity)
-            plan = _Plan(plan.buffers, plan.arrangement, timeline)
+            (scheduled,) = schedule_runs(list(runs.values()), self._empty, capacity)
+            plan = _Plan(plan.buffers, plan.arrangement, scheduled.timeline)
             self._plans[key] = plan
         assert plan.timeline is not None
         places = plan.arrangement.places
