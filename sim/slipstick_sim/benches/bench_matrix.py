@@ -66,7 +66,6 @@ BENCH = Bench(
             "ninth_bits": 1,
             DEVICE: ECP5,
         },
-        {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 2, "number_format": "lns1+3+2"},
     ),
     verilog=ecp5_cells.verilog,
     optimisation="-O0",
