@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from .cycles import CycleModel
 from .groups import Group
 from .search import Scheduled
 from .streams import Timeline
@@ -21,6 +22,9 @@ _EFFORT = 80_000
 
 _HOPELESS = 1.3
 """Times the cycles of the run without weaving from which a way is not worth to be bettered."""
+
+_FULL = 0.97
+"""Share of the run without weaving in which the array works, from which no way is tried."""
 
 _EXCESS = 1000
 """Cycles that an instruction costs for which there is no room."""
@@ -113,7 +117,7 @@ def interleave(groups: Sequence[Group], plain: Scheduled, capacity: int) -> Time
     capacity : int
         Instructions that there is room for.
     """
-    if len(groups) == 1:
+    if len(groups) == 1 or _array_work(plain.timeline) >= _FULL * plain.timeline.end:
         return plain.timeline
     found = [
         _Search(groups, plain, capacity, joins=joins, patience=patience).run()
@@ -121,3 +125,11 @@ def interleave(groups: Sequence[Group], plain: Scheduled, capacity: int) -> Time
     ]
     fitting = [timeline for timeline in found if len(timeline) <= capacity]
     return min([plain.timeline, *fitting], key=lambda timeline: timeline.end)
+
+
+def _array_work(timeline: Timeline) -> int:
+    """Cycles that the tiles of a run take of the array, pairs not counted."""
+    model = timeline.model
+    assert isinstance(model, CycleModel)
+    fields = (issued.instruction.fields for issued in timeline.matrix)
+    return sum(each["reduction_tiles"] * model.tile_period(each) for each in fields)
