@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from slipstick_rtl.config import Configuration
 
 from .errors import TargetError
-from .schedule.cycles import BLOCK_COLUMNS
+from .schedule.durations import BLOCK_COLUMNS
 
 LUTS: Mapping[str, float] = {
     "fixed": 3359.1,
@@ -49,7 +49,7 @@ FLIP_FLOPS: Mapping[str, float] = {
 }
 
 LANE_MULTIPLIERS = 3
-"""Of 18 x 18 bits, in each lane of the post-processor."""
+"""Of 18 x 18 bits, in each lane of int8's post-processor."""
 
 _BLOCK_SHAPES = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
 """Words and bits of a block RAM."""
@@ -75,8 +75,12 @@ def estimate(configuration: Configuration) -> Area:
     Raises
     ------
     TargetError
-        If the engine is another: nothing is known of it.
+        If the engine or the number format is another: nothing is known of it.
     """
+    if configuration.logarithmic is not None:
+        raise TargetError(
+            f'area is estimated with number_format "int8" only, not "{configuration.number_format}"'
+        )
     if configuration.is_compact:
         raise TargetError('area is estimated with engine "pipelined" only, not "compact"')
     return Area(
@@ -111,7 +115,12 @@ def count_parts(configuration: Configuration) -> dict[str, int]:
 
 def multipliers(configuration: Configuration) -> int:
     """DSP blocks, exactly."""
-    return configuration.element_multipliers + LANE_MULTIPLIERS * configuration.lanes
+    return configuration.element_multipliers + post_multipliers(configuration)
+
+
+def post_multipliers(configuration: Configuration) -> int:
+    """Those of the post-processor of a pipelined engine; logarithms need none."""
+    return LANE_MULTIPLIERS * configuration.lanes if configuration.logarithmic is None else 0
 
 
 def block_rams(configuration: Configuration) -> dict[str, int]:

@@ -49,7 +49,7 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """All targets that have an ECP5, the pipelined engine and a report of this very hardware."""
+    """All targets with int8, an ECP5, the pipelined engine and a report of this very hardware."""
     found = []
     for target in TARGETS.values():
         report = _report(target)
@@ -62,7 +62,7 @@ def samples() -> list[Sample]:
 def _report(target: Target) -> dict[str, Any] | None:
     if target.part is None or not target.part.device.startswith("LFE5U"):
         return None
-    if target.configuration.is_compact:
+    if target.configuration.is_compact or target.configuration.logarithmic is not None:
         return None
     return reports.last_build(target.configuration.fingerprint, target.name)
 

@@ -1,5 +1,6 @@
 """To which layer a cycle counts: layers overlap in time, yet each cycle is one layer's."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -37,32 +38,53 @@ class LayerTimes:
 def attribute(layers: Sequence[LayerTimes], end: int, begin: int = 0) -> list[int]:
     """The cycles of each layer of one run; they sum up to ``end - begin``.
 
-    A layer of the array counts until its last sums have landed: no layer can count fewer cycles
-    than the array streamed for it, so no share of peak passes 100 %. A layer of the post-processor
-    alone counts until its results have landed, or until the array works on a later layer: what
-    hides under the array is free. The last layer counts until the run is over.
+    From when the sums of one instruction of the array have landed until those of the next have,
+    cycles are the layer's of the latter, however layers take turns: no layer can count fewer cycles
+    than the array streamed for it, so no share of peak passes 100 %. Of these, while the array
+    waits, those until results have landed of a layer before it that is the post-processor's alone
+    are that layer's: what hides under the array is free. The last layer counts until the run is
+    over.
 
     Parameters
     ----------
     layers : sequence of LayerTimes
-        In the order of execution.
+        In the order of the network.
     end, begin : int
         Of the run.
     """
     cycles = [0] * len(layers)
-    reached, next_start = begin, end
-    ends = [0] * len(layers)
-    for index in reversed(range(len(layers))):
-        times = layers[index]
-        if times.array_ends:
-            ends[index] = max(times.array_ends)
-            next_start = min(times.array_starts)
-        elif times.post_ends:
-            ends[index] = min(max(times.post_ends), next_start)
-    for index, layer_end in enumerate(ends):
-        cycles[index] = max(layer_end - reached, 0)
-        reached = max(reached, layer_end)
+    reached = begin
+    array = sorted(
+        (landed, start, index)
+        for index, times in enumerate(layers)
+        for start, landed in zip(times.array_starts, times.array_ends, strict=True)
+    )
+    post = deque(
+        sorted(
+            (landed, index)
+            for index, times in enumerate(layers)
+            if not times.array_ends
+            for landed in times.post_ends
+        )
+    )
+
+    def give(index: int, until: int) -> None:
+        nonlocal reached
+        cycles[index] += max(until - reached, 0)
+        reached = max(reached, until)
+
+    for landed, start, layer in array:
+        while post and post[0][0] <= reached:
+            post.popleft()
+        for done, index in post:
+            if reached >= start:
+                break
+            if index < layer:
+                give(index, min(done, start))
+        give(layer, landed)
+    for done, index in post:
+        give(index, done)
     working = [index for index, times in enumerate(layers) if times.works]
     if working:
-        cycles[working[-1]] += end - reached
+        give(working[-1], end)
     return cycles

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from .area import LANE_MULTIPLIERS, block_rams
+from .area import block_rams, post_multipliers
 from .errors import TargetError
 from .parts import Part
 from .place_and_route import Layout
@@ -41,7 +41,7 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
         )
     multipliers = {"array": configuration.element_multipliers}
     if not configuration.is_compact:
-        multipliers["post-processor"] = LANE_MULTIPLIERS * configuration.lanes
+        multipliers["post-processor"] = post_multipliers(configuration)
     most = part.multipliers * toolchain.products
     if sum(multipliers.values()) > most:
         parts = ", ".join(f"{name} {count}" for name, count in multipliers.items())

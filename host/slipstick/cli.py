@@ -17,6 +17,7 @@ from .commands.program import program_command
 from .commands.quantize import quantize_command
 from .commands.run import run_command
 from .commands.serve_sim import serve_sim_command
+from .commands.study import app as study_app
 from .commands.targets import targets_command
 from .commands.verify import verify_command
 from .failures import exit_status
@@ -76,3 +77,4 @@ app.command("program")(program_command)
 app.command("export")(export_command)
 app.command("serve-sim")(serve_sim_command)
 app.command("targets")(targets_command)
+app.add_typer(study_app, name="study")

@@ -17,15 +17,17 @@ from .schedule.compact_cycles import CompactCycleModel
 from .schedule.cutting import Cutter
 from .schedule.cycles import CycleModel
 from .schedule.folding import fold
+from .schedule.groups import Group
 from .schedule.halving import halve
 from .schedule.images import Images
+from .schedule.interleaving import interleave
 from .schedule.layout import Buffer, assign_pitches, make_buffers
 from .schedule.leaving import left_out
 from .schedule.operations import Convolution, HostOperation, Map, Operation
 from .schedule.planner import PlanError
 from .schedule.reduction import channel_tiles
 from .schedule.runs import make_groups
-from .schedule.search import schedule_runs
+from .schedule.search import Scheduled, schedule_runs
 from .schedule.select import require_tensors, select
 from .schedule.streaming import Streamer
 from .schedule.streams import Timeline
@@ -36,6 +38,13 @@ _HOPELESS = 1.1
 
 _MOST_TRAILING = 16
 """Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""
+
+
+class Run(NamedTuple):
+    """The groups of a run, and their instructions."""
+
+    groups: Sequence[Group]
+    scheduled: Scheduled
 
 
 class Plan(NamedTuple):
@@ -113,9 +122,12 @@ def _compile_whole(
     plan = _plan(graph, configuration, inspect, on_host)
     halved = [] if inspect else _plan_halved(graph, configuration, on_host)
     scheduled = [_schedule(each, configuration, in_ninth) for each in (plan, *halved)]
-    (operations, _, arrangement), loaded, streams = min(
-        scheduled, key=lambda found: sum(timeline.end for timeline in found[2].values())
+    (operations, _, arrangement), loaded, plain = min(
+        scheduled, key=lambda found: sum(run.scheduled.timeline.end for run in found[2].values())
     )
+    streams = {number: run.scheduled.timeline for number, run in plain.items()}
+    if not configuration.is_compact:
+        streams = _interleaved(plain, configuration)
     assembler = Assembler(operations, arrangement, streams)
     halved = {made.result for made in operations if isinstance(made, Convolution) and made.apart}
     return _program(
@@ -131,17 +143,29 @@ def _compile_whole(
 
 def _schedule(
     plan: Plan, configuration: Configuration, in_ninth: frozenset[str]
-) -> tuple[Plan, tuple[Image, ...], dict[int, Timeline]]:
+) -> tuple[Plan, tuple[Image, ...], dict[int, Run]]:
     """The plan, with all that is loaded for it, and the instructions of its runs."""
     images = Images(configuration, in_ninth=in_ninth)
     runs = make_groups(*plan, images, configuration)
     loaded = images.all()
     model = (CompactCycleModel if configuration.is_compact else CycleModel)(configuration)
     numbers = sorted(runs)
-    timelines = schedule_runs(
+    scheduled = schedule_runs(
         [runs[number] for number in numbers], Timeline(model), configuration.instructions
     )
-    return plan, tuple(loaded), dict(zip(numbers, timelines, strict=True))
+    made = map(Run, (runs[number] for number in numbers), scheduled)
+    return plan, tuple(loaded), dict(zip(numbers, made, strict=True))
+
+
+def _interleaved(runs: Mapping[int, Run], configuration: Configuration) -> dict[int, Timeline]:
+    """The instructions of all runs, woven where that helps and there is room for it."""
+    spare = configuration.instructions - sum(len(run.scheduled.timeline) for run in runs.values())
+    streams = {}
+    for number, (groups, scheduled) in runs.items():
+        length = len(scheduled.timeline)
+        streams[number] = interleave(groups, scheduled, length + spare)
+        spare -= len(streams[number]) - length
+    return streams
 
 
 def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool) -> Program:
@@ -245,7 +269,9 @@ def _plan_halved(graph: Graph, configuration: Configuration, on_host: frozenset[
             for made in operations:
                 if isinstance(made, Convolution):
                     channel_tiles(made, buffers[made.source].pitches, configuration)
-            arranger = Arranger(graph.outputs, operations, buffers, fuse=fuse, inspect=False)
+            arranger = Arranger(
+                graph.outputs, operations, buffers, fuse=fuse, inspect=False, prolongs=True
+            )
             plans.append(Plan(operations, buffers, arranger.arrange(configuration)))
         except CapacityError:
             continue
@@ -264,9 +290,12 @@ def _arrange(
     If it is too short still, convolutions write over their own input where most is alive, in
     smaller and smaller tiles; and even what is inspected is overwritten once it is downloaded.
     """
+    prolongs = not (inspect or configuration.is_compact)
     for fuse in (True, False):
         try:
-            arranger = Arranger(graph.outputs, operations, buffers, fuse=fuse, inspect=inspect)
+            arranger = Arranger(
+                graph.outputs, operations, buffers, fuse=fuse, inspect=inspect, prolongs=prolongs
+            )
             return arranger.arrange(configuration)
         except PlanError as error:
             failure = error

@@ -112,6 +112,9 @@ class Node:
     quantize_by, dequantize_by    x, scales, zero points, which broadcast; int8 without a meaning
     ============================  ==================================================================
 
+    Of graphs of logarithmic codes, as of ONNX's; but codes mean sign x 2^(abs(code) / 2^F) x scale,
+    and all zero points are 0. What has no codes on either side is computed in float32.
+
     A layer or matmul in float32 is exact where ``whole`` is set: its numbers are whole.
 
     Weights may have zero points. The leading axis of an activation is its batch: no operator mixes
@@ -132,7 +135,8 @@ class Node:
 class Graph:
     """A network: nodes in an order in which they can run, every tensor by name.
 
-    ``semantics`` names the reference whose rounding the integers follow: "tflm" or "onnx".
+    ``semantics`` names the reference whose rounding the integers follow: "tflm" or "onnx"; or, of a
+    graph of logarithmic codes, their format, such as "lns1+3+4": all codes are of one format.
     """
 
     name: str

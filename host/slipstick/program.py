@@ -52,7 +52,8 @@ class Program:
     ----------
     name : str
     semantics : str
-        The reference whose rounding the integers follow: "tflm" or "onnx".
+        The reference whose rounding the integers follow: "tflm" or "onnx"; or the configuration's
+        number format, of a network of logarithmic codes.
     configuration : mapping
         ``Configuration.to_dict()`` of the hardware that it was compiled for.
     fingerprint : str
@@ -104,9 +105,11 @@ class Program:
             f" configuration, {configuration.fingerprint}; it was compiled for other hardware or"
             " by another version: compile it again",
         )
+        known = ("tflm", "onnx") if configuration.logarithmic is None else ()
+        known = known or (configuration.number_format,)
         require(
-            self.semantics in ("tflm", "onnx"),
-            f"semantics must be tflm or onnx, not {self.semantics!r}",
+            self.semantics in known,
+            f"semantics must be {' or '.join(known)}, not {self.semantics!r}",
         )
         self._check_names()
         self._check_steps()

@@ -1,4 +1,4 @@
-"""Float ONNX networks to int8 ones, through onnxruntime's static quantiser."""
+"""Float ONNX networks to int8 ones, through onnxruntime's static quantiser, or to logarithms."""
 
 import contextlib
 import io
@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 
-from .errors import DeviceError, InputError, ModelError, UnsupportedError
+from .errors import DeviceError, InputError, ModelError, SlipstickError, UnsupportedError
 from .feeds import prepare_input
 from .frontends import is_onnx
 from .frontends.files import MAXIMUM_ELEMENTS, read_file
@@ -24,6 +25,8 @@ METHODS = ("minmax", "entropy", "percentile")
 LOWEST_OPSET = 13
 """The first one in which a DequantizeLinear has a scale a channel."""
 UPGRADED_OPSET = 17
+FINE_FRACTION_BITS = 4
+"""With fewer, the steps of logarithmic codes are coarse for pictures: 9 % and more."""
 CHUNK = 32
 """Samples whose activations are kept at a time, at most."""
 _CODES = (
@@ -129,20 +132,66 @@ class FloatNetwork:
         for option, value, known in (("format", form, FORMATS), ("method", method, METHODS)):
             if value not in known:
                 raise InputError(f"{option} must be one of {known}, not {value!r}")
+        reader = _Reader(self.input, _batches(self._images(samples), self._batch))
+        with self._attempt() as folder:
+            _quantize(self._model, folder, reader, form, method, per_channel)
+            return (folder / "quantised.onnx").read_bytes()
+
+    def quantize_logarithmic(
+        self, samples: np.ndarray, arithmetic: ArrayArithmetic, input_codes: int | None = None
+    ) -> bytes:
+        """The file of the network with logarithmic codes: see docs/lns-networks.md.
+
+        Parameters
+        ----------
+        samples : array, shape (samples, ...)
+            As for ``quantize``: scales are chosen by the errors that they make in them.
+        arithmetic : ArrayArithmetic
+            Of the array that runs it.
+        input_codes : int, optional
+            1, or 2: the network's input becomes two codes a number, the second one of what the
+            first one lacks, where only layers read it. By default 2 below ``FINE_FRACTION_BITS``.
+
+        Raises
+        ------
+        InputError, DeviceError, UnsupportedError
+            As for ``quantize``.
+        """
+        fine = arithmetic.lns.fraction_bits >= FINE_FRACTION_BITS
+        codes = input_codes or (1 if fine else 2)
+        batches = _batches(self._images(samples), self._batch)
+        with self._attempt() as folder:
+            from .log_quantize import quantize_logarithmic
+
+            feeds = [{self.input: batch} for batch in batches]
+            prepared = _prepared(self._model, folder)
+            return quantize_logarithmic(prepared, feeds, arithmetic, doubled=codes == 2)
+
+    def prepared(self) -> Any:
+        """The float network as quantisers take it: its constants folded, a ModelProto."""
+        with self._attempt() as folder:
+            return _prepared(self._model, folder)
+
+    def _images(self, samples: np.ndarray) -> np.ndarray:
         described = TensorDescription(self.shape, "float32", None, None, None)
         images = prepare_input(self.input, described, samples)
         if not len(images):
             raise InputError("calibration needs at least one sample, none was given")
-        reader = _Reader(self.input, _batches(images, self._batch))
+        return images
+
+    @contextlib.contextmanager
+    def _attempt(self) -> Iterator[Path]:
+        """A folder to work in, and the user's errors for onnxruntime's."""
         with _quiet(), tempfile.TemporaryDirectory(prefix="slipstick") as folder:
             try:
-                _quantize(self._model, Path(folder), reader, form, method, per_channel)
-                return (Path(folder) / "quantised.onnx").read_bytes()
+                yield Path(folder)
             except ImportError as error:
                 raise DeviceError(
                     "quantising needs the package onnxruntime: install slipstick[reference]"
                     f" ({error})"
                 ) from error
+            except SlipstickError:
+                raise
             # the quantiser's errors have no common base but this
             except Exception as error:
                 reason = (str(error) or type(error).__name__).splitlines()[0]
@@ -218,23 +267,13 @@ def _quantize(
 ) -> None:
     """Writes the quantised network into the folder."""
     import onnx
-    import onnxruntime
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
-    from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    # its errors are raised as well
-    onnxruntime.set_default_logger_severity(4)
-    onnx.save(model, str(folder / "float.onnx"))
-    # shapes of inputs are fixed: constants folded, ONNX's own inference finds all, without sympy
-    quant_pre_process(
-        str(folder / "float.onnx"), str(folder / "prepared.onnx"), skip_symbolic_shape=True
-    )
-    prepared = onnx.load(str(folder / "prepared.onnx"))
-    _flatten_biases(prepared)
-    onnx.save(prepared, str(folder / "prepared.onnx"))
+    prepared = folder / "prepared.onnx"
+    onnx.save(_prepared(model, folder), str(prepared))
     chunk = next(size for size in range(CHUNK, 0, -1) if len(reader) % size == 0)
     quantize_static(
-        str(folder / "prepared.onnx"),
+        str(prepared),
         str(folder / "quantised.onnx"),
         reader,
         quant_format=QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator,
@@ -249,6 +288,24 @@ def _quantize(
         # of any method, in spite of its name: activations of all samples need not be kept
         extra_options={"CalibStridedMinMax": chunk, "WeightSymmetric": True},
     )
+
+
+def _prepared(model: Any, folder: Path) -> Any:
+    """The network with all shapes, its constants folded, batch normalisation in the weights."""
+    import onnx
+    import onnxruntime
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    # its errors are raised as well
+    onnxruntime.set_default_logger_severity(4)
+    onnx.save(model, str(folder / "float.onnx"))
+    # shapes of inputs are fixed: constants folded, ONNX's own inference finds all, without sympy
+    quant_pre_process(
+        str(folder / "float.onnx"), str(folder / "prepared.onnx"), skip_symbolic_shape=True
+    )
+    prepared = onnx.load(str(folder / "prepared.onnx"))
+    _flatten_biases(prepared)
+    return prepared
 
 
 def _flatten_biases(model: Any) -> None:

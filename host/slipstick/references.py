@@ -14,10 +14,13 @@ from .frontends.tflite import load_tflite_bytes
 from .frontends.tflite_legacy import legacy_tensors
 from .frontends.tflite_reader import read_model
 from .graph import Graph
+from .kernels.log_codes import arithmetic_of
 from .reference import TflmReference
 from .semantics import with_semantics
 
 Values = dict[str, np.ndarray]
+Note = Callable[[str, np.ndarray, np.ndarray], None]
+"""Told a tensor's name, and what it is by two ways."""
 
 
 class Reference(Protocol):
@@ -33,10 +36,20 @@ class Reference(Protocol):
         ...
 
 
+class Runtime(Protocol):
+    """What is near a network's reference."""
+
+    def differences(self, inputs: Mapping[str, np.ndarray], note: Note) -> Values:
+        """Calls ``note`` with each layer's tensor, its own codes and the rule's; returns every
+        tensor that it computes from end to end, by the graph's name."""
+        ...
+
+
 class Definition:
     """A semantics as it is defined: the host's kernels, on the graph as it was read.
 
-    ONNX's; and TensorFlow Lite's of uint8 codes, which no runtime at hand computes.
+    ONNX's; that of logarithmic codes; and TensorFlow Lite's of uint8 codes, which no runtime at
+    hand computes.
 
     Parameters
     ----------
@@ -74,9 +87,7 @@ class LayerRuntime:
         self._graph = graph
         self._runtime = OnnxReference(model)
 
-    def differences(
-        self, inputs: Mapping[str, np.ndarray], note: Callable[[str, np.ndarray, np.ndarray], None]
-    ) -> Values:
+    def differences(self, inputs: Mapping[str, np.ndarray], note: Note) -> Values:
         """Calls ``note`` with each layer's tensor, the runtime's codes and the rule's.
 
         Returns every tensor that the runtime shows, by the graph's name.
@@ -94,9 +105,37 @@ class LayerRuntime:
         return shown
 
 
+class ExactLayers:
+    """The nearest codes of what a logarithmic network's layers are exactly.
+
+    Parameters
+    ----------
+    graph : Graph
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def differences(self, inputs: Mapping[str, np.ndarray], note: Note) -> Values:
+        """Calls ``note`` with each layer's tensor, the exact codes and the rule's, of its inputs.
+
+        Nothing is computed from end to end: it returns no tensors.
+        """
+        graph = self._graph
+        values = kernels.run_graph(graph, [inputs[name] for name in graph.inputs])
+        for node in graph.nodes:
+            operands = [
+                values.get(name, graph.tensors[name].data) if name else None for name in node.inputs
+            ]
+            codes = kernels.exact(node, graph, operands)
+            if codes is not None:
+                note(node.outputs[0], codes, values[node.outputs[0]])
+        return {}
+
+
 def open_references(
     path: str | os.PathLike[str], semantics: str | None = None
-) -> tuple[Reference, LayerRuntime | None]:
+) -> tuple[Reference, Runtime | None]:
     """The reference of a network, and a runtime that is near it, if there is another one.
 
     Parameters
@@ -124,4 +163,6 @@ def open_references(
     from .frontends.onnx import load_onnx
 
     graph = with_semantics(load_onnx(place), semantics)
+    if arithmetic_of(graph.semantics) is not None:
+        return Definition(graph), ExactLayers(graph)
     return Definition(graph), LayerRuntime(place, graph)

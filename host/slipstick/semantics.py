@@ -62,6 +62,11 @@ def with_semantics(graph: Graph, wanted: str | None) -> Graph:
         return graph
     if wanted not in SEMANTICS:
         raise UnsupportedError(f"semantics must be one of {SEMANTICS}, not {wanted!r}")
+    if graph.semantics not in SEMANTICS:
+        raise UnsupportedError(
+            f"{graph.name}: semantics of a logarithmic network must be {graph.semantics},"
+            f" not {wanted}"
+        )
     if wanted == "tflm":
         raise UnsupportedError(
             f"{graph.name}: semantics of an ONNX network must be onnx, not {wanted}"

@@ -59,7 +59,8 @@ class Placement:
 
 @dataclass(frozen=True)
 class TensorDescription:
-    """A tensor of a program: real = scale x (code - zero_point) where ``scale`` is not None."""
+    """A tensor of a program: real = scale x (code - zero_point) where ``scale`` is not None; in one
+    of logarithmic codes scale x what the code means (``kernels/log_codes.py``)."""
 
     shape: tuple[int, ...]
     dtype: str

@@ -26,6 +26,7 @@ DEFAULT_TARGET = "sim-medium"
 _MOST_WEIGHT_ROWS = 4
 """Of simulated targets: fully connected layers, which wait for weights, need that many."""
 
+_LOGARITHMIC = re.compile(r"sim-(lns1\+.*)")
 _SHAPE = re.compile(r"(\d{1,4})x(\d{1,4})x(\d{1,4})")
 
 
@@ -69,6 +70,13 @@ def _simulated(name: str, description: str, pixels: int, rows: int, columns: int
         weight_rows=max(1, min(_MOST_WEIGHT_ROWS, rows // _MOST_WEIGHT_ROWS)),
     )
     return Target(name, description, configuration)
+
+
+def _logarithmic(name: str, number_format: str) -> Target:
+    """The default target's array and memories, with another number format."""
+    plain = _simulated(name, "", 1, 16, 16)
+    configuration = replace(plain.configuration, number_format=number_format)
+    return Target(name, f"simulated, 256 elements of {number_format}", configuration)
 
 
 _SMALL_ECP5 = Configuration(
@@ -123,6 +131,16 @@ _LARGE_ECP5 = Configuration(
     ninth_bits=1,
     instruction_words=1 << 11,
 )
+_LARGE_LOGARITHMIC = replace(
+    # 1,024 elements of 40 look-up tables; no DSP block. Weights take half of the block RAMs that
+    # int8's have, as there are twice as many accumulators: ResNet-8 stays on the chip
+    _LARGE_ECP5,
+    number_format="lns1+2+2",
+    columns=32,
+    multiplier="plain",
+    packed_rows=0,
+    weight_bytes=1 << 17,
+)
 _UP5K = Configuration(
     # 16 products in 8 DSP blocks; the three memories fill the 128 KiB of SPRAM: room for all of
     # ResNet-8, whose 77 KiB of weights and three tables of 2 KiB are resident
@@ -158,9 +176,15 @@ _GW1N = replace(
 
 
 def _board(
-    name: str, description: str, configuration: Configuration, part: Part, clock_hz: int
+    name: str,
+    description: str,
+    configuration: Configuration,
+    part: Part,
+    clock_hz: int,
+    board: str | None = None,
 ) -> Target:
-    return Target(name, description, replace(configuration, clock_hz=clock_hz), name, part)
+    configuration = replace(configuration, clock_hz=clock_hz)
+    return Target(name, description, configuration, board or name, part)
 
 
 _BOARDS = (
@@ -173,6 +197,14 @@ _BOARDS = (
         _LARGE_ECP5,
         ULX3S_85F,
         100_000_000,
+    ),
+    _board(
+        "ulx3s-85f-lns5",
+        "ULX3S with the LFE5U-85F: 1,024 logarithmic elements",
+        _LARGE_LOGARITHMIC,
+        ULX3S_85F,
+        100_000_000,
+        board="ulx3s-85f",
     ),
     # 100 MHz is nothing that the PLL makes of 48 MHz
     _board("orangecrab-85f", "OrangeCrab with the 85F", _LARGE_ECP5, ORANGECRAB_85F, 96_000_000),
@@ -189,19 +221,24 @@ TARGETS: dict[str, Target] = {
     for target in (
         _simulated("sim-small", "simulated, 64 multipliers", 1, 8, 8),
         _simulated("sim-medium", "simulated, 256 multipliers; the default", 1, 16, 16),
+        _logarithmic("sim-lns8", "lns1+3+4"),
+        _logarithmic("sim-lns7", "lns1+3+3"),
+        _logarithmic("sim-lns6", "lns1+3+2"),
+        _logarithmic("sim-lns5", "lns1+2+2"),
         *_BOARDS,
     )
 }
-"""Every named target; ``find_target`` also takes shapes."""
+"""Every named target; ``find_target`` also takes shapes and number formats."""
 
 
 def find_target(name: str) -> Target:
-    """The target of a name, or of a shape ``PxRxC`` with the default memories.
+    """The target of a name, of a shape ``PxRxC``, or of a logarithmic number format.
 
     Parameters
     ----------
     name : str
-        A key of ``TARGETS``, or pixels x rows x columns such as ``1x16x16``, for simulation.
+        A key of ``TARGETS``; or, for simulation with the default memories, pixels x rows x columns
+        such as ``1x16x16``, or ``sim-`` and a number format such as ``sim-lns1+4+3``.
 
     Returns
     -------
@@ -210,10 +247,15 @@ def find_target(name: str) -> Target:
     Raises
     ------
     TargetError
-        If there is no such target, or the shape breaks a rule of the configuration.
+        If there is no such target, or shape or number format break a rule of the configuration.
     """
     if name in TARGETS:
         return TARGETS[name]
+    if logarithmic := _LOGARITHMIC.fullmatch(name):
+        try:
+            return _logarithmic(name, logarithmic[1])
+        except ValueError as error:
+            raise TargetError(f"target {name!r}: {error}") from None
     shape = _SHAPE.fullmatch(name)
     if shape is None:
         raise TargetError(

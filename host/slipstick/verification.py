@@ -16,6 +16,7 @@ from .errors import InputError
 from .execution import Execution, Values
 from .feeds import dequantise, prepare
 from .frontends import load
+from .kernels.log_codes import decode
 from .loading import compile_file
 from .program import Program
 from .references import open_references
@@ -81,7 +82,8 @@ class CheckedTensor:
         The compiled RTL against the golden model; None where it was not asked for.
     runtime : Comparison or None
         Where the reference is ONNX's rule, that against onnxruntime, which rounds in float32: of a
-        layer on the runtime's inputs, of an output from end to end. It is no mismatch.
+        layer on the runtime's inputs, of an output from end to end. Where it is that of logarithmic
+        codes, that against the nearest codes of exact results. It is no mismatch.
     """
 
     layer: str
@@ -131,6 +133,7 @@ class Verifier:
         self._graph = with_semantics(load(os.fspath(path)), semantics)
         self.inspected = compile_graph(self._graph, configuration, inspect=True)
         self._reference, self._runtime = open_references(path, semantics)
+        self._logarithmic = configuration.logarithmic
 
     def random_inputs(self, count: int, seed: int) -> Values:
         """Seeded random inputs over the whole range of their types; InputError if too many."""
@@ -174,6 +177,10 @@ class Verifier:
         for step in self.program.steps:
             if isinstance(step, HostStep) and (step.operator, step.inputs) == ("quantize", (name,)):
                 codes = self.program.tensors[step.outputs[0]]
+                if self._logarithmic is not None and codes.scale is not None:
+                    largest = self._logarithmic.lns.largest_code
+                    drawn = generator.integers(-largest, largest, shape, endpoint=True)
+                    return decode(drawn, codes.scale, self._logarithmic).astype(np.float32)
                 limits = np.iinfo(codes.dtype)
                 drawn = generator.integers(limits.min, limits.max, shape, endpoint=True)
                 return dequantise(drawn, codes).astype(np.float32)
@@ -249,7 +256,8 @@ class Verifier:
     ) -> None:
         if self._runtime is None:
             return
-        advance = progress("ONNX's rule against onnxruntime", _count(inputs))
+        other = "onnxruntime" if self._logarithmic is None else "exact results"
+        advance = progress(f"rule against {other}", _count(inputs))
         for part in _chunks(inputs):
             images = _count(part)
 

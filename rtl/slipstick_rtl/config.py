@@ -4,12 +4,15 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
+from .numbers.lns.array_arithmetic import ArrayArithmetic
+from .numbers.lns.formats import Lns
 
 PROTOCOL_VERSION = 3
-NUMBER_FORMATS = ("int8",)
+INT8 = "int8"
 MULTIPLIERS = ("plain", "lut")
 ENGINES = ("pipelined", "compact")
 DIGITS = 5
@@ -31,6 +34,24 @@ def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
 
+@lru_cache
+def _array_arithmetic(name: str) -> ArrayArithmetic | None:
+    """Of a logarithmic number format, None for int8; ValueError if it is neither."""
+    if name == INT8:
+        return None
+    if not name.startswith("lns"):
+        raise ValueError(
+            f'number_format must be "{INT8}" or a logarithmic one such as "lns1+3+4", not {name!r}'
+        )
+    try:
+        arithmetic = ArrayArithmetic(Lns.parse(name))
+    except ValueError as error:
+        raise ValueError(f"number_format: {error}") from None
+    if arithmetic.lns.name != name:
+        raise ValueError(f'number_format must be written "{arithmetic.lns.name}", not {name!r}')
+    return arithmetic
+
+
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
     """Shape, number format, memories and clock of one accelerator.
@@ -46,13 +67,16 @@ class Configuration:
     lanes : int
         L, results the post-processor finishes a cycle; a power of two, at most rows and columns.
     number_format : str
-        What a processing element multiplies and adds: one of ``NUMBER_FORMATS``.
+        What a processing element multiplies and adds, and what bytes of activations and weights
+        mean: "int8", or a logarithmic format of at most 8 bits, "lns1+I+F"
+        (:mod:`.numbers.lns.array_arithmetic`), of a pipelined engine.
     multiplier : str
         Back-end of the processing elements' multipliers: one of ``MULTIPLIERS``; "plain" is a
-        ``*``, which FPGA tools map to DSP blocks, "lut" is made for look-up tables.
+        ``*``, which FPGA tools map to DSP blocks, "lut" is made for look-up tables. A logarithmic
+        format has one kind only, and that is called "plain".
     packed_rows : int
         The array's first rows, whose multipliers are "packed" instead: two columns' products share
-        one DSP block.
+        one DSP block. 0 with a logarithmic format.
     activation_bytes : int
         Size of the activation memory, a power of two.
     weight_bytes : int
@@ -191,10 +215,6 @@ class Configuration:
                 f"lanes must be at most rows ({self.rows}) and columns ({self.columns}),"
                 f" not {self.lanes}"
             )
-        if self.number_format not in NUMBER_FORMATS:
-            raise ValueError(
-                f"number_format must be one of {NUMBER_FORMATS}, not {self.number_format!r}"
-            )
         if self.multiplier not in MULTIPLIERS:
             raise ValueError(f"multiplier must be one of {MULTIPLIERS}, not {self.multiplier!r}")
         if not 0 <= self.packed_rows <= (0 if self.is_compact else self.rows):
@@ -202,6 +222,27 @@ class Configuration:
                 f"packed_rows must be within 0..{self.rows} (rows), and 0 with engine"
                 f' "compact", not {self.packed_rows}'
             )
+        if _array_arithmetic(self.number_format) is not None:
+            self._check_logarithmic()
+
+    def _check_logarithmic(self) -> None:
+        for name, value in (("engine", "pipelined"), ("multiplier", "plain"), ("packed_rows", 0)):
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{name} must be {value!r} with number_format {self.number_format!r},"
+                    f" not {getattr(self, name)!r}"
+                )
+
+    @property
+    def logarithmic(self) -> ArrayArithmetic | None:
+        """The arithmetic of a logarithmic number format; None for int8."""
+        return _array_arithmetic(self.number_format)
+
+    @property
+    def kept_padding(self) -> int:
+        """What the row above a depthwise CONVOLVE's first counts as with ``kept_rows``: the code of
+        zero of an unsigned activation's int8, or of a logarithm."""
+        return -128 if self.logarithmic is None else 0
 
     @property
     def is_compact(self) -> bool:
@@ -264,7 +305,9 @@ class Configuration:
 
     @property
     def element_multipliers(self) -> int:
-        """Multipliers of the array that FPGA tools map to DSP blocks."""
+        """Multipliers of the array that FPGA tools map to DSP blocks; logarithms need none."""
+        if self.logarithmic is not None:
+            return 0
         plain = self.rows - self.packed_rows if self.multiplier == "plain" else 0
         return self.pixels * (plain * self.columns + self.packed_rows * self.columns // 2)
 

@@ -51,6 +51,9 @@ class Opcode(IntEnum):
                         accumulator[bank][row * groups + group][p][j] (+)=
                             sum(v[p][r] * weight[tile][r][j] for r in R)
 
+    With a logarithmic number format v and weight are ordered codes, and ``*`` is what
+    :mod:`.numbers.lns.array_arithmetic` calls ``multiply``: their product as an integer.
+
     ``weight[tile][r][j]`` is byte (r div (R / W)) * C + j of word
     ``weight_address + tile * R / W + r mod (R / W)``: a word holds a row of each of W chains of
     R / W rows.
@@ -115,9 +118,9 @@ class Opcode(IntEnum):
     takes five input rows: the array keeps the last one for the next block, whose first it is. The
     others are read as above, v[k + 1] in place of v[k], so that ``origin`` and ``origin_y`` are
     those of v[1]; and the output row h of a block meets v[2 * h + ky]. Of the first block v[0]
-    counts as -128: that row must lie in padding, and padding_value be that. skip is 2, stride_y is
-    2 * dilation_y, row_step 2 * tap_step_y modulo 2^24, and there are at most ``KEPT_COLUMNS``
-    stream columns.
+    counts as -128, with logarithms as 0: that row must lie in padding, and padding_value be that.
+    skip is 2, stride_y is 2 * dilation_y, row_step 2 * tap_step_y modulo 2^24, and there are at
+    most ``KEPT_COLUMNS`` stream columns.
 
     With ``joined`` (and skip 1) the stream columns before the first and behind the last output
     column must lie in padding, so that one may do for both: blocks but the first begin at m = 1.
@@ -140,6 +143,15 @@ class Opcode(IntEnum):
                     memory[destination + row * destination_row_step
                         + column * destination_column_step + slice * L] =
                         clamp(requantize(value + bias, multiplier, shift) + zero_point)
+
+    With a logarithmic number format what is written are ordered codes, and there is one way of
+    rounding (``requantize`` of :mod:`.numbers.lns.array_arithmetic`)::
+
+                        clamp(requantize(value, bias, offset))  or, if ``coded``:
+                        clamp(value + bias)
+
+    ``offset`` is the low 16 bits of ``multiplier``, signed; ``coded`` says that value + bias, which
+    wraps at 32 bits, is a code already. Shift, rounding and zero_point are not looked at.
 
     Parameters are a block of words of the weight memory from ``parameter_address`` on, for C
     channels, each with 72 bits, little endian: bias i32, multiplier u32, shift u8. Byte k of
@@ -170,7 +182,11 @@ class Opcode(IntEnum):
                             value = v if first tap else max(value, v) if maximum else value + v
                     memory[destination + ...] = as for DRAIN
 
-    Lane i has the parameters of the block's channel i, whatever the slice. ``repeats`` is 0."""
+    Lane i has the parameters of the block's channel i, whatever the slice. ``repeats`` is 0.
+
+    With a logarithmic number format a byte is a code: taps are compared as they are, with
+    ``coded``; to be summed they go through the table, which holds the numbers that codes stand for
+    (or, with ``coded``, the codes of a function). ``shift_taps`` is not used."""
 
     TABLE = 4
     """Post stream: copies ``table_words`` words of weight memory into the table, from entry 0 on:
@@ -291,8 +307,15 @@ POST_FIELDS: Mapping[str, Field] = {
     "repeats": _unsigned(8, "DRAIN: further turns"),
     "destination_step": _unsigned(8, "DRAIN: bytes from a turn's destination to the next one's"),
     "parameter_step": _unsigned(8, "DRAIN: words from a turn's parameters to the next one's"),
+    "coded": _unsigned(1, "logarithmic number formats: values are codes; 0 with int8"),
 }
 """Fields of HALT, DRAIN, MAP and TABLE, from bit 0 up."""
+
+LOGARITHMIC_FIELDS = frozenset({"coded"})
+"""Those that mean something to a logarithmic number format only; other hardware lacks them."""
+
+OFFSET_BITS = 16
+"""Of a channel's ``offset``, in the low bits of its multiplier: logarithmic number formats."""
 
 
 def accumulator_place(bank: int, parts: int, depth: int) -> tuple[int, int, int]:

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from amaranth.hdl import signed, unsigned
 from amaranth.lib import data
 
-from .isa import INSTRUCTION_BITS, MATRIX_FIELDS, POST_FIELDS, Field
+from .config import Configuration
+from .isa import INSTRUCTION_BITS, LOGARITHMIC_FIELDS, MATRIX_FIELDS, POST_FIELDS, Field
 
 
 def instruction_layout(fields: Mapping[str, Field]) -> data.StructLayout:
@@ -32,8 +33,17 @@ def instruction_layout(fields: Mapping[str, Field]) -> data.StructLayout:
 MATRIX_INSTRUCTION = instruction_layout(MATRIX_FIELDS)
 """HALT and CONVOLVE; narrower than INSTRUCTION_BITS, the bits above are ignored."""
 
-POST_INSTRUCTION = instruction_layout(POST_FIELDS)
-"""HALT, DRAIN, MAP and TABLE; narrower than INSTRUCTION_BITS, the bits above are ignored."""
+
+def post_instruction(configuration: Configuration) -> data.StructLayout:
+    """HALT, DRAIN, MAP and TABLE; narrower than INSTRUCTION_BITS, the bits above are ignored.
+
+    Without the fields that the configuration's number format gives no meaning.
+    """
+    absent = LOGARITHMIC_FIELDS if configuration.logarithmic is None else frozenset()
+    return instruction_layout(
+        {name: field for name, field in POST_FIELDS.items() if name not in absent}
+    )
+
 
 EVENTS = data.StructLayout({"matrix_start": 1, "matrix_done": 1, "post_start": 1, "post_done": 1})
 """Pulses: an instruction begins to work, or its results have landed."""

@@ -1,5 +1,6 @@
 """The cycle model's latencies follow the gateware's, give or take a pipeline register."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -76,9 +77,28 @@ def test_drains_follow_each_other_without_a_gap():
     model = CycleModel(WIDE)
     clock = model.clock()
     starts = [clock.issue(_drain(4), 0, repeated=number > 0)[0] for number in range(9)]
-    assert min(late - early for early, late in pairwise(starts)) == model.parameter_load
+    # and those for room in their queue
+    assert model.slice_period > model.parameter_load
+    assert min(late - early for early, late in pairwise(starts)) == model.slice_period
     # which are read an instruction ahead
     assert starts[8] - starts[0] < 8 * (model.skew + WIDE.parameter_block_words)
+
+
+def test_parameters_come_later_beside_an_array_that_loads_weights():
+    """As in fully connected layers, whose tiles last as long as their weights load."""
+    narrow = replace(WIDE, lanes=8, halved_tables=0)
+    alone, beside = CycleModel(narrow).clock(), CycleModel(narrow).clock()
+    drain, done = {**_drain(1), "slices": 2}, [0] * 8
+    start = late = 0
+    for number in range(40):
+        start, _ = alone.issue(drain, 0, repeated=number > 0)
+        # there are eight banks
+        _, landed = beside.issue(_convolve(1, 4), done[number], repeated=number > 0)
+        late, landed = beside.issue(drain, landed, repeated=number > 0)
+        done.append(landed)
+    # measured on the ULX3S' core: 62 and 75 cycles a DRAIN
+    assert start == pytest.approx(40 * 62, rel=0.03)
+    assert late == pytest.approx(40 * 75, rel=0.05)
 
 
 def test_reads_of_parameters_hold_up_the_loader_of_weights():

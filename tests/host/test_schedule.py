@@ -10,7 +10,7 @@ from random_networks import NetworkBuilder
 from slipstick.errors import CapacityError
 from slipstick.kernels.scaling import multiply_by_quantized_multiplier
 from slipstick.schedule.operations import Convolution, Map, View
-from slipstick.schedule.planner import Block, Piece, plan
+from slipstick.schedule.planner import Block, Piece, plan, prolonged
 from slipstick.schedule.pools import averaging, clipped_runs
 from slipstick.schedule.reduction import channel_tiles, choose_reduction
 from slipstick.schedule.requantization import identity, requantization, rounding_runs
@@ -161,6 +161,19 @@ def test_planner_reuses_memory_and_names_the_peak():
     assert plan(blocks, 128, 16, ["x", "y", "z", "w"]) == {"a": 0, "b": 64, "c": 0}
     with pytest.raises(CapacityError, match="layer 'y'.* 128 bytes .128 of .* but has 127"):
         plan(blocks, 127, 16, ["x", "y", "z", "w"])
+
+
+def test_blocks_live_longer_where_there_is_room():
+    moments = ["x", "y", "z", "w"]
+    blocks = [Block("a", 64, 0, 1), Block("b", 64, 1, 2, (Piece(0, 64, 1, 2),))]
+    blocks.append(Block("c", 64, 2, 3))
+    last = [block.last for block in prolonged(blocks, 192, 16, moments, 1)]
+    assert last == [2, 3, 3]
+    kept = prolonged(blocks, 192, 16, moments, 2)
+    assert [block.last for block in kept] == [3, 3, 3] and kept[1].pieces[0].last == 3
+    # no more than fits
+    assert [block.last for block in prolonged(blocks, 128, 16, moments, 2)] == [1, 3, 3]
+    assert prolonged(blocks, 64, 16, moments, 2) == blocks
 
 
 def _convolution(seed: int, sizes: tuple[int, int, int], **changes) -> Convolution:

@@ -72,6 +72,9 @@ def test_boards_are_within_the_budget_that_refuses_others(target: Target) -> Non
     toolchain = find_toolchain(target.part)
     check_capacity(target, target.part, toolchain)
     few = replace(target.part, multipliers=4)
+    if target.configuration.logarithmic is not None:
+        check_capacity(target, few, toolchain)
+        return
     with pytest.raises(TargetError, match=r"multipliers must be within .* \(array "):
         check_capacity(target, few, toolchain)
 
@@ -88,11 +91,23 @@ def test_a_shape_is_a_target(name: str, lanes: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "number_format"),
+    [("sim-lns8", "lns1+3+4"), ("sim-lns5", "lns1+2+2"), ("sim-lns1+4+3", "lns1+4+3")],
+)
+def test_logarithms_on_the_default_target(name: str, number_format: str) -> None:
+    configuration = find_target(name).configuration
+    assert configuration.number_format == number_format
+    assert replace(configuration, number_format="int8") == find_target(DEFAULT_TARGET).configuration
+
+
+@pytest.mark.parametrize(
     ("name", "message"),
     [
         ("ulx4m", r"one of sim-small, .* or a shape PxRxC such as 1x16x16, not 'ulx4m'"),
         ("", "target must be one of .* not ''"),
         ("1x16", "not '1x16'"),
+        ("sim-lns4", "target must be one of .* not 'sim-lns4'"),
+        ("sim-lns1+4+4", "target 'sim-lns1.4.4': number_format: an array's .* not 9"),
         ("1x12x16", "target '1x12x16': rows must be a power of two, not 12"),
         ("0x16x16", "target '0x16x16': pixels must be a power of two, not 0"),
         ("1x128x16", r"target '1x128x16': rows must be within 4\.\.64, not 128"),

@@ -6,8 +6,13 @@ _PARTS = ("low_low", "high_high", "cross")
 
 
 def multiplier_names(configuration: Configuration) -> list[str]:
-    """Of the lanes, then of packed rows, then of elements if theirs are DSP blocks too."""
+    """Of the lanes, then of packed rows, then of elements if theirs are DSP blocks too.
+
+    Of logarithms none.
+    """
     c = configuration
+    if c.logarithmic is not None:
+        return []
     elements = [
         f"core.matrix.array.pair_{row}_{pair}.multiplier.product_{pixel}.block"
         for row in range(c.packed_rows)

@@ -32,7 +32,47 @@ COMPACT: dict[str, Any] = {
         ({"weight_bytes": 3000}, ValueError, "weight_bytes must be a power of two, not 3000"),
         ({"activation_bytes": 512}, ValueError, "activation_bytes must be within 1024..8388608"),
         ({"lanes": 32}, ValueError, "lanes must be at most rows (16) and columns (16), not 32"),
-        ({"number_format": "int3"}, ValueError, "number_format must be one of"),
+        (
+            {"number_format": "int3"},
+            ValueError,
+            'number_format must be "int8" or a logarithmic one such as "lns1+3+4", not \'int3\'',
+        ),
+        (
+            {"number_format": "lns8"},
+            ValueError,
+            'number_format: a logarithmic format is named "lns1+I+F", such as "lns1+3+4", not',
+        ),
+        ({"number_format": "lns1+1+2"}, ValueError, "must have 5 to 20 bits with its sign, not 4"),
+        (
+            {"number_format": "lns1+4+4"},
+            ValueError,
+            "number_format: an array's logarithmic format must have at most 8 bits, not 9",
+        ),
+        (
+            {"number_format": "lns1+5+2"},
+            ValueError,
+            "number_format: an array's logarithmic format must have at most 4 integer bits, not 5",
+        ),
+        (
+            {"number_format": "lns1+03+4"},
+            ValueError,
+            "number_format must be written \"lns1+3+4\", not 'lns1+03+4'",
+        ),
+        (
+            {"number_format": "lns1+3+4", "packed_rows": 2},
+            ValueError,
+            "packed_rows must be 0 with number_format 'lns1+3+4', not 2",
+        ),
+        (
+            {"number_format": "lns1+3+4", "multiplier": "lut"},
+            ValueError,
+            "multiplier must be 'plain' with number_format 'lns1+3+4', not 'lut'",
+        ),
+        (
+            COMPACT | {"number_format": "lns1+2+2"},
+            ValueError,
+            "engine must be 'pipelined' with number_format 'lns1+2+2', not 'compact'",
+        ),
         ({"multiplier": "booth"}, ValueError, "multiplier must be one of"),
         ({"pixels": 3}, ValueError, "pixels must be a power of two, not 3"),
         ({"pixels": 32}, ValueError, "pixels must be within 1..16, not 32"),
@@ -153,9 +193,25 @@ def test_multipliers_of_the_array() -> None:
     assert Configuration(pixels=2).element_multipliers == 512
 
 
+def test_a_logarithmic_array_takes_no_multipliers() -> None:
+    logarithmic = Configuration(number_format="lns1+3+2")
+    assert logarithmic.element_multipliers == 0
+    assert logarithmic.logarithmic is not None
+    assert logarithmic.logarithmic.lns.bits == 6
+    assert logarithmic.logarithmic is Configuration(number_format="lns1+3+2").logarithmic
+    assert Configuration().logarithmic is None
+    assert (logarithmic.kept_padding, Configuration().kept_padding) == (0, -128)
+
+
 @pytest.mark.parametrize(
     "fields",
-    [{"weight_rows": 4}, {"packed_rows": 3}, {"ninth_bits": 1}, {"halved_tables": 1}],
+    [
+        {"number_format": "lns1+4+3"},
+        {"weight_rows": 4},
+        {"packed_rows": 3},
+        {"ninth_bits": 1},
+        {"halved_tables": 1},
+    ],
     ids=lambda fields: next(iter(fields)),
 )
 def test_other_hardware_has_another_fingerprint(fields: Any) -> None:

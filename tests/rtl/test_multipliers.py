@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from slipstick.area import LANE_MULTIPLIERS
+from slipstick.area import LANE_MULTIPLIERS, multipliers
 from slipstick.targets import TARGETS, Target
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.numbers.int8 import Int8
@@ -53,5 +53,7 @@ ECP5 = [t for t in TARGETS.values() if t.part and t.part.device.startswith("LFE5
 @pytest.mark.parametrize("target", ECP5, ids=lambda t: t.name)
 def test_the_part_has_the_multipliers(target: Target) -> None:
     assert target.part is not None
-    lanes = LANE_MULTIPLIERS * target.configuration.lanes
-    assert lanes + target.configuration.element_multipliers <= target.part.multipliers
+    assert multipliers(target.configuration) <= target.part.multipliers
+    assert (multipliers(target.configuration) == 0) == (
+        target.configuration.logarithmic is not None
+    )

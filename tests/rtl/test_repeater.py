@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from amaranth.sim import Simulator
-from slipstick_rtl.layouts import MATRIX_INSTRUCTION, POST_INSTRUCTION
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.layouts import MATRIX_INSTRUCTION, post_instruction
 from slipstick_rtl.sequencer.repeater import Repeater
 from slipstick_rtl.sequencer.sequencer import MATRIX_STEPS, POST_STEPS
 
@@ -28,7 +29,10 @@ def _turns(
 
 @pytest.mark.parametrize(
     ("layout", "steps", "fills"),
-    [(MATRIX_INSTRUCTION, MATRIX_STEPS, True), (POST_INSTRUCTION, POST_STEPS, False)],
+    [
+        (MATRIX_INSTRUCTION, MATRIX_STEPS, True),
+        (post_instruction(Configuration()), POST_STEPS, False),
+    ],
 )
 def test_every_turn_comes_once_and_in_order(layout, steps, fills) -> None:
     draw = random.Random(5)

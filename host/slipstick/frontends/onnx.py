@@ -18,6 +18,7 @@ from ..graph import Graph, Quantization, Tensor
 from .files import MAXIMUM_ELEMENTS, quoted, read_file
 from .onnx_builder import Builder, Source, per_tensor
 from .onnx_folding import fold
+from .onnx_logarithms import arithmetic_of_nodes, require_logarithms
 from .onnx_operator import Operator
 from .onnx_operators import OPERATORS, TAKE_CODES, TAKE_PLACES
 from .onnx_quantization import SHIFT
@@ -96,7 +97,8 @@ class _Reading:
             name: Constant(array) for name, array in model.constants.items()
         }
         self._inputs: dict[str, str] = {}
-        self._builder = Builder(name, self._batch(), 0 if batched else 1)
+        arithmetic = arithmetic_of_nodes(model.nodes, name)
+        self._builder = Builder(name, self._batch(), 0 if batched else 1, arithmetic)
         self.sources = self._builder.sources
         self._done: set[str] = set()
         self._read_names = {name for node in model.nodes for name in node.inputs}
@@ -143,7 +145,8 @@ class _Reading:
         used |= set(self._inputs.values())
         tensors = {name: tensor for name, tensor in builder.tensors.items() if name in used}
         inputs = tuple(self._inputs[tensor.name] for tensor in model.inputs)
-        return Graph(self._name, inputs, outputs, tensors, tuple(builder.nodes), "onnx")
+        semantics = "onnx" if builder.arithmetic is None else builder.arithmetic.lns.name
+        return Graph(self._name, inputs, outputs, tensors, tuple(builder.nodes), semantics)
 
     def _needed(self) -> list[RawNode]:
         """The nodes that an output depends on."""
@@ -158,6 +161,8 @@ class _Reading:
         what = f"{self._name}: input {quoted(tensor.name)}"
         if tensor.dtype not in INPUT_TYPES:
             raise UnsupportedError(f"{what} must be one of {INPUT_TYPES}, not {tensor.dtype}")
+        if self._builder.arithmetic is not None and tensor.dtype in SHIFT:
+            self._refuse_codes(what, tensor.dtype)
         shape = self._shape(tensor, what)
         if math.prod(shape) > MAXIMUM_ELEMENTS:
             raise ModelError(f"{what} must have at most {MAXIMUM_ELEMENTS} elements, not {shape}")
@@ -172,6 +177,9 @@ class _Reading:
             codes = self._input_codes(tensor, activation)
             led = self._with_lead(codes.activation, shape)
             self._values[tensor.name] = Codes(led, codes.dtype)
+
+    def _refuse_codes(self, what: str, dtype: str) -> None:
+        raise UnsupportedError(f"{what} of a logarithmic network must be float32, not {dtype}")
 
     def _with_lead(self, activation: Activation, shape: Shape) -> Activation:
         """An input as the operators of a network without a batch want it."""
@@ -265,7 +273,12 @@ class _Reading:
         for index in handler.constants:
             if operator.has(index):
                 operator.constant(index)
-        if node.operator not in TAKE_CODES and not node.operator.startswith("Q"):
+        logarithmic = self._builder.arithmetic is not None
+        if logarithmic:
+            require_logarithms(operator)
+        takes_codes = node.operator in TAKE_CODES or node.operator.startswith("Q")
+        # linear mixtures of logarithms are none of numbers
+        if not takes_codes or logarithmic and node.operator == "Resize":
             for index, value in enumerate(operator.inputs):
                 if isinstance(value, Codes):
                     operator.refuse(
@@ -306,6 +319,8 @@ class _Reading:
         if isinstance(value, Overall) and self._batched:
             raise UnsupportedError(f"{what} must have a batch, and has shape {value.shape}")
         builder = self._builder
+        if builder.arithmetic is not None and isinstance(value, Codes):
+            self._refuse_codes(what, value.dtype)
         known = isinstance(value, Codes | Overall)
         activation = value.activation if known else builder.real(value)
         activation = builder.natural(activation)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Node, Quantization, Tensor
+from ..kernels.log_codes import meanings
 from .files import MAXIMUM_ELEMENTS, MAXIMUM_RANK, quoted
 from .onnx_values import (
     Activation,
@@ -72,6 +74,8 @@ class Builder:
         The batch that the file fixes; the graph's is 1.
     lead : int
         Axes of one that the graph has in front of ONNX's: 1 if that has no batch.
+    arithmetic : ArrayArithmetic, optional
+        Of logarithmic codes; by default codes are int8's.
 
     Members
     -------
@@ -83,8 +87,15 @@ class Builder:
         By a tensor's name and an ONNX shape: the activation of that shape that it was made of.
     """
 
-    def __init__(self, model: str, batch: int = 1, lead: int = 0) -> None:
+    def __init__(
+        self,
+        model: str,
+        batch: int = 1,
+        lead: int = 0,
+        arithmetic: ArrayArithmetic | None = None,
+    ) -> None:
         self.model, self.batch, self._lead = model, batch, lead
+        self.arithmetic = arithmetic
         self.reserved: set[str] = set()
         self.derived: dict[str, tuple[Activation, np.ndarray]] = {}
         self.reshaped_of: dict[tuple[str, Shape], Activation] = {}
@@ -93,6 +104,19 @@ class Builder:
         self.sources: dict[str, Source] = {}
         self._node_names: set[str] = set()
         self._laid: dict[tuple[str, str], Activation] = {}
+
+    @property
+    def every_code(self) -> np.ndarray:
+        """The code that each of the bytes -128, ..., 127 is: itself, or the nearest."""
+        largest = 128 if self.arithmetic is None else self.arithmetic.lns.largest_code
+        return np.clip(np.arange(-128, 128), -largest, largest)
+
+    def meanings(self, quantization: Quantization) -> np.ndarray:
+        """The real numbers, float32, that the bytes -128, ..., 127 stand for."""
+        scale = np.float32(quantization.scale[0])
+        if self.arithmetic is not None:
+            return (meanings(self.arithmetic) * scale).astype(np.float32)
+        return (np.arange(-128, 128) - quantization.zero_point[0]).astype(np.float32) * scale
 
     def tensor(
         self,

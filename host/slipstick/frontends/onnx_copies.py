@@ -52,6 +52,8 @@ def pad(operator: Operator) -> Value:
         elif isinstance(value, Codes):
             code = int(filler) - (128 if value.dtype == "uint8" else 0)
         elif tensor.quantization is not None:
+            if builder.arithmetic is not None and filler:
+                operator.refuse(f"the value must be 0 between logarithmic codes, not {filler}")
             scale, zero_point = tensor.quantization.scale[0], tensor.quantization.zero_point[0]
             exact = np.float32(filler) / np.float32(scale) + zero_point
             code = int(np.rint(exact))

@@ -172,7 +172,8 @@ def _looked_up(operator: Operator, places: Float) -> Value:
         return Codes(made, dtype)
     if isinstance(table, Coded) and table.axis is None and table.codes.dtype == np.int8:
         quantization = per_tensor(float(table.scale[0]), int(table.zero_point[0]))
-        return linear(read(f"{operator.output}/codes", table.codes, quantization), quantization)
+        codes = read(f"{operator.output}/codes", table.codes, quantization)
+        return linear(operator.builder, codes, quantization)
     assert isinstance(table, Constant | Coded)
     made = read(operator.output, table.array.astype(np.float32), None)
     builder.note(operator.output, made, "float32")

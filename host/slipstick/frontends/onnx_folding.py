@@ -66,7 +66,7 @@ def _moved_codes(operator: Operator) -> list[Constant | Coded] | None:
         axis = permutation.index(axis)
     plain = dataclasses.replace(operator, inputs=(Constant(value.codes), *operator.inputs[1:]))
     (codes,) = _run(plain)
-    return [Coded(codes, value.scale, value.zero_point, axis)]
+    return [dataclasses.replace(value, codes=codes, axis=axis)]
 
 
 def _elements(operator: Operator, arrays: list[np.ndarray]) -> int:

@@ -82,7 +82,9 @@ class Layer:
         """What one of the sums is worth in each channel."""
         quantization = self.operator.builder.tensors[self.x.tensor].quantization
         assert quantization is not None
-        return quantization.scale[0] * self.scale.astype(np.float64)
+        unit = quantization.scale[0] * self.scale.astype(np.float64)
+        arithmetic = self.operator.builder.arithmetic
+        return unit if arithmetic is None else unit * arithmetic.unit
 
     def _real_bias(self) -> np.ndarray:
         return self.bias if self.exact is None else self.exact * self._unit()
@@ -97,6 +99,7 @@ class Layer:
         worst = bias[np.abs(bias).argmax()]
         if not -_INT32 <= worst < _INT32:
             self.operator.refuse(f"the bias over its scales must be 32 bits, not {worst:.0f}")
+        layer._check_sums(bias)
         weights, quantization = layer._laid_weights()
         inputs = [self.x.tensor, builder.constant(f"{name}/weights", weights, quantization), ""]
         if bias.any():
@@ -109,6 +112,19 @@ class Layer:
             attributes["clamp"] = result.clamp
         builder.node(name, self.kind, tuple(inputs), made, attributes)
         return Activation(made, self.shape, "picture" if picture else "natural")
+
+    def _check_sums(self, bias: np.ndarray) -> None:
+        """Refuses logarithmic weights whose sums could pass 32 bits: products are not small."""
+        arithmetic = self.operator.builder.arithmetic
+        if arithmetic is None:
+            return
+        products = arithmetic.multiply(self.weights, arithmetic.lns.largest_code)
+        sums = np.abs(products).reshape(len(bias), -1).sum(axis=1, dtype=np.int64) + np.abs(bias)
+        if sums.max() >= _INT32:
+            self.operator.refuse(
+                f"a channel's largest sum of products and bias must be below 2^31, not"
+                f" {sums.max():.0f}: its weights want smaller codes and a larger scale"
+            )
 
     def _with_room_for_bias(self) -> "Layer":
         """With larger scales in channels whose weights are all zero: there they mean nothing, and

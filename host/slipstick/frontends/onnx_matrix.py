@@ -127,7 +127,7 @@ def _turned(operator: Operator, value: Value, index: int) -> Value:
     """The matrix of input ``index`` the other way round."""
     if isinstance(value, Coded):
         axis = None if value.axis is None else 1 - value.axis
-        return Coded(value.codes.T, value.scale, value.zero_point, axis)
+        return dataclasses.replace(value, codes=value.codes.T, axis=axis)
     if isinstance(value, Constant):
         return Constant(value.array.T)
     shape = shape_of(value)

@@ -10,6 +10,7 @@ from . import onnx_cuts as cuts
 from . import onnx_dynamic as dynamic
 from . import onnx_elementwise as elementwise
 from . import onnx_functions as functions
+from . import onnx_logarithms as logarithms
 from . import onnx_matrix as matrix
 from . import onnx_normalization as normalization
 from . import onnx_pools as pools
@@ -145,6 +146,12 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "Transpose"): Handler(shapes.transpose, ("perm",)),
     ("", "Unsqueeze"): Handler(shapes.unsqueeze, ("axes",)),
     ("", "Where"): Handler(elementwise.where),
+    (logarithms.DOMAIN, "LogDequantizeLinear"): Handler(
+        logarithms.log_dequantize_linear, logarithms.ATTRIBUTES, (1,)
+    ),
+    (logarithms.DOMAIN, "LogQuantizeLinear"): Handler(
+        logarithms.log_quantize_linear, logarithms.ATTRIBUTES, (1,)
+    ),
     (MICROSOFT, "DequantizeLinear"): _DEQUANTIZE,
     (MICROSOFT, "Gelu"): Handler(functions.function),
     (MICROSOFT, "QGemm"): Handler(matrix.qgemm, ("alpha", "transA", "transB")),
@@ -168,9 +175,9 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
 
 TAKE_CODES = (
     *("ArgMax", "ArgMin", "Concat", "ConvInteger", "DepthToSpace", "DequantizeLinear", "Dropout"),
-    *("Expand", "Flatten", "Gather", "GlobalMaxPool", "Identity", "MatMulInteger", "MaxPool"),
-    *("Pad", "ReduceMax", "ReduceMin", "Reshape", "Resize", "Shape", "Slice", "SpaceToDepth"),
-    *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+    *("Expand", "Flatten", "Gather", "GlobalMaxPool", "Identity", "LogDequantizeLinear"),
+    *("MatMulInteger", "MaxPool", "Pad", "ReduceMax", "ReduceMin", "Reshape", "Resize"),
+    *("Shape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
 )
 """Operators that take codes as they are, beside those whose names begin with Q."""
 

@@ -103,6 +103,8 @@ def _exactness(
     old = operator.builder.tensors[source.tensor].quantization
     if old is None or wanted.quantization is None or operator.operator.startswith("QLinear"):
         return {}
+    if operator.builder.arithmetic is not None:
+        return {}
     same = float(old.scale[0]) == float(wanted.quantization.scale[0])
     order = "columns" if stride in (1, 2) and operator.opset < 19 else "rows"
     return {"float32": order} if same and count % 2 == 0 else {}

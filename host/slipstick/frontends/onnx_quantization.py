@@ -3,8 +3,9 @@
 import numpy as np
 
 from ..graph import Quantization
+from ..kernels.log_codes import encode
 from ..kernels.scaling import CODES
-from .onnx_builder import per_tensor
+from .onnx_builder import Builder, per_tensor
 from .onnx_operator import Operator
 from .onnx_values import Activation, Coded, Codes, Constant, Float, Pending, Real, Result, Value
 
@@ -38,15 +39,18 @@ def dequantize(
     if zero_points.dtype.name != value.dtype:
         operator.reject(f"the zero point must be {value.dtype}, not {zero_points.dtype}")
     scale, zero_point = one(operator, scales, zero_points)
-    quantization = per_tensor(scale, zero_point)
+    return dequantize_computed(operator, value, per_tensor(scale, zero_point))
+
+
+def dequantize_computed(operator: Operator, value: Codes, quantization: Quantization) -> Real:
+    """As ``dequantize``, what is no constant, by a quantisation of the graph's."""
     activation = operator.builder.relabelled(value.activation, quantization)
-    return linear(activation, quantization)
+    return linear(operator.builder, activation, quantization)
 
 
-def linear(activation: Activation, quantization: Quantization) -> Real:
+def linear(builder: Builder, activation: Activation, quantization: Quantization) -> Real:
     """What the codes of an activation mean."""
-    codes = np.arange(-128, 128) - quantization.zero_point[0]
-    return Real(activation, codes.astype(np.float32) * np.float32(quantization.scale[0]), True)
+    return Real(activation, builder.meanings(quantization), True)
 
 
 def one(operator: Operator, scales: np.ndarray, zero_points: np.ndarray) -> tuple[float, int]:
@@ -95,7 +99,13 @@ def quantize(
     if dtype not in CODES:
         operator.refuse(f"a computed tensor's codes must be int8 or uint8, not {dtype}")
     scale, zero_point = one(operator, scales, zero_points)
-    quantization = per_tensor(scale, zero_point)
+    return quantize_computed(operator, value, per_tensor(scale, zero_point), dtype, name)
+
+
+def quantize_computed(
+    operator: Operator, value: Value, quantization: Quantization, dtype: str, name: str
+) -> Codes:
+    """As ``quantize``, what is no constant, by a quantisation of the graph's."""
     made = _quantize_computed(operator, value, quantization, name)
     operator.builder.note(name, made, dtype)
     return Codes(made, dtype)
@@ -106,21 +116,21 @@ def _quantize_computed(
 ) -> Activation:
     builder = operator.builder
     if isinstance(value, Pending):
-        ends = codes_of(np.array([value.low, value.high]), quantization)
+        ends = codes_of(builder, np.array([value.low, value.high]), quantization)
         clamp = (int(ends[0]), int(ends[1]))
-        every = clamp == CODES["int8"]
+        every = clamp == (builder.every_code[0], builder.every_code[-1])
         return builder.emit(value, Result(name, "int8", quantization, None if every else clamp))
     if not isinstance(value, Real | Float):
         operator.refuse("what is quantised must be real numbers, and is not")
     source = builder.tensors[value.activation.tensor]
     if isinstance(value, Real):
-        codes = codes_of(value.values, quantization)
+        codes = codes_of(builder, value.values, quantization)
         old = source.quantization
         same = old is not None and (old.scale[0], old.zero_point[0]) == (
             quantization.scale[0],
             quantization.zero_point[0],
         )
-        if same and np.array_equal(codes, np.arange(-128, 128)):
+        if same and np.array_equal(codes, builder.every_code):
             return value.activation
         made = builder.tensor(name, source.shape, "int8", quantization)
         table = builder.constant(f"{made}/table", codes)
@@ -134,8 +144,11 @@ def _quantize_computed(
     return Activation(made, value.activation.shape, layout, picture)
 
 
-def codes_of(real: np.ndarray, quantization: Quantization) -> np.ndarray:
-    """Real numbers as int8 codes, as a runtime has it in float32; NaN as zero."""
+def codes_of(builder: Builder, real: np.ndarray, quantization: Quantization) -> np.ndarray:
+    """Real numbers as int8 codes, as a runtime has it in float32; NaN as zero. Or as the nearest
+    logarithmic ones."""
+    if builder.arithmetic is not None:
+        return encode(real, float(quantization.scale[0]), builder.arithmetic)
     with np.errstate(all="ignore"):
         quotient = real.astype(np.float32) / np.float32(quantization.scale[0])
     codes = np.nan_to_num(np.rint(quotient).astype(np.float64), nan=0.0, posinf=1e9, neginf=-1e9)

@@ -19,7 +19,7 @@ from .files import MAXIMUM_OPERANDS, MAXIMUM_RANK, MAXIMUM_TABLES, quoted
 from .onnx_constants import read_tensor, text
 
 OLDEST_OPSET = 10
-DOMAINS = ("", "com.microsoft")
+DOMAINS = ("", "com.microsoft", "slipstick")
 """Operators that Slipstick knows are of these; "ai.onnx" is another name of the first."""
 
 

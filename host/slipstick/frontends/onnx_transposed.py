@@ -117,7 +117,7 @@ def conv_transpose(operator: Operator) -> Value:
     flat = (filters, channels, *_two(tuple(sizes), 1))
     activation = quantised(operator, x)
     coded = coded_weights(weights, 1) if isinstance(weights, Coded) else None
-    if activation is None or coded is None:
+    if activation is None or coded is None or operator.builder.arithmetic is not None:
         source = operator.builder.picture(operator.builder.real(x))
         turned = weights.array.astype(np.float32).swapaxes(0, 1).reshape(flat)
         laid = _dense(turned, groups, place.dilation, np.zeros(filters, np.float32))

@@ -51,12 +51,15 @@ class Coded:
     scale : array of float32, 1 or as long as ``axis``
     zero_point : array of int64, as long
     axis : int or None
+    meaning : array of float64, 256, or None
+        What -128, ..., 127 mean beside the scale, if not themselves less the zero point.
     """
 
     codes: np.ndarray
     scale: np.ndarray
     zero_point: np.ndarray
     axis: int | None
+    meaning: np.ndarray | None = None
 
     def along(self, values: np.ndarray) -> np.ndarray:
         """Scales or zero points, shaped to broadcast with the codes."""
@@ -69,6 +72,9 @@ class Coded:
     @property
     def array(self) -> np.ndarray:
         """The real numbers, float32."""
+        if self.meaning is not None:
+            real = self.meaning[self.codes.astype(np.int64) + 128] * self.along(self.scale)
+            return real.astype(np.float32)
         centred = self.codes.astype(np.int64) - self.along(self.zero_point)
         return centred.astype(np.float32) * self.along(self.scale)
 

@@ -6,6 +6,7 @@ They run what the hardware does not, and compute the constants that the compiler
 from .activation import TABLE_OPERATORS, activation_table, softmax
 from .dispatch import run, run_graph
 from .elementwise import add, dequantize, quantize
+from .log_exact import exact
 from .matrix import conv2d, depthwise_conv2d, fully_connected
 from .pooling import average_pool2d, max_pool2d, mean, mean_multiplier
 from .rearrange import pad
@@ -35,6 +36,7 @@ __all__ = [
     "average_pool2d",
     "conv2d",
     "depthwise_conv2d",
+    "exact",
     "dequantize",
     "fully_connected",
     "layer_multipliers",

@@ -7,6 +7,8 @@ import numpy as np
 
 from ..errors import InputError, UnsupportedError
 from ..graph import Graph, Node
+from .log_codes import arithmetic_of
+from .log_registry import LOG_KERNELS
 from .onnx_registry import ONNX_KERNELS
 from .registry import KERNELS, Kernel
 
@@ -14,7 +16,14 @@ KERNELS_BY_SEMANTICS: Mapping[str, Mapping[str, Kernel]] = {
     "tflm": KERNELS,
     "onnx": ONNX_KERNELS,
 }
-"""The host's operators, for each reference that a graph may follow."""
+"""The host's operators, for each reference that a graph of int8 codes may follow."""
+
+
+def kernels_of(semantics: str) -> Mapping[str, Kernel]:
+    """The host's operators of a graph's ``semantics``."""
+    if arithmetic_of(semantics) is not None:
+        return LOG_KERNELS
+    return KERNELS_BY_SEMANTICS[semantics]
 
 
 def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -41,7 +50,7 @@ def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     UnsupportedError
         If there is no kernel for the operator.
     """
-    known = KERNELS_BY_SEMANTICS[graph.semantics]
+    known = kernels_of(graph.semantics)
     if node.operator not in known:
         raise UnsupportedError(
             f"node {node.name}: operator must be one of {tuple(known)}, not {node.operator}"

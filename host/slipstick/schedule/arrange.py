@@ -8,7 +8,10 @@ from slipstick_rtl.config import Configuration
 from ..steps import Placement
 from .layout import Buffer
 from .operations import Alias, Convolution, HostOperation, Map, Operation
-from .planner import Block, Piece, plan
+from .planner import Block, Piece, plan, prolonged
+
+_LONGER = 2
+"""Moments that a buffer outlives its last one, if it may."""
 
 
 @dataclass
@@ -114,7 +117,11 @@ class _Overlaps:
 
 
 class Arranger:
-    """Works out an :class:`Arrangement`; see ``arrange``."""
+    """Works out an :class:`Arrangement`; see ``arrange``.
+
+    With ``prolongs`` buffers live longer than they must where memory allows it, so that layers may
+    be woven (``weaving.py``).
+    """
 
     def __init__(
         self,
@@ -125,7 +132,9 @@ class Arranger:
         fuse: bool,
         inspect: bool,
         trailing: Mapping[str, int] | None = None,
+        prolongs: bool = False,
     ) -> None:
+        self._prolongs = prolongs
         self._outputs, self._operations, self._buffers = outputs, operations, buffers
         self._inspect = inspect
         self._trailing = dict(trailing or {})
@@ -159,7 +168,10 @@ class Arranger:
             blocks.append(Block(root, end, first, last, pieces))
         titles = [self._title(moment) for moment in self._arrangement.moments]
         alignment = max(configuration.rows, configuration.lanes)
-        addresses = plan(blocks, configuration.activation_bytes, alignment, titles)
+        limits = (configuration.activation_bytes, alignment, titles)
+        if self._prolongs:
+            blocks = prolonged(blocks, *limits, _LONGER)
+        addresses = plan(blocks, *limits)
         for name, buffer in self._buffers.items():
             if buffer.name in self._first:
                 address = addresses[overlaps.root(buffer.name)] + overlaps.offset(buffer.name)

@@ -6,12 +6,14 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Graph, Node
+from ..kernels.log_codes import arithmetic_of
+from ..kernels.log_layers import layer_scale, offsets
 from ..kernels.matrix import centred_weights
 from ..kernels.onnx_scaling import code_range, factor_parts, layer_factors
 from ..kernels.scaling import activation_range, layer_multipliers
 from .operations import Convolution, View
 from .reduction import LARGEST_KERNEL_WIDTH
-from .requantization import Requantization, float_product, requantization, rounding_runs
+from .requantization import Requantization, float_product, logarithm, requantization, rounding_runs
 from .views import HostReason, Views, constant, natural_view, scale_and_zero
 
 LARGEST_STRIDE = 255
@@ -22,15 +24,18 @@ def _requantization(node: Node, graph: Graph, views: Views, weights: np.ndarray)
     """Per-channel factors; the input's zero point times the weights' sums goes into the bias."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
     outputs = len(weights)
+    arithmetic = arithmetic_of(graph.semantics)
+    if arithmetic is not None:
+        scale = layer_scale(source, graph.tensors[node.inputs[1]], arithmetic)
+        offset = np.broadcast_to(offsets(scale, result, arithmetic), outputs).copy()
+        return logarithm(_bias(node, graph, outputs), offset, code_range(node.attributes))
     in_float = graph.semantics == "onnx"
     tensors = source, graph.tensors[node.inputs[1]], result
     parts = factor_parts(layer_factors(*tensors)) if in_float else layer_multipliers(*tensors)
     multipliers, shifts = (np.broadcast_to(array, outputs).copy() for array in parts)
     if shifts.max() > LARGEST_LEFT_SHIFT:
         raise HostReason(f"a channel's factor reaches 2^{shifts.max()}, beyond the requantiser")
-    bias = np.zeros(outputs, np.int64)
-    if len(node.inputs) > 2 and node.inputs[2]:
-        bias += constant(graph, node.inputs[2], "int32").reshape(-1)
+    bias = _bias(node, graph, outputs)
     zero_in = scale_and_zero(source)[1]
     bias -= zero_in * weights.reshape(outputs, -1).astype(np.int64).sum(axis=1)
     worst = bias[np.abs(bias).argmax()]
@@ -46,6 +51,14 @@ def _requantization(node: Node, graph: Graph, views: Views, weights: np.ndarray)
     if rounding_runs(values, outputs, views.configuration.lanes) is None:
         raise HostReason("factors above and below 1 share a slice of channels")
     return values
+
+
+def _bias(node: Node, graph: Graph, outputs: int) -> np.ndarray:
+    """A layer's bias in units of its sums, int64."""
+    bias = np.zeros(outputs, np.int64)
+    if len(node.inputs) > 2 and node.inputs[2]:
+        bias += constant(graph, node.inputs[2], "int32").reshape(-1)
+    return bias
 
 
 def _centred(graph: Graph, name: str, axis: int) -> np.ndarray:

@@ -1,20 +1,15 @@
-"""The cycle model: how long each instruction takes, and when it starts beside the other stream.
+"""The cycle model: when each instruction starts beside the other stream, and when it is done.
 
-Constants stand at the top, each with what it is the time of; all but them follows from the
-configuration. They are held against the gateware by ``tests/host/test_cycles.py``, and against
-whole programs by ``tests/host/test_random_rtl.py``.
+How long its parts take stands in ``durations.py``; constants here say how long after one another
+they begin. Whole programs are held against the gateware by ``tests/host/test_random_rtl.py``.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
 
-from .sliding import sliding_vectors
-
-TILE_OVERHEAD = 0
-"""Cycles beyond its words from one reduction tile's start until the next tile can start."""
+from .durations import Durations
 
 LOADER_HANDOVER = 0
 """From a CONVOLVE's last tile's start until the weight loader can take the next one."""
@@ -28,31 +23,14 @@ START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 9
 END_CYCLES = 1
 """From the last completion until the run is over."""
 
-MATRIX_LATENCY = 13
-"""Of window reader and accumulators; the array's rows and columns come on top."""
-
 MATRIX_HANDOVER = 2
 """From a post instruction's completion until a CONVOLVE that waits for it starts."""
 
 POST_HANDOVER = 3
 """From a CONVOLVE's completion until a post instruction that waits for it starts."""
 
-POST_LATENCY = 27
-"""From a post instruction's last step until its results have landed; halved tables take one more.
-"""
-
 POST_PIPELINE = 26
 """Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
-
-BLOCK_COLUMNS = 4
-"""Of a block RAM of the weight memory."""
-
-PARAMETER_LATENCY = 6
-"""At least that many cycles more than its words and the weight memory's skew lie between the starts
-of two slices with their own parameters: these load while the slice before works."""
-
-QUEUED_LATENCY = 11
-"""Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
 
 QUEUE_CYCLES = 19
 """From an instruction's being offered until its parameters are in place, beyond their words and the
@@ -70,95 +48,14 @@ FIELDS_PERIOD = 23
 MAP_HANDOVER = 2
 """From the completion of what is before it until a MAP or a TABLE starts."""
 
-TABLE_LATENCY = 26
-"""Of a TABLE beyond its entries and the weight memory's skew."""
-
-TABLE_ENTRY_BYTES = 4
-"""An entry of the table is written a cycle."""
-
 
 @dataclass(frozen=True)
-class CycleModel:
-    """Durations that follow from the configuration; all in cycles."""
-
-    configuration: Configuration
+class CycleModel(Durations):
+    """Durations, and clocks that count with them."""
 
     def clock(self) -> "Clock":
         """The state of both engines at the start of a run."""
         return Clock(self)
-
-    def tile_load(self, fields: Mapping[str, int]) -> int:
-        """From one tile's start until the next tile's weights and lanes are in place."""
-        configuration = self.configuration
-        lanes = configuration.tile_words if fields["whole_words"] else configuration.rows
-        words = configuration.tile_words * (8 if fields["from_ninth"] else 1)
-        return max(words, lanes) + TILE_OVERHEAD
-
-    def vectors(self, fields: Mapping[str, int]) -> int:
-        """Cycles in which one tile's input comes."""
-        if fields["depthwise"]:
-            sizes = (fields["rows"], fields["groups"], fields["skip"])
-            keeps, joined = bool(fields["kept_rows"]), bool(fields["joined"])
-            return sliding_vectors(*sizes, keeps=keeps, joined=joined)
-        return fields["rows"] * fields["groups"]
-
-    def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:
-        """From one tile's start to the next one's.
-
-        With one pixel even and odd vectors have accumulators of their own, so that a tile starts in
-        every other cycle only.
-        """
-        vectors = self.vectors(fields) // (1 + pairs)
-        vectors += vectors % 2 if self.configuration.pixels == 1 else 0
-        return max(vectors, self.tile_load(fields))
-
-    @property
-    def matrix_latency(self) -> int:
-        """From a CONVOLVE's last vector until its sums can be drained, through rows and columns."""
-        return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
-
-    @property
-    def post_latency(self) -> int:
-        """From a post instruction's last step until its results have landed."""
-        return POST_LATENCY + self.configuration.halved_tables
-
-    @property
-    def skew(self) -> int:
-        """By which the last of the weight memory's block RAMs is read later than the first."""
-        chains, columns = self.configuration.weight_rows, self.configuration.columns
-        return (chains - 1) * self.configuration.tile_words + columns - BLOCK_COLUMNS
-
-    @property
-    def parameter_load(self) -> int:
-        """From a slice's start until the next one's parameters are in place."""
-        words = self.configuration.parameter_block_words
-        if self.configuration.ninth_bits:
-            return words + QUEUED_LATENCY
-        return words + self.skew + PARAMETER_LATENCY
-
-    def table_work(self, words: int) -> int:
-        """A TABLE's cycles beside an array that does not load weights."""
-        entries = self.configuration.weight_word_bytes // TABLE_ENTRY_BYTES
-        return words * entries + TABLE_LATENCY + self.skew
-
-    def table_delay(self, left: int, period: int, loading: int) -> int:
-        """Cycles more that a TABLE takes, of which so many are left, beside an array that loads a
-        tile a ``period`` for ``loading`` cycles: the array's reads come first."""
-        entries = self.configuration.weight_word_bytes // TABLE_ENTRY_BYTES
-        free = max(period - self.configuration.tile_words, 0)
-        rate = min(1.0, entries * free / period)
-        if rate * loading >= left:
-            return int(left / rate) - left
-        return int(loading - rate * loading)
-
-    def accesses(self, fields: Mapping[str, int]) -> int:
-        """Of the activation memory, or the tables, for a result of a MAP."""
-        across = fields["taps_x"]
-        if self.configuration.halved_tables:
-            # half the tables: a look-up takes two cycles
-            across += sum(fields["use_table"] >> tap % 2 & 1 for tap in range(fields["taps_x"]))
-        # reads and writes share a port
-        return fields["taps_y"] * across + 1
 
 
 class Clock:
@@ -185,8 +82,10 @@ class Clock:
         self._slice_started = START_CYCLES - FIELDS_PERIOD
         self._post_started = START_CYCLES - FIELDS_PERIOD
         self._table_loaded = self._after_table = self._loading = self._foreseen = 0
-        self._reads = 0
-        self._accepted = self._queued = START_CYCLES
+        # if they are queued, those of all slices
+        self._reads = model.further_words if model.configuration.ninth_bits else 0
+        self._accepted = self._offered = START_CYCLES
+        self._queued, self._slack = START_CYCLES, 1
         # the first results' parameters are read before the first weights
         self._held = max(model.configuration.parameter_block_words - 1, 0)
 
@@ -239,6 +138,7 @@ class Clock:
         self._hold_up_table(first, self._loading)
         # while it waited parameters could be read
         stolen = max(self._stolen(fields) - (first - loaded), 0)
+        self._slack = self._period - model.tile_words(fields)
         self._tile_started = first + (tiles - 1) * self._period
         if fields["pairs"]:
             # the first tile takes two vectors a cycle
@@ -255,7 +155,8 @@ class Clock:
     def _stolen(self, fields: Mapping[str, int]) -> int:
         """Cycles that reads of parameters, which come first, cost the loader of weights."""
         configuration = self._model.configuration
-        slack = self._period - configuration.tile_words
+        words = self._model.tile_words(fields)
+        slack = self._period - words
         spare = fields["reduction_tiles"] * slack
         # those of more than the last two were read before
         reads = min(self._reads, 2 * configuration.parameter_block_words)
@@ -263,6 +164,11 @@ class Clock:
         # the loader is not a tile ahead
         stolen = max(stolen, min(reads, QUEUE_BURST) - slack)
         self._reads = 0
+        if configuration.ninth_bits:
+            # no more come than there is room for while weights are loaded
+            urgent = self._model.urgent_words
+            loading = fields["reduction_tiles"] * words
+            stolen = min(stolen, int(loading * urgent / (1 - urgent)))
         return stolen
 
     def _taken(self, ready: int, repeated: bool) -> int:
@@ -271,23 +177,41 @@ class Clock:
         model, words = self._model, self._model.configuration.parameter_block_words
         begun = max(self._slice_started, fetched)
         self._reads += words
-        loaded = max(begun + model.parameter_load, self._post_started + FIELDS_PERIOD)
+        loaded = max(begun + model.slice_period, self._post_started + FIELDS_PERIOD)
         if model.configuration.ninth_bits:
             # read from when it is offered, while the one before waits for its start
-            begun = max(self._accepted, fetched)
+            self._offered = begun = max(self._accepted, fetched)
             self._accepted = max(begun, self._slice_started + ACCEPTANCE_CYCLES)
-            self._queued = max(self._queued, begun) + words
-            loaded = max(loaded, self._queued + model.skew + QUEUE_CYCLES)
+            loaded = max(loaded, self._read_block(begun))
         if not repeated:
             self._post_fetched = begun + FETCH_CYCLES
         return max(loaded, ready + POST_HANDOVER)
 
+    def _read_block(self, begun: int) -> int:
+        """When the next block of parameters is in place, if it may be read from a cycle on."""
+        model, words = self._model, self._model.configuration.parameter_block_words
+        if begun >= self._queued:
+            self._queued = begun + words
+        else:
+            # behind others each word waits for room
+            self._queued += model.slice_period
+        return self._queued + model.skew + QUEUE_CYCLES
+
+    def _read_further(self) -> int:
+        """Likewise of the next slice's: beside an array that loads weights all the time they are
+        not read before the first block is taken, as only one block is urgent."""
+        return self._read_block(self._offered if self._slack else self._accepted)
+
     def _drain(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
         start = max(self._taken(ready, repeated), self._post_stepped)
-        self._post_started = start
+        self._post_started = self._slice_started = start
         results, further = fields["rows"] * fields["columns"], fields["slices"] - 1
         self._reads += further * self._model.configuration.parameter_block_words
-        self._slice_started = start + further * max(results, self._model.parameter_load)
+        for _ in range(further):
+            loaded = self._slice_started + self._model.slice_period
+            if self._model.configuration.ninth_bits:
+                loaded = max(loaded, self._read_further())
+            self._slice_started = max(self._slice_started + results, loaded)
         self._post_stepped = self._slice_started + results
         return start, self._complete(start, self._post_stepped + self._model.post_latency)
 

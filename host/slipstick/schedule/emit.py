@@ -208,7 +208,7 @@ class ConvolutionEmitter:
             **_destination(self._result, rectangle, tile.first),
             **_turned(tile, rectangle, self._result),
             "parameter_address": parameters,
-            **finish_fields(values, tile.rounding),
+            **finish_fields(values, tile.rounding, self._configuration),
         }
         channels = (tile.first, tile.first + slices * lanes)
         write = Region(self._result, rectangle.rows, channels)
@@ -266,11 +266,15 @@ def _destination(place: Placement, rectangle: Rectangle, channel: int) -> dict[s
     }
 
 
-def finish_fields(values: Requantization, rounding: int) -> dict[str, int]:
+def finish_fields(
+    values: Requantization, rounding: int, configuration: Configuration
+) -> dict[str, int]:
     """What all results of an instruction have in common."""
+    logarithmic = configuration.logarithmic is not None
     return {
         "rounding": rounding,
         "zero_point": values.zero_point,
         "minimum": values.minimum,
         "maximum": values.maximum,
+        "coded": logarithmic and values.coded,
     }

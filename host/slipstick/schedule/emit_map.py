@@ -97,7 +97,7 @@ class MapEmitter:
             "destination_row_step": window.step[0] * place.row_pitch,
             "destination_column_step": window.step[1] * place.pixel_pitch,
             "parameter_address": parameters,
-            **finish_fields(values, int(values.rounding[0])),
+            **finish_fields(values, int(values.rounding[0]), self._configuration),
             "source": source.address
             + top * source.row_pitch
             + window.origin[1] * source.pixel_pitch

@@ -1,5 +1,7 @@
 """Maps of graphs with ONNX's semantics: results are rounded as float32 is."""
 
+from collections.abc import Callable
+
 import numpy as np
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import encode_shift
@@ -56,6 +58,16 @@ def _require_exact(node: Node) -> None:
         )
 
 
+def counted_taps(node: Node, source: Tensor, down: Run, across: Run) -> int:
+    """How many taps of a rectangle's windows count."""
+    view, attributes = natural_view(source), node.attributes
+    (height, width), padding = attributes["window"], attributes["padding"]
+    counted = attributes.get("counted", (0, 0, 0, 0))
+    pads = [(padding[i], counted[i], counted[i + 1]) for i in (0, 2)]
+    rows = _counted(down, view.height, pads[0], height, attributes["stride"][0])
+    return rows * _counted(across, view.width, pads[1], width, attributes["stride"][1])
+
+
 def _counted(run: Run, size: int, pads: tuple[int, int, int], window: int, stride: int) -> int:
     """Taps of the first window of a run that count; pads are (before, counted before, behind)."""
     start = run[0][0] * stride - pads[0]
@@ -66,16 +78,10 @@ def make_onnx_pool(node: Node, graph: Graph, views: Views) -> Map:
     """An average_pool2d or max_pool2d; HostReason if the device cannot."""
     _require_exact(node)
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    view = natural_view(source)
-    attributes = node.attributes
-    window, stride, padding = (attributes[key] for key in ("window", "stride", "padding"))
-    counted = attributes.get("counted", (0, 0, 0, 0))
-    clamp = code_range(attributes)
-    pads = [(padding[i], counted[i], counted[i + 1]) for i in (0, 2)]
+    clamp = code_range(node.attributes)
 
     def mean(down: Run, across: Run) -> Requantization:
-        count = _counted(down, view.height, pads[0], window[0], stride[0])
-        count *= _counted(across, view.width, pads[1], window[1], stride[1])
+        count = counted_taps(node, source, down, across)
         return _averaging((source, result), down[2] * across[2], count, clamp)
 
     return pool_map(node, views, clamp, mean)
@@ -85,14 +91,23 @@ def make_onnx_mean(node: Node, graph: Graph, views: Views) -> Map:
     """A mean over height and width; HostReason for others."""
     _require_exact(node)
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
+    clamp = code_range(node.attributes)
+    return picture_map(node, views, lambda taps: _averaging((source, result), taps, taps, clamp))
+
+
+def picture_map(node: Node, views: Views, mean: Callable[[int], Requantization]) -> Map:
+    """The map of a mean over height and width; HostReason for others.
+
+    ``mean`` tells how the sum of so many codes becomes a code.
+    """
+    source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
     axes = sorted(node.attributes["axes"])
     if len(source.shape) != 4 or axes != [1, 2]:
         raise HostReason(f"it averages over axes {axes}, not over height and width")
     view = natural_view(source)
     if max(view.height, view.width) > LARGEST_WINDOW:
         raise HostReason(f"{view.height} x {view.width} are more taps than a map has")
-    clamp = code_range(node.attributes)
-    rescale = _averaging((source, result), view.pixels, view.pixels, clamp)
+    rescale = mean(view.pixels)
     views.read(source.name, view)
     taps = (view.height, view.width)
     window = Window((0, 1), (0, 1), (0, 0), (1, 1), taps, rescale)

@@ -1,7 +1,7 @@
 """The memory planner: where each buffer lies, so that no two that live together overlap."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import CapacityError
 
@@ -119,3 +119,30 @@ def plan(
         f" ({live[peak]} of them alive at this layer), but has {capacity}",
         peak,
     )
+
+
+def prolonged(
+    blocks: Sequence[Block], capacity: int, alignment: int, moments: Sequence[str], longer: int
+) -> list[Block]:
+    """The blocks, each of which lives so many moments longer if there is room for that.
+
+    What is written a moment later need not wait then until all is read that lay there before.
+    """
+    kept = list(blocks)
+    for _ in range(longer):
+        for number in sorted(range(len(kept)), key=lambda number: kept[number].first):
+            last = kept[number].last
+            if last + 1 >= len(moments):
+                continue
+            pieces = tuple(
+                replace(piece, last=last + 1) if piece.last == last else piece
+                for piece in kept[number].pieces
+            )
+            trial = kept.copy()
+            trial[number] = replace(kept[number], last=last + 1, pieces=pieces)
+            try:
+                plan(trial, capacity, alignment, moments)
+            except PlanError:
+                continue
+            kept = trial
+    return kept

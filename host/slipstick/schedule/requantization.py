@@ -1,9 +1,10 @@
 """How sums become codes: the parameters of the requantiser, and when they are exact."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from slipstick_rtl.isa import Rounding
+from slipstick_rtl.isa import OFFSET_BITS, Rounding
 from slipstick_rtl.numbers.rounding import encode_shift
 
 
@@ -20,6 +21,8 @@ class Requantization:
     rounding : array of int64
         A ``Rounding`` each.
     zero_point, minimum, maximum : int
+    coded : bool
+        The sum is the code; where codes are logarithms, the rest but the bias is not looked at.
     """
 
     bias: np.ndarray
@@ -29,6 +32,7 @@ class Requantization:
     zero_point: int = 0
     minimum: int = -128
     maximum: int = 127
+    coded: bool = False
 
 
 def requantization(
@@ -120,6 +124,20 @@ def half_up(multiplier: int, shift: int, zero_point: int, clamp: tuple[int, int]
     )
 
 
+def logarithm(bias: np.ndarray, offset: np.ndarray, clamp: tuple[int, int]) -> Requantization:
+    """The logarithm of a sum as a code, 2^(offset / 2^log_places) times as large.
+
+    Parameters
+    ----------
+    bias : array of int64
+    offset : array of int64
+        Signed, 16 bits: see :class:`slipstick_rtl.numbers.lns.array_arithmetic.ArrayArithmetic`.
+    clamp : (lowest, highest)
+    """
+    zeros = np.zeros(len(offset), np.int64)
+    return Requantization(bias, offset & (1 << OFFSET_BITS) - 1, zeros, zeros, 0, *clamp)
+
+
 def identity(clamp: tuple[int, int] = (-128, 127)) -> Requantization:
     """The sum itself, clamped."""
-    return half_up(1 << 30, 30, 0, clamp)
+    return dataclasses.replace(half_up(1 << 30, 30, 0, clamp), coded=True)

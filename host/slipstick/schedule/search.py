@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..errors import CapacityError
 from .groups import Group, Tiling
@@ -15,6 +16,14 @@ _SKIPPED_BANKS = (1, 2, 3)
 
 _ROOMY = 24
 """Instructions left over where it is not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scheduled:
+    """A run's instructions, and how each of its groups is tiled."""
+
+    timeline: Timeline
+    tilings: tuple[Tiling, ...]
 
 
 class _Emissions:
@@ -32,7 +41,7 @@ class _Emissions:
 
 def schedule_runs(
     runs: Sequence[Sequence[Group]], empty: Timeline, capacity: int
-) -> list[Timeline]:
+) -> list[Scheduled]:
     """The instructions of every run.
 
     Group after group, each takes the tiling with which it and the group after it, simply tiled,
@@ -70,12 +79,12 @@ def schedule_runs(
         )
     best, best_end = [], None
     for price in PRICES:
-        timelines = _fill(runs, plain, empty, emissions, capacity - needed, price)
-        end = sum(timeline.end for timeline in timelines)
+        filled = _fill(runs, plain, empty, emissions, capacity - needed, price)
+        end = sum(run.timeline.end for run in filled)
         if best_end is None or end < best_end:
-            best, best_end = timelines, end
+            best, best_end = filled, end
         # there was room enough for all that helps
-        if not price and sum(map(len, timelines)) <= capacity - _ROOMY:
+        if not price and sum(len(run.timeline) for run in filled) <= capacity - _ROOMY:
             break
     return best
 
@@ -87,21 +96,23 @@ def _fill(
     emissions: _Emissions,
     spare: int,
     price: int,
-) -> list[Timeline]:
+) -> list[Scheduled]:
     """All runs, in ``spare`` instructions more than those of ``plain``."""
-    timelines = []
+    filled = []
     for groups, (simplest, counts) in zip(runs, plain, strict=True):
-        timeline = empty.copy()
+        timeline, tilings = empty.copy(), []
         for number, group in enumerate(groups):
             following = groups[number + 1] if number + 1 < len(groups) else None
             most = len(simplest) + spare - sum(counts[number + 1 :])
-            timeline = _choose(group, timeline, following, emissions, most, price)
+            timeline, tiling = _choose(group, timeline, following, emissions, most, price)
+            tilings.append(tiling)
         # how much is merged depends on what lies before: what grew too long is done simply
         if len(timeline) > len(simplest) + spare:
             timeline = simplest
+            tilings = [Tiling(group.fewest_tiles()) for group in groups]
         spare -= len(timeline) - len(simplest)
-        timelines.append(timeline)
-    return timelines
+        filled.append(Scheduled(timeline, tuple(tilings)))
+    return filled
 
 
 def _ways(group: Group, tilings: Sequence[Tiling], repeats: bool) -> list[tuple[Tiling, bool]]:
@@ -134,7 +145,7 @@ def _choose(
     emissions: _Emissions,
     most: int,
     price: int,
-) -> Timeline:
+) -> tuple[Timeline, Tiling]:
     """The run so far with a group more, in at most ``most`` instructions if that can be.
 
     Of the ways to do it, that with which it and the following group, done simply, end earliest, an
@@ -159,4 +170,5 @@ def _choose(
         # the best one of these with other banks: those of the group before may be in its way
         assert best_way is not None
         ways = [] if ways[-1][2] else [(*best_way[:2], skipped) for skipped in _SKIPPED_BANKS]
-    return best
+    assert best_way is not None
+    return best, best_way[0]

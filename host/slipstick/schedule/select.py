@@ -3,15 +3,17 @@
 from collections.abc import Callable, Collection
 
 import numpy as np
-from slipstick_rtl.config import Configuration
+from slipstick_rtl.config import INT8, Configuration
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Graph, Node
 from ..kernels.activation import TABLE_OPERATORS
+from ..kernels.log_codes import arithmetic_of
 from .convolutions import make_convolution, make_fully_connected
 from .copies import make_blocks, make_border, make_concatenation, make_nearest, make_slice
 from .groups import LARGEST_LOOP
 from .leaving import REASON
+from .log_maps import make_log_mean, make_log_pool, make_log_sum
 from .maps import make_choice, make_function, make_product, make_reduction, make_sum
 from .onnx_maps import make_lookup, make_onnx_mean, make_onnx_pool, make_onnx_sum
 from .operations import Alias, HostOperation, Map, Operation
@@ -83,11 +85,25 @@ _ONNX_MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
     "lookup": make_lookup,
 }
 
+_LOG_MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
+    **_ONNX_MAKERS,
+    "add": make_log_sum,
+    "average_pool2d": make_log_pool,
+    "mean": make_log_mean,
+}
+
 _MAKERS_BY_SEMANTICS = {"tflm": _MAKERS, "onnx": _ONNX_MAKERS}
 
 
+def _makers(semantics: str) -> dict[str, Callable[[Node, Graph, Views], Operation]]:
+    """What makes operations of the nodes of a graph of these ``semantics``."""
+    if arithmetic_of(semantics) is not None:
+        return _LOG_MAKERS
+    return _MAKERS_BY_SEMANTICS[semantics]
+
+
 def _operation(node: Node, graph: Graph, views: Views, on_host: Collection[str] = ()) -> Operation:
-    makers = _MAKERS_BY_SEMANTICS[graph.semantics]
+    makers = _makers(graph.semantics)
     if node.name in on_host:
         return HostOperation(node, REASON, _host_macs(node, graph))
     if node.operator not in makers:
@@ -139,6 +155,21 @@ def require_tensors(graph: Graph) -> None:
                 )
 
 
+def _check_semantics(graph: Graph, configuration: Configuration) -> None:
+    """UnsupportedError if the hardware is not of the graph's number format."""
+    if arithmetic_of(graph.semantics) is None and graph.semantics not in _MAKERS_BY_SEMANTICS:
+        known = " or ".join(_MAKERS_BY_SEMANTICS)
+        raise UnsupportedError(
+            f"graph {graph.name!r}: semantics must be {known}, not {graph.semantics}"
+        )
+    wanted = INT8 if graph.semantics in _MAKERS_BY_SEMANTICS else graph.semantics
+    if configuration.number_format != wanted:
+        raise UnsupportedError(
+            f"network {graph.name!r} holds codes of {wanted}, and the target computes with"
+            f" {configuration.number_format}: quantise it for that, or take a target of {wanted}"
+        )
+
+
 def select(
     graph: Graph,
     configuration: Configuration,
@@ -173,10 +204,6 @@ def select(
     ModelError
         If a node's tensors do not suit each other.
     """
-    if graph.semantics not in _MAKERS_BY_SEMANTICS:
-        known = " or ".join(_MAKERS_BY_SEMANTICS)
-        raise UnsupportedError(
-            f"graph {graph.name!r}: semantics must be {known}, not {graph.semantics}"
-        )
+    _check_semantics(graph, configuration)
     views = Views(graph, configuration, copies=copies, cut=cut)
     return tuple(_operation(node, graph, views, on_host) for node in graph.nodes), views

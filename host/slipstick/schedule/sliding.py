@@ -22,9 +22,6 @@ LARGEST_SKIP = (1 << MATRIX_FIELDS["skip"].width) - 1
 KEPT_SIDE = (KEPT_COLUMNS - DEPTHWISE_KERNEL) // 2 + 1
 """Of a tile's output along the stream, where rows are kept."""
 
-KEPT_PADDING = -128
-"""What the array takes for padding above its first rows."""
-
 _LANE_GROUPS = 2
 """Of C lanes each: a stream column takes so many cycles."""
 
@@ -185,7 +182,7 @@ def _kept(convolution: Convolution, configuration: Configuration, along: int) ->
         return
     if convolution.kernel[across] != DEPTHWISE_KERNEL:
         return
-    if convolution.input_zero_point != KEPT_PADDING:
+    if convolution.input_zero_point != configuration.kept_padding:
         return
     # the side across is not cut
     if (

@@ -10,6 +10,9 @@ from .compact_cycles import CompactCycleModel
 from .cycles import CycleModel
 from .repeats import Repeated, merge
 
+_CELLS = 8
+"""Parts of the accumulators, of equal size, of which every bank is made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Region:
@@ -104,6 +107,16 @@ def packed(stream: Iterable[Repeated], moved: Mapping[str, int]) -> bytes:
     return bytes(code) + pack(POST_FIELDS, {"opcode": Opcode.HALT})
 
 
+def _cells(bank: int, parts: int) -> tuple[int, ...]:
+    half, first, words = accumulator_place(bank, parts, _CELLS // 2)
+    begin = half * _CELLS // 2 + first
+    return tuple(range(begin, begin + words))
+
+
+_CELLS_OF = [[_cells(bank, parts) for bank in range(2 << parts)] for parts in range(3)]
+"""By parts and bank, the eighths of the accumulators that the bank is made of."""
+
+
 def _share(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None) -> bool:
     """Whether two spans of accumulators, (half, first, behind the last), have one in common."""
     if one is None or other is None or one[0] != other[0]:
@@ -111,17 +124,19 @@ def _share(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None)
     return one[1] < other[2] and other[1] < one[2]
 
 
+def collide(later: Instruction, earlier: Instruction) -> bool:
+    """Whether two instructions touch the same byte of activations and one writes it."""
+    for write in earlier.writes:
+        if any(write.meets(access) for access in (*later.reads, *later.writes)):
+            return True
+    return any(write.meets(read) for write in later.writes for read in earlier.reads)
+
+
 def _conflict(
     later: Instruction, accumulators: tuple[int, int, int] | None, earlier: Issued
 ) -> bool:
     """Whether two instructions of unlike streams touch the same thing and one writes it."""
-    if _share(accumulators, earlier.accumulators):
-        return True
-    before = earlier.instruction
-    for write in before.writes:
-        if any(write.meets(access) for access in (*later.reads, *later.writes)):
-            return True
-    return any(write.meets(read) for write in later.writes for read in before.reads)
+    return _share(accumulators, earlier.accumulators) or collide(later, earlier.instruction)
 
 
 class Timeline:
@@ -145,6 +160,7 @@ class Timeline:
         self.repeats = not model.configuration.is_compact
         self._last: list[Repeated | None] = [None, None]
         self._stored = 0
+        self._drained = [0] * _CELLS
 
     def copy(self) -> "Timeline":
         """An independent copy, to try instructions on."""
@@ -153,6 +169,7 @@ class Timeline:
         other.matrix, other.post = self.matrix.copy(), self.post.copy()
         other._floors, other._tiles = self._floors.copy(), self._tiles
         other._last, other._stored = self._last.copy(), self._stored
+        other._drained = self._drained.copy()
         return other
 
     def __len__(self) -> int:
@@ -187,15 +204,49 @@ class Timeline:
         banks = (item.bank for item in instructions if item.bank is not None)
         self._tiles += 1 + max(banks, default=-1)
 
+    def place(self, unit: Sequence[Instruction]) -> None:
+        """Chooses the banks of a few instructions that come next: those that were drained first."""
+        first = next((item for item in unit if item.bank is not None), None)
+        if first is None:
+            return
+        # up to which instruction of the post stream each bank is taken
+        taken = [
+            max([self._drained[cell] for cell in cells])
+            for cells in _CELLS_OF[first.fields["parts"]]
+        ]
+        following = ((self._tiles + step) % len(taken) for step in range(len(taken)))
+        assert first.bank is not None
+        self._tiles = min(following, key=taken.__getitem__) - first.bank
+
+    def start(self, instruction: Instruction) -> int:
+        """When a CONVOLVE that is placed would start if it came next."""
+        _, accumulators = self._bank(instruction)
+        wait = self._wait(instruction, accumulators)
+        ready = self.post[wait - 1].completion if wait else 0
+        return self.clock.copy().issue(instruction.fields, ready)[0]
+
+    def weave(self, unit: Sequence[Instruction]) -> None:
+        """Appends a few instructions that are placed."""
+        for instruction in unit:
+            self._append(instruction, False)
+        banks = [item.bank for item in unit if item.bank is not None]
+        if banks:
+            self._tiles += 1 + max(banks)
+
+    def _wait(self, instruction: Instruction, accumulators: tuple[int, int, int] | None) -> int:
+        """For how many instructions of the other stream it must wait."""
+        matrix = instruction.is_matrix
+        others, wait = self.post if matrix else self.matrix, self._floors[matrix]
+        for index in range(len(others) - 1, wait - 1, -1):
+            if _conflict(instruction, accumulators, others[index]):
+                return index + 1
+        return wait
+
     def _append(self, instruction: Instruction, late: bool) -> None:
         matrix = instruction.is_matrix
         own, others = (self.matrix, self.post) if matrix else (self.post, self.matrix)
         bank, accumulators = self._bank(instruction)
-        wait = self._floors[matrix]
-        for index in range(len(others) - 1, wait - 1, -1):
-            if _conflict(instruction, accumulators, others[index]):
-                wait = index + 1
-                break
+        wait = self._wait(instruction, accumulators)
         repeated = self._repeats(instruction, bank, wait)
         if late and matrix and not repeated:
             wait = len(others)
@@ -208,6 +259,9 @@ class Timeline:
         ready = others[wait - 1].completion if wait else 0
         start, completion = self.clock.issue(instruction.fields, ready, repeated)
         own.append(Issued(instruction, bank, accumulators, wait, start, completion))
+        if bank is not None and not matrix and self.repeats:
+            for cell in _CELLS_OF[instruction.fields["parts"]][bank]:
+                self._drained[cell] = len(own)
 
     def _bank(self, instruction: Instruction) -> tuple[int | None, tuple[int, int, int] | None]:
         """The bank of an instruction's accumulators, and where they lie."""

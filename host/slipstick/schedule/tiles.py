@@ -109,8 +109,8 @@ class TileCompiler:
         data = {Space(image.space): image.data for image in images.all()}
         if plan.timeline is None:
             capacity = self.budget.instructions
-            (timeline,) = schedule_runs(list(runs.values()), self._empty, capacity)
-            plan = _Plan(plan.buffers, plan.arrangement, timeline)
+            (scheduled,) = schedule_runs(list(runs.values()), self._empty, capacity)
+            plan = _Plan(plan.buffers, plan.arrangement, scheduled.timeline)
             self._plans[key] = plan
         assert plan.timeline is not None
         places = plan.arrangement.places
@@ -168,4 +168,5 @@ def _operation_shape(operation: Convolution | Map) -> Any:
 
 
 def _finish(values: Any) -> tuple[int, ...]:
-    return int(values.rounding[0]), values.zero_point, values.minimum, values.maximum
+    clamp = values.minimum, values.maximum
+    return int(values.rounding[0]), values.zero_point, *clamp, int(values.coded)

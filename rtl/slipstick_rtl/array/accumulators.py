@@ -15,7 +15,7 @@ from ..memory.latencies import (
     ACCUMULATOR_WAY,
     BLOCK_COLUMNS,
 )
-from ..numbers.int8 import number_format
+from ..numbers.number_format import number_format
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 
@@ -186,7 +186,7 @@ class Accumulators(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
-        total = number_format(c.number_format).partial_sum(c.rows)
+        total = number_format(c).partial_sum(c.rows)
         self._column_sums = data.ArrayLayout(total, c.pixels)
         grid = data.ArrayLayout(data.ArrayLayout(total, c.columns), c.pixels)
         super().__init__(

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import DEPTHWISE_KERNEL, DEPTHWISE_TAPS, Configuration
 from ..isa import KEPT_COLUMNS
-from ..numbers.int8 import number_format
+from ..numbers.number_format import number_format
 from ..primitives.delay import delay
 from ..primitives.delay_ring import long_delay
 from ..primitives.small_memory import SmallMemory
@@ -15,8 +15,6 @@ from .segments import row_delay
 _TURN = data.StructLayout({"above": 2, "second": 1, "place": range(KEPT_COLUMNS)})
 """What is chosen for a column: for kernel row 0 row 0 or 1 of what was read, what was kept, or
 padding; for the others the second choice; and the place of what is kept."""
-
-_PADDING = -128
 
 
 def tap_rows(configuration: Configuration) -> range:
@@ -107,8 +105,8 @@ class DepthwiseFeed(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
-        operand = number_format(c.number_format, c.multiplier).operand
-        channels = data.ArrayLayout(operand, c.columns)
+        self._format = number_format(c)
+        channels = data.ArrayLayout(self._format.activation, c.columns)
         super().__init__(
             {
                 "lower": In(channels),
@@ -129,6 +127,7 @@ class DepthwiseFeed(wiring.Component):
         late = _first_late(c)
         lower = _delay_all(m, [Value.cast(self.lower[j]) for j in columns], late, "lower")
         turn = self._turn(m, late)
+        padding = self._format.encode(Const(c.kept_padding, 8))
         chosen: list[list[Value]] = [[] for _ in rows]
         for j in columns:
             upper_1, upper_2 = Value.cast(self.upper[j]), Value.cast(self.upper_late[j])
@@ -142,7 +141,7 @@ class DepthwiseFeed(wiring.Component):
                 kept.address.eq(turn.place),
             ]
             read = Mux(turn.above[0], upper_2, lower_1)
-            stored = Mux(turn.above[0], Const(_PADDING, len(lower_1)), kept.o)
+            stored = Mux(turn.above[0], padding, kept.o)
             choices = (
                 Mux(turn.above[1], stored, read),
                 Mux(turn.second, lower_1, upper_1),

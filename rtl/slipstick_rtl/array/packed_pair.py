@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..numbers import packing
-from ..numbers.int8 import Int8
+from ..numbers.number_format import NumberFormat
 from ..primitives.carry_sum import Operand, carry_sum
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
@@ -119,7 +119,7 @@ class Unpacker(wiring.Component):
 
     Parameters
     ----------
-    number_format : Int8
+    number_format : NumberFormat
     rows : int
         Whose products the sums hold.
 
@@ -134,7 +134,7 @@ class Unpacker(wiring.Component):
     i: data.View
     o: data.View
 
-    def __init__(self, *, number_format: Int8, rows: int) -> None:
+    def __init__(self, *, number_format: NumberFormat, rows: int) -> None:
         self._total = number_format.partial_sum(rows)
         super().__init__({"i": In(pair_sums(rows)), "o": Out(data.ArrayLayout(self._total, 2))})
 

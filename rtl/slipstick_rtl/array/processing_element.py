@@ -1,16 +1,16 @@
 """The processing element: one weight, P pixels, a product and a sum a cycle each."""
 
-from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..numbers.int8 import Int8
+from ..numbers.number_format import NumberFormat
 from ..primitives.carry_sum import Operand, carry_sum
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 
 
-def element_latency(number_format: Int8) -> int:
+def element_latency(number_format: NumberFormat) -> int:
     """Cycles from an activation to the sum that holds its product."""
     return number_format.multiplier_latency + 1
 
@@ -24,7 +24,7 @@ class ProcessingElement(wiring.Component):
 
     Parameters
     ----------
-    number_format : Int8
+    number_format : NumberFormat
         Shapes, and the multiplier.
     pixels : int
         P.
@@ -55,10 +55,10 @@ class ProcessingElement(wiring.Component):
     swap_out: Signal
     partial_sums_out: data.View
 
-    def __init__(self, *, number_format: Int8, pixels: int, rows_above: int) -> None:
+    def __init__(self, *, number_format: NumberFormat, pixels: int, rows_above: int) -> None:
         self._format = number_format
         self._pixels, self._rows_above = pixels, rows_above
-        operands = data.ArrayLayout(number_format.operand, pixels)
+        operands = data.ArrayLayout(number_format.activation, pixels)
         above = number_format.partial_sum(max(1, rows_above))
         below = number_format.partial_sum(rows_above + 1)
         super().__init__(
@@ -88,12 +88,11 @@ class ProcessingElement(wiring.Component):
             self.swap_out.eq(copy_of(m, platform, self.swap, "swap_copy")),
             self.activations_out.eq(delay(m, self.activations, 1, "activations", reset_less=True)),
         ]
-        ones = (multiplier.ones[0], multiplier.ones[1]) if self._format.lacks_ones else None
         for pixel in range(self._pixels):
             total = Signal(
                 self.partial_sums_out[pixel].shape(), name=f"total_{pixel}", reset_less=True
             )
-            product = Operand(Value.cast(multiplier.products[pixel]).as_signed())
+            product, ones = self._format.addend(multiplier, pixel)
             nothing = Operand(Const(0, 0))
             above = Operand(self.partial_sums[pixel]) if self._rows_above else nothing
             if self._rows_above or ones is not None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..config import Configuration
-from ..numbers.int8 import Int8, number_format
+from ..numbers.number_format import NumberFormat, number_format
 from .packed_pair import PAIR_LATENCY, UNPACK_CYCLES
 from .processing_element import element_latency
 
@@ -34,24 +34,25 @@ class Segment:
 
 
 def row_delay(configuration: Configuration, row: int) -> int:
-    """Cycles by which a row's activations are later than row 0's."""
+    """Cycles by which a row's activations are later than the array's."""
     c = configuration
+    element_format = number_format(c)
     if not 0 < c.packed_rows <= row:
-        return row
-    latency = element_latency(number_format(c.number_format, c.multiplier))
+        return row + element_format.encode_cycles
+    latency = element_latency(element_format)
     return row + UNPACK_CYCLES + PAIR_LATENCY - latency
 
 
 def array_latency(configuration: Configuration) -> int:
     """Cycles from the activations to column 0's sums: the last row's delay, then one element."""
     c = configuration
-    latency = element_latency(number_format(c.number_format, c.multiplier))
+    latency = element_latency(number_format(c))
     if c.packed_rows == c.rows:
         latency = PAIR_LATENCY + UNPACK_CYCLES
     return row_delay(c, c.rows - 1) + latency
 
 
-def segments(configuration: Configuration, element_format: Int8) -> list[Segment]:
+def segments(configuration: Configuration, element_format: NumberFormat) -> list[Segment]:
     """The segments of an array, from the top to the bottom."""
     c, found = configuration, []
     for chain in range(c.weight_rows):

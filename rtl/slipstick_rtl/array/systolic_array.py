@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..memory.latencies import BLOCK_COLUMNS
 from ..numbers import packing
-from ..numbers.int8 import number_format
+from ..numbers.number_format import number_format
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 from ..primitives.delay_ring import DelayRing, long_delay
@@ -76,7 +76,7 @@ class SystolicArray(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
-        self._format = number_format(c.number_format, c.multiplier)
+        self._format = number_format(c)
         operand, total = self._format.operand, self._format.partial_sum(c.rows)
         word = data.ArrayLayout(data.ArrayLayout(operand, c.columns), c.weight_rows)
         sums = data.ArrayLayout(data.ArrayLayout(total, c.columns), c.pixels)
@@ -119,7 +119,9 @@ class SystolicArray(wiring.Component):
         rows = [*pairs, *elements]
         wanted = [{row_delay(c, i)} | feed_cycles(c, i) for i in range(c.rows)]
         skewed = [
-            skew(m, [Value.cast(byte) for byte in self.activations[p]], wanted, f"skew_{p}")
+            skew(
+                m, [self._format.encode(byte) for byte in self.activations[p]], wanted, f"skew_{p}"
+            )
             for p in range(c.pixels)
         ]
         self._activate(m, rows, skewed)
@@ -213,9 +215,8 @@ class SystolicArray(wiring.Component):
         swap = self.swap
         for i, row in enumerate(rows):
             packed = i < c.packed_rows
-            if i:
-                late = row_delay(c, i) - row_delay(c, i - 1)
-                swap = delay(m, swap, late, f"swap_{i}", reset_less=True)
+            late = row_delay(c, i) - (row_delay(c, i - 1) if i else 0)
+            swap = delay(m, swap, late, f"swap_{i}", reset_less=True)
             m.d.comb += row[0].swap.eq(swap)
             for p in range(0 if i in taps else c.pixels):
                 value = skewed[p][i][row_delay(c, i)].as_signed()

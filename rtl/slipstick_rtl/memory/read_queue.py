@@ -12,8 +12,11 @@ class ReadQueue(wiring.Component):
     Parameters
     ----------
     address_bits : int
+        Of a request.
+    data_bits : int
+        Of an answer.
     depth : int
-        Answers held; at least the memory's latency for one byte a cycle.
+        Answers held; at least the memory's latency for one answer a cycle.
 
     Members
     -------
@@ -31,21 +34,21 @@ class ReadQueue(wiring.Component):
     memory_requests: stream.Interface
     o: stream.Interface
 
-    def __init__(self, *, address_bits: int, depth: int = 8) -> None:
-        self._depth = depth
+    def __init__(self, *, address_bits: int, data_bits: int = 8, depth: int = 8) -> None:
+        self._data_bits, self._depth = data_bits, depth
         super().__init__(
             {
                 "requests": In(stream.Signature(address_bits)),
                 "memory_requests": Out(stream.Signature(address_bits)),
-                "memory_data": In(8),
+                "memory_data": In(data_bits),
                 "memory_valid": In(1),
-                "o": Out(stream.Signature(8)),
+                "o": Out(stream.Signature(data_bits)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.queue = queue = SyncFIFOBuffered(width=8, depth=self._depth)
+        m.submodules.queue = queue = SyncFIFOBuffered(width=self._data_bits, depth=self._depth)
         # answers on their way or waiting
         owed = Signal(range(self._depth + 1))
         room = owed != self._depth

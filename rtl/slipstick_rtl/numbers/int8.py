@@ -4,12 +4,12 @@ from typing import Any
 
 from amaranth.hdl import Shape, Value, signed, unsigned
 
+from ..primitives.carry_sum import Operand
 from . import radix4
 from .element_multipliers import (
     BLOCK_LATENCY,
     DIGIT_LATENCY,
     OPERAND,
-    PRODUCT,
     BlockMultiplier,
     DigitMultiplier,
     ElementMultiplier,
@@ -19,9 +19,7 @@ from .element_multipliers import (
 class Int8:
     """Signed 8-bit codes, exact products, exact sums.
 
-    The array asks its number format for shapes, product and sum, and never branches on its kind;
-    another format offers the same members. A weight is stored in an element in the form that
-    ``store`` gives it.
+    Members are those of :class:`.number_format.NumberFormat`.
 
     Parameters
     ----------
@@ -30,11 +28,10 @@ class Int8:
         DSP blocks are needed elsewhere; :mod:`.radix4`.
     """
 
-    operand = OPERAND
-    """Shape of activations and weights as they lie in memory."""
+    operand = activation = OPERAND
+    """Shape of activations and weights as they lie in memory, and of activations in the array."""
 
-    product_shape = PRODUCT
-    """Of a multiplier's product."""
+    encode_cycles = 0
 
     def __init__(self, *, multiplier: str = "plain") -> None:
         if multiplier not in ("plain", "lut"):
@@ -56,14 +53,13 @@ class Int8:
         """Cycles by which a captured weight is taken later than the swap says."""
         return int(self._digits)
 
-    @property
-    def lacks_ones(self) -> bool:
-        """Whether products may lack a one, as the multiplier's ``ones`` tell."""
-        return self._digits
-
     def partial_sum(self, rows: int) -> Shape:
         """Shape that holds the exact sum of ``rows`` products, of magnitude 2^14 at most each."""
         return signed((rows << 14).bit_length() + 1)
+
+    def encode(self, activation: Any) -> Value:
+        """Activations run through the array as they are."""
+        return Value.cast(activation)
 
     def store(self, weight: Any) -> Value:
         """The form in which elements hold a weight, combinational."""
@@ -74,6 +70,13 @@ class Int8:
         kind = DigitMultiplier if self._digits else BlockMultiplier
         return kind(pixels=pixels)
 
+    def addend(
+        self, multiplier: ElementMultiplier, pixel: int
+    ) -> tuple[Operand, tuple[Value, Value] | None]:
+        """A product, for the sum down the column; one of digits may lack a one."""
+        ones = (multiplier.ones[0], multiplier.ones[1]) if self._digits else None
+        return Operand(Value.cast(multiplier.products[pixel]).as_signed()), ones
+
     def product(self, activation: Any, weight: Any) -> Value:
         """The product of one activation and one weight, combinational: what ``multiplier`` makes
         in several cycles."""
@@ -81,9 +84,3 @@ class Int8:
         return (
             radix4.product(activation, stored) if self._digits else activation * stored.as_signed()
         )
-
-
-def number_format(name: str, multiplier: str = "plain") -> Int8:
-    """The number format that a configuration names, with its multiplier's back-end."""
-    formats = {"int8": Int8}
-    return formats[name](multiplier=multiplier)

@@ -7,7 +7,7 @@ from amaranth.utils import exact_log2
 
 from ..array.accumulators import part_origin
 from ..config import Configuration
-from ..layouts import POST_INSTRUCTION
+from ..layouts import post_instruction
 from ..memory.latencies import ACCUMULATOR_READ_LATENCY, ACCUMULATOR_WAY
 from ..primitives.delay import delay
 from .addresses import AccumulatorCursor, AddressGenerator
@@ -67,7 +67,7 @@ class PostControl(wiring.Component):
         A slice begins; only if ``free``.
     started : In(1)
         ``start``, a cycle later.
-    instruction : In(POST_INSTRUCTION)
+    instruction : In(post_instruction)
         With ``start`` and ``started``; source and destination of the slice; DRAIN has one tap, no
         table and no maximum.
     draining, slice, final : In
@@ -116,9 +116,8 @@ class PostControl(wiring.Component):
         self._configuration = c = configuration
         self._unit_bits = exact_log2(c.lanes)
         self._unit_address_bits = exact_log2(c.activation_bytes) - self._unit_bits
-        self._current = data.StructLayout(
-            {name: POST_INSTRUCTION.members[name] for name in _CURRENT}
-        )
+        layout = post_instruction(c)
+        self._current = data.StructLayout({name: layout.members[name] for name in _CURRENT})
         slices = range(c.columns // c.lanes)
         super().__init__(
             {
@@ -126,7 +125,7 @@ class PostControl(wiring.Component):
                 "phase": In(1),
                 "start": In(1),
                 "started": In(1),
-                "instruction": In(POST_INSTRUCTION),
+                "instruction": In(layout),
                 "draining": In(1),
                 "slice": In(slices),
                 "final": In(1),

@@ -7,7 +7,7 @@ from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..isa import Opcode
-from ..layouts import POST_INSTRUCTION
+from ..layouts import post_instruction
 from ..memory.latencies import ACTIVATION_WRITE_LATENCY
 from ..primitives.delay import delay
 from .distances import FIELDS_PERIOD
@@ -35,7 +35,7 @@ class InstructionIssue(wiring.Component):
 
     Members
     -------
-    instructions : In(stream of POST_INSTRUCTION)
+    instructions : In(stream of post_instruction)
         Accepted before they start: one waits here while another is under way. DRAIN, MAP and TABLE.
     matrix_done : In(16)
         An instruction starts when this less its ``wait`` is below 2^15, modulo 2^16.
@@ -46,7 +46,7 @@ class InstructionIssue(wiring.Component):
         An instruction has been accepted and has not completed.
     started, completed : Out(1)
         Pulses, a cycle long: an instruction's first slice starts; its last write has landed.
-    instruction : Out(POST_INSTRUCTION)
+    instruction : Out(post_instruction)
         The next, or the one that starts: from before ``start`` until the cycle after it. Source and
         destination are those of the slice, DRAIN has one tap.
     draining : Out(1)
@@ -105,10 +105,10 @@ class InstructionIssue(wiring.Component):
         outputs += ("start", "started_late", "first", "has_parameters", "start_table")
         super().__init__(
             {
-                "instructions": In(stream.Signature(POST_INSTRUCTION)),
+                "instructions": In(stream.Signature(post_instruction(c))),
                 "matrix_done": In(16),
                 "post_done": Out(16),
-                "instruction": Out(POST_INSTRUCTION),
+                "instruction": Out(post_instruction(c)),
                 "slice": Out(range(c.columns // c.lanes)),
                 **dict.fromkeys(inputs, In(1)),
                 **dict.fromkeys(outputs, Out(1)),

@@ -4,11 +4,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..isa import Rounding
+from ..config import Configuration
 from ..primitives.delay import delay
-from .multiplier import FACTOR_BITS, VALUE_BITS
+from .multiplier import VALUE_BITS
+from .requantization import instruction_fields, parameter_fields, requantizer
 from .requantizer import Requantizer
-from .rounding_shifter import SHIFT_BITS
 from .table import ENTRY_BITS, Table
 
 TAP_SHIFT = 19
@@ -44,6 +44,11 @@ CONTROL_DELAYS = {
 class PostLane(wiring.Component):
     """Combination of the taps, requantisation; one tap or accumulator a cycle.
 
+    Parameters
+    ----------
+    configuration : Configuration
+        Of which the lane takes the number format.
+
     Members
     -------
     control : In(LANE_CONTROL)
@@ -56,8 +61,8 @@ class PostLane(wiring.Component):
         What DRAIN takes instead, ``accumulator_delay`` cycles after a byte; 0 for MAP.
     bias : In(signed(32))
         ``value_delay`` cycles after the result's last tap.
-    multiplier, shift, rounding, zero_point, minimum, maximum : In
-        As of :class:`Requantizer`, counted from the bias.
+    multiplier, shift, rounding, zero_point, minimum, maximum, or others : In
+        ``parameter_fields`` and ``instruction_fields`` of the requantiser, counted from the bias.
     result : Out(signed(8))
         ``latency`` cycles after the result's last tap.
     """
@@ -67,12 +72,6 @@ class PostLane(wiring.Component):
     entry: Signal
     accumulator: Signal
     bias: Signal
-    multiplier: Signal
-    shift: Signal
-    rounding: Signal
-    zero_point: Signal
-    minimum: Signal
-    maximum: Signal
     result: Signal
 
     accumulator_delay = Table.latency
@@ -80,7 +79,11 @@ class PostLane(wiring.Component):
     value_delay = combine_delay + 1
     latency = value_delay + Requantizer.latency
 
-    def __init__(self) -> None:
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = configuration
+        parameters = parameter_fields(configuration)
+        fields = instruction_fields(configuration)
+        self._requantizer_inputs = (*parameters, *fields)
         super().__init__(
             {
                 "control": In(LANE_CONTROL),
@@ -88,30 +91,31 @@ class PostLane(wiring.Component):
                 "entry": In(signed(ENTRY_BITS)),
                 "accumulator": In(signed(VALUE_BITS)),
                 "bias": In(signed(VALUE_BITS)),
-                "multiplier": In(FACTOR_BITS),
-                "shift": In(SHIFT_BITS),
-                "rounding": In(Rounding),
-                "zero_point": In(signed(8)),
-                "minimum": In(signed(8)),
-                "maximum": In(signed(8)),
+                **{
+                    name: In(field.used_bits)
+                    for name, field in parameters.items()
+                    if name != "bias"
+                },
+                **{name: In(field.shape) for name, field in fields.items()},
                 "result": Out(signed(8)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.requantizer = requantizer = Requantizer()
+        m.submodules.requantizer = lane_requantizer = requantizer(self._configuration)
         control = self.control
         # a tap that is subtracted comes inverted; one LUT a bit chooses among the three sources
         tap = Signal(signed(VALUE_BITS), reset_less=True)
         looked_up = Mux(control.looked_up, self.entry, 0)
         m.d.sync += tap.eq(looked_up ^ self._spread_byte(m) ^ self.accumulator)
-        requantizer_inputs = ("bias", "multiplier", "shift", "rounding")
-        requantizer_inputs += ("zero_point", "minimum", "maximum")
         m.d.comb += [
-            requantizer.value.eq(self._combine(m, tap)),
-            *(getattr(requantizer, name).eq(getattr(self, name)) for name in requantizer_inputs),
-            self.result.eq(requantizer.result),
+            lane_requantizer.value.eq(self._combine(m, tap)),
+            *(
+                getattr(lane_requantizer, name).eq(getattr(self, name))
+                for name in self._requantizer_inputs
+            ),
+            self.result.eq(lane_requantizer.result),
         ]
         return m
 

@@ -1,19 +1,18 @@
 """The post engine's datapath: L lanes, their tables and parameters, and what each does when."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from ..isa import Rounding
 from ..memory.latencies import BLOCK_COLUMNS
 from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 from .distances import BIAS_DISTANCE
 from .lane import CONTROL_DELAYS, PostLane
 from .multiplier import VALUE_BITS
-from .parameters import FIELDS, STROBES, ColumnChooser, LaneParameters, element_bits
-from .requantizer import Requantizer
+from .parameters import ColumnChooser, LaneParameters, element_bits
+from .requantization import instruction_fields, lane_fields, parameter_fields, strobes
 from .table import TABLE_WRITE, Table
 
 TAP = data.StructLayout(
@@ -29,25 +28,6 @@ TAP = data.StructLayout(
     }
 )
 """A step of the loop nest, as the lanes see it."""
-
-
-LANE_FIELDS = data.StructLayout(
-    {
-        "rounding": Rounding,
-        "zero_point": signed(8),
-        "minimum": signed(8),
-        "maximum": signed(8),
-    }
-)
-"""What all results of an instruction have in common."""
-
-FIELD_DELAYS = {
-    "rounding": Requantizer.rounding_delay,
-    "zero_point": Requantizer.zero_point_delay,
-    "minimum": Requantizer.clamp_delay,
-    "maximum": Requantizer.clamp_delay,
-}
-"""Cycles from a result's bias to its use of each."""
 
 _QUARTERS = 4
 
@@ -73,7 +53,7 @@ class PostLanes(wiring.Component):
         A cycle before its bytes.
     begin : In(1)
         The cycle after an instruction's start; its first step is made in it, or later.
-    fields : In(LANE_FIELDS)
+    fields : In(lane_fields)
         From the cycle after ``begin`` on, for at least ``FIELDS_PERIOD`` cycles.
     take : In(1)
         As ``begin``, of a slice with parameters of its own.
@@ -111,16 +91,16 @@ class PostLanes(wiring.Component):
         lanes, slices = c.lanes, range(c.columns // c.lanes)
         self._half = lanes // 2 if c.halved_tables else lanes
         self._platform: object = None
-        strobes = data.ArrayLayout(STROBES, c.weight_rows)
+        arriving = data.ArrayLayout(strobes(c), c.weight_rows)
         elements = data.ArrayLayout(element_bits(c), c.columns)
         super().__init__(
             {
                 "tap": In(TAP),
                 "begin": In(1),
-                "fields": In(LANE_FIELDS),
+                "fields": In(lane_fields(c)),
                 "take": In(1),
                 "elements": In(data.ArrayLayout(elements, c.weight_rows)),
-                "arriving": In(data.ArrayLayout(strobes, c.columns // BLOCK_COLUMNS)),
+                "arriving": In(data.ArrayLayout(arriving, c.columns // BLOCK_COLUMNS)),
                 "arriving_slice": In(slices),
                 "table_write": In(TABLE_WRITE),
                 "bytes": In(data.ArrayLayout(8, lanes)),
@@ -146,7 +126,8 @@ class PostLanes(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self._platform = platform
-        lanes = [PostLane() for _ in range(self._configuration.lanes)]
+        c = self._configuration
+        lanes = [PostLane(configuration=c) for _ in range(c.lanes)]
         for index, lane in enumerate(lanes):
             m.submodules[f"lane_{index}"] = lane
             late = self._is_late(index)
@@ -197,19 +178,22 @@ class PostLanes(wiring.Component):
 
     def _give_fields(self, m: Module, lanes: list[PostLane]) -> None:
         """Each quarter's registers, renewed when an instruction's first result can need them."""
-        strobes = {
+        delays = {
+            name: field.delay for name, field in instruction_fields(self._configuration).items()
+        }
+        begins = {
             cycles: self._strobes(m, self.begin, BIAS_DISTANCE + cycles - 1, f"begin_{cycles}")
-            for cycles in sorted(set(FIELD_DELAYS.values()))
+            for cycles in sorted(set(delays.values()))
         }
         fields = self.fields
         for quarter in range(_QUARTERS):
             # on from quarter to quarter: there is time
             fields = delay(m, fields, 1, f"fields_{quarter}", reset_less=True)
             mine = [lane for k, lane in enumerate(lanes) if self._quarter(k) == quarter]
-            for name, cycles in FIELD_DELAYS.items():
+            for name, cycles in delays.items():
                 field = fields[name]
                 used = Signal.like(Value.cast(field), name=f"{name}_{quarter}", reset_less=True)
-                with m.If(strobes[cycles][quarter]):
+                with m.If(begins[cycles][quarter]):
                     m.d.sync += used.eq(Value.cast(field))
                 m.d.comb += [Value.cast(getattr(lane, name)).eq(used) for lane in mine]
 
@@ -217,7 +201,7 @@ class PostLanes(wiring.Component):
         c = self._configuration
         takes = {
             name: self._strobes(m, self.take, BIAS_DISTANCE + field.delay - 1, f"take_{name}")
-            for name, field in FIELDS.items()
+            for name, field in parameter_fields(c).items()
         }
         for group in range(c.lanes // BLOCK_COLUMNS):
             chooser = ColumnChooser(configuration=c, group=group)
@@ -235,7 +219,7 @@ class PostLanes(wiring.Component):
                     parameters.elements.eq(chooser.lane_elements[place]),
                     parameters.arriving.eq(chooser.lane_arriving),
                 ]
-                for name in FIELDS:
+                for name in takes:
                     m.d.comb += [
                         parameters.take[name].eq(takes[name][self._quarter(index)]),
                         getattr(lanes[index], name).eq(getattr(parameters, name)),

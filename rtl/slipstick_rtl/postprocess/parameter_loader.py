@@ -8,7 +8,8 @@ from ..config import Configuration
 from ..isa import POST_FIELDS
 from ..memory.latencies import BLOCK_COLUMNS
 from ..primitives.delay import delay
-from .parameters import CHOOSER_LATENCY, FIELDS, STROBES, arrival, words_of
+from .parameters import CHOOSER_LATENCY, arrival, words_of
+from .requantization import parameter_fields, strobes
 
 _ACCEPTANCE_CYCLES = 4
 """From an instruction's start until the first parameters of the one behind it can be read."""
@@ -39,7 +40,7 @@ class ParameterLoader(wiring.Component):
     reads : Out(stream of 24-bit word addresses)
         Of weight memory, or, if parameters ``are_queued``, the words that the queue has next.
     arriving : Out
-        [C / 4][W] STROBES: what these four columns of each chain of the words are that come to the
+        [C / 4][W] strobes: what these four columns of each chain of the words are that come to the
         choosers.
     arriving_slice : Out
         Which columns are the lanes'.
@@ -57,7 +58,11 @@ class ParameterLoader(wiring.Component):
 
     def __init__(self, *, configuration: Configuration, bias_distance: int) -> None:
         self._configuration = c = configuration
-        self._distances = {name: bias_distance + field.delay for name, field in FIELDS.items()}
+        self._fields = parameter_fields(c)
+        self._distances = {
+            name: bias_distance + field.delay for name, field in self._fields.items()
+        }
+        chains = data.ArrayLayout(strobes(c), c.weight_rows)
         slices = range(c.columns // c.lanes)
         groups = c.columns // BLOCK_COLUMNS
         super().__init__(
@@ -69,7 +74,7 @@ class ParameterLoader(wiring.Component):
                 "loaded": Out(1),
                 "started": In(1),
                 "reads": Out(stream.Signature(24)),
-                "arriving": Out(data.ArrayLayout(data.ArrayLayout(STROBES, c.weight_rows), groups)),
+                "arriving": Out(data.ArrayLayout(chains, groups)),
                 "arriving_slice": Out(slices),
             }
         )
@@ -82,7 +87,7 @@ class ParameterLoader(wiring.Component):
         last = c.parameter_block_words - 1
         late = (
             latest - (last - words_of(c, chain, field)[-1]) - self._distances[name]
-            for name, field in FIELDS.items()
+            for name, field in self._fields.items()
             for chain in range(c.weight_rows)
             if words_of(c, chain, field)
         )
@@ -101,7 +106,7 @@ class ParameterLoader(wiring.Component):
             + c.halved_tables
             - arrival(c, chain, 0)
             - words_of(c, chain, field)[0]
-            for name, field in FIELDS.items()
+            for name, field in self._fields.items()
             for chain in range(c.weight_rows)
             if words_of(c, chain, field)
         ]
@@ -152,16 +157,16 @@ class ParameterLoader(wiring.Component):
         c = self._configuration
         lines: dict[tuple[range, ...], list[data.View]] = {}
         for chain in range(c.weight_rows):
-            words = tuple(words_of(c, chain, field) for field in FIELDS.values())
+            words = tuple(words_of(c, chain, field) for field in self._fields.values())
             if words not in lines:
-                strobes = Signal(STROBES, name=f"strobes_{chain}")
+                arrives = Signal(strobes(c), name=f"strobes_{chain}")
                 m.d.comb += [
-                    strobes[name].eq(
+                    arrives[name].eq(
                         taken & (word >= here.start) & (word < here.stop) if here else 0
                     )
-                    for name, here in zip(FIELDS, words, strict=True)
+                    for name, here in zip(self._fields, words, strict=True)
                 ]
-                lines[words] = [strobes]
+                lines[words] = [arrives]
             line = lines[words]
             for group in range(c.columns // BLOCK_COLUMNS):
                 distance = arrival(c, chain, group * BLOCK_COLUMNS) - CHOOSER_LATENCY

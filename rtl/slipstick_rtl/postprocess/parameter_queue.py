@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..isa import Opcode
-from ..layouts import POST_INSTRUCTION
+from ..layouts import post_instruction
 from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
 from ..primitives.small_memory import SmallMemory
@@ -34,7 +34,7 @@ class ParameterQueue(wiring.Component):
 
     Members
     -------
-    instructions : In(stream of POST_INSTRUCTION)
+    instructions : In(stream of post_instruction)
         In order. A DRAIN has a block for each of its slices, a MAP one, others none.
     reads : Out(stream of 24-bit word addresses)
         An address may be withdrawn until it is taken.
@@ -64,7 +64,7 @@ class ParameterQueue(wiring.Component):
         word = data.ArrayLayout(data.ArrayLayout(element_bits(c), c.columns), c.weight_rows)
         super().__init__(
             {
-                "instructions": In(stream.Signature(POST_INSTRUCTION)),
+                "instructions": In(stream.Signature(post_instruction(c))),
                 "reads": Out(stream.Signature(24)),
                 "urgent": Out(1),
                 "elements": In(word),

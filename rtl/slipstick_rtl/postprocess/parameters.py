@@ -1,7 +1,5 @@
 """A lane's parameters, as they arrive from the weight memory and as they are in use."""
 
-from dataclasses import dataclass
-
 from amaranth.hdl import Array, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -9,36 +7,14 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
-from .multiplier import FACTOR_BITS, VALUE_BITS
-from .requantizer import Requantizer
-from .rounding_shifter import SHIFT_BITS
+from .fields import ParameterField
+from .requantization import parameter_fields, strobes
 
 QUEUE_LATENCY = 2
 """Cycles from taking a word of a :class:`ParameterQueue` to its elements: a register at the end."""
 
 CHOOSER_LATENCY = 1
 """Cycles of a :class:`ColumnChooser`: four lanes' registers, as the lanes are all over the chip."""
-
-
-@dataclass(frozen=True)
-class ParameterField:
-    """A part of a channel's parameters: its bits among them, those used, and when."""
-
-    first_bit: int
-    bits: int
-    used_bits: int
-    delay: int
-    """Cycles from a result's bias to its use of this field."""
-
-
-FIELDS = {
-    "bias": ParameterField(0, 32, VALUE_BITS, 0),
-    "multiplier": ParameterField(32, 32, FACTOR_BITS, Requantizer.multiplier_delay),
-    "shift": ParameterField(64, 8, SHIFT_BITS, Requantizer.shift_delay),
-}
-
-STROBES = data.StructLayout(dict.fromkeys(FIELDS, 1))
-"""What arrives, or what is taken."""
 
 
 def element_bits(configuration: Configuration) -> int:
@@ -84,38 +60,35 @@ class LaneParameters(wiring.Component):
     elements : In
         [W]: what each chain's column of this lane has.
     arriving : In
-        [W] STROBES: it belongs to this field.
-    take : In(STROBES)
+        [W] strobes: it belongs to this field.
+    take : In(strobes)
         What has arrived comes into use.
-    bias : Out(32)
-    multiplier : Out(31)
-    shift : Out(6)
-        In the cycle after ``take`` of their field.
+    bias, and others : Out
+        The bits that are used of each of ``parameter_fields``, in the cycle after its ``take``.
     """
 
     elements: data.View
     arriving: data.View
     take: data.View
     bias: Signal
-    multiplier: Signal
-    shift: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = configuration
-        rows = configuration.weight_rows
+        rows, strobe = configuration.weight_rows, strobes(configuration)
+        self._fields = parameter_fields(configuration)
         super().__init__(
             {
                 "elements": In(data.ArrayLayout(element_bits(configuration), rows)),
-                "arriving": In(data.ArrayLayout(STROBES, rows)),
-                "take": In(STROBES),
-                **{name: Out(field.used_bits) for name, field in FIELDS.items()},
+                "arriving": In(data.ArrayLayout(strobe, rows)),
+                "take": In(strobe),
+                **{name: Out(field.used_bits) for name, field in self._fields.items()},
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         size = element_bits(self._configuration)
-        for name, field in FIELDS.items():
+        for name, field in self._fields.items():
             elements: dict[int, Value] = {}
             for chain in range(self._configuration.weight_rows):
                 words = words_of(self._configuration, chain, field)
@@ -153,7 +126,7 @@ class ColumnChooser(wiring.Component):
     lane_elements : Out
         [4][W]
     lane_arriving : Out
-        [W] STROBES
+        [W] strobes
     """
 
     elements: data.View
@@ -165,14 +138,14 @@ class ColumnChooser(wiring.Component):
     def __init__(self, *, configuration: Configuration, group: int) -> None:
         self._configuration, self._group = c, _ = configuration, group
         rows, size = c.weight_rows, element_bits(c)
-        groups = c.columns // BLOCK_COLUMNS
+        groups, lane = c.columns // BLOCK_COLUMNS, data.ArrayLayout(strobes(c), rows)
         super().__init__(
             {
                 "elements": In(data.ArrayLayout(data.ArrayLayout(size, c.columns), rows)),
-                "arriving": In(data.ArrayLayout(data.ArrayLayout(STROBES, rows), groups)),
+                "arriving": In(data.ArrayLayout(lane, groups)),
                 "slice": In(range(c.columns // c.lanes)),
                 "lane_elements": Out(data.ArrayLayout(data.ArrayLayout(size, rows), BLOCK_COLUMNS)),
-                "lane_arriving": Out(data.ArrayLayout(STROBES, rows)),
+                "lane_arriving": Out(lane),
             }
         )
 
@@ -180,8 +153,8 @@ class ColumnChooser(wiring.Component):
         m = Module()
         c = self._configuration
         slices = range(c.columns // c.lanes)
-        strobes = [self.arriving[(k * c.lanes) // BLOCK_COLUMNS + self._group] for k in slices]
-        arriving = Array([Value.cast(view) for view in strobes])[self.slice]
+        columns = [self.arriving[(k * c.lanes) // BLOCK_COLUMNS + self._group] for k in slices]
+        arriving = Array([Value.cast(view) for view in columns])[self.slice]
         m.d.comb += Value.cast(self.lane_arriving).eq(
             delay(m, arriving, 1, "lane_arriving", reset_less=True)
         )

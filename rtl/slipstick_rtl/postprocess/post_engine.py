@@ -5,11 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
-from ..layouts import POST_INSTRUCTION
+from ..layouts import post_instruction
 from .control import PostControl, accumulator_read_layout, activation_read_layout
 from .distances import BIAS_DISTANCE
 from .issue import InstructionIssue
-from .lanes import LANE_FIELDS, PostLanes
+from .lanes import PostLanes, lane_fields
 from .multiplier import VALUE_BITS
 from .parameter_loader import ParameterLoader
 from .parameter_queue import ParameterQueue
@@ -31,7 +31,7 @@ class PostEngine(wiring.Component):
 
     Members
     -------
-    instructions : In(stream of POST_INSTRUCTION)
+    instructions : In(stream of post_instruction)
         In order; accepted before they start. Never HALT.
     matrix_done : In(16)
         Instructions that the other stream has completed, modulo 2^16.
@@ -96,7 +96,7 @@ class PostEngine(wiring.Component):
         write = {"enable": 1, "address": range(c.activation_bytes), "data": 8 * c.lanes}
         super().__init__(
             {
-                "instructions": In(stream.Signature(POST_INSTRUCTION)),
+                "instructions": In(stream.Signature(post_instruction(c))),
                 "matrix_done": In(16),
                 "post_done": Out(16),
                 "clear": In(1),
@@ -222,10 +222,11 @@ class PostEngine(wiring.Component):
     def _connect_lanes(self, m: Module) -> None:
         """They get what was read for an instruction, and from the loops what to do with it."""
         control, lanes, issue = self._control, self._lanes, self._issue
-        fields = Signal(LANE_FIELDS, reset_less=True)
+        layout = lane_fields(self._configuration)
+        fields = Signal(layout, reset_less=True)
         with m.If(issue.first):
             m.d.sync += [
-                Value.cast(fields[name]).eq(issue.instruction[name]) for name in LANE_FIELDS.members
+                Value.cast(fields[name]).eq(issue.instruction[name]) for name in layout.members
             ]
         m.d.comb += [
             lanes.tap.eq(control.tap),

@@ -1,11 +1,14 @@
 """One lane of requantisation: a 32-bit sum to int8, in the rounding that the instruction names."""
 
+from collections.abc import Mapping
+
 from amaranth.hdl import Module, Mux, Signal, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..isa import Rounding
 from ..primitives.delay import delay
+from .fields import InstructionField, ParameterField
 from .multiplier import FACTOR_BITS, VALUE_BITS, PipelinedMultiplier
 from .product_rounder import GROUPED_LATENCY, ProductRounder
 from .rounding_shifter import QUOTIENT_BITS, SHIFT_BITS, RoundingShifter
@@ -60,6 +63,18 @@ class Requantizer(wiring.Component):
 
     latency = clamp_delay + 1
     """Cycles: all parts, the addition of the zero point and the clamp."""
+
+    parameters: Mapping[str, ParameterField] = {
+        "bias": ParameterField(0, 32, VALUE_BITS, 0),
+        "multiplier": ParameterField(32, 32, FACTOR_BITS, multiplier_delay),
+        "shift": ParameterField(64, 8, SHIFT_BITS, shift_delay),
+    }
+    fields: Mapping[str, InstructionField] = {
+        "rounding": InstructionField(Rounding, rounding_delay),
+        "zero_point": InstructionField(signed(8), zero_point_delay),
+        "minimum": InstructionField(signed(8), clamp_delay),
+        "maximum": InstructionField(signed(8), clamp_delay),
+    }
 
     def __init__(self) -> None:
         super().__init__(

@@ -19,15 +19,16 @@ _ZERO, _ONE = Const(0, 1), Const(1, 1)
 
 @dataclass(frozen=True)
 class Operand:
-    """A number, extended by its own sign, and one bit that is combined with each of its bits.
+    """A number, extended by its own sign, and what is combined with each of its bits.
 
     Parameters
     ----------
     number : Value
     mask : Value, optional
-        The operand is ``number & mask``.
+        The operand is ``number & mask``: one bit for all of the number's, or as many as it has.
     flip : Value, optional
-        The operand is ``number ^ flip``; for a sum's second operand only.
+        One bit; the operand is ``(number & mask) ^ flip``; for a sum's second operand only, and if
+        it has a mask too, the first one has none.
     """
 
     number: Value
@@ -40,11 +41,17 @@ class Operand:
             return self.number[index]
         return self.number[-1] if self.number.shape().signed else None
 
+    def mask_bit(self, index: int) -> Value:
+        """What a bit is masked with; 1 if there is no mask."""
+        if self.mask is None:
+            return _ONE
+        return self.mask[min(index, len(self.mask) - 1)]
+
     def bits(self, width: int) -> Value:
         """The whole operand."""
         bits = Cat(_ZERO if (bit := self.bit(k)) is None else bit for k in range(width))
         if self.mask is not None:
-            return bits & self.mask.replicate(width)
+            bits = bits & Cat(self.mask_bit(k) for k in range(width))
         return bits if self.flip is None else bits ^ self.flip.replicate(width)
 
 
@@ -113,7 +120,7 @@ def _half(a: Operand, b: Operand, k: int) -> tuple[int, Value, Value, Value, Val
     first, second = a.bit(k), b.bit(k)
     inputs = [
         _ONE if first is None else first,
-        _ONE if a.mask is None else a.mask,
+        a.mask_bit(k),
         _ONE if second is None else second,
         _ONE,
     ]
@@ -121,16 +128,20 @@ def _half(a: Operand, b: Operand, k: int) -> tuple[int, Value, Value, Value, Val
     def of_a(x: int, y: int) -> int:
         return 0 if first is None else x & y
 
-    def of_b(z: int, w: int) -> int:
-        if b.flip is not None:
-            return (0 if second is None else z) ^ w
-        return 0 if second is None else z & w
+    both = b.mask is not None and b.flip is not None
+
+    def of_b(y: int, z: int, w: int) -> int:
+        number = 0 if second is None else z & y if both else z
+        return number ^ w if b.flip is not None else number & w
 
     if b.flip is not None:
         inputs[3] = b.flip
     elif b.mask is not None:
-        inputs[3] = b.mask
-    return _table(lambda x, y, z, w: of_a(x, y) ^ of_b(z, w)), *inputs
+        inputs[3] = b.mask_bit(k)
+    if both:
+        # without C and D nothing of the second operand is left, whatever B
+        inputs[1] = b.mask_bit(k)
+    return _table(lambda x, y, z, w: of_a(x, y | both) ^ of_b(y, z, w)), *inputs
 
 
 def _table(function: Callable[[int, int, int, int], int]) -> int:

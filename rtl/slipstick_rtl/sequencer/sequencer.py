@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
 from ..isa import MATRIX_OPCODES, POST_OPCODES
-from ..layouts import MATRIX_INSTRUCTION, POST_INSTRUCTION
+from ..layouts import MATRIX_INSTRUCTION, post_instruction
 from ..link.layouts import ByteWrite
 from .fetcher import Fetcher
 from .instruction_memory import InstructionMemory
@@ -60,16 +60,15 @@ class Sequencer(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._memory = InstructionMemory(configuration=configuration)
+        post_layout = post_instruction(configuration)
         self._matrix = Fetcher(
             configuration=configuration, layout=MATRIX_INSTRUCTION, opcodes=MATRIX_OPCODES
         )
-        self._post = Fetcher(
-            configuration=configuration, layout=POST_INSTRUCTION, opcodes=POST_OPCODES
-        )
+        self._post = Fetcher(configuration=configuration, layout=post_layout, opcodes=POST_OPCODES)
         # a bank is free for a turn when the turn that filled it last has been drained
         self._repeaters = (
             Repeater(layout=MATRIX_INSTRUCTION, steps=MATRIX_STEPS, fills=True),
-            Repeater(layout=POST_INSTRUCTION, steps=POST_STEPS, fills=False),
+            Repeater(layout=post_layout, steps=POST_STEPS, fills=False),
         )
         super().__init__(
             {
@@ -79,7 +78,7 @@ class Sequencer(wiring.Component):
                 "matrix_pc": In(16),
                 "post_pc": In(16),
                 "matrix": Out(stream.Signature(MATRIX_INSTRUCTION)),
-                "post": Out(stream.Signature(POST_INSTRUCTION)),
+                "post": Out(stream.Signature(post_layout)),
                 "matrix_busy": In(1),
                 "post_busy": In(1),
                 "matrix_streaming": In(1),

@@ -11,7 +11,8 @@ from slipstick_rtl.array.systolic_array import CAPTURE_CYCLES, SystolicArray
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.memory.latencies import weight_skew
 
-from ..golden.array import tile_sums, tile_words
+from ..golden.arithmetic import arithmetic_of, operand_range
+from ..golden.array import tile_words
 from . import ecp5_cells
 from .on_chip import DEVICE, ECP5, OnChip
 from .registry import Bench, parameters
@@ -44,6 +45,7 @@ BENCH = Bench(
             "packed_rows": 3,
             DEVICE: ECP5,
         },
+        {"pixels": 2, "rows": 4, "columns": 4, "number_format": "lns1+3+2", DEVICE: ECP5},
     ),
     verilog=ecp5_cells.verilog,
     optimisation="-O0",
@@ -62,15 +64,18 @@ class _Tile:
 def _tiles(generator: np.random.Generator, configuration: Configuration) -> list[_Tile]:
     """Corner values among them; half of them have one vector and no stall."""
     c, tiles = configuration, []
+    smallest, largest = operand_range(c)
     for index in range(_TILES):
         quick = index % 20 < 10
         count = 1 if quick else int(generator.integers(1, 3 * c.tile_words))
-        weights = generator.integers(-128, 128, (c.rows, c.columns), np.int8)
-        vectors = generator.integers(-128, 128, (count, c.pixels, c.rows), np.int8)
+        shapes = (c.rows, c.columns), (count, c.pixels, c.rows)
+        weights, vectors = (
+            generator.integers(smallest, largest, shape, np.int8, endpoint=True) for shape in shapes
+        )
         if index % 5 == 0:
-            weights[:], vectors[::2] = generator.choice([-128, 127]), -128
+            weights[:], vectors[::2] = generator.choice([smallest, largest]), smallest
         if index % 5 == 1:
-            corners = np.array([-128, -127, -1, 0, 1, 127], np.int8)
+            corners = np.array([smallest, 1 - largest, -1, 0, 1, largest], np.int8)
             weights[:] = generator.choice(corners, weights.shape)
             vectors[:] = generator.choice(corners, vectors.shape)
         tiles.append(_Tile(weights, vectors, 0.0 if quick else float(generator.choice([0, 0.4]))))
@@ -134,7 +139,9 @@ async def products(dut: Any) -> None:
     c = Configuration(lanes=4, **shape)
     latency = SystolicArray(configuration=c).latency
     tiles = _tiles(np.random.default_rng(1), c)
-    expected = np.concatenate([tile_sums(tile.vectors, tile.weights) for tile in tiles])
+    expected = np.concatenate(
+        [arithmetic_of(c).tile_sums(tile.vectors, tile.weights) for tile in tiles]
+    )
     schedule = _Schedule.of(tiles, c)
     # one vector a tile, without stalls: the weights alone set the pace
     assert set(np.diff(schedule.swaps[2:10])) == {c.tile_words}

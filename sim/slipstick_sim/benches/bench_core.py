@@ -17,6 +17,7 @@ from slipstick_rtl.link.protocol import (
     encode,
 )
 
+from ..golden.arithmetic import operand_range
 from .core_host import Host, pieces
 from .random_program import random_parameter_words, random_program, random_weights
 from .registry import Bench, parameters
@@ -57,6 +58,7 @@ BENCH = Bench(
             "multiplier": "lut",
         },
         {"pixels": 2, "rows": 4, "columns": 4, "lanes": 4},
+        {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 2, "number_format": "lns1+3+2"},
         {"rows": 2, "columns": 8, "lanes": 1, "engine": "compact"},
         {"rows": 4, "columns": 8, "lanes": 1, "engine": "compact"},
     ),
@@ -112,7 +114,9 @@ async def random_programs(dut: Any) -> None:
     await start(dut)
     host = Host(dut, configuration)
     await host.request(Command.IDENTIFY)
-    activations = generator.integers(0, 256, configuration.activation_bytes, np.uint8)
+    ends = operand_range(configuration)
+    size = configuration.activation_bytes
+    activations = generator.integers(*ends, size, np.int8, endpoint=True)
     await host.write(Space.ACTIVATIONS, 1, activations.tobytes())
     now = _Round(generator, configuration, 0)
     for memory in now.memories:

@@ -14,6 +14,7 @@ from slipstick_rtl.link.layouts import ByteWrite
 from slipstick_rtl.memory.latencies import ACCUMULATOR_READ_LATENCY
 from slipstick_rtl.memory.port_arbiter import byte_write_layout
 
+from ..golden.arithmetic import operand_range
 from ..golden.convolve import convolve
 from ..golden.weights import weight_units
 from . import ecp5_cells
@@ -124,11 +125,14 @@ class _Run:
         self._dut, self._configuration = dut, configuration
         self.generator = np.random.default_rng(1)
         shape = c.weight_words, c.weight_rows, c.columns
-        self._activations = self.generator.integers(-128, 128, (1, c.activation_bytes), np.int8)
-        self.weights = self.generator.integers(-128, 128, shape, np.int8)
+        smallest, largest = operand_range(c)
+        self._activations, self.weights = (
+            self.generator.integers(smallest, largest, size, np.int8, endpoint=True)
+            for size in ((1, c.activation_bytes), shape)
+        )
         self._ninth = self.generator.integers(0, 2, shape, np.uint8)
-        self._activations[0, :64] = -128
-        self.weights[:16] = -128
+        self._activations[0, :64] = smallest
+        self.weights[:16] = smallest
         prepare_weights(self.weights, c)
         self._expected = np.zeros((2, 1, 64, c.pixels, c.columns), np.int32)
         self._producer = Producer(dut, "instructions", seed=2, stall=0.3)

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
-from slipstick_rtl.layouts import POST_INSTRUCTION
+from slipstick_rtl.layouts import post_instruction
 from slipstick_rtl.memory.latencies import WEIGHT_READ_LATENCY
 from slipstick_rtl.postprocess.distances import FIELDS_PERIOD, landing_distance
 from slipstick_rtl.postprocess.parameters import largest_skew
@@ -63,6 +63,8 @@ BENCH = Bench(
         {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1},
         {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1, DEVICE: ECP5},
+        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        | {"halved_tables": 1, "number_format": "lns1+2+2", DEVICE: ECP5},
     ),
     verilog=ecp5_cells.verilog,
 )
@@ -104,7 +106,7 @@ class PostTest:
 
     def send(self, instructions: Sequence[Fields]) -> None:
         """Offers the instructions in the background."""
-        mask = (1 << POST_INSTRUCTION.size) - 1
+        mask = (1 << post_instruction(self.configuration).size) - 1
         packed = [isa.pack(isa.POST_FIELDS, fields) for fields in instructions]
         self.instructions.start(int.from_bytes(word, "little") & mask for word in packed)
 

@@ -26,21 +26,29 @@ def random_convolve(
     kinds = (
         [random_windows, random_depthwise] if configuration.takes_depthwise else [random_windows]
     )
+    first = _first_weight(configuration)
     while True:
         fields = kinds[generator.integers(len(kinds))](generator, configuration)
         if fields is None:
             continue
         words = len(weight_range(fields | {"weight_address": 0}, configuration))
-        if words > len(weights):
+        if first + words > len(weights):
             continue
         last = len(weights) - words
         if fields["pairs"] or fields["depthwise"]:
             choice = depthwise_words if fields["depthwise"] else pair_words
-            starts = [first for first in choice(configuration) if first <= last]
+            starts = [start for start in choice(configuration) if start <= last]
             fields["weight_address"] = int(generator.choice(starts))
         else:
-            fields["weight_address"] = int(generator.integers(0, last + 1))
+            fields["weight_address"] = int(generator.integers(first, last + 1))
         return fields
+
+
+def _first_weight(configuration: Configuration) -> int:
+    """The first word that may be weights: parameters are no operands of every number format."""
+    if configuration.logarithmic is None or configuration.ninth_bits:
+        return 0
+    return PARAMETER_BLOCKS * configuration.parameter_block_words
 
 
 def pair_words(configuration: Configuration) -> range:

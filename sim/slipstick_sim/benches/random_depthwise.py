@@ -4,6 +4,7 @@ import numpy as np
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import KEPT_COLUMNS
 
+from ..golden.arithmetic import operand_range
 from .random_image import Image
 from .random_numbers import Draw, drawing
 from .random_windows import LARGEST_OUTPUT
@@ -19,6 +20,7 @@ def random_depthwise(
     Its channels may be a tile of several; a kernel row is an odd number of input rows further.
     """
     draw, columns = drawing(generator), configuration.columns
+    padding = configuration.kept_padding
     skip, dilation_y, stride_x = draw(1, 3), 2 * draw(0, 1) + 1, draw(1, 3)
     kept_rows = int(skip == 2 and draw(0, 3) > 0)
     height, width, channel_tiles = draw(1, 9), draw(1, 9), draw(1, 4)
@@ -64,7 +66,7 @@ def random_depthwise(
             "dilation_y": dilation_y,
             "rows": out_rows,
             "groups": groups,
-            "padding_value": -128 if kept_rows else draw(-128, 127),
+            "padding_value": padding if kept_rows else draw(*operand_range(configuration)),
             "depthwise": 1,
             "skip": skip,
             "kept_rows": kept_rows,

@@ -2,8 +2,10 @@
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import POST_FIELDS, Opcode, Rounding
+from slipstick_rtl.isa import OFFSET_BITS, POST_FIELDS, Opcode, Rounding
+from slipstick_rtl.numbers.lns.array_arithmetic import GUARD_BITS
 
+from ..golden.arithmetic import operand_range
 from ..golden.parameters import Parameters, encode_block
 from ..golden.post import TABLE_ENTRIES
 from .random_numbers import drawing
@@ -51,9 +53,12 @@ def random_parameters(generator: np.random.Generator, configuration: Configurati
     """Bias, multiplier and shift: each word or block for sums of another size.
 
     Shaped (parameter_words, L) for a compact engine, else (PARAMETER_BLOCKS, C). Multipliers are
-    significands of float32, so that they serve every rounding.
+    significands of float32, so that they serve every rounding. With a logarithmic number format
+    offsets take their place: also for sums of another size each, beside bits that do not matter.
     """
     c = configuration
+    if c.logarithmic is not None:
+        return _log_parameters(generator, c)
     shape = (c.parameter_words, c.lanes) if c.is_compact else (PARAMETER_BLOCKS, c.columns)
     word_shift = generator.integers(9, 22, (shape[0], 1))
     if not c.is_compact:
@@ -63,6 +68,21 @@ def random_parameters(generator: np.random.Generator, configuration: Configurati
     bias = generator.integers(-(1 << 31), 1 << 31, shape) >> np.clip(35 - shift, 0, 31)
     multiplier = generator.integers(1 << 22, 1 << 24, shape) << 7
     return bias.astype(np.int32), multiplier, shift
+
+
+def _log_parameters(generator: np.random.Generator, configuration: Configuration) -> Parameters:
+    c, arithmetic = configuration, configuration.logarithmic
+    assert arithmetic is not None
+    shape = PARAMETER_BLOCKS, c.columns
+    place = generator.integers(4, 28, (shape[0], 1)) + generator.integers(-1, 3, shape)
+    bias = generator.integers(-(1 << 31), 1 << 31, shape) >> np.clip(32 - place, 0, 31)
+    # the block of the smallest biases leaves codes what they are
+    bias[0] = generator.integers(-3, 4, shape[1])
+    codes = generator.integers(0, arithmetic.lns.largest_code << GUARD_BITS, shape)
+    offset = codes - (place << arithmetic.log_places)
+    unused = generator.integers(0, 1 << 15, shape) << OFFSET_BITS
+    shift = generator.integers(0, 256, shape)
+    return bias.astype(np.int32), unused | offset & ((1 << OFFSET_BITS) - 1), shift
 
 
 def place_parameters(
@@ -101,7 +121,8 @@ def _output(generator: np.random.Generator, configuration: Configuration, drain:
     if drain and not configuration.is_compact and not draw(0, 3):
         # from the last row on
         first, row_step = first + (rows - 1) * row_step, -row_step % ROW_STEP_MODULUS
-    minimum, maximum = sorted((draw(-128, 127), draw(-128, 127))) if draw(0, 1) else (-128, 127)
+    ends = operand_range(configuration)
+    minimum, maximum = sorted((draw(*ends), draw(*ends))) if draw(0, 1) else ends
     if configuration.is_compact:
         parameter_address = draw(0, configuration.parameter_words - (slices if drain else 1))
     else:
@@ -119,6 +140,7 @@ def _output(generator: np.random.Generator, configuration: Configuration, drain:
         "zero_point": draw(-128, 127) if draw(0, 1) else 0,
         "minimum": minimum,
         "maximum": maximum,
+        "coded": draw(0, 1) if configuration.logarithmic is not None else 0,
     }
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 
+from ..golden.arithmetic import operand_range
 from ..golden.convolve import weight_range
 from ..golden.weights import weight_units
 from .random_convolve import prepare_weights, random_convolve
@@ -109,7 +110,7 @@ def random_weights(
     """
     c = configuration
     shape = c.weight_words, c.weight_rows, c.columns
-    weights = generator.integers(-128, 128, shape, np.int8)
+    weights = generator.integers(*operand_range(c), shape, np.int8, endpoint=True)
     ninth = generator.integers(0, 2 if c.ninth_bits else 1, shape, np.uint8)
     if not c.is_compact:
         place_parameters(c, random_parameters(generator, c), weights, ninth)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from ..golden.arithmetic import operand_range
 from .random_image import Image
 from .random_numbers import Draw, drawing
 
@@ -135,11 +136,12 @@ def _flags(
 ) -> dict[str, int]:
     """The fields that may be had or not."""
     whole_rows = kernel.run % configuration.rows == 0
-    ninth = bool(configuration.ninth_bits) and not pairs and not kernel.diagonal
+    ninth = configuration.ninth_bits and configuration.logarithmic is None
+    ninth = ninth and not pairs and not kernel.diagonal
     return {
         "align_tap": 0 if pairs else kernel.align_tap,
         "align_row": int(not pairs and whole_rows and draw(0, 1)),
-        "padding_value": draw(-128, 127),
+        "padding_value": draw(*operand_range(configuration)),
         "accumulate": 0 if pairs else draw(0, 1),
         "from_ninth": int(ninth and draw(0, 3) == 0),
         "whole_words": int(kernel.channels % configuration.weight_rows == 0 and draw(0, 1)),

@@ -1,21 +1,6 @@
-"""Golden model of the systolic array: the sums of one reduction tile."""
+"""Tiles of weights as they lie in weight memory."""
 
 import numpy as np
-
-
-def tile_sums(vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """What leaves the array for the vectors that enter it while a tile of weights is at work.
-
-    Parameters
-    ----------
-    vectors : array of int8, (vectors, P, R)
-    weights : array of int8, (R, C)
-
-    Returns
-    -------
-    array of int32, (vectors, P, C)
-    """
-    return vectors.astype(np.int32) @ weights.astype(np.int32)
 
 
 def tile_words(weights: np.ndarray, chains: int) -> np.ndarray:

@@ -1,30 +1,19 @@
-"""Golden model of CONVOLVE: exact integers through the float32 matrix product of BLAS.
+"""Golden model of CONVOLVE: windows as a matrix, and its product with the weights."""
 
-A float32 holds every integer up to 2^24. A product of two int8 is at most 2^14, so sums of up to
-1024 of them are exact in any order; longer reductions are cut there and added as int32.
-"""
-
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from .arithmetic import arithmetic_of
 from .array import tile_rows
 from .depthwise import check_depthwise, depthwise_gather, depthwise_weights
 from .gather import WindowGather
 from .windows import congruent, lane_offsets, lanes, window_vectors
 
-__all__ = ["EXACT_LANES", "PreparedConvolve", "convolve", "lanes", "window_vectors"]
-
-EXACT_LANES = 1024
-"""Products of int8 whose float32 sum is exact whatever the order."""
-
-_PIECE_PRODUCTS = 1 << 18
-"""Multiplications given to BLAS at a time. OpenBLAS spreads larger products over threads that
-wait for each other in loops: twice as fast on an idle machine, ten times as slow on a busy one."""
-
-_PIECE_PIXELS = 32
-"""Smallest piece, whatever its products: below it BLAS reads weights more than it multiplies."""
+__all__ = ["PreparedConvolve", "convolve", "lanes", "window_vectors"]
 
 _BLOCK_ELEMENTS = 1 << 18
 """Elements of the window matrix made at a time: 1 MiB of float32, about a second-level cache."""
@@ -58,7 +47,7 @@ class PreparedConvolve:
         configuration: Configuration,
         ninth: np.ndarray | None = None,
     ) -> None:
-        self._configuration = configuration
+        self._arithmetic = arithmetic_of(configuration)
         depthwise = bool(instruction.get("depthwise"))
         if depthwise:
             check_depthwise(instruction, configuration)
@@ -84,14 +73,16 @@ class PreparedConvolve:
             _fold_pairs(matrix, configuration.rows)
         if depthwise:
             matrix = depthwise_weights(matrix, configuration)
-            self._weights = matrix.astype(np.float32)
+            self._weights = matrix.astype(self._arithmetic.operand)
             self._gather = depthwise_gather(instruction, configuration)
             return
         used = _used_lanes(reduction, matrix)
         offsets = lane_offsets(instruction, reduction)
         _check_lanes(used, reduction, offsets)
         ky, kx, _, _ = reduction
-        self._weights = np.ascontiguousarray(matrix[used.reshape(-1)], dtype=np.float32)
+        self._weights = np.ascontiguousarray(
+            matrix[used.reshape(-1)], dtype=self._arithmetic.operand
+        )
         columns = self._groups * configuration.pixels
         self._gather = WindowGather(instruction, columns, ky[used], kx[used], offsets[used])
 
@@ -112,39 +103,26 @@ class PreparedConvolve:
         images = max(1, _BLOCK_ELEMENTS // max(1, rows * columns * reduction))
         for first in range(0, len(activations), images):
             block = activations[first : first + images]
-            matrix = scratch.matrix(len(block), rows, columns, reduction)
+            shape = len(block), rows, columns, reduction
+            matrix = scratch.matrix(self._arithmetic.operand, *shape)
             self._gather(block, matrix)
             results = accumulators[first : first + images, : self._rows * self._groups]
-            self._multiply(matrix.reshape(len(block) * rows * columns, reduction), results)
-
-    def _multiply(self, matrix: np.ndarray, results: np.ndarray) -> None:
-        pixels, reduction = matrix.shape
-        total = np.empty((pixels, self._weights.shape[1]), np.float32)
-        for first in range(0, max(1, reduction), EXACT_LANES):
-            part = slice(first, first + EXACT_LANES)
-            weights = self._weights[part]
-            step = max(_PIECE_PIXELS, _PIECE_PRODUCTS // max(1, weights.size))
-            for pixel in range(0, pixels, step):
-                piece = slice(pixel, pixel + step)
-                np.matmul(matrix[piece, part], weights, out=total[piece])
-            if first or self._accumulate:
-                results += total.reshape(results.shape).astype(np.int32)
-            else:
-                results[...] = total.reshape(results.shape)
+            flat = matrix.reshape(len(block) * rows * columns, reduction)
+            self._arithmetic.multiply(flat, self._weights, results, self._accumulate)
 
 
 class Scratch:
     """Memory for window matrices, kept between instructions so that its pages stay mapped."""
 
     def __init__(self) -> None:
-        self._buffer = np.empty(0, np.float32)
+        self._buffer = np.empty(0, np.uint8)
 
-    def matrix(self, *shape: int) -> np.ndarray:
-        """An array of float32 of this shape, with any content; it ends the life of the last one."""
-        size = int(np.prod(shape))
+    def matrix(self, element: Any, *shape: int) -> np.ndarray:
+        """An array of this type and shape, with any content; it ends the life of the last one."""
+        size = math.prod(shape) * np.dtype(element).itemsize
         if self._buffer.size < size:
-            self._buffer = np.empty(size, np.float32)
-        return self._buffer[:size].reshape(shape)
+            self._buffer = np.empty(size, np.uint8)
+        return self._buffer[:size].view(element).reshape(shape)
 
 
 def convolve(

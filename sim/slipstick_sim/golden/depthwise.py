@@ -44,7 +44,7 @@ def check_depthwise(instruction: Mapping[str, int], configuration: Configuration
     if instruction.get("joined"):
         _check_joined(instruction)
     if instruction.get("kept_rows"):
-        _check_kept_rows(instruction)
+        _check_kept_rows(instruction, c.kept_padding)
         return
     if instruction["skip"] > 1 or instruction["rows"] == 1:
         return
@@ -56,14 +56,14 @@ def check_depthwise(instruction: Mapping[str, int], configuration: Configuration
             )
 
 
-def _check_kept_rows(instruction: Mapping[str, int]) -> None:
+def _check_kept_rows(instruction: Mapping[str, int], padding: int) -> None:
     i = instruction
     above, columns = i["origin_y"] - i["dilation_y"], stream_columns(i)
     rules = (
         ("skip", 2, i["skip"] == 2),
         ("stride_y", 2 * i["dilation_y"], i["stride_y"] == 2 * i["dilation_y"]),
         ("row_step", 2 * i["tap_step_y"], not (i["row_step"] - 2 * i["tap_step_y"]) % (1 << 24)),
-        ("padding_value", -128, i["padding_value"] == -128),
+        ("padding_value", padding, i["padding_value"] == padding),
     )
     for name, value, kept in rules:
         if not kept:

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import POST_FIELDS, Rounding
-from slipstick_rtl.numbers.rounding import clamp, requantize
+from slipstick_rtl.isa import POST_FIELDS
 
+from .arithmetic import arithmetic_of
 from .parameters import Parameters
 
 TABLE_ENTRIES = 512
@@ -66,10 +66,10 @@ def drain(
     values = used[:, :, :columns, :channels]
     _check_within("channels of DRAIN's parameters", 0, channels, len(parameters[0]))
     bias, multiplier, shift = (array[:channels] for array in parameters)
-    lanes = bias, multiplier, shift
+    lanes, finish = (bias, multiplier, shift), arithmetic_of(configuration).finish
     destination = _destination(instruction, activations, configuration)
     for block in _blocks(destination.shape):
-        destination[block] = _finish(instruction, values[block], lanes)
+        destination[block] = finish(instruction, values[block], lanes)
 
 
 def map_taps(
@@ -101,7 +101,7 @@ def map_taps(
     bias, multiplier, shift = (
         np.tile(array[: configuration.lanes], instruction["slices"]) for array in parameters
     )
-    lanes = bias, multiplier, shift
+    lanes, finish = (bias, multiplier, shift), arithmetic_of(configuration).finish
     destination = _destination(instruction, activations, configuration)
     # a byte as it is stored, 0..255, is the index
     halves = np.roll(np.asarray(table, dtype=np.int32).reshape(2, TABLE_ENTRIES // 2), 128, axis=1)
@@ -141,7 +141,7 @@ def map_taps(
                 combine(total, value, out=total)
         if total is None:
             raise ValueError("MAP must have at least one tap, not 0")
-        destination[block] = _finish(instruction, total, lanes)
+        destination[block] = finish(instruction, total, lanes)
 
 
 def load_table(
@@ -234,9 +234,3 @@ def _destination(
         ),
         configuration.lanes,
     )
-
-
-def _finish(instruction: Mapping[str, int], values: np.ndarray, lanes: Parameters) -> np.ndarray:
-    """Requantised, offset and clamped results, int8."""
-    rounded = requantize(values, *lanes, Rounding(instruction["rounding"]))
-    return clamp(rounded, instruction["zero_point"], instruction["minimum"], instruction["maximum"])

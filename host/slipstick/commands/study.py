@@ -1,0 +1,19 @@
+"""``slipstick study``: experiments that say what a number format costs a network."""
+
+import typer
+
+from .study_accuracy import lns_accuracy_command
+from .study_mnist import lns_mnist_command
+
+app = typer.Typer(
+    no_args_is_help=True, help="Experiments that say what a number format costs a network."
+)
+
+
+@app.callback()
+def _studies() -> None:
+    pass
+
+
+app.command("lns-accuracy")(lns_accuracy_command)
+app.command("lns-mnist")(lns_mnist_command)

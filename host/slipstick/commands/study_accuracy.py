@@ -1,0 +1,73 @@
+"""``slipstick study lns-accuracy``: networks' accuracy in every format of a logarithmic array."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from .. import console, reports
+from ..errors import InputError
+from ..studies.lns_accuracy import FORMATS, TASKS, WIDE_FORMATS, Accuracy, measure
+from .options import Json, Limit, check_least
+
+REPORT = "lns_accuracy"
+
+
+def lns_accuracy_command(
+    network: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--network",
+            help=f"One of {', '.join(task.name for task in TASKS)}; by default all.",
+            show_default=False,
+        ),
+    ] = None,
+    number_format: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format", "-f", help="By default every one of 5 to 8 bits.", show_default=False
+        ),
+    ] = None,
+    wide: Annotated[
+        bool,
+        typer.Option(
+            "--wide", help="Formats of 9 to 16 bits, that no array has: rounded operands, float32."
+        ),
+    ] = False,
+    limit: Limit = None,
+    json: Json = False,
+) -> None:
+    """Accuracy after training in float, int8 and logarithmic formats; writes a report if whole."""
+    check_least("--limit", limit, 1)
+    known_formats = WIDE_FORMATS if wide else FORMATS
+    formats, names = number_format or list(known_formats), network or [task.name for task in TASKS]
+    for option, given, known in (
+        ("--format", formats, known_formats),
+        ("--network", names, [task.name for task in TASKS]),
+    ):
+        for item in given:
+            if item not in known:
+                raise InputError(f"{option} must be one of {', '.join(known)}, not {item!r}")
+    loaded = [Accuracy(task, limit) for task in TASKS if task.name in names]
+    total = sum(map(len, loaded)) * (len(formats) + 1)
+    with console.progress("running networks", total) as advance:
+        measured = [measure(accuracy, formats, advance) for accuracy in loaded]
+    figures = {"networks": measured}
+    if limit is None and not network and not number_format:
+        reports.write(
+            f"{REPORT}_wide" if wide else REPORT, " ".join(["slipstick", *sys.argv[1:]]), figures
+        )
+    if json:
+        console.print_json(figures)
+    else:
+        _show(measured)
+
+
+def _show(measured: list[dict[str, Any]]) -> None:
+    rows = [["float", *(f"{entry['float_percent']:.2f}" for entry in measured)]]
+    rows.append(["int8", *(f"{entry['int8_percent']:.2f}" for entry in measured)])
+    for index, first in enumerate(measured[0]["formats"]):
+        own = (f"{entry['formats'][index]['accuracy_percent']:.2f}" for entry in measured)
+        rows.append([first["format"], *own])
+    columns = {f"{entry['network']}, {entry['images']:,} images": "right" for entry in measured}
+    console.print_table("right answers in %", {"numbers": "left", **columns}, rows)

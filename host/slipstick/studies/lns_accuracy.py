@@ -1,0 +1,183 @@
+"""What logarithmic formats cost two networks' accuracy, after training, beside float and int8."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from slipstick_rtl.numbers.lns.array_arithmetic import (
+    LARGEST_INTEGER_BITS,
+    LARGEST_OPERAND_BITS,
+    ArrayArithmetic,
+)
+from slipstick_rtl.numbers.lns.formats import SMALLEST_BITS, Lns
+
+from .. import kernels
+from ..benchmarks import shared_folder
+from ..errors import InputError
+from ..frontends.onnx import load_onnx_bytes
+from ..inputs import load_inputs, load_labels
+from ..quantize import FloatNetwork
+from .lns_emulation import Emulation
+
+CHUNK = 16
+"""Images that are run together: their tensors fit a second-level cache."""
+
+FORMATS = tuple(
+    f"lns1+{integer}+{bits - 1 - integer}"
+    for bits in range(LARGEST_OPERAND_BITS, SMALLEST_BITS - 1, -1)
+    for integer in range(min(LARGEST_INTEGER_BITS, bits - 1), 0, -1)
+)
+"""All that an array has."""
+
+WIDE_FORMATS = tuple(f"lns1+4+{fraction}" for fraction in range(4, 12))
+"""Of 9 to 16 bits, which are emulated."""
+
+Advance = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A float network with labelled images.
+
+    Parameters
+    ----------
+    name : str
+    model : str
+        A file of the folder ``models`` of :func:`slipstick.benchmarks.shared_folder`.
+    images, labels : str
+        Files of its folder ``data``.
+    calibration : str
+        Likewise, whose first ``calibrating`` images the quantisers see.
+    calibrating : int
+    """
+
+    name: str
+    model: str
+    images: str
+    labels: str
+    calibration: str
+    calibrating: int
+
+
+TASKS = (
+    Task(
+        "ResNet-8",
+        "resnet8_cifar10_fp32.onnx",
+        "cifar10/ic01_cifar10_200.npz",
+        "cifar10/ic01_cifar10_200.npz",
+        "cifar10/ic01_cifar10_200.npz",
+        100,
+    ),
+    Task(
+        "MNIST CNN",
+        "mnist-8.onnx",
+        "mnist/t10k-images-idx3-ubyte.gz",
+        "mnist/t10k-labels-idx1-ubyte.gz",
+        "mnist/train-images-idx3-ubyte.gz",
+        200,
+    ),
+)
+
+
+class Accuracy:
+    """A task, loaded.
+
+    Parameters
+    ----------
+    task : Task
+    limit : int, optional
+        Images, at most.
+
+    Raises
+    ------
+    InputError
+        If a file is not there.
+    """
+
+    def __init__(self, task: Task, limit: int | None = None) -> None:
+        folder = shared_folder()
+        model, data = folder / "models" / task.model, folder / "data"
+        for place in (model, *(data / name for name in (task.images, task.calibration))):
+            if not place.exists():
+                raise InputError(f"{place} must be there for {task.name} (SLIPSTICK_DATA)")
+        self.task, self._network = task, FloatNetwork(model)
+        self._file = model
+        self._emulation: Emulation | None = None
+        shown = load_inputs([data / task.images], self._network.shape).first(limit)
+        self._x = shown.x.astype(np.float32)
+        self._labels = load_labels(data / task.labels)[: len(shown)]
+        calibration = load_inputs([data / task.calibration], self._network.shape)
+        self._samples = calibration.first(task.calibrating).x
+
+    def __len__(self) -> int:
+        return len(self._x)
+
+    def in_float(self) -> float:
+        """Of the float network in onnxruntime, in %."""
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(str(self._file), providers=["CPUExecutionProvider"])
+        name = session.get_inputs()[0].name
+        scores = [np.asarray(session.run(None, {name: x[None]})[0]) for x in self._x]
+        return self._percent(np.concatenate(scores))
+
+    def in_int8(self, advance: Advance) -> float:
+        """Of onnxruntime's int8 network, in %."""
+        return self._run(self._network.quantize(self._samples), advance)
+
+    def in_logarithms(self, name: str, advance: Advance) -> float:
+        """Of the network in an array's format, in %."""
+        arithmetic = ArrayArithmetic(Lns.parse(name))
+        return self._run(self._network.quantize_logarithmic(self._samples, arithmetic), advance)
+
+    def emulated(self, name: str, advance: Advance) -> float:
+        """Of the network in float32 with operands of a wide format, in %."""
+        if self._emulation is None:
+            self._emulation = Emulation(self._network, self._samples)
+        return self._all(partial(self._emulation.run, Lns.parse(name)), advance)
+
+    def _run(self, data: bytes, advance: Advance) -> float:
+        graph = load_onnx_bytes(data)
+        return self._all(lambda x: kernels.run_graph(graph, [x])[graph.outputs[0]], advance)
+
+    def _all(self, run: Callable[[np.ndarray], np.ndarray], advance: Advance) -> float:
+        scores = []
+        for start in range(0, len(self._x), CHUNK):
+            x = self._x[start : start + CHUNK]
+            scores.append(run(x))
+            advance(len(x))
+        return self._percent(np.concatenate(scores))
+
+    def _percent(self, scores: np.ndarray) -> float:
+        classes = scores.reshape(len(scores), -1).argmax(axis=1)
+        return round(100 * float((classes == self._labels).mean()), 4)
+
+
+def measure(accuracy: Accuracy, formats: Sequence[str], advance: Advance) -> dict[str, Any]:
+    """A task's accuracy in float, int8 and each format, and what that is less than int8's."""
+    int8 = accuracy.in_int8(advance)
+    entries = []
+    for name in formats:
+        way = accuracy.emulated if name in WIDE_FORMATS else accuracy.in_logarithms
+        percent = way(name, advance)
+        entries.append(
+            {
+                "format": name,
+                "bits": Lns.parse(name).bits,
+                "accuracy_percent": percent,
+                "points_below_int8": round(int8 - percent, 4),
+            }
+        )
+    task = accuracy.task
+    return {
+        "network": task.name,
+        "model": task.model,
+        "images": len(accuracy),
+        "calibration": f"first {task.calibrating} of {Path(task.calibration).name}",
+        "float_percent": accuracy.in_float(),
+        "int8_percent": int8,
+        "formats": entries,
+    }

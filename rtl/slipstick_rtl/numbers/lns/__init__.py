@@ -1,0 +1,1 @@
+"""The logarithmic number system: formats, arithmetic, and the hardware that does it."""

@@ -1,0 +1,209 @@
+"""The multiplier of a logarithmic element: an addition, a small table, a shift.
+
+A product is ``antilog[s mod 2^F] << (s div 2^F)``, less the places that are dropped, with s the sum
+of the operands' magnitudes. The shift is split at G, a power of two: what lies below G belongs to
+the table, or is shifted by a few multiplexers, and makes a number ``q`` of at most 2 G bits. What
+is left is a shift by c groups of G places, and there
+
+    group g of the product = low half of q if g = c, high half of q if g = c + 1, else nothing
+
+so that it takes one multiplexer, which looks at the lowest bit of c only, and a mask for the group.
+The mask and the sign are left to the gates of the carry chain that adds the product to the sum
+(:mod:`...primitives.carry_sum`), where they cost nothing.
+"""
+
+from typing import Any
+
+import numpy as np
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from ...primitives.constant_table import small_look_up
+from ...primitives.delay import delay
+from .array_arithmetic import ArrayArithmetic
+
+_TABLE_INPUTS = 4
+"""Bits that a look-up table decides on: so many of the sum address the antilogarithms."""
+
+
+def element_code(arithmetic: ArrayArithmetic) -> data.StructLayout:
+    """An operand inside the array; zero has magnitude and sign 0."""
+    bits = arithmetic.lns.exponent_bits
+    return data.StructLayout({"magnitude": bits, "negative": 1, "present": 1})
+
+
+def decode(arithmetic: ArrayArithmetic, code: Any) -> Value:
+    """``element_code`` of an ordered code; combinational."""
+    bits = arithmetic.lns.exponent_bits
+    low, negative = code[:bits], code[bits]
+    magnitude = ((low ^ negative.replicate(bits)) + negative)[:bits]
+    return Cat(magnitude, negative, low.any())
+
+
+def product_layout(arithmetic: ArrayArithmetic) -> data.StructLayout:
+    """A product: ``bits`` where ``mask`` is 1, 0 elsewhere, negated if it is ``negative``."""
+    bits = arithmetic.product_bits
+    return data.StructLayout({"bits": bits, "mask": bits, "negative": 1})
+
+
+def _group_bits(arithmetic: ArrayArithmetic) -> int:
+    """log2 of G: a table's entry, shifted by less than G, has at most 2 G bits."""
+    return ceil_log2(arithmetic.antilog_places)
+
+
+def _tabled_bits(arithmetic: ArrayArithmetic) -> int:
+    """Of the shift below G, the bits that address the table."""
+    spare = max(0, _TABLE_INPUTS - arithmetic.lns.fraction_bits)
+    return min(spare, _group_bits(arithmetic))
+
+
+def _shift_levels(arithmetic: ArrayArithmetic) -> list[int]:
+    """Places of the shifts between the table and the groups."""
+    bits = arithmetic.largest_shift.bit_length()
+    levels = range(_tabled_bits(arithmetic), min(_group_bits(arithmetic), bits))
+    return [1 << level for level in levels]
+
+
+def _registered_levels(arithmetic: ArrayArithmetic) -> set[int]:
+    """Shifts with a register behind: the middle one, and the last, as the sum takes a cycle."""
+    count = len(_shift_levels(arithmetic))
+    return {level for level in (count // 2 - 1, count - 1) if level >= 0}
+
+
+def multiplier_latency(arithmetic: ArrayArithmetic) -> int:
+    """Cycles from activations to products: the sum of the logarithms, and the shifts."""
+    return 1 + len(_registered_levels(arithmetic))
+
+
+class LogMultiplier(wiring.Component):
+    """P products; their last step is left to the sum.
+
+    Parameters
+    ----------
+    arithmetic : ArrayArithmetic
+    pixels : int
+        P.
+
+    Members
+    -------
+    activations, weight, swap, swap_late : In
+        As of :class:`...number_format.ElementMultiplier`.
+    products : Out
+        [P] of ``product_layout``, ``multiplier_latency`` cycles after the activations.
+    """
+
+    activations: data.View
+    weight: Signal
+    swap: Signal
+    swap_late: Signal
+    products: data.View
+
+    def __init__(self, *, arithmetic: ArrayArithmetic, pixels: int) -> None:
+        self._arithmetic, self._pixels = arithmetic, pixels
+        code = element_code(arithmetic)
+        super().__init__(
+            {
+                "activations": In(data.ArrayLayout(code.size, pixels)),
+                "weight": In(code.size),
+                "swap": In(1),
+                "swap_late": In(1),
+                "products": Out(data.ArrayLayout(product_layout(arithmetic), pixels)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        code = element_code(self._arithmetic)
+        active = Signal(code, reset_less=True)
+        with m.If(self.swap):
+            m.d.sync += Value.cast(active).eq(self.weight)
+        for p in range(self._pixels):
+            activation = Signal(code, name=f"activation_{p}")
+            m.d.comb += Value.cast(activation).eq(self.activations[p])
+            total = Signal(len(active.magnitude) + 1, name=f"total_{p}", reset_less=True)
+            present = Signal(name=f"present_{p}", reset_less=True)
+            negative = Signal(name=f"negative_{p}", reset_less=True)
+            both = activation.present & active.present
+            m.d.sync += [
+                total.eq(activation.magnitude + active.magnitude),
+                present.eq(both),
+                negative.eq(both & (activation.negative ^ active.negative)),
+            ]
+            bits, mask, sign = self._product(m, platform, p, total, present, negative)
+            product = self.products[p]
+            m.d.comb += [product.bits.eq(bits), product.mask.eq(mask), product.negative.eq(sign)]
+        return m
+
+    def _product(
+        self,
+        m: Module,
+        platform: object,
+        p: int,
+        total: Value,
+        present: Value,
+        negative: Value,
+    ) -> tuple[Value, Value, Value]:
+        """Bits, mask and sign of the product of a sum of logarithms."""
+        arithmetic = self._arithmetic
+        split = arithmetic.lns.fraction_bits + _tabled_bits(arithmetic)
+        entry = self._look_up(m, platform, total[:split], f"table_{p}")
+        rest = Cat(total[split:], present, negative)
+        registered = _registered_levels(arithmetic)
+        for k, places in enumerate(_shift_levels(arithmetic)):
+            name = f"shifted_{places}_{p}"
+            entry = _shift(m, platform, entry, rest[0], places, name)
+            rest = rest[1:]
+            if k in registered:
+                entry = delay(m, entry, 1, name, reset_less=True)
+                rest = delay(m, rest, 1, f"rest_{places}_{p}", reset_less=True)
+        bits, mask = self._spread(entry, rest[:-2], rest[-2])
+        return Cat(bits), mask, rest[-1]
+
+    def _look_up(self, m: Module, platform: object, index: Value, name: str) -> Value:
+        """The antilogarithm of the lowest bits of a sum, shifted by what they have beyond F."""
+        fraction = self._arithmetic.lns.fraction_bits
+        steps = np.arange(1 << len(index))
+        entries = self._arithmetic.antilog[steps & (1 << fraction) - 1] << (steps >> fraction)
+        return small_look_up(m, platform, entries, index, name)
+
+    def _spread(self, entry: Value, groups: Value, present: Value) -> tuple[list[Value], Value]:
+        """Bits of the product, and the mask: ``entry`` shifted by ``groups`` times G places."""
+        arithmetic = self._arithmetic
+        size = 1 << _group_bits(arithmetic)
+        largest, first = arithmetic.largest_shift // size, arithmetic.dropped_places
+        halves = (entry[:size], entry[size:])
+        bits: list[Value] = []
+        masks: list[Value] = []
+        for place in range(first, first + arithmetic.product_bits):
+            group, index = divmod(place, size)
+            # the shifts that bring one of the entry's halves here, and what they bring
+            brought = {
+                group - k: half[index]
+                for k, half in enumerate(halves)
+                if index < len(half) and 0 <= group - k <= largest
+            }
+            low, *high = brought.values()
+            bits.append(Mux(groups[0] == group & 1, low, high[0]) if high else low)
+            masks.append(present & Cat(groups == shift for shift in brought).any())
+        return bits, Cat(masks)
+
+
+def _shift(
+    m: Module, platform: object, number: Value, shifts: Value, places: int, name: str
+) -> Value:
+    """``number`` shifted to the left, or not; a look-up table a bit."""
+    bits: list[Value] = []
+    for place in range(len(number) + places):
+        stays = number[place] if place < len(number) else None
+        moves = number[place - places] if place >= places else None
+        if stays is not None and moves is not None:
+            choice = Cat(stays, moves, shifts)
+            chosen = (k >> (k >> 2) & 1 for k in range(8))
+            bits.append(small_look_up(m, platform, chosen, choice, f"{name}_{place}"))
+        elif stays is not None:
+            bits.append(stays & ~shifts)
+        else:
+            bits.append(Const(0, 1) if moves is None else moves & shifts)
+    return Cat(bits)

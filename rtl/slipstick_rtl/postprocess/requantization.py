@@ -1,0 +1,70 @@
+"""Which requantiser the lanes have: the one of the configuration's number format."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data
+
+from ..config import Configuration
+from .fields import InstructionField, ParameterField
+from .log_requantizer import LogRequantizer
+from .requantizer import Requantizer
+
+
+class LaneRequantizer(Protocol):
+    """A 32-bit sum to a byte, one a cycle: a component.
+
+    All kinds have the same latency, and the clamp at its end: what happens beside the lanes does
+    not depend on the kind.
+
+    Members
+    -------
+    value : In(signed(32))
+    bias : In(signed(32))
+        With the value. Further inputs, by the names of ``parameters`` and ``fields``, as late.
+    result : Out(signed(8))
+        ``Requantizer.latency`` cycles after its value.
+    """
+
+    value: Signal
+    bias: Signal
+    result: Signal
+    parameters: Mapping[str, ParameterField]
+    fields: Mapping[str, InstructionField]
+
+    def elaborate(self, platform: object) -> Module:
+        """Its gateware."""
+        ...
+
+
+def requantizer(configuration: Configuration) -> LaneRequantizer:
+    """A new requantiser for a lane."""
+    if configuration.logarithmic is not None:
+        return LogRequantizer(arithmetic=configuration.logarithmic)
+    return Requantizer()
+
+
+def parameter_fields(configuration: Configuration) -> Mapping[str, ParameterField]:
+    """The parts of a channel's parameters."""
+    return _kind(configuration).parameters
+
+
+def instruction_fields(configuration: Configuration) -> Mapping[str, InstructionField]:
+    """What all results of an instruction have in common."""
+    return _kind(configuration).fields
+
+
+def _kind(configuration: Configuration) -> type[Requantizer] | type[LogRequantizer]:
+    return Requantizer if configuration.logarithmic is None else LogRequantizer
+
+
+def strobes(configuration: Configuration) -> data.StructLayout:
+    """One bit for each part of a channel's parameters: it arrives, or it is taken."""
+    return data.StructLayout(dict.fromkeys(parameter_fields(configuration), 1))
+
+
+def lane_fields(configuration: Configuration) -> data.StructLayout:
+    """``instruction_fields`` as a word."""
+    fields = instruction_fields(configuration)
+    return data.StructLayout({name: field.shape for name, field in fields.items()})

@@ -1,0 +1,120 @@
+"""A logarithmic element against the formula, for every activation with every weight."""
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from amaranth.hdl import Fragment, Module, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from cocotb.triggers import RisingEdge
+from slipstick_rtl.array.processing_element import ProcessingElement, element_latency
+from slipstick_rtl.boards.ecp5 import Chip
+from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
+from slipstick_rtl.numbers.lns.formats import Lns
+from slipstick_rtl.numbers.lns.log_format import LogFormat
+
+from . import ecp5_cells
+from .registry import Bench, parameters
+from .streams import start
+
+_PIXELS = 8
+"""Activations that meet a weight at once: so many products in a cycle."""
+
+_WEIGHT_CYCLES = 2
+"""From a weight to its activations: captured, at work."""
+
+
+class LogElementUnit(wiring.Component):
+    """One element that takes a new weight in every cycle; on a device if one is named."""
+
+    activations: data.View
+    weight: Signal
+    above: data.View
+    sums: data.View
+
+    def __init__(self, *, number_format: str, device: str) -> None:
+        self._format = LogFormat(ArrayArithmetic(Lns.parse(number_format)))
+        self._chip = Chip(device) if device else None
+        above, below = (self._format.partial_sum(rows) for rows in (1, 2))
+        super().__init__(
+            {
+                "activations": In(data.ArrayLayout(signed(8), _PIXELS)),
+                "weight": In(signed(8)),
+                "above": In(data.ArrayLayout(above, _PIXELS)),
+                "sums": Out(data.ArrayLayout(below, _PIXELS)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        element: Any = ProcessingElement(number_format=self._format, pixels=_PIXELS, rows_above=1)
+        m.submodules.element = Fragment.get(element, self._chip)
+        m.d.comb += [
+            element.weight.eq(self._format.store(self.weight)),
+            element.capture.eq(1),
+            element.swap.eq(1),
+            Value.cast(element.partial_sums).eq(Value.cast(self.above)),
+            Value.cast(self.sums).eq(Value.cast(element.partial_sums_out)),
+        ]
+        for p in range(_PIXELS):
+            encoded = self._format.encode(self.activations[p])
+            m.d.comb += Value.cast(element.activations[p]).eq(encoded)
+        return m
+
+
+def make(number_format: str, device: str = "") -> LogElementUnit:
+    """The element of this format."""
+    return LogElementUnit(number_format=number_format, device=device)
+
+
+BENCH = Bench(
+    name="bench_log_element",
+    component=make,
+    test_module=__name__,
+    parameters=(
+        {"number_format": "lns1+4+3"},
+        {"number_format": "lns1+3+2"},
+        {"number_format": "lns1+3+4", "device": "LFE5U-85F"},
+        {"number_format": "lns1+2+2", "device": "LFE5U-85F"},
+    ),
+    verilog=ecp5_cells.verilog,
+)
+
+
+def _packed(values: np.ndarray, bits: int) -> int:
+    return sum((int(value) & ((1 << bits) - 1)) << bits * k for k, value in enumerate(values))
+
+
+@cocotb.test()
+async def all_products(dut: Any) -> None:
+    """Each activation with each weight, added to other products."""
+    arithmetic = ArrayArithmetic(Lns.parse(parameters()["number_format"]))
+    number_format = LogFormat(arithmetic)
+    largest = arithmetic.lns.largest_code
+    codes = np.arange(-largest, largest + 1)
+    groups = -(-len(codes) // _PIXELS)
+    rounds = np.resize(codes, (groups, _PIXELS))
+    activations = np.tile(rounds, (len(codes), 1))
+    weights = np.repeat(codes, groups)
+    generator = np.random.default_rng(1)
+    above = arithmetic.multiply(*generator.choice(codes, (2, *activations.shape)))
+    above[::7] = arithmetic.multiply(largest, largest)
+    expected = above + arithmetic.multiply(activations, weights[:, None])
+    latency = element_latency(number_format)
+    above_bits, bits = (number_format.partial_sum(rows).width for rows in (1, 2))
+    count = len(weights)
+    await start(dut)
+    for cycle in range(_WEIGHT_CYCLES + count + latency + 1):
+        if cycle < count:
+            dut.weight.value = int(weights[cycle])
+        entered = cycle - _WEIGHT_CYCLES
+        if 0 <= entered < count:
+            dut.activations.value = _packed(activations[entered], 8)
+        if 0 <= entered - latency + 1 < count:
+            dut.above.value = _packed(above[entered - latency + 1], above_bits)
+        await RisingEdge(dut.clk)
+        if 0 <= entered - latency < count:
+            got = dut.sums.value.to_unsigned()
+            index = entered - latency
+            assert got == _packed(expected[index], bits), (activations[index], weights[index])

@@ -1,0 +1,95 @@
+"""The study of logarithmic formats' accuracy."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shared_data import DATA
+from slipstick.cli import app
+from slipstick.studies import lns_accuracy
+from slipstick.studies.lns_emulation import rounded
+from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
+from slipstick_rtl.numbers.lns.formats import Lns
+
+
+def test_formats_are_all_of_an_array() -> None:
+    formats = [Lns.parse(name) for name in lns_accuracy.FORMATS]
+    assert [lns.bits for lns in formats] == [8] * 4 + [7] * 4 + [6] * 4 + [5] * 4
+    assert all(ArrayArithmetic(lns) for lns in formats)
+    assert len(set(lns_accuracy.FORMATS)) == 16
+
+
+def test_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = [dataclasses.replace(task, calibrating=4) for task in lns_accuracy.TASKS]
+    monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
+    monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", few)
+    monkeypatch.chdir(tmp_path)
+    command = ["study", "lns-accuracy", "--limit", "8", "--network", "MNIST CNN"]
+    with pytest.raises(SystemExit) as ended:
+        app([*command, "--format", "lns1+3+4", "--format", "lns1+1+3", "--json"])
+    assert not ended.value.code
+    (measured,) = json.loads(capsys.readouterr().out)["networks"]
+    assert (measured["network"], measured["images"]) == ("MNIST CNN", 8)
+    assert measured["float_percent"] == measured["int8_percent"] == 100
+    fine, coarse = measured["formats"]
+    assert (fine["format"], fine["bits"], fine["accuracy_percent"]) == ("lns1+3+4", 8, 100)
+    assert coarse["points_below_int8"] == 100 - coarse["accuracy_percent"]
+    # what was not measured whole is no report
+    assert not (tmp_path / "reports").exists()
+    with pytest.raises(SystemExit) as ended:
+        app([*command, "--format", "lns1+3+4"])
+    assert not ended.value.code and "lns1+3+4" in capsys.readouterr().out
+
+
+def test_wide_formats_are_emulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = [dataclasses.replace(task, calibrating=4) for task in lns_accuracy.TASKS]
+    monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
+    monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", few)
+    with pytest.raises(SystemExit) as ended:
+        app(["study", "lns-accuracy", "--wide", "--limit", "4", "--format", "lns1+4+9", "--json"])
+    assert not ended.value.code
+    for measured in json.loads(capsys.readouterr().out)["networks"]:
+        (entry,) = measured["formats"]
+        assert entry["bits"] == 14 and entry["accuracy_percent"] == measured["float_percent"]
+
+
+def test_emulated_numbers() -> None:
+    lns = Lns(4, 6)
+    every = np.exp2(-np.arange(lns.largest_code) / 64) * 3
+    np.testing.assert_allclose(rounded(every, 3.0, lns), every, rtol=1e-6)
+    numbers = np.random.default_rng(0).uniform(-3, 3, 1000)
+    error = rounded(numbers, 3.0, lns) / numbers - 1
+    assert 0.004 < np.abs(error).max() <= 2 ** (1 / 128) - 1 + 1e-6
+    small = 3 * 2.0 ** -np.array([15.9, 16.1])
+    assert (rounded(small, 3.0, lns) > 0).tolist() == [True, False]
+    assert rounded(np.array([-9.0, 0.0]), 3.0, lns).tolist() == [-3.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--format", "lns8"), "--format must be one of lns1+4+3, lns1+3+4"),
+        (("--network", "LeNet"), "--network must be one of ResNet-8, MNIST CNN, not 'LeNet'"),
+        (("--wide", "--format", "lns1+3+4"), "--format must be one of lns1+4+4"),
+        (("--limit", "0"), "--limit must be at least 1, not 0"),
+        ((), "resnet8_cifar10_fp32.onnx must be there for ResNet-8 (SLIPSTICK_DATA)"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.setenv("SLIPSTICK_DATA", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        app(["study", "lns-accuracy", *arguments])
+    captured = capsys.readouterr()
+    assert ended.value.code == 2 and captured.err.count("\n") == 1 and message in captured.err

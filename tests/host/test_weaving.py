@@ -1,0 +1,115 @@
+"""Layers that take turns: what may change places does, and the waits keep the rest in order."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program_runner import run_program
+from shared_data import DATA
+from slipstick import compiler
+from slipstick.compiler import compile_graph
+from slipstick.frontends import load
+from slipstick.reference import TflmReference
+from slipstick.schedule.assemble import Assembler
+from slipstick.schedule.groups import Tiling
+from slipstick.schedule.streams import Instruction, Issued, Region, collide
+from slipstick.schedule.weaving import Strand, Strands, joined, units
+from slipstick.steps import Placement
+from slipstick.targets import find_target
+from slipstick_rtl.isa import Opcode
+
+LARGE = find_target("ecpix5-85f").configuration
+
+
+def _convolve(bank: int, row: int = 0) -> Instruction:
+    fields = {"opcode": Opcode.CONVOLVE, "rows": 1, "groups": 1, "origin_y": row, "origin_x": 0}
+    return Instruction(0, fields, bank=bank)
+
+
+def _drain(bank: int) -> Instruction:
+    return Instruction(0, {"opcode": Opcode.DRAIN}, bank=bank)
+
+
+def _map(*, table: int = 0, opcode: Opcode = Opcode.MAP) -> Instruction:
+    return Instruction(1, {"opcode": opcode, "use_table": table})
+
+
+def test_units_hold_their_banks_until_they_are_drained():
+    one, other, sums = [_convolve(0), _drain(0)], [_convolve(1, 1), _drain(1)], [_map()]
+    assert units([*one, *sums, *other]) == [tuple(one), tuple(sums), tuple(other)]
+    early = [_convolve(0), _convolve(1), _convolve(0), _drain(0), _convolve(1), _drain(1)]
+    assert units([*early, *sums]) == [tuple(early), tuple(sums)]
+
+
+def test_turns_stay_together():
+    turns = [(_convolve(bank), _drain(bank)) for bank in range(3)]
+    other = (_convolve(3, 1), _drain(3))
+    assert joined([*turns, other]) == [tuple(itertools.chain(*turns)), other]
+    maps = [(_map(),), (_map(),)]
+    assert joined(maps) == maps
+
+
+def test_a_table_keeps_its_place():
+    strands = Strands(joins=False)
+    earlier = Strand((0, Tiling(1)), [(_map(table=1),), (_map(),)])
+    table = Strand((1, Tiling(1)), [(_map(opcode=Opcode.TABLE),), (_map(),)])
+    assert strands.needs(table, earlier) == [1, 0]
+    behind = Strand((2, Tiling(1)), [(_map(table=2),), (_map(opcode=Opcode.TABLE),)])
+    assert strands.needs(behind, table) == [1, 1]
+
+
+def test_rows_come_as_soon_as_what_they_read_is_there():
+    place = Placement(0, 8, 8, 4, 1, 8)
+
+    def rows(first: int, last: int) -> tuple[Region, ...]:
+        return (Region(place, (first, last), (0, 8)),)
+
+    makers = [(Instruction(0, {"opcode": Opcode.MAP}, writes=rows(y, y + 1)),) for y in range(4)]
+    reads = [rows(0, 2), rows(1, 4), rows(0, 1)]
+    readers = [(Instruction(1, {"opcode": Opcode.MAP}, reads=read),) for read in reads]
+    earlier, later = Strand((0, Tiling(4)), makers), Strand((1, Tiling(3)), readers)
+    assert Strands(joins=False).needs(later, earlier) == [2, 4, 1]
+
+
+def _orders(first: list[Issued], second: list[Issued]) -> None:
+    """Whatever two instructions of unlike streams touch, one is done before the other starts."""
+    reached = list(itertools.accumulate((item.wait for item in second), max))
+    waits = list(itertools.accumulate((item.wait for item in first), max))
+    for (i, a), (j, b) in itertools.product(enumerate(first), enumerate(second)):
+        if _share(a.accumulators, b.accumulators) or collide(a.instruction, b.instruction):
+            assert waits[i] > j or reached[j] > i, (a, b)
+
+
+def _share(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None) -> bool:
+    if one is None or other is None:
+        return False
+    return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
+
+
+def test_resnet8_is_woven(monkeypatch):
+    path: Path = DATA / "models" / "ic01_resnet8_int8.tflite"
+    if not path.exists():
+        pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
+    streams = []
+
+    class Recording(Assembler):
+        def __init__(self, operations, arrangement, timelines) -> None:
+            streams.extend(timelines.values())
+            super().__init__(operations, arrangement, timelines)
+
+    monkeypatch.setattr(compiler, "Assembler", Recording)
+    graph = load(path)
+    program = compile_graph(graph, LARGE)
+    (timeline,) = streams
+    owners = [item.instruction.operation for item in timeline.matrix]
+    assert len(list(itertools.groupby(owners))) > len(set(owners))
+    _orders(timeline.matrix, timeline.post)
+    assert len(timeline) <= LARGE.instructions
+    shape = graph.tensors[graph.inputs[0]].shape
+    image = np.random.default_rng(2).integers(-128, 128, shape).astype(np.int8)
+    expected = TflmReference(path).run_layers(image)
+    for order in ("matrix_first", "post_first", 1, 2):
+        values = run_program(program, {graph.inputs[0]: image}, order=order)
+        for name in graph.outputs:
+            np.testing.assert_array_equal(values[name].reshape(-1), expected[name].reshape(-1))
