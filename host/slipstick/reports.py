@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -75,3 +76,8 @@ def write_file(path: Path, command: str, figures: dict[str, Any]) -> None:
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+
+
+def command_line() -> str:
+    """The command that is being run, as its report has it."""
+    return " ".join(["slipstick", *sys.argv[1:]])

@@ -1,6 +1,5 @@
 """``slipstick study lns-accuracy``: networks' accuracy in every format of a logarithmic array."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -54,9 +53,7 @@ def lns_accuracy_command(
         measured = [measure(accuracy, formats, advance) for accuracy in loaded]
     figures = {"networks": measured}
     if limit is None and not network and not number_format:
-        reports.write(
-            f"{REPORT}_wide" if wide else REPORT, " ".join(["slipstick", *sys.argv[1:]]), figures
-        )
+        reports.write(f"{REPORT}_wide" if wide else REPORT, reports.command_line(), figures)
     if json:
         console.print_json(figures)
     else:

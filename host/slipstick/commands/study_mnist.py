@@ -1,6 +1,5 @@
 """``slipstick study lns-mnist``: trainings in float32 and in logarithms."""
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,7 +69,7 @@ def lns_mnist_command(
     def write(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         figures = summarise(study, outcomes)
         if path is not None:
-            reports.write_file(path, _command(), figures)
+            reports.write_file(path, reports.command_line(), figures)
         return figures
 
     if report_only:
@@ -141,11 +140,6 @@ def _format(name: str) -> Lns:
         return Lns.parse(name)
     except ValueError as error:
         raise InputError(str(error)) from None
-
-
-def _command() -> str:
-    """The command line, as the report has it."""
-    return " ".join(["slipstick", *sys.argv[1:]])
 
 
 def _show(figures: dict[str, Any]) -> None:
