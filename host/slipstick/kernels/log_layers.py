@@ -5,7 +5,7 @@ with nothing of the hardware's order; the golden model and the gateware are held
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,13 +69,9 @@ def sum_conv2d(
 ) -> np.ndarray:
     """Sums of products of a convolution, modulo 2^32; x NHWC, weights OHWI, both codes."""
     groups, (filters, *kernel, channels) = attributes["groups"], weights.shape
-    padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
-    padded = pad_image(x, padding, 0).view(np.uint8)
     total = np.zeros((len(x), *output.shape[1:]), np.int32)
     share = filters // groups
-    for y, column in np.ndindex(*kernel):
-        origin = y * dilation[0], column * dilation[1]
-        window = tap(padded, origin, stride, output.shape[1:3])
+    for (y, column), window in _windows(x, kernel, output, attributes):
         for group in range(groups):
             own = slice(group * share, (group + 1) * share)
             inputs = window[..., group * channels : (group + 1) * channels]
@@ -91,16 +87,23 @@ def sum_depthwise_conv2d(
     arithmetic: ArrayArithmetic,
 ) -> np.ndarray:
     """As ``sum_conv2d``, each channel for itself; weights 1HWO."""
-    padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
-    padded = pad_image(x, padding, 0).view(np.uint8)
     kernel = weights.view(np.uint8)
     total = np.zeros((len(x), *output.shape[1:]), np.int32)
-    for y, column in np.ndindex(weights.shape[1:3]):
-        origin = y * dilation[0], column * dilation[1]
-        window = tap(padded, origin, stride, output.shape[1:3])
+    for (y, column), window in _windows(x, weights.shape[1:3], output, attributes):
         pixels = np.repeat(window, attributes["multiplier"], axis=3)
         total += arithmetic.products[pixels, kernel[0, y, column]]
     return total
+
+
+def _windows(
+    x: np.ndarray, kernel: Sequence[int], output: Tensor, attributes: Mapping[str, Any]
+) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
+    """Each tap of a kernel, and the codes that it meets as unsigned bytes; padding is code 0."""
+    padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
+    padded = pad_image(x, padding, 0).view(np.uint8)
+    for y, column in np.ndindex(*kernel):
+        origin = y * dilation[0], column * dilation[1]
+        yield (y, column), tap(padded, origin, stride, output.shape[1:3])
 
 
 def sum_fully_connected(
