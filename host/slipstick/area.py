@@ -14,9 +14,8 @@ lane      a lane of the post-processor
 ========  ==========================================================================================
 
 ``python -m slipstick.area`` holds them against the committed reports of place and route and fits
-them anew, to be copied here when the gateware has changed. The fit is held near what single units
-were seen to take (:mod:`.area_fit`), as there is one report of this gateware only, of 1x32x16: for
-other arrays these are expectations, within some 10 % of it.
+them anew, to be copied here when the gateware has changed or a board has been built. The fit is
+held near what single units were seen to take (:mod:`.area_fit`): there are fewer arrays than parts.
 """
 
 import math
@@ -29,23 +28,23 @@ from .errors import TargetError
 from .schedule.durations import BLOCK_COLUMNS
 
 LUTS: Mapping[str, float] = {
-    "fixed": 3359.1,
+    "fixed": 4261.2,
     "plain": 24.0,
-    "packed": 40.0,
-    "lut": 124.2,
-    "gather": 201.6,
-    "sum": 92.7,
-    "lane": 742.5,
+    "packed": 20.7,
+    "lut": 139.5,
+    "gather": 211.9,
+    "sum": 105.8,
+    "lane": 749.6,
 }
 """Look-up tables with 4 inputs, those of carry chains included, by what takes them."""
 FLIP_FLOPS: Mapping[str, float] = {
-    "fixed": 3330.4,
+    "fixed": 5360.8,
     "plain": 56.0,
-    "packed": 69.1,
-    "lut": 112.9,
-    "gather": 224.3,
-    "sum": 110.5,
-    "lane": 649.1,
+    "packed": 64.5,
+    "lut": 98.2,
+    "gather": 251.7,
+    "sum": 121.2,
+    "lane": 921.9,
 }
 
 LANE_MULTIPLIERS = 3
