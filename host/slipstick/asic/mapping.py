@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import build_tools as tools
 from ..errors import TargetError
+from .buffers import insert_buffers
 from .hierarchy import merge
 from .memories import SRAM, WRAPPERS, Macro, memory_macros, memory_mapping
 from .pdk import Pdk
@@ -23,10 +24,12 @@ BLOCK_DEPTH = 2
 NETLIST = "netlist.v"
 
 _ABC = (
-    "strash;&get,-n;&fraig,-x;&put;scorr;dc2;strash;&get,-n;&dch,-f;&nf;&put;buffer,-c;"
+    "strash;&get,-n;&fraig,-x;&put;scorr;if,-g,-K,6;strash;&get,-n;&dch,-f;&nf;&put;buffer,-c;"
     "upsize;dnsize"
 )
-"""ABC's usual script with buffers for nets of many loads, and cells of fitting strength."""
+"""ABC's usual script, with logic balanced for depth (``if -g``) instead of rewritten for size: a
+quarter faster for a tenth more area, and elements of the array get smaller as well. Then buffers,
+and cells of fitting strength."""
 
 _SCRIPT = """
 read_rtlil design.il
@@ -41,6 +44,11 @@ dfflibmap -liberty cells.lib
 opt
 abc -liberty cells.lib -script +{abc}
 opt_clean -purge
+write_json mapped.json
+"""
+
+_WRITE = """
+read_json buffered.json
 write_json netlist.json
 write_verilog -noattr -noexpr -nohex netlist.v
 """
@@ -81,8 +89,8 @@ class Mapping:
         Its module.
     pdk : Pdk
     folder : Path
-        With ``NETLIST``: Verilog of the hierarchy of blocks, every module once; and the same as
-        Yosys' JSON.
+        With ``NETLIST``: Verilog of the hierarchy of blocks, every module once; and with
+        ``netlist.json``, the same as Yosys' write_json has it.
     blocks : mapping of Block by module
     macros : tuple of Macro
         Memories, whose area is not that of any block.
@@ -100,6 +108,11 @@ class Mapping:
     def area(self) -> float:
         """Of all cells, macros not counted; square micrometres."""
         return self.area_within(self.top)
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """The netlist as Yosys' write_json has it."""
+        return json.loads((self.folder / "netlist.json").read_text("utf-8"))
 
     @property
     def cells(self) -> Counter[str]:
@@ -129,8 +142,8 @@ def map_design(
     """Maps a design to a library; its files and logs stay in the folder.
 
     Registers with reset or enable become plain ones with gates where the library has no such
-    cells. Equal modules are mapped once. Nets between blocks get no buffers, and there are no
-    wires: loads are those of pins.
+    cells. Equal modules are mapped once. Nets of many loads get trees of buffers, clocks none;
+    there are no wires: loads are those of pins.
 
     Parameters
     ----------
@@ -168,22 +181,29 @@ def map_design(
     )
     # YoWASP's Yosys sees no files but those in its folder
     shutil.copyfile(pdk.liberty, folder / "cells.lib")
-    texts = {"design.il": design, "mapping.ys": script, **memory.files}
+    texts = {"design.il": design, **memory.files}
     for name, text in texts.items():
         (folder / name).write_text(text, "utf-8")
-    command = [yosys, "-q", "-l", "yosys.log", "-s", "mapping.ys"]
-    tools.run("mapping", command, folder=folder, log=folder / "mapping.log")
+    _run(yosys, "mapping", script, folder)
+    netlist = json.loads((folder / "mapped.json").read_text("utf-8"))
+    modules = [module.name for module in hierarchy if module.name in netlist["modules"]]
+    insert_buffers(netlist, modules, pdk)
+    (folder / "buffered.json").write_text(json.dumps(netlist), "utf-8")
+    _run(yosys, "writing", _WRITE, folder)
     _remove_signs(folder / NETLIST)
-    netlist = json.loads((folder / "netlist.json").read_text("utf-8"))
-    paths = {module.name: module.path for module in hierarchy}
     blocks = {
-        name: _block(name, paths[name], module, pdk, paths)
-        for name, module in netlist["modules"].items()
-        if name in paths
+        name: _block(hierarchy.modules[name].path, netlist["modules"][name], pdk, modules)
+        for name in modules
     }
     macros = memory_macros(netlist, hierarchy.top)
     seconds = time.monotonic() - started
     return Mapping(hierarchy.top, pdk, folder, blocks, macros, seconds)
+
+
+def _run(yosys: str, step: str, script: str, folder: Path) -> None:
+    (folder / f"{step}.ys").write_text(script.lstrip(), "utf-8")
+    command = [yosys, "-q", "-l", f"{step}.yosys.log", "-s", f"{step}.ys"]
+    tools.run(step, command, folder=folder, log=folder / f"{step}.log")
 
 
 def _remove_signs(netlist: Path) -> None:
@@ -191,9 +211,7 @@ def _remove_signs(netlist: Path) -> None:
     netlist.write_text(_SIGNED.sub(r"\1 ", netlist.read_text("utf-8")), "utf-8")
 
 
-def _block(
-    name: str, path: str, module: MappingOf[str, Any], pdk: Pdk, known: Container[str]
-) -> Block:
+def _block(path: str, module: MappingOf[str, Any], pdk: Pdk, known: Container[str]) -> Block:
     """What is in a module that ``write_json`` wrote."""
     kinds = {instance: cell["type"] for instance, cell in module["cells"].items()}
     cells = Counter(kind for kind in kinds.values() if kind in pdk.cells)

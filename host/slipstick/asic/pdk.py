@@ -58,6 +58,15 @@ class Cell:
     state_names: tuple[str, ...] = ()
     three_state: bool = False
 
+    @property
+    def state_pin(self) -> str:
+        """The output that shows the state, or else its inverse."""
+        for name in self.state_names:
+            for pin, function in self.outputs.items():
+                if function.text.strip() == name:
+                    return pin
+        return next(iter(self.outputs))
+
 
 @dataclass(frozen=True)
 class Pdk:
