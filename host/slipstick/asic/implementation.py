@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TOP = "slipstick"
 
+_LACKING = "gates need the Python package {}: pip install 'slipstick[build]'"
+
 Step = Callable[[str], AbstractContextManager[None]]
 """Called with what is being done; it runs inside the context that is returned."""
 
@@ -38,7 +40,7 @@ class Implementation:
     blocks : tuple of BlockArea
     timing : Timing
     seconds : float
-        From gateware to timing.
+        Of mapping and timing.
     """
 
     rtlil: str
@@ -77,7 +79,7 @@ class Implementation:
 
 
 def implement(
-    component: "Component",
+    rtlil: str,
     pdk: Pdk,
     folder: Path,
     *,
@@ -86,17 +88,17 @@ def implement(
     memories: str = SRAM,
     step: Step | None = None,
 ) -> Implementation:
-    """Maps a component to a library and finds its fastest clock.
+    """Maps a design to a library and finds its fastest clock.
 
     Parameters
     ----------
-    component : wiring.Component
-        A core, an array, an element: anything with registers in the domain ``sync``.
+    rtlil : str
+        A core, an array, an element: ``core_rtlil``, ``component_rtlil``.
     pdk : Pdk
     folder : Path
         For all files; made if it is missing.
     top : str
-        What its module is called.
+        Its module.
     block_depth, memories
         As for ``map_design``.
     step : callable
@@ -104,12 +106,10 @@ def implement(
     Raises
     ------
     TargetError
-        If a package or tool is missing or fails, or the component cannot be mapped.
+        If a tool is missing or fails, or the design cannot be mapped.
     """
     show = step or (lambda what: nullcontext())
     started = time.monotonic()
-    with show("gateware to RTLIL"):
-        rtlil = component_rtlil(component, top)
     with show(f"mapping to {pdk.name}"):
         mapping = map_design(rtlil, top, pdk, folder, block_depth=block_depth, memories=memories)
     with show("static timing"):
@@ -124,18 +124,14 @@ def component_rtlil(component: "Component", top: str) -> str:
     try:
         from slipstick_sim.toolchain import convert_to_rtlil
     except ImportError as error:
-        raise TargetError(
-            f"gates need the Python package {error.name}: pip install 'slipstick[build]'"
-        ) from None
+        raise TargetError(_LACKING.format(error.name)) from None
     return convert_to_rtlil(component, top)
 
 
-def core_of(target: Target) -> "Component":
+def core_rtlil(target: Target) -> str:
     """A target's core; TargetError if the packages of simulations are missing."""
     try:
-        from slipstick_rtl.accelerator import Accelerator
+        from slipstick_sim.compiled.build import accelerator_rtlil
     except ImportError as error:
-        raise TargetError(
-            f"gates need the Python package {error.name}: pip install 'slipstick[build]'"
-        ) from None
-    return Accelerator(configuration=target.configuration)
+        raise TargetError(_LACKING.format(error.name)) from None
+    return accelerator_rtlil(target.configuration, TOP)

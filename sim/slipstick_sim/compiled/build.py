@@ -96,6 +96,11 @@ def accelerator_library(
     return _find_or_build(key, directory, build)
 
 
+def accelerator_rtlil(configuration: Configuration, name: str) -> str:
+    """The core with this configuration, its reset a port, as RTLIL with the top ``name``."""
+    return toolchain.convert_to_rtlil(Accelerator(configuration=configuration), name)
+
+
 def activity_library(rtlil: str, name: str, directory: Path | None = None) -> Path:
     """A library that can record how often each signal of a design changes; it is much slower.
 
