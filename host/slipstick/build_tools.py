@@ -68,7 +68,14 @@ OPENSTA = Tool("sta", "OPENSTA", "install OpenSTA, Debian's package opensta")
 def version_of(program: str) -> str:
     """What a tool gives as its version, such as ``0.11.1``; "unknown" if it gives none."""
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        # some tools ask for commands when they have given it
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     except OSError as error:
         raise TargetError(f"{program} cannot be run: {error.strerror}") from None
     found = _VERSION.search(done.stdout + done.stderr)

@@ -90,11 +90,8 @@ class Hierarchy:
         return iter(self.modules.values())
 
 
-def merge(rtlil: str, top: str) -> Hierarchy:
+def merge(rtlil: str, top: str, *, initial_values: bool = False) -> Hierarchy:
     """Reads a design and merges its equal modules.
-
-    Registers lose their initial values, which no cell of an ASIC has; the contents of memories
-    stay.
 
     Parameters
     ----------
@@ -102,13 +99,17 @@ def merge(rtlil: str, top: str) -> Hierarchy:
         As Amaranth's back-end writes it.
     top : str
         Name of the top module.
+    initial_values : bool
+        Registers keep theirs, for simulation; no cell of an ASIC has any. The contents of memories
+        stay in any case.
 
     Raises
     ------
     TargetError
         If there is no such module.
     """
-    texts = {match[1]: match[2] for match in _MODULE.finditer(_INITIAL_VALUE.sub("", rtlil))}
+    text = rtlil if initial_values else _INITIAL_VALUE.sub("", rtlil)
+    texts = {match[1]: match[2] for match in _MODULE.finditer(text)}
     if f"\\{top}" not in texts:
         raise TargetError(f"the design must have a module {top!r}, not only {_some(texts)}")
     return _Merger(texts).merge(top)
