@@ -1,33 +1,15 @@
 """Buffers for nets of many loads, across the borders of blocks: ABC sees one block's logic only."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from .memories import WRAPPERS
-from .pdk import FLIP_FLOP, LATCH, Cell, Pdk
+from .loads import LoadCounter, Loads, Pin
+from .pdk import Cell, Pdk
 
 MOST_LOADS = 16
 """Pins that a cell may drive: beyond, a tree of buffers is faster."""
 
-_MACRO_CLOCKS = frozenset({"clk0", "clk1"})
-
-Bit = int | str
 Design = dict[str, Any]
-Pin = tuple[dict[str, Any], str, int]
-"""A cell, its port, and the bit of it."""
-
-
-@dataclass
-class _Loads:
-    """What a net drives: so many pins, through these; ``clock`` if one of them is a clock's."""
-
-    pins: list[tuple[int, list[Pin]]]
-    clock: bool = False
-
-    @property
-    def count(self) -> int:
-        return sum(weight for weight, _ in self.pins)
 
 
 def find_buffer(pdk: Pdk) -> Cell | None:
@@ -75,24 +57,16 @@ def insert_buffers(design: Design, modules: Iterable[str], pdk: Pdk) -> int:
 
 
 class _Inserter:
-    """Treats one module after another, and remembers what the ports of each drive."""
+    """Treats one module after another, from the innermost on."""
 
     def __init__(self, design: Design, buffer: Cell, pdk: Pdk) -> None:
         self._modules = design["modules"]
+        self._counter = LoadCounter(design, pdk)
         self._buffer = buffer
-        self._inputs = {name: frozenset(cell.inputs) for name, cell in pdk.cells.items()}
-        self._clocks = {
-            name: _clock_pins(cell)
-            for name, cell in pdk.cells.items()
-            if cell.kind in (FLIP_FLOP, LATCH)
-        }
-        self._clocks |= dict.fromkeys(WRAPPERS.values(), _MACRO_CLOCKS)
-        self._ports = dict[str, Mapping[str, list[tuple[int, bool]]]]()
 
     def treat(self, name: str) -> int:
         """Puts buffers into a module; returns their number."""
-        module = self._modules[name]
-        nets = self._nets(module)
+        module, nets = self._modules[name], self._counter.nets(name)
         fresh = 1 + max(
             (bit for bits in _all_bits(module) for bit in bits if isinstance(bit, int)), default=1
         )
@@ -101,41 +75,11 @@ class _Inserter:
             while loads.count > MOST_LOADS and not loads.clock:
                 loads.pins = list(self._split(net, loads, cells, fresh))
         module["cells"].update(cells)
-        self._ports[name] = {
-            port: [self._load(nets.get(bit)) for bit in about["bits"]]
-            for port, about in module["ports"].items()
-            if about["direction"] == "input"
-        }
+        self._counter.remember(name, nets)
         return len(cells)
 
-    def _load(self, loads: _Loads | None) -> tuple[int, bool]:
-        return (0, False) if loads is None else (loads.count, loads.clock)
-
-    def _nets(self, module: Mapping[str, Any]) -> dict[int, _Loads]:
-        """What each net of a module drives."""
-        nets = dict[int, _Loads]()
-        for cell in module["cells"].values():
-            for port, bits in cell["connections"].items():
-                for k, bit in enumerate(bits):
-                    weight, clock = self._weight(cell, port, k)
-                    if weight and isinstance(bit, int):
-                        loads = nets.setdefault(bit, _Loads([]))
-                        loads.pins.append((weight, [(cell, port, k)]))
-                        loads.clock |= clock
-        return nets
-
-    def _weight(self, cell: Mapping[str, Any], port: str, bit: int) -> tuple[int, bool]:
-        """Loads behind a pin, and whether one is a clock's; 0 for outputs."""
-        kind = cell["type"]
-        if kind in self._ports:
-            about = self._ports[kind].get(port)
-            return (0, False) if about is None else about[bit]
-        if kind in self._inputs:
-            return int(port in self._inputs[kind]), port in self._clocks.get(kind, ())
-        return int(cell["port_directions"][port] == "input"), port in self._clocks.get(kind, ())
-
     def _split(
-        self, net: int, loads: _Loads, cells: dict[str, Any], fresh: int
+        self, net: int, loads: Loads, cells: dict[str, Any], fresh: int
     ) -> Iterator[tuple[int, list[Pin]]]:
         """Gives each group of a net's loads a buffer; the buffers are the net's loads then."""
         for group in _groups(loads.pins):
@@ -166,13 +110,7 @@ def _groups(pins: Iterable[tuple[int, list[Pin]]]) -> Iterator[list[Pin]]:
     yield group
 
 
-def _clock_pins(cell: Cell) -> frozenset[str]:
-    """The pins that a flip-flop or a latch takes its clock from."""
-    functions = (cell.state.get(name) for name in ("clocked_on", "enable"))
-    return frozenset(pin for function in functions if function for pin in function.variables)
-
-
-def _all_bits(module: Mapping[str, Any]) -> Iterator[list[Bit]]:
+def _all_bits(module: Mapping[str, Any]) -> Iterator[list[int | str]]:
     for about in (*module["ports"].values(), *module["netnames"].values()):
         yield about["bits"]
     for cell in module["cells"].values():

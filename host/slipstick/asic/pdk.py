@@ -47,6 +47,8 @@ class Cell:
         What outputs call the state and its inverse.
     three_state : bool
         An output can be released.
+    capacitance : float
+        Of an input pin on the average, in the library's unit.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Cell:
     state: Mapping[str, Function]
     state_names: tuple[str, ...] = ()
     three_state: bool = False
+    capacitance: float = 0.0
 
     @property
     def state_pin(self) -> str:
@@ -98,6 +101,12 @@ class Pdk:
     def flip_flops(self) -> frozenset[str]:
         """Names of the cells that are flip-flops."""
         return frozenset(cell.name for cell in self.cells.values() if cell.kind == FLIP_FLOP)
+
+    @cached_property
+    def pin_capacitance(self) -> float:
+        """Of an input pin on the average of the gates, in the library's unit."""
+        gates = [cell for cell in self.cells.values() if cell.kind == GATE and cell.inputs]
+        return sum(cell.capacitance for cell in gates) / len(gates)
 
     @cached_property
     def latches(self) -> frozenset[str]:
@@ -177,8 +186,18 @@ def _cell(group: Group) -> Cell:
     inputs = tuple(pin for pin, about in pins.items() if about.text("direction") == "input")
     kind = _KINDS[states[0].kind] if states else GATE
     released = any("three_state" in about.attributes for about in pins.values())
-    area = group.number("area", 0.0)
-    return Cell(group.name, area, kind, inputs, outputs, state, state_names, released)
+    loads = [pins[pin].number("capacitance", 0.0) for pin in inputs]
+    return Cell(
+        group.name,
+        group.number("area", 0.0),
+        kind,
+        inputs,
+        outputs,
+        state,
+        state_names,
+        released,
+        sum(loads) / len(loads) if loads else 0.0,
+    )
 
 
 def _function(cell: str, pin: str, text: str, known: set[str]) -> Function:
