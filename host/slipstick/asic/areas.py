@@ -65,7 +65,7 @@ def block_areas(mapping: Mapping) -> list[BlockArea]:
     """
     found = dict[str, BlockArea]()
     families = dict[str, str]()
-    for path, family, module in _walk(mapping, mapping.top, "", ""):
+    for path, family, module in walk_blocks(mapping):
         families[path] = family
         block, entry = mapping.blocks[module], found.get(family, BlockArea(family))
         found[family] = replace(
@@ -94,8 +94,12 @@ def family_of(names: Sequence[str]) -> dict[str, str]:
     return {name: stem if counts[stem] > 1 else name for name, stem in stems.items()}
 
 
+def walk_blocks(mapping: Mapping) -> Iterator[tuple[str, str, str]]:
+    """Path, family and module of every block; the top has "" for path and family."""
+    yield from _walk(mapping, mapping.top, "", "")
+
+
 def _walk(mapping: Mapping, module: str, path: str, family: str) -> Iterator[tuple[str, str, str]]:
-    """Path, family and module of a block and of all within."""
     yield path, family, module
     within = mapping.blocks[module].blocks
     families = family_of(list(within))
