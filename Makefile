@@ -6,6 +6,7 @@ BENCH ?=
 WAVES ?=
 PDK ?= gscl45
 TARGET ?= 1x8x8
+NETWORK ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -42,9 +43,10 @@ formal: setup
 bitstream: setup
 	$(BIN)/python -m slipstick build --target $(BOARD) $(if $(SEEDS),--seeds $(SEEDS))
 
-# A core in standard cells: area by block, clock; PDK=gscl45, osu018 or a liberty file.
+# A core in standard cells: area by block and clock, and with NETWORK=file.tflite the energy of an
+# inference; PDK=gscl45, osu018 or a liberty file.
 asic: setup
-	$(BIN)/python -m slipstick asic --pdk $(PDK) --target $(TARGET)
+	$(BIN)/python -m slipstick asic --pdk $(PDK) --target $(TARGET) $(if $(NETWORK),--network $(NETWORK))
 
 # Every figure of the README but clocks and areas, which are those of `make bitstream`; an hour or two.
 bench: setup

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TOP = "slipstick"
 
-_LACKING = "gates need the Python package {}: pip install 'slipstick[build]'"
+LACKING = "gates need the Python package {}: pip install 'slipstick[build]'"
 
 Step = Callable[[str], AbstractContextManager[None]]
 """Called with what is being done; it runs inside the context that is returned."""
@@ -124,7 +124,7 @@ def component_rtlil(component: "Component", top: str) -> str:
     try:
         from slipstick_sim.toolchain import convert_to_rtlil
     except ImportError as error:
-        raise TargetError(_LACKING.format(error.name)) from None
+        raise TargetError(LACKING.format(error.name)) from None
     return convert_to_rtlil(component, top)
 
 
@@ -133,5 +133,5 @@ def core_rtlil(target: Target) -> str:
     try:
         from slipstick_sim.compiled.build import accelerator_rtlil
     except ImportError as error:
-        raise TargetError(_LACKING.format(error.name)) from None
+        raise TargetError(LACKING.format(error.name)) from None
     return accelerator_rtlil(target.configuration, TOP)
