@@ -101,15 +101,28 @@ def tiny_liberty(
     """
     cells = "".join(_gate(name, *about) for name, about in gates.items())
     cells += flip_flop() if flip_flops is None else flip_flops
+    thresholds = "".join(
+        f"  {name}_pct_{edge} : {value};\n"
+        for name, value in (
+            ("input_threshold", 50),
+            ("output_threshold", 50),
+            ("slew_lower_threshold", 20),
+            ("slew_upper_threshold", 80),
+        )
+        for edge in ("rise", "fall")
+    )
     templates = "".join(
         f"""  {kind} ({name}) {{
-    variable_1 : input_net_transition;
+    variable_1 : {variable};
     variable_2 : total_output_net_capacitance;
     index_1 ("0.0, 1.0");
     index_2 ("0.0, 1.0");
   }}
 """
-        for kind, name in (("lu_table_template", "plane"), ("power_lut_template", "energy"))
+        for kind, name, variable in (
+            ("lu_table_template", "plane", "input_net_transition"),
+            ("power_lut_template", "energy", "input_transition_time"),
+        )
     )
     return f"""/* a library
    of round figures */
@@ -121,7 +134,7 @@ library (tiny) {{
   pulling_resistance_unit : "1kohm";
   leakage_power_unit : "1nW";
   capacitive_load_unit (1, pf);
-  nom_voltage : 1.2;
+{thresholds}  nom_voltage : 1.2;
   nom_temperature : 25.0;
   nom_process : 1.0;
   operating_conditions (typical) {{ process : 1; voltage : 1.2; temperature : 25; }}
