@@ -47,6 +47,9 @@ class Cell:
         What outputs call the state and its inverse.
     three_state : bool
         An output can be released.
+    both : tuple of str
+        What state and inverse become while ``clear`` and ``preset`` hold: ``clear_preset_var1``
+        and 2, "X" if the file says nothing.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Cell:
     state: Mapping[str, Function]
     state_names: tuple[str, ...] = ()
     three_state: bool = False
+    both: tuple[str, str] = ("X", "X")
 
     @property
     def state_pin(self) -> str:
@@ -178,7 +182,12 @@ def _cell(group: Group) -> Cell:
     kind = _KINDS[states[0].kind] if states else GATE
     released = any("three_state" in about.attributes for about in pins.values())
     area = group.number("area", 0.0)
-    return Cell(group.name, area, kind, inputs, outputs, state, state_names, released)
+    variables = states[0] if states else group
+    both = (
+        variables.text("clear_preset_var1", "X"),
+        variables.text("clear_preset_var2", "X"),
+    )
+    return Cell(group.name, area, kind, inputs, outputs, state, state_names, released, both)
 
 
 def _function(cell: str, pin: str, text: str, known: set[str]) -> Function:
