@@ -20,8 +20,9 @@ from .pdk import Pdk
 if TYPE_CHECKING:
     from amaranth.lib import wiring
 
-RESET_CYCLES = 4
-"""Before outputs are compared: the reset is synchronous."""
+RESET_CYCLES = 64
+"""Before outputs are compared: in them registers without a reset take values that follow from
+operands; what they begin with differs, as a netlist may store the inverse."""
 
 GOLD, GATES = "gold", "gates"
 
@@ -117,7 +118,8 @@ def compare(
 ) -> Comparison:
     """Simulates a component's gates and the gateware with the same random operands.
 
-    Every input bit is random in every cycle. Registers without a reset begin as 0 in both.
+    Every input bit is random in every cycle, in those of the reset too. A stream's payload counts
+    while it is valid.
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ def compare(
         options = ["--x-assign", "0", "--x-initial", "0", "--no-timing", "-Wno-fatal", "-Wno-lint"]
         command = ["verilator", "--cc", "--exe", "--build", "--top-module", "bench", "-Mdir", "obj"]
         try:
-            run_full_yosys(f"{_GOLD}write_verilog -norename gold.v\n", cwd=folder)
+            run_full_yosys(f"{_GOLD}write_verilog gold.v\n", cwd=folder)
             with tool_environment({"OPT_FAST": "-O1", "OPT_SLOW": "-O0"}):
                 run_tool([*command, *options, *sources], cwd=folder)
             run = ["obj/Vbench", str(cycles + RESET_CYCLES), f"+verilator+seed+{seed}"]
@@ -185,9 +187,7 @@ def _prepare(component: "wiring.Component", pdk: Pdk, folder: Path, *, booth: bo
 
     rtlil = convert_to_rtlil(component, GATES)
     (folder / "gold.il").write_text(without_zeros(rtlil), "utf-8")
-    mapping = map_design(
-        rtlil, GATES, pdk, folder, block_depth=0, memories=FLIP_FLOPS, booth=booth
-    )
+    mapping = map_design(rtlil, GATES, pdk, folder, block_depth=0, memories=FLIP_FLOPS, booth=booth)
     (folder / "cells.v").write_text(cell_models(pdk, mapping.cells), "utf-8")
     return mapping
 
@@ -217,6 +217,7 @@ def _bench(ports: list[_Port]) -> str:
         return ",\n".join(wires)
 
     random = ", ".join(["$urandom"] * (width // 32 + 1))
+    mask = ", ".join(reversed(list(_masks(outputs))))
     return f"""module bench (
     input clk, input rst, output reg [31:0] mismatches, output reg [31:0] changes
 );
@@ -224,6 +225,7 @@ def _bench(ports: list[_Port]) -> str:
   reg [32*WORDS-1:0] stimulus;
   wire [{seen - 1}:0] expected, found;
   reg [{seen - 1}:0] last;
+  wire [{seen - 1}:0] mask = {{{mask}}};
   {GOLD} first (
 {connections("expected")}
   );
@@ -235,12 +237,24 @@ def _bench(ports: list[_Port]) -> str:
     last <= expected;
     if (rst) begin mismatches <= 0; changes <= 0; end
     else begin
-      mismatches <= mismatches + {{31'b0, expected !== found}};
-      changes <= changes + {{31'b0, expected !== last}};
+      mismatches <= mismatches + {{31'b0, |(mask & (expected ^ found))}};
+      changes <= changes + {{31'b0, |(expected ^ last)}};
     end
   end
 endmodule
 """
+
+
+def _masks(outputs: list[_Port]) -> Iterator[str]:
+    """Of each output, which bits count."""
+    places, low = dict[str, int](), 0
+    for port in outputs:
+        places[port.name] = low
+        low += port.width
+    for port in outputs:
+        valid = places.get(port.name.removesuffix("payload") + "valid")
+        count = "1'b1" if valid is None or port.name.endswith("valid") else f"expected[{valid}]"
+        yield f"{{{port.width}{{{count}}}}}"
 
 
 def _escaped(name: str) -> str:
