@@ -78,14 +78,15 @@ def check_structure(rtlil: str, top: str) -> Structure:
 
 def _registers(module: dict[str, Any], kinds: tuple[str, ...]) -> Iterator[tuple[str, int]]:
     """Name and width of each register, by name; a part of one counts for itself."""
-    names: dict[int, str] = {}
+    names = dict[object, str]()
     for name, net in module["netnames"].items():
         if not net["hide_name"]:
             for bit in net["bits"]:
                 names.setdefault(bit, name)
+    cells = module["cells"].items()
     found = [
-        (names.get(cell["connections"]["Q"][0], name), len(cell["connections"]["Q"]))
-        for name, cell in module["cells"].items()
+        (names.get(cell["connections"]["Q"][0]) or instance, len(cell["connections"]["Q"]))
+        for instance, cell in cells
         if cell["type"] in kinds
     ]
     return iter(sorted(found))

@@ -1,7 +1,6 @@
 """Mapped netlists against the gateware: random operands cycle by cycle, and proofs of small blocks.
 
-``python -m slipstick.asic.gate_check PDK`` checks a small array and the LNS unit, and proves the
-parts of which both are made.
+``python -m slipstick.asic.signoff PDK`` does both.
 """
 
 import re
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
 RESET_CYCLES = 64
 """Before outputs are compared: in them registers without a reset take values that follow from
 operands; what they begin with differs, as a netlist may store the inverse."""
+
+_EFFORT = {"OPT_FAST": "-O1", "OPT_SLOW": "-O0", "OPT_GLOBAL": "-O0"}
+"""Compiling takes longer than some thousand cycles."""
 
 GOLD, GATES = "gold", "gates"
 
@@ -150,7 +152,7 @@ def compare(
         command = ["verilator", "--cc", "--exe", "--build", "--top-module", "bench", "-Mdir", "obj"]
         try:
             run_full_yosys(f"{_GOLD}write_verilog gold.v\n", cwd=folder)
-            with tool_environment({"OPT_FAST": "-O1", "OPT_SLOW": "-O0"}):
+            with tool_environment(_EFFORT):
                 run_tool([*command, *options, *sources], cwd=folder)
             run = ["obj/Vbench", str(cycles + RESET_CYCLES), f"+verilator+seed+{seed}"]
             said = run_tool([folder / run[0], *run[1:]], cwd=folder)

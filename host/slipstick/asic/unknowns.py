@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,16 +98,14 @@ class Unknowns:
     wrong: int
 
 
-def check_unknowns(target: Target, model: Path, image: np.ndarray) -> Unknowns:
-    """Simulates an inference on the exported Verilog by Icarus, all registers and memories X.
+def check_unknowns(target: Target, session: Callable[[LinkDevice], None]) -> Unknowns:
+    """Simulates a host's session on the exported Verilog by Icarus, all registers and memories X.
 
     Parameters
     ----------
     target : Target
-    model : Path
-        A network that runs on it.
-    image : array
-        One input, with the batch.
+    session : callable
+        What a host does with the device; ``inference`` makes one.
 
     Raises
     ------
@@ -116,7 +114,16 @@ def check_unknowns(target: Target, model: Path, image: np.ndarray) -> Unknowns:
     """
     if shutil.which("iverilog") is None:
         raise TargetError("looking for unknown values needs iverilog, which is not on PATH")
-    requests, answers = _session(target, model, image)
+    recorder = _Recorder(target)
+    session(
+        LinkDevice(
+            LoopbackTransport(recorder),
+            configuration=target.configuration,
+            draw=random.Random(1),
+            pause=lambda _: None,
+        )
+    )
+    requests, answers = list(_frames(recorder.requests)), list(_frames(recorder.answers))
     from slipstick_rtl.soc.interfaces import INTERFACES, InterfaceTop
     from slipstick_sim.portable import flat_netlist, netlist_verilog
     from slipstick_sim.toolchain import convert_to_rtlil
@@ -124,7 +131,7 @@ def check_unknowns(target: Target, model: Path, image: np.ndarray) -> Unknowns:
     top = InterfaceTop(interface=INTERFACES["stream"], configuration=target.configuration)
     netlist = flat_netlist(convert_to_rtlil(top, "slipstick"), "slipstick")
     names = _watch(netlist)
-    said = _simulate(netlist_verilog(netlist, "slipstick"), len(names), requests)
+    said = simulate(netlist_verilog(netlist, "slipstick"), len(names), requests)
     cycles = re.search(r"^cycles (\d+)$", said, re.MULTILINE)
     if cycles is None:
         raise TargetError(f"the simulation for unknown values ended early: {said[-200:]!r}")
@@ -136,6 +143,16 @@ def check_unknowns(target: Target, model: Path, image: np.ndarray) -> Unknowns:
     pairs = zip(_comparable(requests, answers), _comparable(requests, found), strict=False)
     wrong = sum(one != other for one, other in pairs) + abs(len(answers) - len(found))
     return Unknowns(int(cycles[1]), len(names), tuple(unknown), len(found), wrong)
+
+
+def inference(target: Target, model: Path, image: np.ndarray) -> Callable[[LinkDevice], None]:
+    """A session that loads a network and runs one input, given with the batch."""
+
+    def run(device: LinkDevice) -> None:
+        session = InferenceSession(model, device=device, target=target)
+        session.run(None, {session.get_inputs()[0].name: image})
+
+    return run
 
 
 class _Recorder:
@@ -156,24 +173,12 @@ class _Recorder:
         return answer
 
 
-def _session(target: Target, model: Path, image: np.ndarray) -> tuple[list[bytes], list[bytes]]:
-    """The frames of a host that loads a network and runs an image, and the golden answers."""
-    recorder = _Recorder(target)
-    transport = LoopbackTransport(recorder)
-    device = LinkDevice(
-        transport, configuration=target.configuration, draw=random.Random(1), pause=lambda _: None
-    )
-    session = InferenceSession(model, device=device, target=target)
-    session.run(None, {session.get_inputs()[0].name: image})
-    return list(_frames(bytes(recorder.requests))), list(_frames(bytes(recorder.answers)))
-
-
-def _frames(data: bytes) -> Iterator[bytes]:
+def _frames(data: bytes | bytearray) -> Iterator[bytes]:
     """A stream cut into frames: start, kind, sequence, length, payload, CRC."""
     while data:
         length = int.from_bytes(data[3:5], "little")
         size = _HEADER_BYTES + length + _CRC_BYTES
-        yield data[:size]
+        yield bytes(data[:size])
         data = data[size:]
 
 
@@ -207,7 +212,18 @@ def _watch(netlist: "Netlist") -> list[str]:
     return list(watched.values())
 
 
-def _simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
+def simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
+    """What a simulation of the stream interface with these requests prints.
+
+    Parameters
+    ----------
+    verilog : str
+        The module ``slipstick``, with the port ``watched`` besides.
+    watched : int
+        Its bits.
+    requests : list of bytes
+        Frames; what follows a RUN waits until the core rests.
+    """
     from slipstick_rtl.link.protocol import Command
 
     words, after_run = list[int](), False
