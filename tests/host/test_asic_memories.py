@@ -21,7 +21,8 @@ from slipstick.asic.memories import (
     large_shapes,
     memory_macros,
     memory_mapping,
-    wrapper_models,
+    with_macros,
+    wrappers,
 )
 from slipstick.errors import TargetError
 from slipstick_rtl.accelerator import Accelerator
@@ -46,28 +47,39 @@ CONFIGURATION = Configuration(
 class OneMemory(wiring.Component):
     """A memory with one port that reads, and one that writes if it has no contents."""
 
-    enable: In(1)  # type: ignore[reportInvalidTypeForm]
-    write_enable: In(4)  # type: ignore[reportInvalidTypeForm]
-    address: In(8)  # type: ignore[reportInvalidTypeForm]
-    i: In(32)  # type: ignore[reportInvalidTypeForm]
-    o: Out(32)  # type: ignore[reportInvalidTypeForm]
+    enable: Signal
+    write_enable: Signal
+    address: Signal
+    i: Signal
+    o: Signal
 
     def __init__(
         self, *, depth: int = 256, contents: tuple[int, ...] = (), written: bool = True
     ) -> None:
         self._depth, self._contents, self._written = depth, contents, written
-        super().__init__()
+        super().__init__(
+            {
+                "enable": In(1),
+                "write_enable": In(4),
+                "address": In(8),
+                "i": In(32),
+                "o": Out(32),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.memory = memory = Memory(shape=32, depth=self._depth, init=self._contents)
         reader = memory.read_port()
-        address: Signal = self.address
-        m.d.comb += [reader.addr.eq(address), reader.en.eq(self.enable), self.o.eq(reader.data)]
+        m.d.comb += [
+            reader.addr.eq(self.address),
+            reader.en.eq(self.enable),
+            self.o.eq(reader.data),
+        ]
         if self._written:
             writer = memory.write_port(granularity=8)
             m.d.comb += [
-                writer.addr.eq(address),
+                writer.addr.eq(self.address),
                 writer.en.eq(self.write_enable),
                 writer.data.eq(self.i),
             ]
@@ -77,9 +89,7 @@ class OneMemory(wiring.Component):
 def mapped(rtlil: str, technology: str, folder: Path, more: str = "") -> dict:
     """The design with its memories mapped, as Yosys' JSON; ``more`` commands follow."""
     mapping = memory_mapping(rtlil, technology)
-    for name, text in mapping.files.items():
-        (folder / name).write_text(text)
-    (folder / "design.il").write_text(mapping.design)
+    mapping.write(folder)
     script = f"read_rtlil design.il\nhierarchy -auto-top\nproc\n{mapping.commands}{more}"
     run_full_yosys(script + "write_json design.json\n", cwd=folder)
     return json.loads((folder / "design.json").read_text())
@@ -193,8 +203,9 @@ def test_bad_input() -> None:
 def verilog_with_macros(rtlil: str, top: str) -> str:
     """A design of which each large memory is a wrapper, and the wrappers' models."""
     with tempfile.TemporaryDirectory() as name:
-        mapped(rtlil, SRAM, Path(name), "write_verilog -norename -noattr design.v\n")
-        return (Path(name) / "design.v").read_text() + wrapper_models()
+        (Path(name) / "design.il").write_text(with_macros(rtlil))
+        run_full_yosys("read_rtlil design.il\nwrite_verilog -noattr design.v\n", cwd=Path(name))
+        return "\n".join([(Path(name) / "design.v").read_text(), *wrappers().values()])
 
 
 def test_a_core_of_macros_computes() -> None:

@@ -8,6 +8,7 @@ flip-flops or logic.
 """
 
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,9 @@ besides. A bit of flip-flops takes 60 um2 there, filled to 65 %: flip-flop 20, t
 
 WRAPPERS = {1: "slipstick_sram_1rw", 2: "slipstick_sram_1rw1r"}
 """By the number of ports: the first reads or writes, the second reads."""
+
+DESIGN = "design.il"
+"""The file that ``MemoryMapping.write`` writes the design to."""
 
 _LIBRARY, _TECHMAP, _CELLS = "memories.txt", "memories.v", "memory_cells.v"
 _MEMORY = re.compile(r"^ *memory width (\d+) size (\d+) ", re.MULTILINE)
@@ -107,6 +111,11 @@ class MemoryMapping:
     commands: str
     files: Mapping[str, str]
 
+    def write(self, folder: Path) -> None:
+        """Writes the files, and the design as ``DESIGN``."""
+        for name, text in {DESIGN: self.design, **self.files}.items():
+            (folder / name).write_text(text, "utf-8")
+
 
 def check_technology(technology: str) -> None:
     """TargetError unless there is such a technology for memories."""
@@ -139,7 +148,7 @@ def memory_mapping(rtlil: str, technology: str) -> MemoryMapping:
         return MemoryMapping(design, "memory_collect\nmemory_map\nopt_clean\n", {})
     commands = [_ignore_collisions(shape) for shape in shapes]
     commands += [f"read_verilog -lib {_CELLS}", "memory_collect"]
-    files = {_CELLS: wrapper_models()}
+    files = {_CELLS: "\n".join(wrappers().values())}
     for shape in shapes:
         library = f"{shape.words}x{shape.bits}_{_LIBRARY}"
         files[library] = "".join(_library_entries(shape))
@@ -156,14 +165,31 @@ def large_shapes(rtlil: str) -> tuple[MemoryShape, ...]:
     return tuple(sorted(shape for shape in found if shape.is_large))
 
 
-def wrapper_models() -> str:
-    """The behavioural models of the wrappers, Verilog."""
-    return "\n".join(wrapper_file(ports).read_text("utf-8") for ports in WRAPPERS)
+def wrappers() -> dict[str, str]:
+    """The behavioural models of the wrappers, Verilog by the module's name."""
+    folder = Path(__file__).parent / "verilog"
+    return {name: (folder / f"{name}.v").read_text("utf-8") for name in WRAPPERS.values()}
 
 
-def wrapper_file(ports: int) -> Path:
-    """The behavioural model of the wrapper with so many ports."""
-    return Path(__file__).parent / "verilog" / f"{WRAPPERS[ports]}.v"
+def with_macros(rtlil: str) -> str:
+    """A design of which each large memory is an instance of a wrapper, RTLIL.
+
+    Raises
+    ------
+    TargetError
+        As of ``memory_mapping``.
+    ToolError
+        If Yosys is missing or fails.
+    """
+    from slipstick_sim.toolchain import run_full_yosys
+
+    mapping = memory_mapping(rtlil, SRAM)
+    with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
+        folder = Path(name)
+        mapping.write(folder)
+        script = f"read_rtlil {DESIGN}\nhierarchy -auto-top\nproc\n{mapping.commands}"
+        run_full_yosys(f"{script}write_rtlil mapped.il\n", cwd=folder)
+        return (folder / "mapped.il").read_text("utf-8")
 
 
 def memory_macros(netlist: Mapping[str, Any], top: str) -> tuple[Macro, ...]:

@@ -49,6 +49,9 @@ class Cell:
         An output can be released.
     capacitance : float
         Of an input pin on the average, in the library's unit.
+    both : tuple of str
+        What state and inverse become while ``clear`` and ``preset`` hold: ``clear_preset_var1``
+        and 2, "X" if the file says nothing.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Cell:
     state_names: tuple[str, ...] = ()
     three_state: bool = False
     capacitance: float = 0.0
+    both: tuple[str, str] = ("X", "X")
 
     @property
     def state_pin(self) -> str:
@@ -187,6 +191,11 @@ def _cell(group: Group) -> Cell:
     kind = _KINDS[states[0].kind] if states else GATE
     released = any("three_state" in about.attributes for about in pins.values())
     loads = [pins[pin].number("capacitance", 0.0) for pin in inputs]
+    variables = states[0] if states else group
+    both = (
+        variables.text("clear_preset_var1", "X"),
+        variables.text("clear_preset_var2", "X"),
+    )
     return Cell(
         group.name,
         group.number("area", 0.0),
@@ -197,6 +206,7 @@ def _cell(group: Group) -> Cell:
         state_names,
         released,
         sum(loads) / len(loads) if loads else 0.0,
+        both,
     )
 
 
