@@ -9,11 +9,23 @@ from slipstick.asic.checks import Structure, check_structure
 from slipstick.asic.unknowns import check_unknowns, simulate
 from slipstick.devices.link import LinkDevice
 from slipstick.errors import TargetError
-from slipstick.targets import Target, find_target
-from slipstick_rtl.accelerator import Accelerator
+from slipstick.targets import Target
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, encode
+from slipstick_sim import gate_parts
 from slipstick_sim.toolchain import convert_to_rtlil, run_full_yosys
+
+SMALL = Configuration(
+    rows=4,
+    columns=4,
+    lanes=4,
+    halved_tables=1,
+    activation_bytes=1 << 10,
+    weight_bytes=1 << 10,
+    accumulator_depth=16,
+    instruction_words=64,
+    payload_bytes=64,
+)
 
 LATCH = "module top (input e, d, output reg q); always @* if (e) q = d; endmodule"
 LOOP = "module top (input e, output q); assign q = !(q & e); endmodule"
@@ -32,15 +44,14 @@ def rtlil(verilog: str, folder: Path) -> str:
 @pytest.mark.parametrize(
     ("verilog", "message"),
     [
-        (LATCH, r"top is not sound for silicon: .*dlatch"),
-        (LOOP, r"top is not sound for silicon: .*loop"),
-        (ASYNCHRONOUS, r"top is not sound for silicon: .*adff"),
+        (LATCH, r"(?s)top is not sound for silicon: .*dlatch"),
+        (LOOP, r"(?s)top is not sound for silicon: .*loop"),
+        (ASYNCHRONOUS, r"(?s)top is not sound for silicon: .*adff"),
     ],
 )
 def test_what_must_not_be(verilog: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match=message) as raised:
+    with pytest.raises(TargetError, match=message):
         check_structure(rtlil(verilog, tmp_path), "top")
-    assert str(raised.value)
 
 
 def test_registers_are_told_apart(tmp_path: Path) -> None:
@@ -49,30 +60,16 @@ def test_registers_are_told_apart(tmp_path: Path) -> None:
     assert found.bits == (1, 4)
 
 
-def test_the_default_core_is_sound() -> None:
-    """Neither latch nor loop; what says that something is valid, or counts, has a reset."""
-    core = Accelerator(configuration=find_target("sim-medium").configuration)
+def test_a_core_is_sound() -> None:
+    """Neither latch nor loop; states and counters of places in queues have a reset."""
+    core = gate_parts.core(SMALL)
     found = check_structure(convert_to_rtlil(core, "slipstick"), "slipstick")
     with_reset, without = found.bits
     assert with_reset > 1000 and without > with_reset
-    assert found.memory_bits > 8 * (1 << 17)
-    reset = {name for name, _ in found.with_reset}
+    assert found.memory_bits > 8 * (SMALL.activation_bytes + SMALL.weight_bytes)
+    assert any("fsm_state" in name for name, _ in found.with_reset)
     unreset = {name.rpartition(".")[2] for name, _ in found.without_reset}
-    assert any("fsm_state" in name for name in reset)
     assert not {name for name in unreset if name.startswith(("fsm_state", "level", "count"))}
-
-
-SMALL = Configuration(
-    rows=4,
-    columns=4,
-    lanes=4,
-    halved_tables=1,
-    activation_bytes=1 << 10,
-    weight_bytes=1 << 10,
-    accumulator_depth=16,
-    instruction_words=64,
-    payload_bytes=64,
-)
 
 
 def needs_icarus() -> None:
@@ -92,13 +89,13 @@ def test_nothing_unknown_comes_out_of_a_core() -> None:
 
     found = check_unknowns(Target("small", "", SMALL), session)
     assert not found.unknown and not found.wrong
-    assert found.frames >= 4 and found.watched > 1000 and found.cycles > 3000
+    assert found.frames >= 4 and found.watched > 500 and found.cycles > 500
 
 
 FORGETFUL = """
 module slipstick (input clk, rst, input [7:0] s_axis_tdata, input s_axis_tvalid,
   output s_axis_tready, output [7:0] m_axis_tdata, output reg m_axis_tvalid, input m_axis_tready,
-  output running, output [1:0] watched);
+  output running, output [1:0] watched_0);
   reg forgotten, reset;
   always @(posedge clk) begin
     forgotten <= forgotten ^ s_axis_tvalid;
@@ -106,7 +103,7 @@ module slipstick (input clk, rst, input [7:0] s_axis_tdata, input s_axis_tvalid,
     m_axis_tvalid <= rst ? 0 : s_axis_tvalid;
   end
   assign s_axis_tready = 1, running = 0, m_axis_tdata = {8{forgotten}};
-  assign watched = {forgotten, reset};
+  assign watched_0 = {forgotten, reset};
 endmodule
 """
 

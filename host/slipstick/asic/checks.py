@@ -1,13 +1,15 @@
 """What silicon does not forgive: latches, loops of logic, registers that begin with anything."""
 
-import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import TargetError
+
+if TYPE_CHECKING:
+    from slipstick_sim.portable.netlist import Bit, Cell, Netlist
 
 _SCRIPT = """
 read_rtlil design.il
@@ -24,8 +26,9 @@ opt_clean
 write_json design.json
 """
 
-_RESET = ("$sdff", "$sdffe", "$sdffce")
-_NO_RESET = ("$dff", "$dffe")
+RESET = "rst"
+_ANY_OF = ("$or", "$logic_or", "$reduce_or", "$reduce_bool")
+_WITH_RESET = ("$sdff", "$sdffe", "$sdffce")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ def check_structure(rtlil: str, top: str) -> Structure:
         If there is a latch, a loop of logic, a net with two drivers or none, or an asynchronous
         reset; or Yosys is missing or fails.
     """
+    from slipstick_sim.portable.netlist import read_json
     from slipstick_sim.toolchain import ToolError, run_full_yosys, without_zeros
 
     with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
@@ -70,30 +74,75 @@ def check_structure(rtlil: str, top: str) -> Structure:
             run_full_yosys(_SCRIPT.format(top=top), cwd=folder)
         except ToolError as error:
             raise TargetError(f"{top} is not sound for silicon: {error}") from None
-        module = json.loads((folder / "design.json").read_text("utf-8"))["modules"][top]
+        netlist = read_json((folder / "design.json").read_text("utf-8"), top)
+    ports = {name: bits for name, (_, bits) in netlist.ports.items()}
+    names = {bit: name for name, bits in {**netlist.names, **ports}.items() for bit in bits}
+    resettable = {id(cell) for cell in cells_with_reset(netlist)}
+    registers = [
+        (id(cell) in resettable, names.get(cell.ports["Q"][0], "a register"), len(cell.ports["Q"]))
+        for cell in netlist.cells
+        if cell.source == "register"
+    ]
+    memories = [cell for cell in netlist.cells if cell.kind == "$mem_v2"]
     return Structure(
-        tuple(_registers(module, _RESET)), tuple(_registers(module, _NO_RESET)), _stored(module)
+        tuple(sorted((name, bits) for has_reset, name, bits in registers if has_reset)),
+        tuple(sorted((name, bits) for has_reset, name, bits in registers if not has_reset)),
+        sum(cell.number("SIZE") * cell.number("WIDTH") for cell in memories),
     )
 
 
-def _registers(module: dict[str, Any], kinds: tuple[str, ...]) -> Iterator[tuple[str, int]]:
-    """Name and width of each register, by name; a part of one counts for itself."""
-    names = dict[object, str]()
-    for name, net in module["netnames"].items():
-        if not net["hide_name"]:
-            for bit in net["bits"]:
-                names.setdefault(bit, name)
-    cells = module["cells"].items()
-    found = [
-        (names.get(cell["connections"]["Q"][0]) or instance, len(cell["connections"]["Q"]))
-        for instance, cell in cells
-        if cell["type"] in kinds
+def cells_with_reset(netlist: "Netlist") -> list["Cell"]:
+    """The registers that the port ``rst`` sets, with or without something else that does so too.
+
+    Yosys finds a reset wherever something sets a register to a constant.
+    """
+    (reset,) = netlist.ports[RESET][1]
+    resets: set[Bit] = {reset}
+    seen = 0
+    choices = [cell for cell in netlist.cells if cell.kind in _ANY_OF]
+    while len(resets) > seen:
+        seen = len(resets)
+        for cell in choices:
+            operands = [cell.ports[port] for port in ("A", "B") if port in cell.ports]
+            if cell.kind == "$or":
+                pairs = zip(*operands, cell.ports["Y"], strict=False)
+                resets |= {bits[-1] for bits in pairs if resets.intersection(bits[:-1])}
+            elif any(resets.intersection(bits) for bits in operands):
+                resets.add(cell.ports["Y"][0])
+    return [
+        cell
+        for cell in netlist.cells
+        if cell.kind in _WITH_RESET and cell.ports["SRST"][0] in resets
     ]
-    return iter(sorted(found))
 
 
-def _stored(module: dict[str, Any]) -> int:
-    memories = [
-        cell["parameters"] for cell in module["cells"].values() if cell["type"] == "$mem_v2"
+def control_registers(netlist: "Netlist") -> list["Cell"]:
+    """Of the registers with a reset flags, and those whose next value follows from their own.
+
+    Those are the states and counters that would stay unknown for ever. Others with a reset may hold
+    unknown operands, as those without do, until there are known ones.
+    """
+    sources = {
+        bit: cell for cell in netlist.cells for port in cell.outputs for bit in cell.ports[port]
+    }
+    return [
+        cell
+        for cell in cells_with_reset(netlist)
+        if len(cell.ports["Q"]) == 1 or _follows_from_itself(cell, sources)
     ]
-    return sum(int(memory["SIZE"], 2) * int(memory["WIDTH"], 2) for memory in memories)
+
+
+def _follows_from_itself(register: "Cell", sources: Mapping["Bit", "Cell"]) -> bool:
+    """Whether a register's output reaches its own data through logic."""
+    own, seen = set(register.ports["Q"]), set[int | str]()
+    todo = list(register.ports["D"])
+    while todo:
+        bit = todo.pop()
+        if bit in own:
+            return True
+        cell = sources.get(bit)
+        if bit in seen or cell is None or cell.source != "logic":
+            continue
+        seen.add(bit)
+        todo += [it for port, bits in cell.ports.items() if port not in cell.outputs for it in bits]
+    return False

@@ -17,18 +17,21 @@ from ..devices.transport import LoopbackTransport
 from ..errors import TargetError
 from ..session import InferenceSession
 from ..targets import Target
+from .checks import control_registers
 
 if TYPE_CHECKING:
-    from slipstick_sim.portable import Netlist
+    from slipstick_sim.portable.netlist import Bit, Netlist
 
 RESET_CYCLES = 32
 """More than any register without a reset is behind one that has it."""
 
 _REST = 100
 """Cycles in which a core that has run rests before it is asked for more."""
-_SILENCE = 3000
+_SILENCE = 500
 """Cycles without a byte after which no more will come."""
 _HEADER_BYTES, _CRC_BYTES = 5, 4
+_WORD = 32
+"""Bits of a port that is watched: simulators copy a whole port whenever a bit of it changes."""
 _MARK = 256
 """On a byte that waits until the core rests."""
 
@@ -43,7 +46,7 @@ module bench;
   integer next = 0, rest = 0, silence = 0, cycles = 0, place, unknown = 0;
   slipstick dut (.clk(clk), .rst(rst), .s_axis_tdata(data), .s_axis_tvalid(valid),
     .s_axis_tready(ready), .m_axis_tdata(found), .m_axis_tvalid(found_valid),
-    .m_axis_tready(1'b1), .running(running), .watched(watched));
+    .m_axis_tready(1'b1), .running(running){ports});
   initial $readmemh("bytes.hex", bytes);
   always @(posedge clk) begin
     cycles <= cycles + 1;
@@ -82,7 +85,7 @@ class Unknowns:
     ----------
     cycles : int
     watched : int
-        Bits: all registers with a reset, and enables of memories.
+        Bits: registers of control, and enables of memories.
     unknown : tuple of str
         Which of them, or of the ports, were unknown after the reset, at first.
     frames : int
@@ -194,13 +197,12 @@ def _comparable(requests: list[bytes], answers: list[bytes]) -> list[bytes]:
 
 
 def _watch(netlist: "Netlist") -> list[str]:
-    """Adds a port with all that must be known; returns what each of its bits is."""
+    """Adds ports with all that must be known; returns what each of their bits is."""
     names = {bit: name for name, bits in netlist.names.items() for bit in bits}
     watched = {
         bit: names.get(bit, "a register")
-        for cell in netlist.cells
-        for bit in cell.ports.get("Q", [])
-        if cell.kind.startswith("$sdff")
+        for cell in control_registers(netlist)
+        for bit in cell.ports["Q"]
     }
     for cell in netlist.cells:
         if cell.kind == "$mem_v2":
@@ -208,7 +210,9 @@ def _watch(netlist: "Netlist") -> list[str]:
             for port in ("WR_EN", "RD_EN"):
                 watched |= {bit: f"{port} of {memory}" for bit in cell.ports[port]}
     watched = {bit: name for bit, name in watched.items() if isinstance(bit, int)}
-    netlist.ports["watched"] = ("output", list(watched))
+    bits: list[Bit] = [*watched]
+    for number, first in enumerate(range(0, len(bits), _WORD)):
+        netlist.ports[f"watched_{number}"] = ("output", bits[first : first + _WORD])
     return list(watched.values())
 
 
@@ -218,9 +222,9 @@ def simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
     Parameters
     ----------
     verilog : str
-        The module ``slipstick``, with the port ``watched`` besides.
+        The module ``slipstick``, with ports ``watched_0``, ``watched_1`` ... besides.
     watched : int
-        Its bits.
+        Their bits: 32 each, the last one's what is left.
     requests : list of bytes
         Frames; what follows a RUN waits until the core rests.
     """
@@ -230,8 +234,17 @@ def simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
     for frame in requests:
         words += [frame[0] | (_MARK if after_run else 0), *frame[1:]]
         after_run = frame[1] == Command.RUN
+    places = [(first, min(_WORD, watched - first)) for first in range(0, watched, _WORD)]
     bench = _BENCH.format(
-        last=len(words) - 1, top=watched - 1, reset=RESET_CYCLES, rest=_REST, silence=_SILENCE
+        last=len(words) - 1,
+        top=watched - 1,
+        ports="".join(
+            f",\n    .watched_{number}(watched[{first}+:{width}])"
+            for number, (first, width) in enumerate(places)
+        ),
+        reset=RESET_CYCLES,
+        rest=_REST,
+        silence=_SILENCE,
     )
     with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
         folder = Path(name)
