@@ -174,6 +174,30 @@ _GW1N = replace(
     instruction_words=1664,
 )
 
+_TILE = Configuration(
+    # memories as small as digits need, of flip-flops if there is no macro; one table for two lanes,
+    # as four would take more room than all other memories together
+    rows=4,
+    columns=4,
+    lanes=4,
+    halved_tables=1,
+    activation_bytes=1 << 10,
+    weight_bytes=1 << 10,
+    accumulator_depth=16,
+    instruction_words=64,
+    payload_bytes=64,
+    clock_hz=40_000_000,
+)
+_LARGE_TILE = replace(
+    _TILE,
+    rows=8,
+    columns=8,
+    weight_rows=2,
+    activation_bytes=1 << 11,
+    weight_bytes=1 << 12,
+    instruction_words=256,
+)
+
 
 def _board(
     name: str,
@@ -225,6 +249,8 @@ TARGETS: dict[str, Target] = {
         _logarithmic("sim-lns7", "lns1+3+3"),
         _logarithmic("sim-lns6", "lns1+3+2"),
         _logarithmic("sim-lns5", "lns1+2+2"),
+        Target("asic-4x4", "16 multipliers for a small tile of a shuttle", _TILE),
+        Target("asic-8x8", "64 multipliers for a tile with memory macros", _LARGE_TILE),
         *_BOARDS,
     )
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,8 @@ class SimulationDevice(LinkDevice):
     Parameters
     ----------
     configuration : Configuration
+    library : Path, optional
+        One of this configuration's core that was built already; by default the fast one.
 
     Raises
     ------
@@ -27,7 +30,7 @@ class SimulationDevice(LinkDevice):
         If the packages or tools that simulate are missing, or fail.
     """
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, library: Path | None = None) -> None:
         try:
             from slipstick_sim.compiled.device import CompiledCore, CompiledTransport
             from slipstick_sim.toolchain import ToolError
@@ -36,7 +39,9 @@ class SimulationDevice(LinkDevice):
                 f"device sim needs the simulation's packages: pip install slipstick[sim] ({error})"
             ) from error
         try:
-            self._core = CompiledCore.of(configuration)
+            self._core = (
+                CompiledCore.of(configuration) if library is None else CompiledCore(library)
+            )
         except (ToolError, OSError) as error:
             raise DeviceError(f"the simulation of {configuration.shape}: {error}") from error
         transport = _SimulatedTransport(CompiledTransport(self._core))
@@ -46,6 +51,13 @@ class SimulationDevice(LinkDevice):
     def clock_cycles(self) -> int:
         """Clock cycles since the opening of the device, transfers and pauses included."""
         return self._core.cycles
+
+    @contextmanager
+    def recording(self, path: Path) -> Iterator[None]:
+        """Counts in a SAIF file how often each signal changes in the cycles of the body's runs; the
+        library must be one that records."""
+        with _simulation_errors(), self._core.recording(path):
+            yield
 
     def take_events(self) -> dict[str, np.ndarray]:
         """What the core did since the last call.

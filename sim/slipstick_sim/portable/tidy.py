@@ -22,7 +22,7 @@ def tidy(netlist: Netlist) -> None:
         If there is a cell that the passes do not know.
     """
     for cell in netlist.cells:
-        if cell.kind not in _KNOWN:
+        if cell.kind not in _KNOWN and not cell.is_black_box:
             raise NetlistError(f"a netlist must be of known cells, not of {cell.kind}")
     _split_choices(netlist)
     _shorten_conditions(netlist)

@@ -1,0 +1,192 @@
+"""A block alone, for power: what comes into it and what leaves it are ports, a bit each.
+
+Every register takes its input from a port as well, which changes as the register did: OpenSTA 2.0
+knows the activity of ports only, and that of a register's output is what it makes of its input.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .loads import Loads, PortBit, output_bits
+from .pdk import Cell, Pdk
+
+Bit = int | str
+CLOCK = "clk"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where signals of a block begin: a register, or a bit that comes into it.
+
+    Parameters
+    ----------
+    port : str
+        Of the netlist: the block's input, or the register's.
+    names : tuple of (name, bit)
+        What the gateware calls it, below the block's path.
+    """
+
+    port: str
+    names: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class PowerNetlist:
+    """A block's own cells.
+
+    Parameters
+    ----------
+    verilog : str
+    sources : tuple of Source
+    loads : mapping of float by port
+        Pins outside of the block that each output drives.
+    clocked : bool
+        It has the port ``CLOCK``.
+    """
+
+    verilog: str
+    sources: tuple[Source, ...]
+    loads: Mapping[str, float]
+    clocked: bool
+
+
+def power_netlist(
+    name: str,
+    module: Mapping[str, Any],
+    nets: Mapping[int, Loads],
+    outside: Mapping[PortBit, float],
+    pdk: Pdk,
+) -> PowerNetlist:
+    """Cuts a module out of its design; blocks and macros in it are outside as well.
+
+    Parameters
+    ----------
+    name : str
+    module : mapping
+        As Yosys' ``write_json`` has it.
+    nets : mapping of Loads
+        Of the module, as ``LoadCounter.nets`` has it.
+    outside : mapping of float by port and bit
+        Pins that its outputs drive, as ``outer_loads`` has it.
+    pdk : Pdk
+    """
+    return _Cut(name, module, nets, outside, pdk).netlist()
+
+
+class _Cut:
+    def __init__(
+        self,
+        name: str,
+        module: Mapping[str, Any],
+        nets: Mapping[int, Loads],
+        outside: Mapping[PortBit, float],
+        pdk: Pdk,
+    ) -> None:
+        self._name, self._module, self._pdk = name, module, pdk
+        self._clocks = {bit for bit, loads in nets.items() if loads.clock}
+        self._names = _names(module)
+        self._data = {name: _data_pin(pdk.cells[name]) for name in pdk.flip_flops}
+        self._incoming = dict(self._find_incoming())
+        self._outgoing = self._find_outgoing(nets, outside)
+
+    def netlist(self) -> PowerNetlist:
+        inputs = {bit: CLOCK if bit in self._clocks else f"i{bit}" for bit in self._incoming}
+        outputs = {
+            bit: f"o{bit}" for bit, load in self._outgoing.items() if load and bit not in inputs
+        }
+        self._nets = {**inputs, **outputs}
+        given = [*dict.fromkeys(inputs.values())]
+        cells, sources = self._cells()
+        given += [source.port for source in sources]
+        for bit, names in self._incoming.items():
+            if bit not in self._clocks:
+                own = (*names, *self._names.get(bit, ()))
+                sources.append(Source(inputs[bit], own))
+        text = "\n".join(
+            [
+                f"module {self._name} ({', '.join([*given, *outputs.values()])});",
+                *(f"  input {port};" for port in given),
+                *(f"  output {port};" for port in outputs.values()),
+                *cells,
+                "endmodule",
+                "",
+            ]
+        )
+        loads = {port: self._outgoing[bit] for bit, port in outputs.items()}
+        return PowerNetlist(text, tuple(sources), loads, CLOCK in given)
+
+    def _is_own(self, cell: Mapping[str, Any]) -> bool:
+        return cell["type"] in self._pdk.cells
+
+    def _find_incoming(self) -> Iterator[tuple[int, list[tuple[str, int]]]]:
+        """Nets that begin outside of the cells, with the names of the ports there."""
+        for port, about in self._module["ports"].items():
+            if about["direction"] == "input":
+                yield from ((bit, [(port, k)]) for k, bit in _numbered(about["bits"]))
+        for instance, cell in self._module["cells"].items():
+            if self._is_own(cell):
+                continue
+            for port, bits in cell["connections"].items():
+                if cell["port_directions"][port] == "output":
+                    names = f"{instance}.{port}"
+                    yield from ((bit, [(names, k)]) for k, bit in _numbered(bits))
+
+    def _find_outgoing(
+        self, nets: Mapping[int, Loads], outside: Mapping[PortBit, float]
+    ) -> dict[int, float]:
+        """Pins outside of the cells that nets drive."""
+        found = dict[int, float]()
+        for bit, loads in nets.items():
+            beyond = sum(weight for weight, pins in loads.pins if not self._is_own(pins[0][0]))
+            found[bit] = float(beyond)
+        for port, k, bit in output_bits(self._module):
+            if isinstance(bit, int):
+                found[bit] = found.get(bit, 0.0) + outside.get((port, k), 0.0)
+        for cell in self._module["cells"].values():
+            # its register takes a port instead
+            if (pin := self._data.get(cell["type"])) is not None:
+                for _, bit in _numbered(cell["connections"][pin]):
+                    found[bit] = found.get(bit, 0.0) + 1
+        return found
+
+    def _cells(self) -> tuple[list[str], list[Source]]:
+        lines, registers = list[str](), list[Source]()
+        for number, cell in enumerate(self._module["cells"].values()):
+            if not self._is_own(cell):
+                continue
+            kind = cell["type"]
+            nets = {pin: self._net(bits[0]) for pin, bits in cell["connections"].items() if bits}
+            if (data := self._data.get(kind)) is not None:
+                held = cell["connections"].get(self._pdk.cells[kind].state_pin, [None])[0]
+                nets[data] = f"d{number}"
+                registers.append(Source(nets[data], tuple(self._names.get(held, ()))))
+            joined = ", ".join(f".{pin}({net})" for pin, net in nets.items())
+            lines.append(f"  {kind} u{number} ({joined});")
+        return lines, registers
+
+    def _net(self, bit: Bit) -> str:
+        if isinstance(bit, str):
+            return "1'b1" if bit == "1" else "1'b0"
+        return self._nets.setdefault(bit, f"n{bit}")
+
+
+def _data_pin(cell: Cell) -> str | None:
+    """The pin whose value a flip-flop takes; None if that is a function of several."""
+    function = cell.state.get("next_state")
+    alone = function is not None and len(function.variables) == 1
+    return function.variables[0] if function is not None and alone else None
+
+
+def _numbered(bits: Sequence[Bit]) -> Iterator[tuple[int, int]]:
+    return ((k, bit) for k, bit in enumerate(bits) if isinstance(bit, int))
+
+
+def _names(module: Mapping[str, Any]) -> dict[int, list[tuple[str, int]]]:
+    """The public names of each net."""
+    found = dict[int, list[tuple[str, int]]]()
+    for name, net in module["netnames"].items():
+        if not net["hide_name"]:
+            for k, bit in _numbered(net["bits"]):
+                found.setdefault(bit, []).append((name, k))
+    return found

@@ -1,0 +1,121 @@
+"""What silicon does not forgive is found: latches, loops, unknown registers and outputs."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from slipstick.asic.checks import Structure, check_structure
+from slipstick.asic.unknowns import check_unknowns, simulate
+from slipstick.devices.link import LinkDevice
+from slipstick.errors import TargetError
+from slipstick.targets import Target
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, encode
+from slipstick_sim import gate_parts
+from slipstick_sim.toolchain import convert_to_rtlil, run_full_yosys
+
+SMALL = Configuration(
+    rows=4,
+    columns=4,
+    lanes=4,
+    halved_tables=1,
+    activation_bytes=1 << 10,
+    weight_bytes=1 << 10,
+    accumulator_depth=16,
+    instruction_words=64,
+    payload_bytes=64,
+)
+
+LATCH = "module top (input e, d, output reg q); always @* if (e) q = d; endmodule"
+LOOP = "module top (input e, output q); assign q = !(q & e); endmodule"
+ASYNCHRONOUS = """module top (input clk, rst, d, output reg q);
+always @(posedge clk or posedge rst) if (rst) q <= 0; else q <= d; endmodule"""
+REGISTERS = """module top (input clk, rst, input [3:0] d, output reg valid, output reg [3:0] q);
+always @(posedge clk) begin q <= d; valid <= !rst & d[0]; if (rst) valid <= 0; end endmodule"""
+
+
+def rtlil(verilog: str, folder: Path) -> str:
+    (folder / "top.v").write_text(verilog)
+    run_full_yosys("read_verilog top.v\nproc_clean\nwrite_rtlil top.il\n", cwd=folder)
+    return (folder / "top.il").read_text()
+
+
+@pytest.mark.parametrize(
+    ("verilog", "message"),
+    [
+        (LATCH, r"(?s)top is not sound for silicon: .*dlatch"),
+        (LOOP, r"(?s)top is not sound for silicon: .*loop"),
+        (ASYNCHRONOUS, r"(?s)top is not sound for silicon: .*adff"),
+    ],
+)
+def test_what_must_not_be(verilog: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=message):
+        check_structure(rtlil(verilog, tmp_path), "top")
+
+
+def test_registers_are_told_apart(tmp_path: Path) -> None:
+    found = check_structure(rtlil(REGISTERS, tmp_path), "top")
+    assert found == Structure((("valid", 1),), (("q", 4),), 0)
+    assert found.bits == (1, 4)
+
+
+def test_a_core_is_sound() -> None:
+    """Neither latch nor loop; states and counters of places in queues have a reset."""
+    core = gate_parts.core(SMALL)
+    found = check_structure(convert_to_rtlil(core, "slipstick"), "slipstick")
+    with_reset, without = found.bits
+    assert with_reset > 1000 and without > with_reset
+    assert found.memory_bits > 8 * (SMALL.activation_bytes + SMALL.weight_bytes)
+    assert any("fsm_state" in name for name, _ in found.with_reset)
+    unreset = {name.rpartition(".")[2] for name, _ in found.without_reset}
+    assert not {name for name in unreset if name.startswith(("fsm_state", "level", "count"))}
+
+
+def needs_icarus() -> None:
+    if shutil.which("iverilog") is None:
+        pytest.skip("iverilog is not on PATH: apt-get install iverilog")
+
+
+def test_nothing_unknown_comes_out_of_a_core() -> None:
+    """A host identifies the core, writes activations and weights, and reads activations back."""
+    needs_icarus()
+
+    def session(device: LinkDevice) -> None:
+        device.identify()
+        device.write(Space.ACTIVATIONS, 5, bytes(range(40)))
+        device.write(Space.WEIGHTS, 0, bytes(16))
+        assert device.read(5, 40) == bytes(range(40))
+
+    found = check_unknowns(Target("small", "", SMALL), session)
+    assert not found.unknown and not found.wrong
+    assert found.frames >= 4 and found.watched > 500 and found.cycles > 500
+
+
+FORGETFUL = """
+module slipstick (input clk, rst, input [7:0] s_axis_tdata, input s_axis_tvalid,
+  output s_axis_tready, output [7:0] m_axis_tdata, output reg m_axis_tvalid, input m_axis_tready,
+  output running, output [1:0] watched_0);
+  reg forgotten, reset;
+  always @(posedge clk) begin
+    forgotten <= forgotten ^ s_axis_tvalid;
+    reset <= rst ? 0 : reset ^ s_axis_tvalid;
+    m_axis_tvalid <= rst ? 0 : s_axis_tvalid;
+  end
+  assign s_axis_tready = 1, running = 0, m_axis_tdata = {8{forgotten}};
+  assign watched_0 = {forgotten, reset};
+endmodule
+"""
+
+
+def test_what_is_unknown_is_named() -> None:
+    needs_icarus()
+    said = simulate(FORGETFUL, 2, [encode(REQUEST_START, Command.IDENTIFY, 1)])
+    assert re.findall(r"^unknown (\d+) in cycle", said, re.MULTILINE) == ["1"]
+    assert "byte xx" in said and "unknown a port" not in said
+
+
+def test_icarus_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(TargetError, match="looking for unknown values needs iverilog"):
+        check_unknowns(Target("small", "", SMALL), lambda device: None)
