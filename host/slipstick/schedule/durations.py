@@ -29,7 +29,7 @@ PARAMETER_LATENCY = 6
 """At least that many cycles more than its words and the weight memory's skew lie between the starts
 of two slices with their own parameters: these load while the slice before works."""
 
-QUEUED_LATENCY = 11
+QUEUED_LATENCY = 7
 """Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
 
 QUEUE_RESERVE = 4
