@@ -132,7 +132,7 @@ def test_means_are_of_complete_runs_and_repair_is_a_share() -> None:
     assert rows["compensated"]["complete_seeds"] == 1
     assert rows["compensated"]["seeds"]["1"] == [9.0, 2.5]
     least, most, found = (rows[a.value]["last_epochs_error_percent"] for a in arithmetics)
-    assert figures["repaired_by_compensation"] == (most - found) / (most - least)
+    assert figures["repaired"] == {"compensated": (most - found) / (most - least)}
     assert not figures["sweep"][0]["complete"]
 
 

@@ -17,7 +17,6 @@ from .options import Json, check_least
 
 DEFAULT_FORMAT = "lns1+6+6"
 DEFAULT_OUTPUT = Path(reports.FOLDER) / "lns_mnist.json"
-MAIN_ARITHMETICS = tuple(each for each in Arithmetic if each is not Arithmetic.COMPLEMENTED)
 LARGEST_BATCH = 1000
 
 QUICK = {"seeds": 1, "epochs": 3, "images": 6000, "validation": 2000}
@@ -36,7 +35,7 @@ def lns_mnist_command(
     ] = None,
     arithmetic: Annotated[
         list[Arithmetic] | None,
-        typer.Option("--arithmetic", "-a", help="By default the table's four.", show_default=False),
+        typer.Option("--arithmetic", "-a", help="By default all five.", show_default=False),
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="By default 3.")] = None,
     epochs: Annotated[int | None, typer.Option(help="By default 20.")] = None,
@@ -105,7 +104,7 @@ def _study(
     return Study(
         lns=_format(number_format),
         sweep=tuple(dict.fromkeys(map(_format, sweep))),
-        arithmetics=tuple(dict.fromkeys(arithmetics or MAIN_ARITHMETICS)),
+        arithmetics=tuple(dict.fromkeys(arithmetics or Arithmetic)),
         seeds=seeds or usual["seeds"],
         epochs=epochs or usual["epochs"],
         batch=batch,
@@ -159,8 +158,11 @@ def _show(figures: dict[str, Any]) -> None:
         for row in figures["table"]
     ]
     mean = f"mean of last {figures['averaged_epochs']}"
-    regained = figures["repaired_by_compensation"]
-    footer = "" if regained is None else f"compensation regains {regained:.0%} of what LNS costs"
+    footer = "\n".join(
+        f"{name} regains {share:.0%} of what LNS everywhere costs"
+        for name, share in figures["repaired"].items()
+        if share is not None
+    )
     console.print_table(
         f"{figures['format']}: validation error in % after {figures['epochs']} epochs",
         {"arithmetic": "text", "founding": "right", "last epoch": "right", mean: "right"}

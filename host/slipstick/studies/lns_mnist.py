@@ -1,4 +1,4 @@
-"""Training on MNIST in four arithmetics and more: float32, and logarithms here or everywhere.
+"""Training on MNIST in five arithmetics: float32, and logarithms here or everywhere.
 
 The experiment is that of L. Liu ("Logarithmic number system", MIT M.Eng. thesis, 2015): a network
 784-128-10 with ReLU, softmax and cross-entropy, stochastic gradient descent, batches of 20.

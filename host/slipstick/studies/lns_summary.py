@@ -60,7 +60,11 @@ def summarise(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "batch": study.batch,
         "rate": study.rate,
         "averaged_epochs": min(LAST_EPOCHS, study.epochs),
-        "repaired_by_compensation": repaired(rows),
+        "repaired": {
+            arithmetic.value: repaired(rows, arithmetic)
+            for arithmetic in study.arithmetics
+            if arithmetic in (Arithmetic.COMPENSATED, Arithmetic.COMPLEMENTED)
+        },
         "table": rows,
         "sweep": sweep,
     }
@@ -70,12 +74,11 @@ def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def repaired(rows: Sequence[dict[str, Any]]) -> float | None:
-    """The share of what logarithms everywhere cost beyond float32 that compensation regains."""
+def repaired(rows: Sequence[dict[str, Any]], by: Arithmetic) -> float | None:
+    """The share of what logarithms everywhere cost beyond float32 that an arithmetic regains."""
     means = {row["arithmetic"]: row["last_epochs_error_percent"] for row in rows}
     least, most, found = (
-        means.get(name.value)
-        for name in (Arithmetic.FLOAT32, Arithmetic.EVERYWHERE, Arithmetic.COMPENSATED)
+        means.get(name.value) for name in (Arithmetic.FLOAT32, Arithmetic.EVERYWHERE, by)
     )
     if least is None or most is None or found is None or most <= least:
         return None
