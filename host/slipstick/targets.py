@@ -132,13 +132,11 @@ _LARGE_ECP5 = Configuration(
     instruction_words=1 << 11,
 )
 _LARGE_LOGARITHMIC = replace(
-    # lanes without DSP blocks: twice as many have room beside elements of 54 look-up tables
+    # no DSP block, and elements of 54 look-up tables
     _LARGE_ECP5,
     number_format="lns1+3+2",
-    lanes=16,
     multiplier="plain",
     packed_rows=0,
-    halved_tables=1,
 )
 _UP5K = Configuration(
     # 16 products in 8 DSP blocks; the three memories fill the 128 KiB of SPRAM: room for all of
