@@ -132,14 +132,11 @@ _LARGE_ECP5 = Configuration(
     instruction_words=1 << 11,
 )
 _LARGE_LOGARITHMIC = replace(
-    # 1,024 elements of 40 look-up tables; no DSP block. Weights take half of the block RAMs that
-    # int8's have, as there are twice as many accumulators: ResNet-8 stays on the chip
+    # no DSP block, and elements of 54 look-up tables
     _LARGE_ECP5,
-    number_format="lns1+2+2",
-    columns=32,
+    number_format="lns1+3+2",
     multiplier="plain",
     packed_rows=0,
-    weight_bytes=1 << 17,
 )
 _UP5K = Configuration(
     # 16 products in 8 DSP blocks; the three memories fill the 128 KiB of SPRAM: room for all of
@@ -223,8 +220,8 @@ _BOARDS = (
         100_000_000,
     ),
     _board(
-        "ulx3s-85f-lns5",
-        "ULX3S with the LFE5U-85F: 1,024 logarithmic elements",
+        "ulx3s-85f-lns6",
+        "ULX3S with the LFE5U-85F: logarithms of 6 bits",
         _LARGE_LOGARITHMIC,
         ULX3S_85F,
         100_000_000,

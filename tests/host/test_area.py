@@ -114,5 +114,5 @@ def test_more_of_anything_takes_more() -> None:
 def test_nothing_is_known_of_compact_engines() -> None:
     with pytest.raises(TargetError, match='"pipelined" only, not "compact"'):
         estimate(TARGETS["icebreaker"].configuration)
-    with pytest.raises(TargetError, match='with number_format "int8" only, not "lns1.2.2"'):
-        estimate(TARGETS["ulx3s-85f-lns5"].configuration)
+    with pytest.raises(TargetError, match='with number_format "int8" only, not "lns1.3.2"'):
+        estimate(TARGETS["ulx3s-85f-lns6"].configuration)

@@ -82,10 +82,9 @@ class Clock:
         self._slice_started = START_CYCLES - FIELDS_PERIOD
         self._post_started = START_CYCLES - FIELDS_PERIOD
         self._table_loaded = self._after_table = self._loading = self._foreseen = 0
-        # if they are queued, those of all slices
-        self._reads = model.further_words if model.configuration.ninth_bits else 0
-        self._accepted = self._offered = START_CYCLES
-        self._queued, self._slack = START_CYCLES, 1
+        self._reads = 0
+        self._accepted = START_CYCLES
+        self._queued = START_CYCLES
         # the first results' parameters are read before the first weights
         self._held = max(model.configuration.parameter_block_words - 1, 0)
 
@@ -138,7 +137,6 @@ class Clock:
         self._hold_up_table(first, self._loading)
         # while it waited parameters could be read
         stolen = max(self._stolen(fields) - (first - loaded), 0)
-        self._slack = self._period - model.tile_words(fields)
         self._tile_started = first + (tiles - 1) * self._period
         if fields["pairs"]:
             # the first tile takes two vectors a cycle
@@ -180,7 +178,7 @@ class Clock:
         loaded = max(begun + model.slice_period, self._post_started + FIELDS_PERIOD)
         if model.configuration.ninth_bits:
             # read from when it is offered, while the one before waits for its start
-            self._offered = begun = max(self._accepted, fetched)
+            begun = max(self._accepted, fetched)
             self._accepted = max(begun, self._slice_started + ACCEPTANCE_CYCLES)
             loaded = max(loaded, self._read_block(begun))
         if not repeated:
@@ -197,20 +195,15 @@ class Clock:
             self._queued += model.slice_period
         return self._queued + model.skew + QUEUE_CYCLES
 
-    def _read_further(self) -> int:
-        """Likewise of the next slice's: beside an array that loads weights all the time they are
-        not read before the first block is taken, as only one block is urgent."""
-        return self._read_block(self._offered if self._slack else self._accepted)
-
     def _drain(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
         start = max(self._taken(ready, repeated), self._post_stepped)
         self._post_started = self._slice_started = start
         results, further = fields["rows"] * fields["columns"], fields["slices"] - 1
-        self._reads += further * self._model.configuration.parameter_block_words
+        if not self._model.configuration.ninth_bits:
+            self._reads += further * self._model.configuration.parameter_block_words
         for _ in range(further):
+            # a queue still has those of the slice before
             loaded = self._slice_started + self._model.slice_period
-            if self._model.configuration.ninth_bits:
-                loaded = max(loaded, self._read_further())
             self._slice_started = max(self._slice_started + results, loaded)
         self._post_stepped = self._slice_started + results
         return start, self._complete(start, self._post_stepped + self._model.post_latency)

@@ -29,11 +29,14 @@ PARAMETER_LATENCY = 6
 """At least that many cycles more than its words and the weight memory's skew lie between the starts
 of two slices with their own parameters: these load while the slice before works."""
 
-QUEUED_LATENCY = 11
+QUEUED_LATENCY = 7
 """Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
 
-QUEUE_WORDS = 27
-"""Words of parameters that are under way or wait in their queue, at most."""
+QUEUE_RESERVE = 4
+"""Places in the queue of parameters that are not counted upon; there are a power of two less 1,
+and two blocks' words fit in the others."""
+
+QUEUE_LEAST_BITS = 5
 
 QUEUE_TRIP = 10
 """From a word's read until its place in the queue is free again, beyond the memory's skew."""
@@ -112,21 +115,19 @@ class Durations:
         return max(self.parameter_load, math.ceil(words / self.queued_words))
 
     @property
-    def further_words(self) -> int:
-        """Words of parameters of a full tile's slices but the first."""
-        configuration = self.configuration
-        slices = configuration.columns // configuration.lanes
-        return (slices - 1) * configuration.parameter_block_words
-
-    @property
     def queued_words(self) -> float:
         """Words of parameters that come a cycle, at best."""
-        return min(1.0, QUEUE_WORDS / (self.skew + QUEUE_TRIP))
+        least = 2 * self.configuration.parameter_block_words + QUEUE_RESERVE
+        places = (1 << max(least.bit_length(), QUEUE_LEAST_BITS)) - 1
+        return min(1.0, (places - QUEUE_RESERVE) / (self.skew + QUEUE_TRIP))
 
     @property
     def urgent_words(self) -> float:
-        """Likewise, beside an array that loads weights whenever a block of parameters is there."""
-        return min(0.9, self.configuration.parameter_block_words / (self.skew + QUEUE_TRIP))
+        """Likewise, beside an array that loads weights whenever a block of parameters is there, and
+        beyond it another one if slices share them."""
+        configuration = self.configuration
+        blocks = 1 + (configuration.lanes < configuration.columns)
+        return min(0.9, blocks * configuration.parameter_block_words / (self.skew + QUEUE_TRIP))
 
     def table_work(self, words: int) -> int:
         """A TABLE's cycles beside an array that does not load weights."""

@@ -31,6 +31,8 @@ class ParameterLoader(wiring.Component):
     address : In(24)
         First word of it.
     slice : In(range(C / L))
+    final : In(1)
+        The slice is the last that has this block.
     reading : Out(1)
         The reads begin: a pulse, after which ``wanted`` belongs to another slice.
     loaded : Out(1)
@@ -39,6 +41,8 @@ class ParameterLoader(wiring.Component):
         It has started in the cycle before.
     reads : Out(stream of 24-bit word addresses)
         Of weight memory, or, if parameters ``are_queued``, the words that the queue has next.
+    again, ends : Out(1)
+        Of the word that is read: a slice behind reads it once more; it is the block's last.
     arriving : Out
         [C / 4][W] strobes: what these four columns of each chain of the words are that come to the
         choosers.
@@ -49,10 +53,13 @@ class ParameterLoader(wiring.Component):
     wanted: Signal
     address: Signal
     slice: Signal
+    final: Signal
     reading: Signal
     loaded: Signal
     started: Signal
     reads: stream.Interface
+    again: Signal
+    ends: Signal
     arriving: data.View
     arriving_slice: Signal
 
@@ -70,10 +77,13 @@ class ParameterLoader(wiring.Component):
                 "wanted": In(1),
                 "address": In(POST_FIELDS["parameter_address"].width),
                 "slice": In(slices),
+                "final": In(1),
                 "reading": Out(1),
                 "loaded": Out(1),
                 "started": In(1),
                 "reads": Out(stream.Signature(24)),
+                "again": Out(1),
+                "ends": Out(1),
                 "arriving": Out(data.ArrayLayout(chains, groups)),
                 "arriving_slice": Out(slices),
             }
@@ -129,8 +139,8 @@ class ParameterLoader(wiring.Component):
         free = Signal(init=1)
         request = self.reads
         taken = request.valid & request.ready
-        last = taken & (word == words - 1)
-        m.d.comb += self.reading.eq(free & self.wanted)
+        last = taken & self.ends
+        m.d.comb += [self.reading.eq(free & self.wanted), self.ends.eq(word == words - 1)]
         with m.If(delay(m, self.started, self.release_cycles - 3, "released")):
             m.d.sync += free.eq(1)
         with m.If(taken):
@@ -144,6 +154,7 @@ class ParameterLoader(wiring.Component):
                 request.payload.eq(self.address),
                 word.eq(0),
                 self.arriving_slice.eq(self.slice),
+                self.again.eq(~self.final),
             ]
         with m.If(delay(m, last, self.loading_cycles - 2, "arrived")):
             m.d.sync += self.loaded.eq(1)

@@ -1,6 +1,9 @@
 """Reads parameters long before they are used: their words come from afar, and not all at once."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from functools import reduce
+from operator import xor
+
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,13 +15,17 @@ from ..primitives.delay import delay
 from ..primitives.small_memory import SmallMemory
 from .parameters import element_bits, largest_skew
 
-_PLACE_BITS = 5
-
-QUEUE_WORDS = (1 << _PLACE_BITS) - 1
-"""On their way and stored, at most: a block's words and many of the next."""
-
-_RESERVE = 4
+RESERVE = 4
 """Words that may be read yet when it is noticed that there is no more room."""
+
+_FEEDBACK = {5: (4, 2), 6: (5, 4), 7: (6, 5), 8: (7, 5, 4, 3)}
+"""By bits, those of a shift register whose sum makes it pass through all places but 0."""
+
+
+def place_bits(configuration: Configuration) -> int:
+    """Bits of a place among the words: there is room for two blocks at least."""
+    least = 2 * configuration.parameter_block_words + RESERVE
+    return next(bits for bits in _FEEDBACK if least < 1 << bits)
 
 
 class ParameterQueue(wiring.Component):
@@ -26,7 +33,8 @@ class ParameterQueue(wiring.Component):
 
     The weight memory gives a word's elements by chains and groups of columns, cycles apart. Each of
     these has a small memory here. All that is read and not taken yet fits in them: so reads may be
-    an instruction ahead, and nothing has to be taken when it comes.
+    an instruction ahead, and nothing has to be taken when it comes. A block that holds parameters
+    of several slices is read once, and stays until the last of them has taken it.
 
     Parameters
     ----------
@@ -35,18 +43,22 @@ class ParameterQueue(wiring.Component):
     Members
     -------
     instructions : In(stream of post_instruction)
-        In order. A DRAIN has a block for each of its slices, a MAP one, others none.
+        In order. A DRAIN and a MAP have a block, others none.
     reads : Out(stream of 24-bit word addresses)
         An address may be withdrawn until it is taken.
     urgent : Out(1)
-        Less than a block is under way, or here: the reads should come before those of weights. If
-        not, they had better take the cycles that those leave.
+        Less than a block is under way, or here, beyond one that may be in use: the reads should
+        come before those of weights. If not, they had better take the cycles that those leave.
     elements : In
         [W][C]: of a word that was read, WEIGHT_READ_LATENCY + weight_skew cycles later.
     ready : Out(1)
         There is a word.
     take : In(1)
         It is taken; only if ``ready``.
+    again : In(1)
+        With ``take``: another slice takes the block once more.
+    ends : In(1)
+        With ``take``: it is the block's last word.
     word : Out
         [W][C], ``QUEUE_LATENCY`` cycles after ``take``.
     """
@@ -57,6 +69,8 @@ class ParameterQueue(wiring.Component):
     elements: data.View
     ready: Signal
     take: Signal
+    again: Signal
+    ends: Signal
     word: data.View
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -70,9 +84,16 @@ class ParameterQueue(wiring.Component):
                 "elements": In(word),
                 "ready": Out(1),
                 "take": In(1),
+                "again": In(1),
+                "ends": In(1),
                 "word": Out(word),
             }
         )
+
+    @property
+    def capacity(self) -> int:
+        """Words on their way and stored, at most."""
+        return (1 << place_bits(self._configuration)) - 1
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -83,40 +104,41 @@ class ParameterQueue(wiring.Component):
             lines.append(delay(m, lines[-1], 1, f"arriving_{cycle}"))
         self._store(m, lines[WEIGHT_READ_LATENCY:])
         # the last elements can be read in the cycle after their arrival
-        stored = Signal(range(QUEUE_WORDS + 1))
-        last = self.take & (stored == 1)
+        stored, back = Signal(range(self.capacity + 1)), self._goes_back()
+        last = self.take & (stored == 1) & ~back
+        returned = back.replicate(len(stored)) & self._configuration.parameter_block_words
         m.d.sync += [
-            stored.eq(stored + lines[-1] - self.take),
+            stored.eq(stored + lines[-1] - self.take + returned),
             self.ready.eq(lines[-1] | (stored.any() & ~last)),
         ]
         return m
+
+    def _goes_back(self) -> Value:
+        """The next word is the block's first once more."""
+        return self.take & self.again & self.ends
 
     def _read(self, m: Module, taken: Value) -> None:
         """The words of the instruction at hand, as long as there is room."""
         c, given = self._configuration, self.instructions.payload
         active, room = Signal(), Signal()
-        first = Signal.like(given.parameter_address, reset_less=True)
-        word, blocks = (
-            Signal(range(c.parameter_block_words)),
-            Signal(range(c.columns // c.lanes + 1)),
-        )
-        used = Signal(range(QUEUE_WORDS + 1))
-        begins, block_ends, ends = Signal(), Signal(), Signal()
-        # registers: what is taken is known late in a cycle
-        last_word, last_block = Signal(), Signal()
-        draining = given.opcode == Opcode.DRAIN
+        word, last_word = Signal(range(c.parameter_block_words)), Signal()
+        used = Signal(range(self.capacity + 1))
+        begins, ends = Signal(), Signal()
+        urgent = (1 + (c.lanes < c.columns)) * c.parameter_block_words
         m.d.comb += [
             self.instructions.ready.eq(~active),
             begins.eq(
-                self.instructions.valid & ~active & (draining | (given.opcode == Opcode.MAP))
+                self.instructions.valid
+                & ~active
+                & ((given.opcode == Opcode.DRAIN) | (given.opcode == Opcode.MAP))
             ),
-            block_ends.eq(taken & last_word),
-            ends.eq(block_ends & last_block),
+            ends.eq(taken & last_word),
         ]
+        # registers: what is taken is known late in a cycle
         m.d.sync += [
-            used.eq(used + taken - self.take),
-            room.eq(used <= QUEUE_WORDS - _RESERVE),
-            self.urgent.eq(used < min(c.parameter_block_words, QUEUE_WORDS - 2 * _RESERVE)),
+            used.eq(used + taken - (self.take & ~self.again)),
+            room.eq(used <= self.capacity - RESERVE),
+            self.urgent.eq(used < urgent),
             self.reads.valid.eq(room & ((active & ~ends) | begins)),
         ]
         with m.If(taken):
@@ -125,20 +147,11 @@ class ParameterQueue(wiring.Component):
                 last_word.eq(word == c.parameter_block_words - 2),
                 self.reads.payload.eq(self.reads.payload + 1),
             ]
-        with m.If(block_ends):
-            m.d.sync += [
-                word.eq(0),
-                self.reads.payload.eq(first),
-                blocks.eq(blocks - 1),
-                last_block.eq(blocks == 2),
-            ]
         with m.If(begins):
             m.d.sync += [
                 active.eq(1),
-                first.eq(given.parameter_address),
+                word.eq(0),
                 self.reads.payload.eq(given.parameter_address),
-                blocks.eq(Mux(draining, given.slices, 1)),
-                last_block.eq(~draining | (given.slices == 1)),
             ]
         with m.Elif(ends):
             m.d.sync += active.eq(0)
@@ -146,22 +159,27 @@ class ParameterQueue(wiring.Component):
     def _store(self, m: Module, arriving: list[Value]) -> None:
         """A memory for what comes at once: four columns of a chain."""
         c = self._configuration
-        place, read_place = _place("place"), Signal(_PLACE_BITS)
+        place, first_place = self._place("place"), self._place("first_place")
+        read_place = Signal.like(place)
         places: dict[int, Signal] = {}
         m.d.sync += read_place.eq(place)
-        with m.If(self.take):
+        with m.If(self._goes_back()):
+            m.d.sync += place.eq(first_place)
+        with m.Elif(self.take):
             m.d.sync += place.eq(_behind(place))
+            with m.If(self.ends):
+                m.d.sync += first_place.eq(_behind(place))
         for chain in range(c.weight_rows):
             for first in range(0, c.columns, BLOCK_COLUMNS):
                 skew = weight_skew(c, chain, first)
                 if skew not in places:
-                    places[skew] = written = _place(f"written_{skew}")
+                    places[skew] = written = self._place(f"written_{skew}")
                     with m.If(arriving[skew]):
                         m.d.sync += written.eq(_behind(written))
                 mine = range(first, first + BLOCK_COLUMNS)
                 given = Cat(Value.cast(self.elements[chain][j]) for j in mine)
                 m.submodules[f"words_{chain}_{first}"] = words = SmallMemory(
-                    width=len(given), depth=1 << _PLACE_BITS
+                    width=len(given), depth=1 << len(place)
                 )
                 m.d.comb += [
                     words.write_enable.eq(arriving[skew]),
@@ -173,12 +191,11 @@ class ParameterQueue(wiring.Component):
                     ),
                 ]
 
-
-def _place(name: str) -> Signal:
-    """A place among the words; not 0, which follows itself."""
-    return Signal(_PLACE_BITS, name=name, init=1)
+    def _place(self, name: str) -> Signal:
+        """A place among the words; not 0, which follows itself."""
+        return Signal(place_bits(self._configuration), name=name, init=1)
 
 
 def _behind(place: Signal) -> Value:
     """The place behind it: there are a dozen, and a shift register costs less than a counter."""
-    return Cat(place[4] ^ place[2], place[:4])
+    return Cat(reduce(xor, (place[bit] for bit in _FEEDBACK[len(place)])), place[:-1])

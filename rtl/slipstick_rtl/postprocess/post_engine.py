@@ -204,6 +204,8 @@ class PostEngine(wiring.Component):
                 Value.cast(self._queue.elements).eq(elements),
                 parameters.reads.ready.eq(self._queue.ready),
                 self._queue.take.eq(parameters.reads.valid & self._queue.ready),
+                self._queue.again.eq(parameters.again),
+                self._queue.ends.eq(parameters.ends),
             ]
             elements = Value.cast(self._queue.word)
         m.d.comb += Value.cast(self._lanes.elements).eq(elements)
@@ -212,6 +214,7 @@ class PostEngine(wiring.Component):
             parameters.wanted.eq(issue.parameters_wanted),
             parameters.address.eq(issue.instruction.parameter_address),
             parameters.slice.eq(issue.slice),
+            parameters.final.eq(issue.final | ~issue.draining),
             parameters.started.eq(issue.has_parameters),
             table.load.eq(issue.start_table),
             table.first.eq(issue.instruction.table_address),

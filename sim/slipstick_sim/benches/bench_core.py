@@ -50,7 +50,7 @@ BENCH = Bench(
         {
             "rows": 16,
             "columns": 8,
-            "lanes": 8,
+            "lanes": 4,
             "halved_tables": 1,
             "weight_rows": 4,
             "ninth_bits": 1,
