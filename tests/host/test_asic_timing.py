@@ -207,7 +207,7 @@ def test_macros_are_timed_and_named(tmp_path: Path, pdk: Pdk) -> None:
     report = done.figures()
     assert report["memory_area_um2"] > 0
     assert {block["block"] for block in report["blocks"]} == {"", "hold_*"}
-    assert report["critical_path"]["cells"] == len(done.timing.path)
+    assert report["timing"]["critical_path"]["cells"] == len(done.timing.path)
 
 
 @needs_sta

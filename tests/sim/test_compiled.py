@@ -1,5 +1,6 @@
 """The compiled device's machinery, on a small core of known behaviour."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from slipstick_sim.compiled import (
     CompiledCore,
     CompiledTransport,
     SimulationError,
+    activity_library,
     build_library,
     spi_library,
 )
@@ -116,6 +118,34 @@ def test_reset_forgets(core: CompiledCore) -> None:
     core.reset()
     assert core.wait_idle(0)
     assert core.receive(1, 10) == b""
+
+
+def test_activity_is_recorded_while_the_core_runs(tmp_path: Path) -> None:
+    rtlil = toolchain.convert_to_rtlil(Inverter(), "inverter")
+    with CompiledCore(activity_library(rtlil, "inverter")) as core:
+        path = tmp_path / "activity.saif"
+        with core.recording(path):
+            core.run_cycles(50)
+            core.transact(bytes([START]), 1, 10)
+            assert core.wait_idle(2 * RUN_CYCLES)
+            core.run_cycles(50)
+        with pytest.raises(SimulationError, match="its library must be one that records, and"):
+            with core.recording(path):
+                pass
+        with pytest.raises(SimulationError, match="cannot be written to .*no/a.saif: No such"):
+            with core.recording(tmp_path / "no" / "a.saif"):
+                pass
+    text = path.read_text()
+    # the first sample starts the clock of the recording, the last cycle ends it
+    assert f"(DURATION {RUN_CYCLES - 1})" in text
+    (changes,) = re.findall(r"\(left\\\[0\\\] .*\(TC (\d+)\)\)", text)
+    assert abs(int(changes) - RUN_CYCLES) <= 1
+
+
+def test_a_fast_library_records_nothing(core: CompiledCore, tmp_path: Path) -> None:
+    with pytest.raises(SimulationError, match="cannot be recorded"):
+        with core.recording(tmp_path / "a.saif"):
+            pass
 
 
 def test_two_cores_are_apart(library: Path, core: CompiledCore) -> None:

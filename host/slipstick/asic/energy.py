@@ -84,33 +84,33 @@ class Energy:
             "network": self.program.name,
             "macs": self.program.macs,
             "cycles": self.cycles,
-            "seconds_of_inference": self.seconds,
+            "seconds_of_inference": _rounded(self.seconds),
             "activity_matched": self.cells.matched,
             "activity_sources": self.cells.sources,
-            "cell_dynamic_mw": round(self.cells.dynamic_mw, 3),
-            "cell_leakage_mw": round(self.cells.leakage_mw, 4),
-            "memory_access_mw": round(self.memories_uj / self.seconds * 1e-3, 3),
-            "memory_leakage_mw": round(self.memory_leakage_mw, 3),
-            "cells_uj": round(self.cells_uj, 4),
-            "memories_uj": round(self.memories_uj, 4),
-            "inference_uj": round(self.total_uj, 4),
-            "mac_pj": round(self.mac_pj, 4),
+            "cell_dynamic_mw": _rounded(self.cells.dynamic_mw),
+            "cell_leakage_mw": _rounded(self.cells.leakage_mw),
+            "memory_access_mw": _rounded(self.memories_uj / self.seconds * 1e-3),
+            "memory_leakage_mw": _rounded(self.memory_leakage_mw),
+            "cells_uj": _rounded(self.cells_uj),
+            "memories_uj": _rounded(self.memories_uj),
+            "inference_uj": _rounded(self.total_uj),
+            "mac_pj": _rounded(self.mac_pj),
             "first_output": list(self.outputs),
             "power_by_block": [
                 {
                     "block": block.name,
-                    "dynamic_mw": round(block.dynamic_mw, 4),
-                    "leakage_mw": round(block.leakage_mw, 5),
-                    "mac_pj": round(block.dynamic_mw * self.seconds * 1e9 / self.program.macs, 4),
+                    "dynamic_mw": _rounded(block.dynamic_mw),
+                    "leakage_mw": _rounded(block.leakage_mw),
+                    "mac_pj": _rounded(block.dynamic_mw * self.seconds * 1e9 / self.program.macs),
                 }
                 for block in self.cells.blocks
             ],
             "memory_accesses": [
                 {
                     "shape": shape,
-                    "reads_per_cycle": round(reads, 4),
-                    "writes_per_cycle": round(writes, 4),
-                    "pj_per_cycle": round(energy, 3),
+                    "reads_per_cycle": _rounded(reads),
+                    "writes_per_cycle": _rounded(writes),
+                    "pj_per_cycle": _rounded(energy),
                 }
                 for shape, (reads, writes, energy) in sorted(memories.items())
             ],
@@ -182,3 +182,8 @@ def _feeds(program: Program, samples: Samples | None, seed: int) -> dict[str, np
         name: generator.integers(0, 100, tensor.shape).astype(tensor.dtype)
         for name, tensor in described.items()
     }
+
+
+def _rounded(value: float) -> float:
+    """Six digits."""
+    return float(f"{value:.6g}")

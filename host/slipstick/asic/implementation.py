@@ -71,7 +71,8 @@ class Implementation:
             "cell_area_um2": round(self.cell_area, 1),
             "memory_bits": sum(block.memory_bits for block in self.blocks),
             "memory_area_um2": round(self.memory_area, 1),
-            **self.timing.figures(),
+            # below a name of its own: benchmarks take reports with a clock at the top for an FPGA's
+            "timing": self.timing.figures(),
             "blocks": [block.figures() for block in self.blocks],
             "cells_by_kind": dict(self.mapping.cells.most_common()),
             "seconds": round(self.seconds, 1),

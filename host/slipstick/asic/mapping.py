@@ -14,8 +14,8 @@ from typing import Any
 from .. import build_tools as tools
 from ..errors import TargetError
 from .buffers import insert_buffers
-from .hierarchy import merge
-from .memories import SRAM, WRAPPERS, Macro, memory_macros, memory_mapping
+from .hierarchy import Hierarchy, merge
+from .memories import DESIGN, SRAM, WRAPPERS, Macro, MemoryMapping, memory_macros, memory_mapping
 from .pdk import Pdk
 
 BLOCK_DEPTH = 2
@@ -172,18 +172,13 @@ def map_design(
     folder.mkdir(parents=True, exist_ok=True)
     memory = memory_mapping(rtlil, memories)
     hierarchy = merge(memory.design, top)
-    design = hierarchy.rtlil(hierarchy.blocks(block_depth))
+    _write_inputs(hierarchy, hierarchy.blocks(block_depth), memory, pdk, folder)
     script = _SCRIPT.format(
         top=hierarchy.top,
         memories=memory.commands,
         multipliers="-booth" if booth else "",
         abc=_ABC,
     )
-    # YoWASP's Yosys sees no files but those in its folder
-    shutil.copyfile(pdk.liberty, folder / "cells.lib")
-    texts = {"design.il": design, **memory.files}
-    for name, text in texts.items():
-        (folder / name).write_text(text, "utf-8")
     _run(yosys, "mapping", script, folder)
     netlist = json.loads((folder / "mapped.json").read_text("utf-8"))
     modules = [module.name for module in hierarchy if module.name in netlist["modules"]]
@@ -196,8 +191,16 @@ def map_design(
         for name in modules
     }
     macros = memory_macros(netlist, hierarchy.top)
-    seconds = time.monotonic() - started
-    return Mapping(hierarchy.top, pdk, folder, blocks, macros, seconds)
+    return Mapping(hierarchy.top, pdk, folder, blocks, macros, time.monotonic() - started)
+
+
+def _write_inputs(
+    hierarchy: Hierarchy, kept: frozenset[str], memory: MemoryMapping, pdk: Pdk, folder: Path
+) -> None:
+    """What Yosys reads; YoWASP's sees no files but those in its folder."""
+    shutil.copyfile(pdk.liberty, folder / "cells.lib")
+    for name, text in {DESIGN: hierarchy.rtlil(kept), **memory.files}.items():
+        (folder / name).write_text(text, "utf-8")
 
 
 def _run(yosys: str, step: str, script: str, folder: Path) -> None:

@@ -89,6 +89,21 @@ def memory_cost(macro: Macro, pdk: Pdk) -> MemoryCost:
     TargetError
         If the PDK's feature size or voltage is not known.
     """
+    feature_nm, voltage = check_modelled(pdk)
+    scale, bits = feature_nm / REFERENCE_NM, macro.size
+    ports = SECOND_PORT_AREA if macro.ports == 2 else 1.0
+    word = access_energy(bits / 8) * macro.bits / ENERGY_BITS
+    return MemoryCost(
+        area=bits * BIT_AREA * ports * scale**2,
+        access_ns=(ACCESS_BASE_NS + ACCESS_SLOPE_NS * math.sqrt(bits)) * scale,
+        setup_ns=SETUP_NS * scale,
+        access_pj=word * scale * (voltage / ENERGY_VOLTS) ** 2,
+        leakage_mw=bits * BIT_LEAKAGE_NW * 1e-6 * scale * voltage / LEAKAGE_VOLTS,
+    )
+
+
+def check_modelled(pdk: Pdk) -> tuple[float, float]:
+    """Feature size and voltage of a PDK, if it has both; else TargetError."""
     if pdk.feature_nm is None:
         raise TargetError(
             f"PDK {pdk.name} must have a feature size in nanometres, which the model of memories"
@@ -99,16 +114,7 @@ def memory_cost(macro: Macro, pdk: Pdk) -> MemoryCost:
             f"the library of PDK {pdk.name} must give nom_voltage, which the energy of memories"
             " scales with"
         )
-    scale, bits = pdk.feature_nm / REFERENCE_NM, macro.size
-    ports = SECOND_PORT_AREA if macro.ports == 2 else 1.0
-    word = access_energy(bits / 8) * macro.bits / ENERGY_BITS
-    return MemoryCost(
-        area=bits * BIT_AREA * ports * scale**2,
-        access_ns=(ACCESS_BASE_NS + ACCESS_SLOPE_NS * math.sqrt(bits)) * scale,
-        setup_ns=SETUP_NS * scale,
-        access_pj=word * scale * (pdk.voltage / ENERGY_VOLTS) ** 2,
-        leakage_mw=bits * BIT_LEAKAGE_NW * 1e-6 * scale * pdk.voltage / LEAKAGE_VOLTS,
-    )
+    return pdk.feature_nm, pdk.voltage
 
 
 def access_energy(size: float) -> float:

@@ -13,11 +13,13 @@ from .. import build_tools as tools
 from .. import console, reports
 from ..asic.energy import Energy, inference_energy
 from ..asic.implementation import Implementation, core_rtlil, implement
+from ..asic.memory_model import check_modelled
 from ..asic.pdk import NAMED, find_pdk
 from ..asic.treemap import draw_treemap
 from ..errors import InputError
 from ..inputs import Samples, load_inputs
 from ..loading import load_program
+from ..pictures import blank_figure
 from ..program import Program
 from ..targets import Target, find_target
 from .options import INPUTS_HELP, Json
@@ -25,6 +27,7 @@ from .run import one_input
 
 DEFAULT_TARGET = "1x8x8"
 TREEMAP = "area.png"
+TOOLS = (tools.YOSYS, tools.OPENSTA)
 
 
 def asic_command(
@@ -58,6 +61,11 @@ def asic_command(
     if inputs and network is None:
         raise InputError("--input must be given with --network, whose input it is")
     process = find_pdk(pdk, feature_nm=feature_nm)
+    # what is missing is told before the work of minutes
+    for tool in TOOLS:
+        tool.find()
+    blank_figure((1.0, 1.0))
+    check_modelled(process)
     program = None if network is None else load_program(network, wanted.configuration)
     samples = _samples(program, inputs or [])
     folder = output or default_output(process.name, wanted)
@@ -101,7 +109,6 @@ def _step(what: str) -> Iterator[None]:
 
 
 def _figures(done: Implementation, target: Target, folder: Path) -> dict[str, Any]:
-    programs = (tools.YOSYS, tools.OPENSTA)
     return {
         "target": target.name,
         "fingerprint": target.configuration.fingerprint,
@@ -109,7 +116,7 @@ def _figures(done: Implementation, target: Target, folder: Path) -> dict[str, An
         "shape": target.configuration.shape,
         **done.figures(),
         "treemap": str(folder / TREEMAP),
-        "tools": {tool.name: tools.version_of(tool.find()) for tool in programs},
+        "tools": {tool.name: tools.version_of(tool.find()) for tool in TOOLS},
     }
 
 

@@ -1,6 +1,6 @@
 """The compiled device: the core's RTL as a shared library behind ctypes."""
 
-from .build import accelerator_library, build_library, serial_library, spi_library
+from .build import accelerator_library, activity_library, build_library, serial_library, spi_library
 from .device import EVENT, EVENT_NAMES, CompiledCore, CompiledTransport, SimulationError
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "CompiledTransport",
     "SimulationError",
     "accelerator_library",
+    "activity_library",
     "build_library",
     "serial_library",
     "spi_library",

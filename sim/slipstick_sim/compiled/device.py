@@ -164,11 +164,23 @@ class CompiledCore:
         """Counts the changes of all signals in the cycles in which the core runs, while the body
         does; they are in the SAIF file then, which has a cycle for its unit of time.
 
-        SimulationError if the file cannot be written, or the library records nothing:
-        ``activity_library`` makes those that do.
+        Raises
+        ------
+        SimulationError
+            If the file cannot be written; if the library records nothing, as those of
+            ``activity_library`` do, or the core has recorded since its last reset.
         """
+        try:
+            path.touch()
+        except OSError as error:
+            raise SimulationError(
+                f"the core's activity cannot be written to {path}: {error.strerror}"
+            ) from None
         if not self._library.core_record(self._open(), str(path).encode()):
-            raise SimulationError(f"the core's activity cannot be recorded in {path}")
+            raise SimulationError(
+                f"the core's activity cannot be recorded in {path}: its library must be one that"
+                " records, and does so once"
+            )
         try:
             yield
         finally:

@@ -9,14 +9,16 @@ public:
     void attach(Vtop& top) {
         end();
         file_.reset(new VerilatedSaifC);
+        time_ = 0;
         top.trace(file_.get(), 99);
     }
 
-    // A model's signals are declared to one file, so it can record once.
+    // A model's signals are declared to one file, so it records once. The file must be writable:
+    // Verilator does not look.
     bool begin(const char* path) {
+        if (time_ != 0 || file_->isOpen()) return false;
         file_->open(path);
-        time_ = 0;
-        return file_->isOpen();
+        return true;
     }
 
     void sample() {
