@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
-from slipstick.asic import gate_check
+from slipstick.asic import gate_check, signoff
 from slipstick.asic.cell_models import cell_models
 from slipstick.asic.gate_check import compare, prove
 from slipstick.asic.pdk import Pdk, find_pdk
@@ -43,3 +43,10 @@ def test_wrong_gates_are_found(pdk: Pdk, monkeypatch: pytest.MonkeyPatch) -> Non
     message = r"gates of normalizer are not proved equal: (.|\n)*unproven"
     with pytest.raises(TargetError, match=message):
         prove(Normalizer(mantissa_bits=8), "normalizer", pdk)
+
+
+def test_signoff_says_what_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, message in (([], "usage: "), (["nowhere.lib"], "slipstick: PDK must be one of")):
+        assert signoff.main(arguments) == 2
+        said = capsys.readouterr()
+        assert not said.out and said.err.startswith(message) and said.err.count("\n") == 1

@@ -43,7 +43,7 @@ module bench;
   wire ready, found_valid, running;
   wire [7:0] found;
   wire [{top}:0] watched;
-  integer next = 0, rest = 0, silence = 0, cycles = 0, place, unknown = 0;
+  integer next = 0, rest = 0, silence = 0, cycles = 0, place;
   slipstick dut (.clk(clk), .rst(rst), .s_axis_tdata(data), .s_axis_tvalid(valid),
     .s_axis_tready(ready), .m_axis_tdata(found), .m_axis_tvalid(found_valid),
     .m_axis_tready(1'b1), .running(running){ports});
@@ -62,10 +62,11 @@ module bench;
       if (found_valid === 1'b1) $display("byte %02x", found);
       if (^{{ready, found_valid, running}} === 1'bx)
         $display("unknown a port in cycle %0d", cycles);
-      if (^watched === 1'bx && !unknown) begin
-        unknown = 1;
+      if (^watched === 1'bx) begin
         for (place = 0; place <= {top}; place = place + 1)
           if (watched[place] === 1'bx) $display("unknown %0d in cycle %0d", place, cycles);
+        $display("cycles %0d", cycles);
+        $finish;
       end
     end
     if (next > {last} && !valid && silence > {silence}) begin
@@ -87,7 +88,8 @@ class Unknowns:
     watched : int
         Bits: registers of control, and enables of memories.
     unknown : tuple of str
-        Which of them, or of the ports, were unknown after the reset, at first.
+        Which of them, or of the ports, were unknown in the first cycle after the reset in which
+        any was; the simulation ends there.
     frames : int
         Answers of the core.
     wrong : int
