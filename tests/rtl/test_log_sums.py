@@ -11,7 +11,7 @@ from slipstick_rtl.numbers.lns.arithmetic import LnsArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.numbers.lns.log_format import LogFormat
 from slipstick_rtl.numbers.lns.log_sums import LogSumArray
-from slipstick_rtl.rigs.pieces import WideArithmetic
+from slipstick_rtl.numbers.lns.wide_arithmetic import WideArithmetic
 
 VECTORS = 12
 

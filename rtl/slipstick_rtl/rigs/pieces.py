@@ -10,16 +10,15 @@ from ..array.packed_pair import PackedPair, Unpacker
 from ..array.processing_element import ProcessingElement
 from ..array.systolic_array import SystolicArray
 from ..config import Configuration
-from ..numbers.lns.array_arithmetic import ArrayArithmetic
 from ..numbers.lns.formats import Lns
 from ..numbers.lns.log_format import LogFormat
 from ..numbers.lns.log_sums import LogSumArray, LogSumElement
 from ..numbers.lns.unit import LnsUnit
+from ..numbers.lns.wide_arithmetic import WideArithmetic
 from ..numbers.number_format import NumberFormat, number_format
 from .shift_rig import ShiftRig
 
 _CONTROLS = ("swap", "pairs", "depthwise", "half", "block", "kept_rows", "shift", "last")
-LARGEST_WIDE_FRACTION_BITS = 6
 
 
 @dataclass(frozen=True)
@@ -42,26 +41,6 @@ class Piece:
     def rig(self) -> ShiftRig:
         """The piece between registers."""
         return ShiftRig(piece=self.gateware, inputs=self.inputs, outputs=self.outputs)
-
-
-@dataclass(frozen=True)
-class WideArithmetic(ArrayArithmetic):
-    """The arithmetic of an array whose codes are longer than a byte: no core has it.
-
-    Raises
-    ------
-    ValueError
-        If the format has more than 4 integer or 6 fraction bits: a product before the cut, or the
-        table of antilogarithms, would grow beyond what an element can be.
-    """
-
-    def __post_init__(self) -> None:
-        integer, fraction = self.lns.integer_bits, self.lns.fraction_bits
-        if integer > 4 or fraction > LARGEST_WIDE_FRACTION_BITS:
-            raise ValueError(
-                f"an element with linear sums must have at most 4 integer and"
-                f" {LARGEST_WIDE_FRACTION_BITS} fraction bits, not {integer} and {fraction}"
-            )
 
 
 def exact_sum_column(element_format: NumberFormat, rows: int) -> Piece:

@@ -1,0 +1,54 @@
+"""``slipstick study price-list``: what each number format costs and gives, measured and shown."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import console
+from ..errors import InputError
+from ..studies.price_list import MEASURES, REPORT, SIDE, Measurement, PriceReport, wanted
+from .options import Json, check_least
+
+FOLDER = Path("build") / "price_list"
+
+
+def price_list_command(
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure", "-m", help=f"Measure this: {', '.join(MEASURES)}.", show_default=False
+        ),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", "-k", help="Of these rows; by default all.", show_default=False),
+    ] = None,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Measure only what the report lacks.")
+    ] = False,
+    side: Annotated[int, typer.Option("--side", help="Rows and columns of arrays.")] = SIDE,
+    report: Annotated[Path, typer.Option("--report", help="Where measurements are.")] = REPORT,
+    json: Json = False,
+) -> None:
+    """The price list from its report; with --missing or --measure, measures first (hours)."""
+    for item in measure or ():
+        if item not in MEASURES:
+            raise InputError(f"--measure must be one of {', '.join(MEASURES)}, not {item!r}")
+    check_least("--side", side, 2)
+    known = PriceReport(report)
+    measures = measure or (MEASURES if missing or kind else ())
+    todo = wanted(known, measures, kind or (), only_missing=missing, side=side)
+    with console.progress("measuring", len(todo)) as advance:
+        for each in todo:
+            _measure(known, each)
+            advance(1)
+
+
+def _measure(report: PriceReport, measurement: Measurement) -> None:
+    """Measures and records; keeps files only of what failed."""
+    folder = (FOLDER / measurement.key.replace(" ", "_")).resolve()
+    figures = measurement.run(folder)
+    report.record(measurement, figures)
+    shutil.rmtree(folder, ignore_errors=True)
