@@ -12,6 +12,8 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.numbers.lns.array_arithmetic import LARGEST_INTEGER_BITS, LARGEST_OPERAND_BITS
 from slipstick_rtl.numbers.lns.formats import Lns
 
+from .lns_accuracy import LOG_SUM_FORMATS
+
 if TYPE_CHECKING:
     from slipstick_rtl.rigs.pieces import Piece
 
@@ -122,17 +124,12 @@ _CORE_FORMATS = (
     *("lns1+3+4", "lns1+4+3", "lns1+2+5"),
 )
 _WIDE_FORMATS = ("lns1+4+4", "lns1+4+5", "lns1+4+6")
-_LOG_FORMATS = (
-    *("lns1+2+2", "lns1+3+2", "lns1+3+3", "lns1+3+4", "lns1+4+4", "lns1+4+5", "lns1+4+6"),
-    *("lns1+5+6", "lns1+6+6", "lns1+6+7", "lns1+6+8", "lns1+6+9", "lns1+5+10"),
-)
-
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
         *(Kind(name, INT8_BITS) for name in _INT8),
         *map(_linear, (*_CORE_FORMATS, *_WIDE_FORMATS)),
-        *map(_log, _LOG_FORMATS),
+        *map(_log, LOG_SUM_FORMATS),
     )
 }
 """All kinds by name, in the list's order."""
