@@ -9,6 +9,18 @@ import typer
 from .. import console
 from ..errors import InputError
 from ..studies.price_list import MEASURES, REPORT, SIDE, Measurement, PriceReport, wanted
+from ..studies.price_page import price_page
+from ..studies.price_picture import draw_prices
+from ..studies.price_table import (
+    COLUMNS,
+    UNIT_COLUMNS,
+    Row,
+    accuracies,
+    cells,
+    entry,
+    rows,
+    unit_cells,
+)
 from .options import Json, check_least
 
 FOLDER = Path("build") / "price_list"
@@ -30,6 +42,12 @@ def price_list_command(
     ] = False,
     side: Annotated[int, typer.Option("--side", help="Rows and columns of arrays.")] = SIDE,
     report: Annotated[Path, typer.Option("--report", help="Where measurements are.")] = REPORT,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="A .png of accuracy against area.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--markdown", help="The table as a page of Markdown.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """The price list from its report; with --missing or --measure, measures first (hours)."""
@@ -44,6 +62,23 @@ def price_list_command(
         for each in todo:
             _measure(known, each)
             advance(1)
+    found = rows(known, accuracies(report.parent))
+    if plot is not None:
+        draw_prices(plot, found)
+    if page is not None:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(price_page(found, page, plot), "utf-8")
+    if json:
+        console.print_json({"rows": [entry(row) for row in found]})
+    else:
+        _show(known, found)
+
+
+def _show(report: PriceReport, found: list[Row]) -> None:
+    columns = {name: "right" if place else "text" for place, name in enumerate(COLUMNS)}
+    console.print_table("price list", columns, [cells(row) for row in found])
+    columns = {name: "right" if place else "text" for place, name in enumerate(UNIT_COLUMNS)}
+    console.print_table("units", columns, unit_cells(report))
 
 
 def _measure(report: PriceReport, measurement: Measurement) -> None:
