@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 FIGURE_SIZE = (14.0, 7.0)
 """Inches."""
 
+_TICKS = [step * 10**power for power in range(5) for step in (1, 2, 5)]
+
 _SERIES: Mapping[str, tuple[str, Callable[[Kind], bool]]] = {
     "int8": (INK, lambda kind: kind.lns is None),
     "logarithmic products, linear sums": (
@@ -29,8 +31,12 @@ _SERIES: Mapping[str, tuple[str, Callable[[Kind], bool]]] = {
 """Their colours, and which kinds are in them."""
 
 
+Place = tuple[float, float]
+"""Of a row: its area and its accuracy."""
+
+
 def draw_prices(path: Path, rows: Sequence[Row]) -> None:
-    """Draws one PNG: accuracy on the first network against look-up tables of an element.
+    """Draws one PNG: accuracy on the first network against the area of an element.
 
     Raises
     ------
@@ -39,44 +45,51 @@ def draw_prices(path: Path, rows: Sequence[Row]) -> None:
     """
     if path.suffix != ".png":
         raise InputError(f"--plot must be a .png file, not {path}")
-    network = TASKS[0].name
-    points = {
-        row.kind: (float(row.element["lut"]), row.percent[network])
-        for row in rows
-        if "lut" in row.element and network in row.percent
-    }
-    if not points:
+    places = _places(rows, lambda row: row.element.get("lut"))
+    if not places:
         raise InputError("a picture of prices needs an element with its area and its accuracy")
     figure = blank_figure(FIGURE_SIZE)
     figure.text(0.06, 0.945, "What a number costs and gives", fontsize=16, fontweight="bold")
-    caption = f"right answers of {network} against an element's area on an ECP5"
+    caption = f"right answers of {TASKS[0].name} in % against the area of an element"
     figure.text(0.06, 0.905, caption, fontsize=10, color=FAINT_INK)
     axis = figure.add_axes((0.06, 0.1, 0.92, 0.77))
-    _draw(axis, points)
-    axis.set_xlabel("look-up tables of an element", fontsize=10, color=FAINT_INK)
-    axis.set_ylabel("right answers, %", fontsize=10, color=FAINT_INK)
+    _draw(axis, places, "look-up tables of an ECP5")
+    axis.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
     save_figure(figure, path)
 
 
-def _draw(axis: "Axes", points: Mapping[Kind, tuple[float, float]]) -> None:
+def _places(rows: Sequence[Row], area: Callable[[Row], float | None]) -> list[tuple[Row, Place]]:
+    """Rows that have both figures, with their places."""
+    network = TASKS[0].name
+    return [
+        (row, (float(found), row.percent[network]))
+        for row in rows
+        if (found := area(row)) is not None and network in row.percent
+    ]
+
+
+def _draw(axis: "Axes", places: Sequence[tuple[Row, Place]], label: str) -> None:
     axis.set_facecolor(BAND)
     axis.set_xscale("log")
-    for label, (colour, belongs) in _SERIES.items():
-        own = [place for kind, place in points.items() if belongs(kind)]
-        axis.scatter(*zip(*own, strict=True) if own else ([], []), color=colour, label=label, s=46)
-    areas = [area for area, _ in points.values()]
-    axis.set_xlim(min(areas) / 1.4, max(areas) * 1.4)
+    for name, (colour, belongs) in _SERIES.items():
+        own = [place for row, place in places if belongs(row.kind)]
+        axis.scatter(*zip(*own, strict=True) if own else ([], []), color=colour, label=name, s=46)
+    areas = [area for _, (area, _) in places]
+    axis.set_xticks([tick for tick in _TICKS if min(areas) <= tick <= max(areas)])
+    axis.set_xlim(min(areas) / 1.5, max(areas) * 1.3)
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axis.xaxis.set_minor_formatter(lambda value, _: "")
-    axis.set_xticks([20, 50, 100, 200, 500, 1000])
     axis.grid(color=RULE, linewidth=0.8)
     axis.set_axisbelow(True)
     axis.tick_params(length=0, which="both", colors=FAINT_INK, labelsize=9)
     for spine in axis.spines.values():
         spine.set_visible(False)
-    axis.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
-    annotate(axis, {place: _short(kind) for kind, place in points.items()})
+    axis.set_xlabel(label, fontsize=10, color=FAINT_INK)
+    annotate(axis, {place: _name(row) for row, place in places})
 
 
-def _short(kind: Kind) -> str:
-    return kind.name.removeprefix("lns").removesuffix(" log sums")
+def _name(row: Row) -> str:
+    """The format, and the blocks that an element has besides."""
+    name = row.kind.name.removeprefix("lns").removesuffix(" log sums")
+    blocks = {"DSP": row.element.get("dsp"), "EBR": row.element.get("bram")}
+    return name + "".join(f" + {count:.2g} {block}" for block, count in blocks.items() if count)
