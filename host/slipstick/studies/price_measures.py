@@ -2,13 +2,12 @@
 
 import importlib
 import json
-from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstick_rtl.numbers.lns.formats import Lns
 
+from .. import budget
 from .. import build_tools as tools
 from ..parts import ULX3S_25F, ULX3S_45F, ULX3S_85F, Part
 from ..place_and_route import does_not_fit, read_report
@@ -28,7 +27,6 @@ ASKED_MHZ = 250
 _FULLEST = 0.9
 """Share of a part's places that an array's elements may take: there is more around them."""
 
-_PLACES = {"lut": "luts", "dsp": "multipliers", "bram": "block_rams"}
 
 RESOURCES = ("lut", "ff", "dsp", "bram")
 SEED = 1
@@ -57,13 +55,10 @@ def synthesise(gateware: Any, part: Part, folder: Path, ports: Any = None) -> di
     tools.run("synthesis", command, folder=folder, log=folder / "synthesis.log")
     netlist = toolchain.finish(json.loads((folder / NETLIST).read_text("utf-8")), part)
     (folder / NETLIST).write_text(json.dumps(netlist), "utf-8")
-    cells = Counter(cell["type"] for cell in netlist["modules"][_TOP]["cells"].values())
-    found = {
-        name: sum(count * cells[kind] for kind, count in kinds.items())
-        for name, kinds in toolchain.cells.items()
-    }
-    found["lut"] += _DISTRIBUTED_LUTS * cells[_DISTRIBUTED]
-    return {"ff": cells[toolchain.registers], **found}
+    distributed = budget.count_cells(netlist)[_DISTRIBUTED]
+    found = budget.needs(netlist, toolchain)
+    found["lut"] += _DISTRIBUTED_LUTS * distributed
+    return {"ff": budget.count_registers(netlist, toolchain), **found}
 
 
 def element(kind: Kind, folder: Path) -> dict[str, Any]:
@@ -96,23 +91,13 @@ def array(kind: Kind, folder: Path, *, side: int) -> dict[str, Any]:
         piece.gateware, PARTS[-1], folder / "column", [*piece.inputs, *piece.outputs]
     )
     columns = side * side / piece.elements
-    needed = {name: round(found[name] * columns) for name in _PLACES}
-    overfull = {part: _overfull(needed, part) for part in PARTS[1:]}
-    for part, lacking in overfull.items():
-        if not lacking:
+    needed = {name: round(count * columns) for name, count in found.items()}
+    for part in PARTS[1:]:
+        if not budget.overfull(needed, part, _FULLEST):
             return {**shape, **routed(kind.array(side), part, folder)}
-    part, lacking = list(overfull.items())[-1]
+    part = PARTS[-1]
+    lacking = budget.overfull(needed, part, _FULLEST)
     return {**shape, "device": part.device, "does_not_fit": lacking}
-
-
-def _overfull(needed: Mapping[str, int], part: Part) -> str:
-    """What a part has not enough of, with how much it has."""
-    places = {name: getattr(part, field) for name, field in _PLACES.items()}
-    return ", ".join(
-        f"{needed[name]:,} of {places[name]:,} {name}"
-        for name in _PLACES
-        if needed[name] > _FULLEST * places[name]
-    )
 
 
 def unit(lns: Lns, folder: Path, *, compensated: bool) -> dict[str, Any]:

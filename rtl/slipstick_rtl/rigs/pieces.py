@@ -127,5 +127,5 @@ def unit(lns: Lns, *, compensated: bool) -> Piece:
     """The stream component with every operation."""
     made = LnsUnit(lns=lns, compensated=compensated)
     inputs = (Value.cast(made.i.payload), Value.cast(made.i.valid), Value.cast(made.o.ready))
-    outputs = (Value.cast(made.o.payload), Cat(made.o.valid, made.i.ready))
+    outputs = (Value.cast(made.o.payload), Value.cast(made.o.valid), Value.cast(made.i.ready))
     return Piece(made, inputs, outputs, 1)
