@@ -65,9 +65,9 @@ def lns_accuracy_command(
     with console.progress("running networks", total) as advance:
         measured = [measure(accuracy, formats, advance, log_sums=log_sums) for accuracy in loaded]
     figures = {"networks": measured}
-    if limit is None and not network and not number_format:
-        suffix = "_log_sums" if log_sums else "_wide" if wide else ""
-        reports.write(REPORT + suffix, reports.command_line(), figures)
+    # those of logarithmic sums are kept with the price list, one by one
+    if limit is None and not network and not number_format and not log_sums:
+        reports.write(f"{REPORT}_wide" if wide else REPORT, reports.command_line(), figures)
     if json:
         console.print_json(figures)
     else:

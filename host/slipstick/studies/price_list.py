@@ -14,6 +14,7 @@ from slipstick_rtl.numbers.lns.formats import Lns
 from .. import build_tools as tools
 from .. import reports
 from ..errors import InputError
+from .lns_accuracy import TASKS, Accuracy, Task
 from .price_errors import errors
 from .price_kinds import KINDS, LOG, Kind
 from .price_measures import array, column, element, unit
@@ -34,7 +35,7 @@ class Measurement:
     Parameters
     ----------
     measure : str
-        One of ``MEASURES``.
+        One of ``MEASURES``; of an accuracy with the network behind it.
     name : str
         Of the kind, or of the unit's format and whether it is compensated.
     run : callable
@@ -55,7 +56,7 @@ class Measurement:
 
     def versions(self) -> dict[str, str]:
         """Of what it is measured with."""
-        if self.measure == "errors":
+        if self.measure.split()[0] in ("errors", "accuracy"):
             return {"numpy": version("numpy")}
         return {tool.name: _version(tool) for tool in (tools.YOSYS, tools.NEXTPNR_ECP5)}
 
@@ -64,7 +65,8 @@ class Measurement:
         """That repeats it."""
         side = "" if self.side == SIDE else f" --side {self.side}"
         kind = shlex.quote(self.name)
-        return f"slipstick study price-list --measure {self.measure} --kind {kind}{side}"
+        measure = self.measure.split()[0]
+        return f"slipstick study price-list --measure {measure} --kind {kind}{side}"
 
 
 @cache
@@ -94,6 +96,14 @@ def measurements(measure: str, side: int = SIDE) -> list[Measurement]:
         return [
             Measurement(measure, kind.name, partial(array, kind, side=side), side) for kind in kinds
         ]
+    if measure == "accuracy":
+        # the others' are those of `slipstick study lns-accuracy`
+        return [
+            Measurement(f"{measure} {task.name}", kind.name, partial(_accuracy, task, kind))
+            for task in TASKS
+            for kind in KINDS.values()
+            if kind.sums == LOG
+        ]
     if measure == "errors":
         kinds = [kind for kind in KINDS.values() if kind.lns is not None]
         return [Measurement(measure, kind.name, partial(_errors, kind)) for kind in kinds]
@@ -106,7 +116,19 @@ def _errors(kind: Kind, folder: Path) -> Figures:
     return errors(kind)
 
 
-MEASURES = ("errors", "element", "column", "unit", "array")
+@cache
+def _loaded(task: Task) -> Accuracy:
+    return Accuracy(task)
+
+
+def _accuracy(task: Task, kind: Kind, folder: Path) -> Figures:
+    """Of a network whose sums are logarithmic, which needs no files."""
+    loaded = _loaded(task)
+    percent = loaded.in_log_sums(kind.log_format.name, lambda count: None)
+    return {"images": len(loaded), "accuracy_percent": percent}
+
+
+MEASURES = ("errors", "element", "column", "unit", "accuracy", "array")
 """The quick ones first."""
 
 
@@ -176,8 +198,9 @@ def wanted(
     """
     found: list[Measurement] = []
     for measure in measures:
-        own = {each.name: each for each in measurements(measure, side)}
-        found += [own[name] for name in names or own if name in own]
+        own = measurements(measure, side)
+        order = names or list(dict.fromkeys(each.name for each in own))
+        found += [each for name in order for each in own if each.name == name]
     known = {each.name for each in found}
     for name in names:
         if name not in known:

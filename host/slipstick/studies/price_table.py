@@ -16,7 +16,7 @@ MISSING = "–"
 NONE = "none"
 """Where there is nothing to measure."""
 
-Percentages = Mapping[str, Mapping[str, float]]
+Percentages = Mapping[str, dict[str, float]]
 """By kind, and by network."""
 
 
@@ -49,7 +49,7 @@ def accuracies(folder: Path) -> Percentages:
         If a file there is no report of that study.
     """
     found: dict[str, dict[str, float]] = {}
-    for suffix in ("", "_wide", "_log_sums"):
+    for suffix in ("", "_wide"):
         path = folder / f"lns_accuracy{suffix}.json"
         if not path.exists():
             continue
@@ -60,8 +60,7 @@ def accuracies(folder: Path) -> Percentages:
                     if kind.lns is None:
                         found.setdefault(kind.name, {})[name] = network["int8_percent"]
                 for entry in network["formats"]:
-                    kind_name = entry["format"] + (" log sums" if suffix == "_log_sums" else "")
-                    found.setdefault(kind_name, {})[name] = entry["accuracy_percent"]
+                    found.setdefault(entry["format"], {})[name] = entry["accuracy_percent"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path} is not a report of accuracies: {error!r}") from None
     return found
@@ -73,6 +72,11 @@ def rows(report: PriceReport, percent: Percentages) -> list[Row]:
     def figures(measure: str, kind: Kind) -> Mapping[str, Any]:
         return report.figures(measurement_key(measure, kind.name))
 
+    def measured(kind: Kind) -> dict[str, float]:
+        """Accuracies that are the list's own."""
+        own = {task.name: figures(f"accuracy {task.name}", kind) for task in TASKS}
+        return {name: each["accuracy_percent"] for name, each in own.items() if each}
+
     return [
         Row(
             kind=kind,
@@ -80,7 +84,7 @@ def rows(report: PriceReport, percent: Percentages) -> list[Row]:
             column=figures("column", kind),
             array=figures("array", kind),
             errors=figures("errors", kind),
-            percent=percent.get(kind.name, {}),
+            percent=percent.get(kind.name, {}) | measured(kind),
         )
         for kind in KINDS.values()
     ]
