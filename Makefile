@@ -4,12 +4,14 @@ BOARD ?= ulx3s-25f
 SEEDS ?=
 BENCH ?=
 WAVES ?=
+PDK ?= gscl45
+TARGET ?= 1x8x8
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.complete
 
-.PHONY: setup demo test sim formal bitstream bench check clean
+.PHONY: setup demo test sim formal bitstream asic bench check clean
 
 setup: $(STAMP)
 
@@ -39,6 +41,10 @@ formal: setup
 # The bitstream of a board; SEEDS=n places and routes with n seeds and keeps the fastest.
 bitstream: setup
 	$(BIN)/python -m slipstick build --target $(BOARD) $(if $(SEEDS),--seeds $(SEEDS))
+
+# A core in standard cells: area by block, clock; PDK=gscl45, osu018 or a liberty file.
+asic: setup
+	$(BIN)/python -m slipstick asic --pdk $(PDK) --target $(TARGET)
 
 # Every figure of the README but clocks and areas, which are those of `make bitstream`; an hour or two.
 bench: setup

@@ -1,4 +1,4 @@
-"""The FPGA tools of a build: found, called, their logs kept."""
+"""The tools of a build: found, called, their logs kept."""
 
 import os
 import re
@@ -24,10 +24,13 @@ class Tool:
         What the tool is called where it is installed natively.
     variable : str
         Environment variable that names another one.
+    source : str
+        Where it comes from, for people who lack it.
     """
 
     name: str
     variable: str
+    source: str = "install the FPGA tools with pip install 'slipstick[build]'"
 
     def find(self) -> str:
         """The program of the variable, else the native one on PATH, else YoWASP's.
@@ -47,8 +50,8 @@ class Tool:
             if found is not None:
                 return found
         raise TargetError(
-            f"building needs {given or self.name}, which is not on PATH: install the FPGA tools"
-            f" with pip install 'slipstick[build]', or name one in {self.variable}"
+            f"building needs {given or self.name}, which is not on PATH: {self.source}, or name one"
+            f" in {self.variable}"
         )
 
 
@@ -59,12 +62,20 @@ NEXTPNR_ICE40 = Tool("nextpnr-ice40", "NEXTPNR_ICE40")
 ICEPACK = Tool("icepack", "ICEPACK")
 NEXTPNR_GOWIN = Tool("nextpnr-himbaechel-gowin", "NEXTPNR_GOWIN")
 GOWIN_PACK = Tool("gowin_pack", "GOWIN_PACK")
+OPENSTA = Tool("sta", "OPENSTA", "install OpenSTA, Debian's package opensta")
 
 
 def version_of(program: str) -> str:
     """What a tool gives as its version, such as ``0.11.1``; "unknown" if it gives none."""
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        # some tools ask for commands when they have given it
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     except OSError as error:
         raise TargetError(f"{program} cannot be run: {error.strerror}") from None
     found = _VERSION.search(done.stdout + done.stderr)

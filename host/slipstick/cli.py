@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__
+from .commands.asic import asic_command
 from .commands.bench import bench_command
 from .commands.build import build_command
 from .commands.compile import compile_command
@@ -73,6 +74,7 @@ app.command("explore")(explore_command)
 app.command("verify")(verify_command)
 app.command("quantize")(quantize_command)
 app.command("build")(build_command)
+app.command("asic")(asic_command)
 app.command("program")(program_command)
 app.command("export")(export_command)
 app.command("serve-sim")(serve_sim_command)

@@ -61,11 +61,12 @@ def compiler() -> str:
     raise ToolError("no C++ compiler on PATH: install g++ or clang++, or name one in CXX")
 
 
-def verilator_options(*, trace_fst: bool = False) -> list[str]:
+def verilator_options(*, trace_fst: bool = False, trace_saif: bool = False) -> list[str]:
     """Compiler options that Verilator's C++ needs, the same for all parts of a model."""
     include = verilator_root() / "include"
-    switches = {"COVERAGE": 0, "SC": 0, "TIMING": 0, "TRACE_VCD": 0, "TRACE_SAIF": 0}
-    switches |= {"TRACE": int(trace_fst), "TRACE_FST": int(trace_fst)}
+    switches = {"COVERAGE": 0, "SC": 0, "TIMING": 0, "TRACE_VCD": 0}
+    switches |= {"TRACE": int(trace_fst or trace_saif), "TRACE_FST": int(trace_fst)}
+    switches |= {"TRACE_SAIF": int(trace_saif)}
     defines = [f"-DVM_{name}={value}" for name, value in switches.items()]
     return ["-DVERILATOR=1", *defines, f"-I{include}", f"-I{include / 'vltstd'}"]
 

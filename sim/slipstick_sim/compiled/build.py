@@ -24,6 +24,7 @@ from .. import toolchain
 LIBRARY = "core.so"
 _HARNESS = "harness.cpp"
 _LINE = "line.h"
+_ACTIVITY = "activity.h"
 _JOBS = 2
 _NOMINAL_BAUD = 1_000_000  # only the cycles of a bit count
 
@@ -35,6 +36,8 @@ _VERILATOR_OPTIONS = (
 _FAST_OPTIONS = ("-O2", "-fno-stack-protector")
 _SLOW_OPTIONS = ("-O0",)
 _RUNTIME = ("verilated", "verilated_threads")
+_SAIF = "saif"
+_SAIF_RUNTIME = ("verilated_saif_c",)
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,13 @@ class Line:
         Of the file in ``lines``.
     defines : mapping of int by str
         That the file asks for.
+    activity : str
+        Of the file in ``activity``: what is recorded of the core's signals.
     """
 
     name: str = "stream"
     defines: Mapping[str, int] = field(default_factory=dict)
+    activity: str = "none"
 
     @property
     def options(self) -> list[str]:
@@ -88,6 +94,32 @@ def accelerator_library(
 
     key = _sources_key(configuration, Line(), f"timeout {timeout_cycles}")
     return _find_or_build(key, directory, build)
+
+
+def accelerator_rtlil(configuration: Configuration, name: str) -> str:
+    """The core with this configuration, its reset a port, as RTLIL with the top ``name``."""
+    return toolchain.convert_to_rtlil(Accelerator(configuration=configuration), name)
+
+
+def activity_library(rtlil: str, name: str, directory: Path | None = None) -> Path:
+    """A library that can record how often each signal of a design changes; it is much slower.
+
+    Parameters
+    ----------
+    rtlil : str
+        Of a core, as ``convert_to_rtlil`` writes it; its reset stays low, and its registers begin
+        with their initial values.
+    name : str
+        Of its top module.
+    directory : Path, optional
+        As for ``accelerator_library``.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    """
+    return _library_of(rtlil, name, directory, Line(activity=_SAIF))
 
 
 def serial_library(
@@ -209,6 +241,10 @@ def build_library(
         If a tool is missing or fails.
     """
     rtlil = toolchain.convert_to_rtlil(component, name, resettable=False)
+    return _library_of(rtlil, name, directory, line)
+
+
+def _library_of(rtlil: str, name: str, directory: Path | None, line: Line) -> Path:
     key = toolchain.content_key(rtlil, *_recipe(line))
     target = _folder(directory) / f"{name}-{key}"
     toolchain.build_once(target, lambda part: _build(rtlil, name, part, line))
@@ -224,7 +260,11 @@ def _folder(directory: Path | None) -> Path:
 def _sources(line: Line) -> dict[str, bytes]:
     """The hand-written C++, by the names under which it is compiled."""
     folder = importlib.resources.files(__package__ or "")
-    paths = {_HARNESS: folder / _HARNESS, _LINE: folder / "lines" / f"{line.name}.h"}
+    paths = {
+        _HARNESS: folder / _HARNESS,
+        _LINE: folder / "lines" / f"{line.name}.h",
+        _ACTIVITY: folder / "activity" / f"{line.activity}.h",
+    }
     return {name: path.read_bytes() for name, path in paths.items()}
 
 
@@ -233,7 +273,7 @@ def _recipe(line: Line) -> list[str | bytes]:
     compiler = toolchain.compiler()
     version = toolchain.run_tool([compiler, "--version"]).partition("\n")[0]
     code = [*_sources(line).values(), Path(__file__).read_bytes()]
-    return [*code, *line.options, compiler, version, platform.machine()]
+    return [*code, *line.options, line.activity, compiler, version, platform.machine()]
 
 
 def _sources_key(configuration: Configuration, line: Line, *others: str) -> str:
@@ -249,21 +289,23 @@ def _build(rtlil: str, name: str, part: Path, line: Line) -> None:
     for source, code in _sources(line).items():
         (part / source).write_bytes(code)
     verilate = ["verilator", "-cc", "-Mdir", ".", "--prefix", "Vtop", "--top-module", name]
+    if line.activity == _SAIF:
+        verilate.append("--trace-saif")
     with toolchain.tool_environment():
         toolchain.run_tool([*verilate, *_VERILATOR_OPTIONS, f"{name}.v"], cwd=part)
     runtime = toolchain.verilator_root() / "include"
-    _compile(
-        [*part.glob("*.cpp"), *(runtime / f"{unit}.cpp" for unit in _RUNTIME)], part, line.options
-    )
+    units = (*_RUNTIME, *(_SAIF_RUNTIME if line.activity == _SAIF else ()))
+    _compile([*part.glob("*.cpp"), *(runtime / f"{unit}.cpp" for unit in units)], part, line)
     for path in part.iterdir():
         if path.name != LIBRARY:
             path.unlink()
 
 
-def _compile(sources: Sequence[Path], part: Path, defines: Sequence[str]) -> None:
+def _compile(sources: Sequence[Path], part: Path, line: Line) -> None:
     """Compiles the sources, the largest first, and links them."""
     compiler = toolchain.compiler()
-    options = ["-fPIC", f"-I{part}", *defines, *toolchain.verilator_options()]
+    switches = toolchain.verilator_options(trace_saif=line.activity == _SAIF)
+    options = ["-fPIC", f"-I{part}", *line.options, *switches]
 
     def compile_one(source: Path) -> Path:
         target = part / f"{source.stem}.o"

@@ -1,6 +1,8 @@
 """The compiled core from Python: whole transfers and runs, never a call per clock cycle."""
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -35,6 +37,8 @@ _SIGNATURES = {
     ),
     "core_wait_idle": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint64)),
     "core_run_cycles": (None, (ctypes.c_void_p, ctypes.c_uint64)),
+    "core_record": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)),
+    "core_end_record": (None, (ctypes.c_void_p,)),
     "core_cycles": (ctypes.c_uint64, (ctypes.c_void_p,)),
     "core_available": (ctypes.c_size_t, (ctypes.c_void_p,)),
     "core_events": (ctypes.c_size_t, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)),
@@ -154,6 +158,21 @@ class CompiledCore:
     def run_cycles(self, count: int) -> None:
         """Runs for some clock cycles."""
         self._library.core_run_cycles(self._open(), count)
+
+    @contextmanager
+    def recording(self, path: Path) -> Iterator[None]:
+        """Counts the changes of all signals in the cycles in which the core runs, while the body
+        does; they are in the SAIF file then, which has a cycle for its unit of time.
+
+        SimulationError if the file cannot be written, or the library records nothing:
+        ``activity_library`` makes those that do.
+        """
+        if not self._library.core_record(self._open(), str(path).encode()):
+            raise SimulationError(f"the core's activity cannot be recorded in {path}")
+        try:
+            yield
+        finally:
+            self._library.core_end_record(self._open())
 
     def reset(self) -> None:
         """Begins anew, as after configuration: all memories hold zeros, and what was received and

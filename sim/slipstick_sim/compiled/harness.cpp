@@ -37,18 +37,26 @@ struct PlainLine {
 
 #include "line.h"  // class Line: what lies between bytes and the core's ports or pins
 
+// class Activity: what is recorded of a core's signals while it runs; of "activity" by the build.
+#include "activity.h"
+
 namespace {
 
 class Core {
 public:
     Core() { reset(); }
-    ~Core() { top_->final(); }
+    ~Core() {
+        activity_.end();
+        top_->final();
+    }
 
     void reset() {
         if (top_) top_->final();
         top_.reset();
         context_.reset(new VerilatedContext);
+        activity_.prepare(*context_);
         top_.reset(new Vtop(context_.get()));
+        activity_.attach(*top_);
         top_->clk = 0;
         line_.rest(*top_);
         top_->eval();
@@ -58,6 +66,7 @@ public:
 
     void select(bool selected) { line_.select(*top_, selected); }
     Line& line() { return line_; }
+    Activity& activity() { return activity_; }
 
     // Returns how many bytes the core took before max_cycles had passed.
     size_t send(const uint8_t* data, size_t size, uint64_t max_cycles) {
@@ -105,6 +114,7 @@ private:
         }
         top_->clk = 1;
         top_->eval();
+        if (top_->running) activity_.sample();
         ++cycles_;
         return taken;
     }
@@ -112,6 +122,7 @@ private:
     std::unique_ptr<VerilatedContext> context_;
     std::unique_ptr<Vtop> top_;
     Line line_;
+    Activity activity_;
     std::vector<uint8_t> received_;
     size_t taken_ = 0;
     std::vector<Event> events_;
@@ -152,6 +163,11 @@ size_t core_receive(Core* core, uint8_t* data, size_t size, uint64_t max_cycles)
 int core_wait_idle(Core* core, uint64_t max_cycles) { return core->wait_idle(max_cycles); }
 
 void core_run_cycles(Core* core, uint64_t cycles) { core->run_cycles(cycles); }
+
+// Records the signals' activity in a file while the core runs; false if it cannot.
+int core_record(Core* core, const char* path) { return core->activity().begin(path); }
+
+void core_end_record(Core* core) { core->activity().end(); }
 
 uint64_t core_cycles(const Core* core) { return core->cycles(); }
 

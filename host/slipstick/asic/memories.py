@@ -1,0 +1,291 @@
+"""What memories are on silicon: macros behind documented wrappers, or flip-flops.
+
+The gateware names no technology: its memories are Yosys' own ``$mem`` cells. Here each shape of
+them gets a description of a macro that fits it exactly, from which Yosys' ``memory_libmap`` makes
+instances of two wrappers, ``slipstick_sram_1rw`` and ``slipstick_sram_1rw1r`` (``verilog/``). What
+has less than ``SMALLEST_SRAM_BITS``, is read without a clock, or is a table of constants becomes
+flip-flops or logic.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import TargetError
+
+SRAM = "sram"
+FLIP_FLOPS = "flip-flops"
+TECHNOLOGIES = (SRAM, FLIP_FLOPS)
+
+SMALLEST_SRAM_BITS = 2048
+"""Less is smaller in flip-flops. OpenRAM's macros for sky130 with 8,192 and 16,384 bits measure
+479.78 x 397.5 and 683.1 x 416.54 um (their LEF files): 11.5 um2 for each bit and 97,000 um2
+besides. A bit of flip-flops takes 60 um2 there, filled to 65 %: flip-flop 20, two choices 11, 8."""
+
+WRAPPERS = {1: "slipstick_sram_1rw", 2: "slipstick_sram_1rw1r"}
+"""By the number of ports: the first reads or writes, the second reads."""
+
+_LIBRARY, _TECHMAP, _CELLS = "memories.txt", "memories.v", "memory_cells.v"
+_MEMORY = re.compile(r"^ *memory width (\d+) size (\d+) ", re.MULTILINE)
+_MODULE = re.compile(r"^module \\?(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
+_IDENTIFIER = re.compile(r"cell \$(meminit|memwr)\w* .*?MEMID \"\\\\(\S+)\"", re.DOTALL)
+
+_LIBRARY_ENTRY = """ram block {name} {{
+  abits {address_bits};
+  width {bits};
+{byte}  cost {cost};
+  init none;
+  prune_rom;
+  port srsw "A" {{ clock posedge; rden; rdwr undefined; }}
+{second}}}
+"""
+_SECOND_PORT = '  port sr "B" { clock posedge; rden; }\n'
+
+
+@dataclass(frozen=True, order=True)
+class MemoryShape:
+    """Words and bits of a memory."""
+
+    words: int
+    bits: int
+
+    @property
+    def address_bits(self) -> int:
+        """Of its addresses."""
+        return max(1, (self.words - 1).bit_length())
+
+    @property
+    def is_large(self) -> bool:
+        """Worth a macro."""
+        return self.words * self.bits >= SMALLEST_SRAM_BITS
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A memory macro of a netlist.
+
+    Parameters
+    ----------
+    path : str
+        The instance, with the names of the blocks above it between points.
+    words, bits : int
+    ports : int
+        1 or 2: a key of ``WRAPPERS``.
+    write_bits : int
+        Bits of a word that share a write enable.
+    """
+
+    path: str
+    words: int
+    bits: int
+    ports: int
+    write_bits: int
+
+    @property
+    def size(self) -> int:
+        """Bits in all."""
+        return self.words * self.bits
+
+
+@dataclass(frozen=True)
+class MemoryMapping:
+    """How Yosys maps the memories of a design.
+
+    Parameters
+    ----------
+    design : str
+        RTLIL to be read instead: without the contents that FPGAs' memories begin with.
+    commands : str
+        Yosys commands that follow ``proc``, before or after ``flatten``.
+    files : mapping of text by name
+        What the commands read, in Yosys' working folder.
+    """
+
+    design: str
+    commands: str
+    files: Mapping[str, str]
+
+
+def check_technology(technology: str) -> None:
+    """TargetError unless there is such a technology for memories."""
+    if technology not in TECHNOLOGIES:
+        raise TargetError(f"memories must be {' or '.join(TECHNOLOGIES)}, not {technology!r}")
+
+
+def memory_mapping(rtlil: str, technology: str) -> MemoryMapping:
+    """How the memories of a design become what the technology has.
+
+    Parameters
+    ----------
+    rtlil : str
+        As Amaranth writes it.
+    technology : str
+        One of ``TECHNOLOGIES``.
+
+    Raises
+    ------
+    TargetError
+        If there is no such technology, or a memory that is written must begin with contents.
+    """
+    check_technology(technology)
+    from slipstick_sim.toolchain import without_zeros
+
+    design = without_zeros(rtlil)
+    _check_contents(design)
+    shapes = large_shapes(design) if technology == SRAM else ()
+    if not shapes:
+        return MemoryMapping(design, "memory_collect\nmemory_map\nopt_clean\n", {})
+    commands = [_ignore_collisions(shape) for shape in shapes]
+    commands += [f"read_verilog -lib {_CELLS}", "memory_collect"]
+    files = {_CELLS: wrapper_models()}
+    for shape in shapes:
+        library = f"{shape.words}x{shape.bits}_{_LIBRARY}"
+        files[library] = "".join(_library_entries(shape))
+        chosen = f"t:$mem_v2 r:SIZE={shape.words} %i r:WIDTH={shape.bits} %i"
+        commands.append(f"memory_libmap -logic-cost-ram 1000000 -lib {library} {chosen}")
+    files[_TECHMAP] = "".join(text for shape in shapes for text in _techmap_modules(shape))
+    commands += [f"techmap -autoproc -map {_TECHMAP}", "memory_map", "opt_clean"]
+    return MemoryMapping(design, "\n".join(commands) + "\n", files)
+
+
+def large_shapes(rtlil: str) -> tuple[MemoryShape, ...]:
+    """The shapes of memories that are worth a macro, each once, in order."""
+    found = {MemoryShape(int(words), int(bits)) for bits, words in _MEMORY.findall(rtlil)}
+    return tuple(sorted(shape for shape in found if shape.is_large))
+
+
+def wrapper_models() -> str:
+    """The behavioural models of the wrappers, Verilog."""
+    return "\n".join(wrapper_file(ports).read_text("utf-8") for ports in WRAPPERS)
+
+
+def wrapper_file(ports: int) -> Path:
+    """The behavioural model of the wrapper with so many ports."""
+    return Path(__file__).parent / "verilog" / f"{WRAPPERS[ports]}.v"
+
+
+def memory_macros(netlist: Mapping[str, Any], top: str) -> tuple[Macro, ...]:
+    """The macros of a mapped design, ordered by their paths.
+
+    Parameters
+    ----------
+    netlist : mapping
+        What Yosys' ``write_json`` wrote, parsed; flat or not.
+    top : str
+    """
+    return tuple(sorted(_macros(netlist["modules"], top, ""), key=lambda macro: macro.path))
+
+
+def _macros(modules: Mapping[str, Any], module: str, above: str) -> Iterator[Macro]:
+    port_counts = {name: ports for ports, name in WRAPPERS.items()}
+    for name, cell in modules[module]["cells"].items():
+        kind = cell["type"]
+        if kind in port_counts:
+            numbers = {key: int(value, 2) for key, value in cell["parameters"].items()}
+            yield Macro(
+                above + name,
+                numbers["WORDS"],
+                numbers["BITS"],
+                port_counts[kind],
+                numbers["WRITE_BITS"],
+            )
+        elif kind in modules:
+            yield from _macros(modules, kind, f"{above}{name}.")
+
+
+def _check_contents(rtlil: str) -> None:
+    """Only what is never written may begin with contents: it becomes logic."""
+    for module in _MODULE.finditer(rtlil):
+        filled, written = set[str](), set[str]()
+        for kind, name in _IDENTIFIER.findall(module[2]):
+            (filled if kind == "meminit" else written).add(name)
+        for name in sorted(filled & written):
+            raise TargetError(
+                f"memory {module[1]}.{name} must not begin with contents, as it is written, and"
+                " silicon begins with anything"
+            )
+
+
+def _ignore_collisions(shape: MemoryShape) -> str:
+    """No block uses a word that is read while it is written: macros may make it anything."""
+    return (
+        f"setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 r:WIDTH={shape.bits} %i"
+        f" r:ABITS={shape.address_bits} %i r:CLK_ENABLE=1 %i"
+    )
+
+
+def _granularities(shape: MemoryShape) -> tuple[int, ...]:
+    """Bits that share a write enable: the whole word, or bytes of 8 or 9 bits."""
+    parts = [part for part in (8, 9) if shape.bits > part and shape.bits % part == 0]
+    return (shape.bits, *parts[:1])
+
+
+def _cell_name(shape: MemoryShape, ports: int, write_bits: int) -> str:
+    return f"$__SRAM_{shape.words}X{shape.bits}_{ports}_{write_bits}"
+
+
+def _library_entries(shape: MemoryShape) -> Iterator[str]:
+    """Every kind of macro of this shape; costs say which is taken if several would do."""
+    for ports in WRAPPERS:
+        for rank, write_bits in enumerate(_granularities(shape)):
+            yield _LIBRARY_ENTRY.format(
+                name=_cell_name(shape, ports, write_bits),
+                address_bits=shape.address_bits,
+                bits=shape.bits,
+                byte=f"  byte {write_bits};\n" if write_bits < shape.bits else "",
+                cost=10 * ports + rank,
+                second=_SECOND_PORT if ports == 2 else "",
+            )
+
+
+def _techmap_modules(shape: MemoryShape) -> Iterator[str]:
+    for ports in WRAPPERS:
+        for write_bits in _granularities(shape):
+            yield _techmap_module(shape, ports, write_bits)
+
+
+def _techmap_module(shape: MemoryShape, ports: int, write_bits: int) -> str:
+    """The macro, and where a read may be held for longer than a cycle, a register that holds it."""
+    letters = "AB"[:ports]
+    mask_bits = shape.bits // write_bits
+    word, address = f"[{shape.bits - 1}:0]", f"[{shape.address_bits - 1}:0]"
+    declarations = [f"input {address} PORT_{letter}_ADDR;" for letter in letters]
+    declarations += [f"input PORT_{letter}_CLK, PORT_{letter}_RD_EN;" for letter in letters]
+    declarations += [f"output {word} PORT_{letter}_RD_DATA;" for letter in letters]
+    declarations += [f"input {word} PORT_A_WR_DATA;", f"input [{mask_bits - 1}:0] PORT_A_WR_EN;"]
+    names = ", ".join(
+        [f"PORT_{letter}_{port}" for letter in letters for port in ("CLK", "ADDR", "RD_EN")]
+        + [f"PORT_{letter}_RD_DATA" for letter in letters]
+        + ["PORT_A_WR_DATA", "PORT_A_WR_EN"]
+    )
+    second = ",\n      .clk1(PORT_B_CLK), .csb1(!PORT_B_RD_EN), .addr1(PORT_B_ADDR), .dout1(read_B)"
+    return f"""module \\{_cell_name(shape, ports, write_bits)} ({names});
+  {" ".join(declarations)}
+  wire writes = |PORT_A_WR_EN;
+{"".join(_held_read(letter, word) for letter in letters)}
+  {WRAPPERS[ports]} #(
+      .WORDS({shape.words}), .BITS({shape.bits}), .WRITE_BITS({write_bits}),
+      .ADDRESS_BITS({shape.address_bits}), .MASK_BITS({mask_bits})
+  ) _TECHMAP_REPLACE_ (
+      .clk0(PORT_A_CLK), .csb0(!(writes | PORT_A_RD_EN)), .web0(!writes), .wmask0(PORT_A_WR_EN),
+      .addr0(PORT_A_ADDR), .din0(PORT_A_WR_DATA), .dout0(read_A){second if ports == 2 else ""}
+  );
+endmodule
+"""
+
+
+def _held_read(letter: str, word: str) -> str:
+    """What a port reads; a macro gives it for a cycle, the memory until the next read."""
+    return f"""  parameter _TECHMAP_CONSTMSK_PORT_{letter}_RD_EN_ = 0;
+  wire {word} read_{letter};
+  generate if (_TECHMAP_CONSTMSK_PORT_{letter}_RD_EN_) begin
+    assign PORT_{letter}_RD_DATA = read_{letter};
+  end else begin
+    reg fresh_{letter}; reg {word} held_{letter};
+    always @(posedge PORT_{letter}_CLK) fresh_{letter} <= PORT_{letter}_RD_EN;
+    always @(posedge PORT_{letter}_CLK) held_{letter} <= PORT_{letter}_RD_DATA;
+    assign PORT_{letter}_RD_DATA = fresh_{letter} ? read_{letter} : held_{letter};
+  end endgenerate
+"""

@@ -1,0 +1,33 @@
+// How often each signal changes, in the SAIF format; a sample is a unit of its time.
+
+#include "verilated_saif_c.h"
+
+class Activity {
+public:
+    // Before the model is made, and when it is.
+    void prepare(VerilatedContext& context) { context.traceEverOn(true); }
+    void attach(Vtop& top) {
+        end();
+        file_.reset(new VerilatedSaifC);
+        top.trace(file_.get(), 99);
+    }
+
+    // A model's signals are declared to one file, so it can record once.
+    bool begin(const char* path) {
+        file_->open(path);
+        time_ = 0;
+        return file_->isOpen();
+    }
+
+    void sample() {
+        if (file_ && file_->isOpen()) file_->dump(time_++);
+    }
+
+    void end() {
+        if (file_) file_->close();
+    }
+
+private:
+    std::unique_ptr<VerilatedSaifC> file_;
+    uint64_t time_ = 0;
+};
