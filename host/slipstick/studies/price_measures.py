@@ -9,6 +9,9 @@ from slipstick_rtl.numbers.lns.formats import Lns
 
 from .. import budget
 from .. import build_tools as tools
+from ..asic.implementation import implement
+from ..asic.memories import FLIP_FLOPS
+from ..asic.pdk import find_pdk
 from ..parts import ULX3S_25F, ULX3S_45F, ULX3S_85F, Part
 from ..place_and_route import does_not_fit, read_report
 from ..toolchains import NETLIST, TIMING, Ecp5
@@ -24,6 +27,8 @@ ROWS = 16
 """Of a column of elements: linear sums grow with every row."""
 
 ASKED_MHZ = 250
+
+PDK = "gscl45"
 _FULLEST = 0.9
 """Share of a part's places that an array's elements may take: there is more around them."""
 
@@ -43,12 +48,8 @@ def synthesise(gateware: Any, part: Part, folder: Path, ports: Any = None) -> di
     from slipstick_rtl.boards.ecp5 import Chip
 
     toolchain = Ecp5()
-    rtlil = importlib.import_module("amaranth.back.rtlil")
     folder.mkdir(parents=True, exist_ok=True)
-    text = rtlil.convert(
-        gateware, platform=Chip(part.device), name=_TOP, emit_src=False, ports=ports
-    )
-    (folder / "design.il").write_text(text, "utf-8")
+    (folder / "design.il").write_text(_rtlil(gateware, ports, Chip(part.device)), "utf-8")
     script = toolchain.synthesis_script(rtlil="design.il", verilog="design.v", top=_TOP)
     (folder / "synthesis.ys").write_text(script, "utf-8")
     command = [tools.YOSYS.find(), "-l", "yosys.log", "-s", "synthesis.ys"]
@@ -59,6 +60,11 @@ def synthesise(gateware: Any, part: Part, folder: Path, ports: Any = None) -> di
     found = budget.needs(netlist, toolchain)
     found["lut"] += _DISTRIBUTED_LUTS * distributed
     return {"ff": budget.count_registers(netlist, toolchain), **found}
+
+
+def _rtlil(gateware: Any, ports: Any, platform: Any) -> str:
+    rtlil = importlib.import_module("amaranth.back.rtlil")
+    return rtlil.convert(gateware, platform=platform, name=_TOP, emit_src=False, ports=ports)
 
 
 def element(kind: Kind, folder: Path) -> dict[str, Any]:
@@ -74,6 +80,20 @@ def element(kind: Kind, folder: Path) -> dict[str, Any]:
 def column(kind: Kind, folder: Path) -> dict[str, Any]:
     """A column of elements between registers, placed and routed."""
     return {"rows": ROWS, **routed(kind.column(ROWS), PARTS[0], folder)}
+
+
+def gates(kind: Kind, folder: Path) -> dict[str, Any]:
+    """A column of elements in standard cells: an element's area on the average, and the clock."""
+    piece = kind.column(ROWS)
+    rtlil = _rtlil(piece.gateware, [*piece.inputs, *piece.outputs], None)
+    # tables are logic: an element has no memory
+    done = implement(rtlil, find_pdk(PDK), folder, top=_TOP, memories=FLIP_FLOPS)
+    return {
+        "rows": ROWS,
+        "pdk": PDK,
+        "um2": round(done.cell_area / piece.elements, 1),
+        "period_ns": round(done.timing.period_ns, 3),
+    }
 
 
 def array(kind: Kind, folder: Path, *, side: int) -> dict[str, Any]:
