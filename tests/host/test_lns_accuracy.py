@@ -116,7 +116,7 @@ def test_emulated_numbers() -> None:
         (("--format", "lns8"), "--format must be one of lns1+4+3, lns1+3+4"),
         (("--network", "LeNet"), "--network must be one of ResNet-8, MNIST CNN, not 'LeNet'"),
         (("--wide", "--format", "lns1+3+4"), "--format must be one of lns1+4+4"),
-        (("--log-sums", "--format", "lns1+4+3"), "--format must be one of lns1+2+2, lns1+3+2"),
+        (("--log-sums", "--format", "lns1+9+9"), "--format must be one of lns1+1+3, lns1+2+2"),
         (("--wide", "--log-sums"), "--wide and --log-sums must not be given together"),
         (("--limit", "0"), "--limit must be at least 1, not 0"),
         ((), "resnet8_cifar10_fp32.onnx must be there for ResNet-8 (SLIPSTICK_DATA)"),

@@ -165,7 +165,10 @@ def test_the_command_measures_shows_and_draws(
     assert plot.read_bytes().startswith(b"\x89PNG")
     text = page.read_text()
     assert "(images/prices.png)" in text
-    assert "| lns1+3+4 | 8 | 80.4 | 92.1 | 0.0 | 0.0 | – | – | – | – | – | 1.03 / 0.07 |" in text
+    assert (
+        "| lns1+3+4 | 8 | 80.4 | 92.1 | 0.0 | 0.0 | – | – | – | – | – | – | – | 1.03 / 0.07 |"
+        in text
+    )
     assert "| 86.5 | 98.25 |" in text
 
 
@@ -184,7 +187,7 @@ def test_cells_tell_what_is_missing_from_what_there_is_not(folder: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--measure", "weight"), "--measure must be one of errors, element, column, unit, array"),
+        (("--measure", "weight"), "--measure must be one of errors, element, column, gates, unit"),
         (("--kind", "lns1+9+9"), "--kind must be one of"),
         (("--measure", "array", "--kind", "lns1+4+6"), "not 'lns1+4+6'"),
         (("--side", "1"), "--side must be at least 2, not 1"),
@@ -214,7 +217,12 @@ def test_an_element_beside_others_is_named_with_its_blocks(folder: Path) -> None
     (folder / "lns_accuracy.json").write_text(json.dumps(ACCURACY))
     found = rows(report, accuracies(folder))
     draw_prices(folder / "one.png", found)
-    assert (folder / "one.png").stat().st_size > 10_000
+    one = (folder / "one.png").stat().st_size
+    assert one > 10_000
+    gates = Measurement("gates", "int8 packed", lambda folder: {})
+    report.record(gates, {"um2": 900.0, "period_ns": 1.0})
+    draw_prices(folder / "two.png", rows(report, accuracies(folder)))
+    assert (folder / "two.png").stat().st_size > one
 
 
 def test_kinds_of_a_core_are_told() -> None:

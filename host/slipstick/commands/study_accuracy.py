@@ -7,6 +7,7 @@ import typer
 from .. import console, reports
 from ..errors import InputError
 from ..studies.lns_accuracy import (
+    ALL_FORMATS,
     FORMATS,
     LOG_SUM_FORMATS,
     TASKS,
@@ -51,8 +52,10 @@ def lns_accuracy_command(
     check_least("--limit", limit, 1)
     if wide and log_sums:
         raise InputError("--wide and --log-sums must not be given together")
-    known_formats = LOG_SUM_FORMATS if log_sums else WIDE_FORMATS if wide else FORMATS
-    formats, names = number_format or list(known_formats), network or [task.name for task in TASKS]
+    usual = LOG_SUM_FORMATS if log_sums else WIDE_FORMATS if wide else FORMATS
+    # sums of any format can be emulated
+    known_formats = ALL_FORMATS if log_sums else usual
+    formats, names = number_format or list(usual), network or [task.name for task in TASKS]
     for option, given, known in (
         ("--format", formats, known_formats),
         ("--network", names, [task.name for task in TASKS]),

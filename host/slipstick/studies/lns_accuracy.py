@@ -23,6 +23,8 @@ from ..quantize import FloatNetwork
 from .lns_emulation import Emulation
 from .lns_log_sums import LogSumEmulation
 
+LARGEST_EMULATED_BITS = 16
+
 CHUNK = 16
 """Images that are run together: their tensors fit a second-level cache."""
 
@@ -36,11 +38,19 @@ FORMATS = tuple(
 WIDE_FORMATS = tuple(f"lns1+4+{fraction}" for fraction in range(4, 12))
 """Of 9 to 16 bits, which are emulated."""
 
+ALL_FORMATS = tuple(
+    f"lns1+{integer}+{bits - 1 - integer}"
+    for bits in range(SMALLEST_BITS, LARGEST_EMULATED_BITS + 1)
+    for integer in range(1, bits)
+)
+"""Of as many bits as may have their sums emulated."""
+
 LOG_SUM_FORMATS = (
-    *("lns1+2+2", "lns1+3+2", "lns1+3+3", "lns1+3+4", "lns1+4+4", "lns1+4+5", "lns1+4+6"),
+    *("lns1+2+2", "lns1+3+2", "lns1+3+3", "lns1+3+4", "lns1+4+3", "lns1+4+4", "lns1+4+5"),
+    "lns1+4+6",
     *("lns1+5+6", "lns1+6+6", "lns1+6+7", "lns1+6+8", "lns1+6+9", "lns1+5+10"),
 )
-"""Of 5 to 16 bits, whose sums are emulated in logarithms as well."""
+"""Those of them that the price list has."""
 
 Advance = Callable[[int], object]
 

@@ -17,7 +17,7 @@ from ..errors import InputError
 from .lns_accuracy import TASKS, Accuracy, Task
 from .price_errors import errors
 from .price_kinds import KINDS, LOG, Kind
-from .price_measures import array, column, element, unit
+from .price_measures import array, column, element, gates, unit
 
 REPORT = Path(reports.FOLDER) / "price_list.json"
 
@@ -58,7 +58,8 @@ class Measurement:
         """Of what it is measured with."""
         if self.measure.split()[0] in ("errors", "accuracy"):
             return {"numpy": version("numpy")}
-        return {tool.name: _version(tool) for tool in (tools.YOSYS, tools.NEXTPNR_ECP5)}
+        timing = tools.OPENSTA if self.measure == "gates" else tools.NEXTPNR_ECP5
+        return {tool.name: _version(tool) for tool in (tools.YOSYS, timing)}
 
     @property
     def command(self) -> str:
@@ -107,7 +108,7 @@ def measurements(measure: str, side: int = SIDE) -> list[Measurement]:
     if measure == "errors":
         kinds = [kind for kind in KINDS.values() if kind.lns is not None]
         return [Measurement(measure, kind.name, partial(_errors, kind)) for kind in kinds]
-    run = {"element": element, "column": column}[measure]
+    run = {"element": element, "column": column, "gates": gates}[measure]
     return [Measurement(measure, kind.name, partial(run, kind)) for kind in KINDS.values()]
 
 
@@ -128,7 +129,7 @@ def _accuracy(task: Task, kind: Kind, folder: Path) -> Figures:
     return {"images": len(loaded), "accuracy_percent": percent}
 
 
-MEASURES = ("errors", "element", "column", "unit", "accuracy", "array")
+MEASURES = ("errors", "element", "column", "gates", "unit", "accuracy", "array")
 """The quick ones first."""
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from .price_measures import ASKED_MHZ, ROWS
+from .lns_accuracy import TASKS
+from .price_measures import ASKED_MHZ, PDK, ROWS
 from .price_table import COLUMNS, Row, cells, markdown
 
 _PICTURE = "\n![accuracy against area]({path})\n"
@@ -24,7 +25,8 @@ def price_page(rows: Sequence[Row], page: Path, plot: Path | None) -> str:
     """
     table = markdown(COLUMNS, [cells(row) for row in rows])
     frame = files("slipstick").joinpath("assets", "price_list.md").read_text("utf-8")
-    text = frame.format(table=table, rows=ROWS, mhz=ASKED_MHZ)
+    networks = " and ".join(task.name for task in TASKS)
+    text = frame.format(table=table, rows=ROWS, mhz=ASKED_MHZ, pdk=PDK, networks=networks)
     if plot is None:
         return text
     return text + _PICTURE.format(path=Path(os.path.relpath(plot, page.parent)).as_posix())

@@ -9,6 +9,7 @@ from ..picture_labels import annotate
 from ..pictures import BAND, COLOURS, FAINT_INK, INK, RIGHT, RULE, WRONG, blank_figure, save_figure
 from .lns_accuracy import TASKS
 from .price_kinds import LOG, Kind
+from .price_measures import PDK
 from .price_table import Row
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ _SERIES: Mapping[str, tuple[str, Callable[[Kind], bool]]] = {
 """Their colours, and which kinds are in them."""
 
 
+_PANELS: Mapping[str, Callable[[Row], float | None]] = {
+    "look-up tables of an ECP5": lambda row: row.element.get("lut"),
+    f"standard cells of {PDK}, um2": lambda row: row.gates.get("um2"),
+}
+"""One below the other, those that anything was measured of."""
+
 Place = tuple[float, float]
 """Of a row: its area and its accuracy."""
 
@@ -45,16 +52,21 @@ def draw_prices(path: Path, rows: Sequence[Row]) -> None:
     """
     if path.suffix != ".png":
         raise InputError(f"--plot must be a .png file, not {path}")
-    places = _places(rows, lambda row: row.element.get("lut"))
-    if not places:
+    panels = {label: _places(rows, area) for label, area in _PANELS.items()}
+    panels = {label: places for label, places in panels.items() if places}
+    if not panels:
         raise InputError("a picture of prices needs an element with its area and its accuracy")
-    figure = blank_figure(FIGURE_SIZE)
-    figure.text(0.06, 0.945, "What a number costs and gives", fontsize=16, fontweight="bold")
+    figure = blank_figure((FIGURE_SIZE[0], FIGURE_SIZE[1] * len(panels)))
+    height = 1 / len(panels)
+    for place, (label, places) in enumerate(panels.items()):
+        bottom = 1 - height * (place + 1)
+        axis = figure.add_axes((0.06, bottom + 0.1 * height, 0.92, 0.77 * height))
+        _draw(axis, places, label)
+        axis.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
+    top = 1 - 0.055 * height
+    figure.text(0.06, top, "What a number costs and gives", fontsize=16, fontweight="bold")
     caption = f"right answers of {TASKS[0].name} in % against the area of an element"
-    figure.text(0.06, 0.905, caption, fontsize=10, color=FAINT_INK)
-    axis = figure.add_axes((0.06, 0.1, 0.92, 0.77))
-    _draw(axis, places, "look-up tables of an ECP5")
-    axis.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
+    figure.text(0.06, top - 0.04 * height, caption, fontsize=10, color=FAINT_INK)
     save_figure(figure, path)
 
 
@@ -85,11 +97,14 @@ def _draw(axis: "Axes", places: Sequence[tuple[Row, Place]], label: str) -> None
     for spine in axis.spines.values():
         spine.set_visible(False)
     axis.set_xlabel(label, fontsize=10, color=FAINT_INK)
-    annotate(axis, {place: _name(row) for row, place in places})
+    blocks = label == next(iter(_PANELS))
+    annotate(axis, {place: _name(row, blocks=blocks) for row, place in places})
 
 
-def _name(row: Row) -> str:
-    """The format, and the blocks that an element has besides."""
+def _name(row: Row, *, blocks: bool) -> str:
+    """The format, and on an FPGA the blocks that an element has besides."""
     name = row.kind.name.removeprefix("lns").removesuffix(" log sums")
-    blocks = {"DSP": row.element.get("dsp"), "EBR": row.element.get("bram")}
-    return name + "".join(f" + {count:.2g} {block}" for block, count in blocks.items() if count)
+    if not blocks:
+        return name
+    counts = {"DSP": row.element.get("dsp"), "EBR": row.element.get("bram")}
+    return name + "".join(f" + {count:.2g} {block}" for block, count in counts.items() if count)

@@ -27,7 +27,7 @@ class Row:
     Parameters
     ----------
     kind : Kind
-    element, column, array, errors : mappings
+    element, column, gates, array, errors : mappings
         A measurement's figures, empty if it is missing.
     percent : mapping of float by network
     """
@@ -35,6 +35,7 @@ class Row:
     kind: Kind
     element: Mapping[str, Any]
     column: Mapping[str, Any]
+    gates: Mapping[str, Any]
     array: Mapping[str, Any]
     errors: Mapping[str, Any]
     percent: Mapping[str, float]
@@ -82,6 +83,7 @@ def rows(report: PriceReport, percent: Percentages) -> list[Row]:
             kind=kind,
             element=figures("element", kind),
             column=figures("column", kind),
+            gates=figures("gates", kind),
             array=figures("array", kind),
             errors=figures("errors", kind),
             percent=percent.get(kind.name, {}) | measured(kind),
@@ -95,6 +97,7 @@ _ARRAY = f"{SIDE}x{SIDE}"
 COLUMNS = (
     *("element", "bits", "LUT", "FF", "DSP", "EBR", "MHz"),
     *(f"{_ARRAY} {name}" for name in ("LUT", "FF", "DSP", "MHz")),
+    *("um2", "ns"),
     *("product, ulp", "sum, ulp"),
     *(f"{task.name}, %" for task in TASKS),
 )
@@ -111,6 +114,8 @@ def cells(row: Row) -> list[str]:
         *(_number(row.element.get(name), 1) for name in RESOURCES),
         _number(row.column.get("fmax_mhz"), 0),
         *_array_cells(row),
+        _number(row.gates.get("um2"), 0),
+        _number(row.gates.get("period_ns"), 2),
         _errors(row, "product"),
         _errors(row, "sum"),
         *(_number(row.percent.get(task.name), 1 + (k > 0)) for k, task in enumerate(TASKS)),
