@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,22 @@ def test_a_column_is_synthesised_and_an_array_placed(
     assert (found["lut"], found["fmax_mhz"]) == (321, 104.26)
     unit = price_measures.unit(Lns(3, 4), folder / "unit", compensated=False)
     assert unit["own"]["lut"] == 6 and unit["device"] == "LFE5U-25F"
+
+
+def test_an_element_in_standard_cells(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+
+    def implement(rtlil: str, *arguments: Any, **options: Any) -> Any:
+        given.append(rtlil)
+        timing = SimpleNamespace(period_ns=1.2346)
+        return SimpleNamespace(cell_area=1600.0, timing=timing)
+
+    monkeypatch.setattr(price_measures, "implement", implement)
+    monkeypatch.setattr(price_measures, "find_pdk", lambda name: name)
+    found = price_measures.gates(KINDS["lns1+2+2"], folder)
+    assert found == {"rows": 16, "pdk": "gscl45", "um2": 100.0, "period_ns": 1.235}
+    # no FPGA's own cells
+    assert "TRELLIS" not in given[0] and "LUT4" not in given[0]
 
 
 def test_an_array_that_no_part_has_room_for_is_not_placed(
