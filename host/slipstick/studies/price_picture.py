@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 FIGURE_SIZE = (14.0, 7.0)
 """Inches."""
 
+LOWEST_PERCENT = 65.0
+"""That is shown: the rest would press the others together."""
+
 _TICKS = [step * 10**power for power in range(5) for step in (1, 2, 5)]
 
 _SERIES: Mapping[str, tuple[str, Callable[[Kind], bool]]] = {
@@ -62,21 +65,25 @@ def draw_prices(path: Path, rows: Sequence[Row]) -> None:
         bottom = 1 - height * (place + 1)
         axis = figure.add_axes((0.06, bottom + 0.1 * height, 0.92, 0.77 * height))
         _draw(axis, places, label)
-        axis.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
+        if place == 0:
+            axis.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
     top = 1 - 0.055 * height
     figure.text(0.06, top, "What a number costs and gives", fontsize=16, fontweight="bold")
-    caption = f"right answers of {TASKS[0].name} in % against the area of an element"
+    caption = (
+        f"right answers of {TASKS[0].name} in % against the area of an element;"
+        f" what has less than {LOWEST_PERCENT:g} % is left out"
+    )
     figure.text(0.06, top - 0.04 * height, caption, fontsize=10, color=FAINT_INK)
     save_figure(figure, path)
 
 
 def _places(rows: Sequence[Row], area: Callable[[Row], float | None]) -> list[tuple[Row, Place]]:
-    """Rows that have both figures, with their places."""
+    """Rows that have both figures, the accuracy not too low, with their places."""
     network = TASKS[0].name
     return [
         (row, (float(found), row.percent[network]))
         for row in rows
-        if (found := area(row)) is not None and network in row.percent
+        if (found := area(row)) is not None and row.percent.get(network, 0) >= LOWEST_PERCENT
     ]
 
 
@@ -93,6 +100,8 @@ def _draw(axis: "Axes", places: Sequence[tuple[Row, Place]], label: str) -> None
     axis.xaxis.set_minor_formatter(lambda value, _: "")
     axis.grid(color=RULE, linewidth=0.8)
     axis.set_axisbelow(True)
+    # for the names of the highest and the lowest
+    axis.margins(y=0.12)
     axis.tick_params(length=0, which="both", colors=FAINT_INK, labelsize=9)
     for spine in axis.spines.values():
         spine.set_visible(False)

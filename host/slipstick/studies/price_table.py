@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,11 @@ def _errors(row: Row, of: str) -> str:
 
 
 def _number(value: float | None, places: int) -> str:
-    return MISSING if value is None else f"{value:,.{places}f}"
+    if value is None:
+        return MISSING
+    # as decimals are rounded by hand: 39.25 is 39.3
+    rounded = Decimal(str(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return f"{rounded:,}"
 
 
 def unit_cells(report: PriceReport) -> list[list[str]]:
