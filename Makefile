@@ -12,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.complete
 
-.PHONY: setup demo test sim formal bitstream asic bench check clean
+.PHONY: setup demo test sim formal bitstream asic bench price-list check clean
 
 setup: $(STAMP)
 
@@ -57,6 +57,11 @@ bench: setup
 	$(BIN)/python -m slipstick.fault_benchmark
 	$(BIN)/python -m slipstick.scalesim_benchmark
 	$(BIN)/python -m slipstick.scaling_benchmark
+
+# What each number format costs and gives: measures what the report lacks (hours from nothing),
+# then writes the table and the picture.
+price-list: setup
+	$(BIN)/python -m slipstick study price-list --missing --markdown docs/price-list.md --plot docs/images/price-list.png
 
 check: setup
 	$(BIN)/ruff check

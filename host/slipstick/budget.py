@@ -79,7 +79,7 @@ def check_usage(layout: Layout, target: Target, part: Part, toolchain: Toolchain
 
 def needs(netlist: Mapping[str, Any], toolchain: Toolchain) -> dict[str, int]:
     """The least that a netlist takes, by the names of the toolchain's resources."""
-    cells = _cells(netlist)
+    cells = count_cells(netlist)
     return {
         name: sum(cells[kind] * count for kind, count in kinds.items())
         for name, kinds in toolchain.cells.items()
@@ -88,11 +88,11 @@ def needs(netlist: Mapping[str, Any], toolchain: Toolchain) -> dict[str, int]:
 
 def count_registers(netlist: Mapping[str, Any], toolchain: Toolchain) -> int:
     """The flip-flops of a netlist, which nextpnr does not tell of every family."""
-    found = _cells(netlist)
+    found = count_cells(netlist)
     return sum(count for kind, count in found.items() if kind.startswith(toolchain.registers))
 
 
-def _cells(netlist: Mapping[str, Any]) -> Counter[str]:
+def count_cells(netlist: Mapping[str, Any]) -> Counter[str]:
     """How many cells there are of each type; models of the family's cells are no part of it."""
     return Counter(
         cell["type"]
@@ -110,13 +110,16 @@ def check_needs(needed: Mapping[str, int], target: Target, part: Part) -> None:
     TargetError
         If any of them is more.
     """
+    lacking = overfull(needed, part)
+    if lacking:
+        raise TargetError(f"target {target.name} does not fit on {part.device}: it needs {lacking}")
+
+
+def overfull(needed: Mapping[str, int], part: Part, share: float = 1.0) -> str:
+    """What a share of a chip has not enough of, such as ``57 of 56 bram``; empty if it has all."""
     available = {"lut": part.luts, "dsp": part.multipliers, "bram": part.block_rams}
-    overfull = [
+    return ", ".join(
         f"{needed[name]:,} of {count:,} {name}"
         for name, count in available.items()
-        if needed.get(name, 0) > count
-    ]
-    if overfull:
-        raise TargetError(
-            f"target {target.name} does not fit on {part.device}: it needs {', '.join(overfull)}"
-        )
+        if needed.get(name, 0) > share * count
+    )

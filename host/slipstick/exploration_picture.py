@@ -1,17 +1,16 @@
 """The picture of a sweep: throughput against area, with the Pareto front."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import InputError
 from .exploration import Point
+from .picture_labels import annotate
 from .pictures import (
     BAND,
     COLOURS,
-    DOTS_PER_INCH,
     FAINT_INK,
     INK,
     RULE,
@@ -26,14 +25,6 @@ FIGURE_SIZE = (11.0, 7.0)
 """Inches."""
 _LONGEST_CAPTION = 150
 _MOST_LABELS = 24
-_LABEL_SIZE = 8.0
-_LABEL_GAP = 5.0
-_LETTER_WIDTH = 0.55 * _LABEL_SIZE
-_LINE_HEIGHT = 1.2 * _LABEL_SIZE
-"""Points, as all sizes of letters."""
-_LINES = 3
-"""That a name may be away from its point."""
-_PIXELS_PER_POINT = DOTS_PER_INCH / 72
 _LOGARITHMIC_FROM = 8.0
 """Times that the fastest is faster than the slowest."""
 
@@ -129,61 +120,9 @@ def _prepare(axis: "Axes", points: Sequence[Point]) -> None:
 def _label(axis: "Axes", front: Sequence[Point], labels: Sequence[str]) -> None:
     """Names of the front's points; of many, only so many, evenly chosen, with the last one."""
     step = -(-len(front) // _MOST_LABELS)
-    edges = axis.transAxes.transform([(0, 0), (1, 1)]) / _PIXELS_PER_POINT
-    free = _Box(edges[0][0], edges[0][1], edges[1][0], edges[1][1])
-    placed: list[_Box] = []
-    named: set[tuple[int, float]] = set()
+    named: dict[tuple[float, float], str] = {}
     for number, (point, label) in enumerate(zip(front, labels, strict=True)):
-        # one name for those that stand in the same place
-        place = point.area.lut, point.rate
-        if (number % step and number != len(front) - 1) or place in named:
-            continue
-        x, y = axis.transData.transform(place) / _PIXELS_PER_POINT
-        for box in _places(x, y, len(label) * _LETTER_WIDTH):
-            if box.is_within(free) and not any(box.meets(other) for other in placed):
-                break
-        else:
-            # the table has it
-            continue
-        placed.append(box)
-        named.add(place)
-        axis.annotate(
-            label,
-            place,
-            # letters are narrower than they were taken for: they begin, or end, at the point
-            xytext=((box.right if box.right < x else box.left) - x, box.bottom - y),
-            textcoords="offset points",
-            ha="right" if box.right < x else "left",
-            fontsize=_LABEL_SIZE,
-            color=INK,
-            zorder=6,
-        )
-
-
-@dataclass(frozen=True)
-class _Box:
-    """A rectangle of the picture, in points."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def is_within(self, other: "_Box") -> bool:
-        across = other.left <= self.left and self.right <= other.right
-        return across and other.bottom <= self.bottom and self.top <= other.top
-
-    def meets(self, other: "_Box") -> bool:
-        across = self.left < other.right and other.left < self.right
-        return across and self.bottom < other.top and other.bottom < self.top
-
-
-def _places(x: float, y: float, width: float) -> Iterator[_Box]:
-    """Where the name of a point may stand: above to the left, where no point is, or below."""
-    for line in range(_LINES):
-        bottom = y + _LABEL_GAP + line * _LINE_HEIGHT
-        left = x - _LABEL_GAP - width
-        yield _Box(left, bottom, left + width, bottom + _LINE_HEIGHT)
-    for line in range(_LINES):
-        bottom = y - _LABEL_GAP - (line + 1) * _LINE_HEIGHT
-        yield _Box(x + _LABEL_GAP, bottom, x + _LABEL_GAP + width, bottom + _LINE_HEIGHT)
+        if number % step == 0 or number == len(front) - 1:
+            # one name for those that stand in the same place
+            named.setdefault((point.area.lut, point.rate), label)
+    annotate(axis, named)

@@ -68,14 +68,19 @@ def write_file(path: Path, command: str, figures: dict[str, Any]) -> None:
         except PackageNotFoundError:
             continue
     report = {
-        "command": command,
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **stamp(command),
         "cpu_count": os.cpu_count(),
         "versions": versions,
         **figures,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+
+
+def stamp(command: str) -> dict[str, str]:
+    """What repeats figures that are written now, and when that is."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"command": command, "date": now}
 
 
 def command_line() -> str:

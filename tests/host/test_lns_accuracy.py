@@ -10,6 +10,7 @@ from shared_data import DATA
 from slipstick.cli import app
 from slipstick.studies import lns_accuracy
 from slipstick.studies.lns_emulation import rounded
+from slipstick.studies.lns_log_sums import Spans, sum_in_logarithms
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 
@@ -59,6 +60,44 @@ def test_wide_formats_are_emulated(
         assert entry["bits"] == 14 and entry["accuracy_percent"] == measured["float_percent"]
 
 
+def test_log_sums_are_emulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = [dataclasses.replace(task, calibrating=4) for task in lns_accuracy.TASKS]
+    monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
+    monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", few)
+    command = ["study", "lns-accuracy", "--log-sums", "--limit", "4", "--network", "MNIST CNN"]
+    with pytest.raises(SystemExit) as ended:
+        app([*command, "--format", "lns1+5+10", "--format", "lns1+2+2", "--json"])
+    assert not ended.value.code
+    (measured,) = json.loads(capsys.readouterr().out)["networks"]
+    fine, coarse = measured["formats"]
+    assert fine["accuracy_percent"] == 100 > coarse["accuracy_percent"]
+
+
+@pytest.mark.parametrize(("name", "worst"), [("lns1+5+10", 0.005), ("lns1+5+6", 0.05)])
+def test_sums_in_logarithms(name: str, worst: float) -> None:
+    lns, generator = Lns.parse(name), np.random.default_rng(3)
+    columns, weights = generator.uniform(0, 5, (40, 30)), generator.normal(0, 0.1, (6, 40))
+    columns[generator.random(columns.shape) < 0.2] = 0
+    bias = np.array([0.5, -0.5, 0, 1, -1, 0.1])
+    exact = weights @ columns + bias[:, None]
+    spans = Spans(float(columns.max()), np.abs(exact).max(axis=1))
+    found = sum_in_logarithms(columns, weights, bias, spans, lns)
+    # products cancel: an error is to be seen beside what is summed up
+    scale = np.abs(weights) @ columns + np.abs(bias[:, None])
+    error = np.abs(found - exact) / scale
+    assert worst / 20 < error.max() < worst
+
+
+def test_a_single_product_is_exact() -> None:
+    lns = Lns(5, 6)
+    grid = np.exp2(np.arange(-64, 0) / 64)
+    spans = Spans(1.0, np.array([1.0]))
+    found = sum_in_logarithms(grid[None], np.array([[-0.5]]), np.zeros(1), spans, lns)
+    np.testing.assert_allclose(found[0], -0.5 * grid, rtol=1e-6)
+
+
 def test_emulated_numbers() -> None:
     lns = Lns(4, 6)
     every = np.exp2(-np.arange(lns.largest_code) / 64) * 3
@@ -77,6 +116,8 @@ def test_emulated_numbers() -> None:
         (("--format", "lns8"), "--format must be one of lns1+4+3, lns1+3+4"),
         (("--network", "LeNet"), "--network must be one of ResNet-8, MNIST CNN, not 'LeNet'"),
         (("--wide", "--format", "lns1+3+4"), "--format must be one of lns1+4+4"),
+        (("--log-sums", "--format", "lns1+9+9"), "--format must be one of lns1+1+3, lns1+2+2"),
+        (("--wide", "--log-sums"), "--wide and --log-sums must not be given together"),
         (("--limit", "0"), "--limit must be at least 1, not 0"),
         ((), "resnet8_cifar10_fp32.onnx must be there for ResNet-8 (SLIPSTICK_DATA)"),
     ],

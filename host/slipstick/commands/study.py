@@ -4,6 +4,7 @@ import typer
 
 from .study_accuracy import lns_accuracy_command
 from .study_mnist import lns_mnist_command
+from .study_price import price_list_command
 
 app = typer.Typer(
     no_args_is_help=True, help="Experiments that say what a number format costs a network."
@@ -17,3 +18,4 @@ def _studies() -> None:
 
 app.command("lns-accuracy")(lns_accuracy_command)
 app.command("lns-mnist")(lns_mnist_command)
+app.command("price-list")(price_list_command)

@@ -6,7 +6,15 @@ import typer
 
 from .. import console, reports
 from ..errors import InputError
-from ..studies.lns_accuracy import FORMATS, TASKS, WIDE_FORMATS, Accuracy, measure
+from ..studies.lns_accuracy import (
+    ALL_FORMATS,
+    FORMATS,
+    LOG_SUM_FORMATS,
+    TASKS,
+    WIDE_FORMATS,
+    Accuracy,
+    measure,
+)
 from .options import Json, Limit, check_least
 
 REPORT = "lns_accuracy"
@@ -33,13 +41,21 @@ def lns_accuracy_command(
             "--wide", help="Formats of 9 to 16 bits, that no array has: rounded operands, float32."
         ),
     ] = False,
+    log_sums: Annotated[
+        bool,
+        typer.Option("--log-sums", help="Formats of 5 to 16 bits, sums of products in them too."),
+    ] = False,
     limit: Limit = None,
     json: Json = False,
 ) -> None:
     """Accuracy after training in float, int8 and logarithmic formats; writes a report if whole."""
     check_least("--limit", limit, 1)
-    known_formats = WIDE_FORMATS if wide else FORMATS
-    formats, names = number_format or list(known_formats), network or [task.name for task in TASKS]
+    if wide and log_sums:
+        raise InputError("--wide and --log-sums must not be given together")
+    usual = LOG_SUM_FORMATS if log_sums else WIDE_FORMATS if wide else FORMATS
+    # sums of any format can be emulated
+    known_formats = ALL_FORMATS if log_sums else usual
+    formats, names = number_format or list(usual), network or [task.name for task in TASKS]
     for option, given, known in (
         ("--format", formats, known_formats),
         ("--network", names, [task.name for task in TASKS]),
@@ -50,9 +66,10 @@ def lns_accuracy_command(
     loaded = [Accuracy(task, limit) for task in TASKS if task.name in names]
     total = sum(map(len, loaded)) * (len(formats) + 1)
     with console.progress("running networks", total) as advance:
-        measured = [measure(accuracy, formats, advance) for accuracy in loaded]
+        measured = [measure(accuracy, formats, advance, log_sums=log_sums) for accuracy in loaded]
     figures = {"networks": measured}
-    if limit is None and not network and not number_format:
+    # those of logarithmic sums are kept with the price list, one by one
+    if limit is None and not network and not number_format and not log_sums:
         reports.write(f"{REPORT}_wide" if wide else REPORT, reports.command_line(), figures)
     if json:
         console.print_json(figures)

@@ -21,6 +21,9 @@ from ..frontends.onnx import load_onnx_bytes
 from ..inputs import load_inputs, load_labels
 from ..quantize import FloatNetwork
 from .lns_emulation import Emulation
+from .lns_log_sums import LogSumEmulation
+
+LARGEST_EMULATED_BITS = 16
 
 CHUNK = 16
 """Images that are run together: their tensors fit a second-level cache."""
@@ -34,6 +37,20 @@ FORMATS = tuple(
 
 WIDE_FORMATS = tuple(f"lns1+4+{fraction}" for fraction in range(4, 12))
 """Of 9 to 16 bits, which are emulated."""
+
+ALL_FORMATS = tuple(
+    f"lns1+{integer}+{bits - 1 - integer}"
+    for bits in range(SMALLEST_BITS, LARGEST_EMULATED_BITS + 1)
+    for integer in range(1, bits)
+)
+"""Of as many bits as may have their sums emulated."""
+
+LOG_SUM_FORMATS = (
+    *("lns1+2+2", "lns1+3+2", "lns1+3+3", "lns1+3+4", "lns1+4+3", "lns1+4+4", "lns1+4+5"),
+    "lns1+4+6",
+    *("lns1+5+6", "lns1+6+6", "lns1+6+7", "lns1+6+8", "lns1+6+9", "lns1+5+10"),
+)
+"""Those of them that the price list has."""
 
 Advance = Callable[[int], object]
 
@@ -106,6 +123,7 @@ class Accuracy:
         self.task, self._network = task, FloatNetwork(model)
         self._file = model
         self._emulation: Emulation | None = None
+        self._log_sums: LogSumEmulation | None = None
         shown = load_inputs([data / task.images], self._network.shape).first(limit)
         self._x = shown.x.astype(np.float32)
         self._labels = load_labels(data / task.labels)[: len(shown)]
@@ -139,6 +157,12 @@ class Accuracy:
             self._emulation = Emulation(self._network, self._samples)
         return self._all(partial(self._emulation.run, Lns.parse(name)), advance)
 
+    def in_log_sums(self, name: str, advance: Advance) -> float:
+        """Of the network with products and sums of a format, in %."""
+        if self._log_sums is None:
+            self._log_sums = LogSumEmulation(self._network, self._samples)
+        return self._all(partial(self._log_sums.run, Lns.parse(name)), advance)
+
     def _run(self, data: bytes, advance: Advance) -> float:
         graph = load_onnx_bytes(data)
         return self._all(lambda x: kernels.run_graph(graph, [x])[graph.outputs[0]], advance)
@@ -156,13 +180,19 @@ class Accuracy:
         return round(100 * float((classes == self._labels).mean()), 4)
 
 
-def measure(accuracy: Accuracy, formats: Sequence[str], advance: Advance) -> dict[str, Any]:
+def measure(
+    accuracy: Accuracy, formats: Sequence[str], advance: Advance, *, log_sums: bool = False
+) -> dict[str, Any]:
     """A task's accuracy in float, int8 and each format, and what that is less than int8's."""
     int8 = accuracy.in_int8(advance)
     entries = []
     for name in formats:
-        way = accuracy.emulated if name in WIDE_FORMATS else accuracy.in_logarithms
-        percent = way(name, advance)
+        if log_sums:
+            percent = accuracy.in_log_sums(name, advance)
+        elif name in WIDE_FORMATS:
+            percent = accuracy.emulated(name, advance)
+        else:
+            percent = accuracy.in_logarithms(name, advance)
         entries.append(
             {
                 "format": name,

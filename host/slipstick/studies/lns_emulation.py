@@ -1,13 +1,14 @@
 """Logarithmic formats wider than an array's, emulated: rounded operands, all else in float32."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 from slipstick_rtl.numbers.lns.formats import Lns
 
 from .. import kernels
 from ..frontends.onnx import read_network
-from ..graph import Graph
+from ..graph import Graph, Node
 from ..log_plan import plan
 from ..quantize import FloatNetwork
 
@@ -60,9 +61,16 @@ class Emulation:
         values = {graph.inputs[0]: self._round(graph.inputs[0], x.astype(np.float32), lns)}
         for node in graph.nodes:
             operands = [values[name] for name in node.inputs if name in values]
-            for name, value in zip(node.outputs, kernels.run(node, graph, operands), strict=True):
+            results = self._apply(node, graph, operands, lns)
+            for name, value in zip(node.outputs, results, strict=True):
                 values[name] = self._round(name, value, lns)
         return values
+
+    def _apply(
+        self, node: Node, graph: Graph, operands: Sequence[np.ndarray], lns: Lns | None
+    ) -> Sequence[np.ndarray]:
+        """A layer's results before they are rounded; without a format, in the calibration."""
+        return kernels.run(node, graph, operands)
 
     def _round(self, name: str, value: np.ndarray, lns: Lns | None) -> np.ndarray:
         return (

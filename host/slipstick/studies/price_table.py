@@ -1,0 +1,171 @@
+"""The price list as a table: rows of cells out of the reports, for terminals and for Markdown."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from .lns_accuracy import TASKS
+from .price_kinds import KINDS, LOG, Kind
+from .price_list import SIDE, PriceReport, measurement_key, measurements
+from .price_measures import RESOURCES
+
+MISSING = "–"
+NONE = "none"
+"""Where there is nothing to measure."""
+
+Percentages = Mapping[str, dict[str, float]]
+"""By kind, and by network."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the reports have of a kind; what they lack is None.
+
+    Parameters
+    ----------
+    kind : Kind
+    element, column, gates, array, errors : mappings
+        A measurement's figures, empty if it is missing.
+    percent : mapping of float by network
+    """
+
+    kind: Kind
+    element: Mapping[str, Any]
+    column: Mapping[str, Any]
+    gates: Mapping[str, Any]
+    array: Mapping[str, Any]
+    errors: Mapping[str, Any]
+    percent: Mapping[str, float]
+
+
+def accuracies(folder: Path) -> Percentages:
+    """Right answers in % from what ``slipstick study lns-accuracy`` wrote into a folder.
+
+    Raises
+    ------
+    InputError
+        If a file there is no report of that study.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for suffix in ("", "_wide"):
+        path = folder / f"lns_accuracy{suffix}.json"
+        if not path.exists():
+            continue
+        try:
+            for network in json.loads(path.read_text("utf-8"))["networks"]:
+                name = network["network"]
+                for kind in KINDS.values():
+                    if kind.lns is None:
+                        found.setdefault(kind.name, {})[name] = network["int8_percent"]
+                for entry in network["formats"]:
+                    found.setdefault(entry["format"], {})[name] = entry["accuracy_percent"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path} is not a report of accuracies: {error!r}") from None
+    return found
+
+
+def rows(report: PriceReport, percent: Percentages) -> list[Row]:
+    """All rows in the list's order."""
+
+    def figures(measure: str, kind: Kind) -> Mapping[str, Any]:
+        return report.figures(measurement_key(measure, kind.name))
+
+    def measured(kind: Kind) -> dict[str, float]:
+        """Accuracies that are the list's own."""
+        own = {task.name: figures(f"accuracy {task.name}", kind) for task in TASKS}
+        return {name: each["accuracy_percent"] for name, each in own.items() if each}
+
+    return [
+        Row(
+            kind=kind,
+            element=figures("element", kind),
+            column=figures("column", kind),
+            gates=figures("gates", kind),
+            array=figures("array", kind),
+            errors=figures("errors", kind),
+            percent=percent.get(kind.name, {}) | measured(kind),
+        )
+        for kind in KINDS.values()
+    ]
+
+
+_ARRAY = f"{SIDE}x{SIDE}"
+
+COLUMNS = (
+    *("element", "bits", "LUT", "FF", "DSP", "EBR", "MHz"),
+    *(f"{_ARRAY} {name}" for name in ("LUT", "FF", "DSP", "MHz")),
+    *("um2", "ns"),
+    *("product, ulp", "sum, ulp"),
+    *(f"{task.name}, %" for task in TASKS),
+)
+"""Headings."""
+
+UNIT_COLUMNS = ("unit", "LUT", "FF", "DSP", "EBR", "MHz")
+
+
+def cells(row: Row) -> list[str]:
+    """The row's, as ``COLUMNS`` has them."""
+    return [
+        row.kind.name,
+        str(row.kind.bits),
+        *(_number(row.element.get(name), 1) for name in RESOURCES),
+        _number(row.column.get("fmax_mhz"), 0),
+        *_array_cells(row),
+        _number(row.gates.get("um2"), 0),
+        _number(row.gates.get("period_ns"), 2),
+        _errors(row, "product"),
+        _errors(row, "sum"),
+        *(_number(row.percent.get(task.name), 1 + (k > 0)) for k, task in enumerate(TASKS)),
+    ]
+
+
+def _array_cells(row: Row) -> list[str]:
+    if row.kind.sums != LOG and not row.kind.in_core:
+        return [NONE] * 4
+    if "does_not_fit" in row.array:
+        return [f"too large: {row.array['does_not_fit']}", *[NONE] * 3]
+    counts = [_number(row.array.get(name), 0) for name in ("lut", "ff", "dsp")]
+    return [*counts, _number(row.array.get("fmax_mhz"), 0)]
+
+
+def _errors(row: Row, of: str) -> str:
+    """Worst and mean."""
+    if row.kind.lns is None:
+        return "exact"
+    worst, mean = (row.errors.get(f"{of}_{which}_ulp") for which in ("worst", "mean"))
+    if worst == 0:
+        return "exact"
+    return MISSING if worst is None else f"{worst:.2f} / {mean:.2f}"
+
+
+def _number(value: float | None, places: int) -> str:
+    if value is None:
+        return MISSING
+    # as decimals are rounded by hand: 39.25 is 39.3
+    rounded = Decimal(str(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return f"{rounded:,}"
+
+
+def unit_cells(report: PriceReport) -> list[list[str]]:
+    """The units', as ``UNIT_COLUMNS`` has them."""
+    found: list[list[str]] = []
+    for each in measurements("unit"):
+        figures = report.figures(each.key)
+        counts = [_number(figures.get("own", {}).get(name), 0) for name in RESOURCES]
+        found.append([each.name, *counts, _number(figures.get("fmax_mhz"), 1)])
+    return found
+
+
+def entry(row: Row) -> dict[str, Any]:
+    """The row as a JSON object."""
+    return {**asdict(row), "kind": row.kind.name, "bits": row.kind.bits, "sums": row.kind.sums}
+
+
+def markdown(headings: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [headings, ["---"] * len(headings), *body]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,0 +1,28 @@
+"""Linear sums of formats that are too wide for a core: elements to be measured, no array."""
+
+from dataclasses import dataclass
+
+from .array_arithmetic import LARGEST_INTEGER_BITS, ArrayArithmetic
+
+LARGEST_FRACTION_BITS = 6
+"""Up to here a bit of the table of antilogarithms takes four look-up tables."""
+
+
+@dataclass(frozen=True)
+class WideArithmetic(ArrayArithmetic):
+    """The arithmetic of an element whose codes are longer than a byte.
+
+    Raises
+    ------
+    ValueError
+        If the format has more than 4 integer bits, as the linear sums have 32, or more than 6
+        fraction bits.
+    """
+
+    def __post_init__(self) -> None:
+        integer, fraction = self.lns.integer_bits, self.lns.fraction_bits
+        if integer > LARGEST_INTEGER_BITS or fraction > LARGEST_FRACTION_BITS:
+            raise ValueError(
+                f"an element with linear sums must have at most {LARGEST_INTEGER_BITS} integer and"
+                f" {LARGEST_FRACTION_BITS} fraction bits, not {integer} and {fraction}"
+            )

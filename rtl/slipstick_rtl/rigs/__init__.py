@@ -1,0 +1,1 @@
+"""Rigs: gateware that exists to be measured, alone and between registers."""
