@@ -29,7 +29,7 @@ demo: setup
 
 # Everything that guards the project; the last lines are pytest's summary.
 test: check
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --quiet
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --quiet
 
 # Every cocotb bench; BENCH=name runs one, WAVES=name writes build/waves/name.fst as well.
 sim: setup
