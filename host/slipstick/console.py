@@ -103,3 +103,14 @@ def waiting(what: str) -> Iterator[None]:
         return
     with Console(stderr=True).status(escape(what)):
         yield
+
+
+@contextmanager
+def step(what: str) -> Iterator[None]:
+    """The step that runs, on the standard error: a turning wheel, or a line where there is none."""
+    if sys.stderr.isatty():
+        with waiting(f"{what} ..."):
+            yield
+    else:
+        print(f"{what} ...", file=sys.stderr, flush=True)
+        yield

@@ -1,9 +1,6 @@
 """``slipstick asic``: a core on a process of standard cells."""
 
 import shlex
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,13 +66,13 @@ def asic_command(
     program = None if network is None else load_program(network, wanted.configuration)
     samples = _samples(program, inputs or [])
     folder = output or default_output(process.name, wanted)
-    with _step("gateware to RTLIL"):
+    with console.step("gateware to RTLIL"):
         rtlil = core_rtlil(wanted)
-    done = implement(rtlil, process, folder.resolve(), step=_step)
+    done = implement(rtlil, process, folder.resolve(), step=console.step)
     title = f"{wanted.name} ({wanted.configuration.number_format}) on {process.name}"
     energy = None
     if program is not None:
-        with _step(f"one inference of {program.name}, its activity, its power"):
+        with console.step(f"one inference of {program.name}, its activity, its power"):
             energy = inference_energy(done, program, samples)
     draw_treemap(folder / TREEMAP, done.blocks, title)
     figures = _figures(done, wanted, folder)
@@ -95,17 +92,6 @@ def asic_command(
 def default_output(pdk: str, target: Target) -> Path:
     """Where a core's files go unless the user says otherwise."""
     return Path("build") / "asic" / f"{pdk}-{target.name}"
-
-
-@contextmanager
-def _step(what: str) -> Iterator[None]:
-    """The step that runs, on the standard error: a turning wheel, or a line where there is none."""
-    if sys.stderr.isatty():
-        with console.waiting(f"{what} ..."):
-            yield
-    else:
-        print(f"{what} ...", file=sys.stderr, flush=True)
-        yield
 
 
 def _figures(done: Implementation, target: Target, folder: Path) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """``slipstick build``: the bitstream of a target."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -65,7 +63,7 @@ def build_command(
         tried = list(range(1, seeds + 1))
         given = f"--seeds {seeds}"
     layer = BARE if bare else link
-    done = build(wanted, seeds=tried, link=layer, output=output, step=_step)
+    done = build(wanted, seeds=tried, link=layer, output=output, step=console.step)
     folder = default_output(wanted) if output is None else output
     face = "--bare" if bare else f"--link {link}"
     command = f"slipstick build --target {wanted.name} {face} {given} --output {folder}"
@@ -77,17 +75,6 @@ def build_command(
     if not done.meets_clock:
         print(f"slipstick: {_verdict(done)}", file=sys.stderr)
         raise typer.Exit(CLOCK_MISSED)
-
-
-@contextmanager
-def _step(what: str) -> Iterator[None]:
-    """The step that runs, on the standard error: a turning wheel, or a line where there is none."""
-    if sys.stderr.isatty():
-        with console.waiting(f"{what} ..."):
-            yield
-    else:
-        print(f"{what} ...", file=sys.stderr, flush=True)
-        yield
 
 
 def _verdict(done: Build) -> str:
