@@ -1,10 +1,11 @@
 """The queue of parameters: blocks in order, each read once however many slices take it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import Simulator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 from slipstick_rtl.memory.latencies import WEIGHT_READ_LATENCY, weight_skew
@@ -32,7 +33,7 @@ INSTRUCTIONS = (
         ({"weight_rows": 1}, 8),
     ],
 )
-def test_two_blocks_have_room(fields: dict[str, int], bits: int) -> None:
+def test_two_blocks_have_room(fields: Any, bits: int) -> None:
     configuration = Configuration(ninth_bits=1, **fields)
     assert place_bits(configuration) == bits
     queue = ParameterQueue(configuration=configuration)
@@ -51,7 +52,7 @@ def test_blocks_are_read_once_and_taken_by_each_slice(weight_rows: int, haste: f
     read: list[int] = []
     got: list[np.ndarray] = []
 
-    async def instructions(context: SimulatorContext) -> None:
+    async def instructions(context: Any) -> None:
         for opcode, address, slices in INSTRUCTIONS:
             context.set(dut.instructions.payload.opcode, opcode)
             context.set(dut.instructions.payload.parameter_address, address)
@@ -60,7 +61,7 @@ def test_blocks_are_read_once_and_taken_by_each_slice(weight_rows: int, haste: f
             await context.tick().until(dut.instructions.ready)
         context.set(dut.instructions.valid, 0)
 
-    async def memory(context: SimulatorContext) -> None:
+    async def memory(context: Any) -> None:
         """Elements of a word come by chains and groups of columns, cycles apart."""
         history: list[int | None] = []
         while True:
@@ -79,7 +80,7 @@ def test_blocks_are_read_once_and_taken_by_each_slice(weight_rows: int, haste: f
                     bit = generator.integers(2) if then is None else contents[then, chain, column]
                     context.set(dut.elements[chain][column], int(bit))
 
-    async def loader(context: SimulatorContext) -> None:
+    async def loader(context: Any) -> None:
         coming: list[bool] = []
         position = 0
         while len(got) < len(taken) and len(coming) < CYCLES:
