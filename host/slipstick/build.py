@@ -16,8 +16,9 @@ from .errors import TargetError
 from .parts import Part
 from .place_and_route import Layout
 from .seeds import Attempt, best_of, place_all
+from .synthesis import synthesise
 from .targets import TARGETS, Target
-from .toolchains import NETLIST, Toolchain, find_toolchain
+from .toolchains import Toolchain, find_toolchain
 
 DEFAULT_SEED = 1
 """Every board of ``TARGETS`` reached its clock with it (``reports/``)."""
@@ -150,7 +151,7 @@ def build(
     with show("gateware to RTLIL"):
         _generate(target, part, link, toolchain, folder)
     with show("synthesis"):
-        netlist = _synthesise(programs[tools.YOSYS.name], toolchain, part, folder)
+        netlist = synthesise(programs[tools.YOSYS.name], toolchain, part, folder)
         check_netlist(netlist, target, part, toolchain)
     with show(f"place and route for {part.device}{_seeds_told(seeds)}"):
         placer = programs[toolchain.place_and_route.name]
@@ -237,18 +238,3 @@ def _bare_pins(part: Part) -> str:
         )
     clock = f'LOCATE COMP "clk" SITE "{_CLOCK_SITES[part.package]}";\n'
     return clock + 'IOBUF PORT "clk" IO_TYPE=LVCMOS33;\n'
-
-
-def _synthesise(yosys: str, toolchain: Toolchain, part: Part, folder: Path) -> dict[str, Any]:
-    from slipstick_rtl.boards import design
-
-    script = toolchain.synthesis_script(rtlil=design.RTLIL, verilog=design.VERILOG, top=design.TOP)
-    (folder / "synthesis.ys").write_text(script, "utf-8")
-    log = folder / "synthesis.log"
-    # what YoWASP's Yosys says on its standard output ends where it calls ABC
-    command = [yosys, "-l", "yosys.log", "-s", "synthesis.ys"]
-    tools.run("synthesis", command, folder=folder, log=log)
-    path = folder / NETLIST
-    netlist = toolchain.finish(json.loads(path.read_text("utf-8")), part)
-    path.write_text(json.dumps(netlist), "utf-8")
-    return netlist

@@ -1,20 +1,20 @@
 """Measures pieces of gateware on an ECP5: what synthesis makes of them, and what the clock is."""
 
 import importlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstick_rtl.numbers.lns.formats import Lns
 
-from .. import budget
+from .. import budget, synthesis
 from .. import build_tools as tools
-from ..asic.implementation import implement
+from ..asic.implementation import TOP, implement
 from ..asic.memories import FLIP_FLOPS
 from ..asic.pdk import find_pdk
+from ..errors import TargetError
 from ..parts import ULX3S_25F, ULX3S_45F, ULX3S_85F, Part
 from ..place_and_route import does_not_fit, read_report
-from ..toolchains import NETLIST, TIMING, Ecp5
+from ..toolchains import TIMING, Ecp5
 from .price_kinds import Kind
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ _FULLEST = 0.9
 RESOURCES = ("lut", "ff", "dsp", "bram")
 SEED = 1
 
-_TOP = "slipstick"
-
 _DISTRIBUTED = "TRELLIS_DPR16X4"
 _DISTRIBUTED_LUTS = 6
 """That place and route takes for a block of distributed memory."""
@@ -45,26 +43,23 @@ _DISTRIBUTED_LUTS = 6
 
 def synthesise(gateware: Any, part: Part, folder: Path, ports: Any = None) -> dict[str, int]:
     """Writes the netlist of a design; counts what place and route will make of its cells."""
+    from slipstick_rtl.boards import design
     from slipstick_rtl.boards.ecp5 import Chip
 
     toolchain = Ecp5()
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "design.il").write_text(_rtlil(gateware, ports, Chip(part.device)), "utf-8")
-    script = toolchain.synthesis_script(rtlil="design.il", verilog="design.v", top=_TOP)
-    (folder / "synthesis.ys").write_text(script, "utf-8")
-    command = [tools.YOSYS.find(), "-l", "yosys.log", "-s", "synthesis.ys"]
-    tools.run("synthesis", command, folder=folder, log=folder / "synthesis.log")
-    netlist = toolchain.finish(json.loads((folder / NETLIST).read_text("utf-8")), part)
-    (folder / NETLIST).write_text(json.dumps(netlist), "utf-8")
+    rtlil = _rtlil(gateware, ports, Chip(part.device), design.TOP)
+    (folder / design.RTLIL).write_text(rtlil, "utf-8")
+    netlist = synthesis.synthesise(tools.YOSYS.find(), toolchain, part, folder)
     distributed = budget.count_cells(netlist)[_DISTRIBUTED]
     found = budget.needs(netlist, toolchain)
     found["lut"] += _DISTRIBUTED_LUTS * distributed
     return {"ff": budget.count_registers(netlist, toolchain), **found}
 
 
-def _rtlil(gateware: Any, ports: Any, platform: Any) -> str:
+def _rtlil(gateware: Any, ports: Any, platform: Any, top: str) -> str:
     rtlil = importlib.import_module("amaranth.back.rtlil")
-    return rtlil.convert(gateware, platform=platform, name=_TOP, emit_src=False, ports=ports)
+    return rtlil.convert(gateware, platform=platform, name=top, emit_src=False, ports=ports)
 
 
 def element(kind: Kind, folder: Path) -> dict[str, Any]:
@@ -85,9 +80,9 @@ def column(kind: Kind, folder: Path) -> dict[str, Any]:
 def gates(kind: Kind, folder: Path) -> dict[str, Any]:
     """A column of elements in standard cells: an element's area on the average, and the clock."""
     piece = kind.column(ROWS)
-    rtlil = _rtlil(piece.gateware, [*piece.inputs, *piece.outputs], None)
+    rtlil = _rtlil(piece.gateware, [*piece.inputs, *piece.outputs], None, TOP)
     # tables are logic: an element has no memory
-    done = implement(rtlil, find_pdk(PDK), folder, top=_TOP, memories=FLIP_FLOPS)
+    done = implement(rtlil, find_pdk(PDK), folder, memories=FLIP_FLOPS)
     return {
         "rows": ROWS,
         "pdk": PDK,
@@ -148,7 +143,7 @@ def routed(piece: "Piece", part: Part, folder: Path) -> dict[str, Any]:
     command, log = [toolchain.place_and_route.find(), *placing], folder / "place.log"
     try:
         tools.run("place and route", command, folder=folder, log=log)
-    except tools.TargetError:
+    except TargetError:
         overfull = does_not_fit(log.read_text("utf-8"))
         if overfull is None:
             raise
