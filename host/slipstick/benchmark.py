@@ -3,11 +3,10 @@
 from contextlib import closing
 from dataclasses import dataclass
 
-import numpy as np
-
 from . import reports
 from .devices.simulation import SimulationDevice
 from .execution import Execution
+from .feeds import random_feeds
 from .logged_device import LinkTransfer, LoggedDevice
 from .profiles import LayerProfile, RunEvents
 from .program import Program
@@ -77,12 +76,7 @@ def measure(program: Program, seed: int = 0, target: str | None = None) -> Bench
     DeviceError
         If the simulation cannot be built or does not answer.
     """
-    generator = np.random.default_rng(seed)
-    feeds = {}
-    for name in program.inputs:
-        described = program.tensors[name]
-        values = generator.integers(0, 100, described.shape)
-        feeds[name] = values.astype(described.dtype)
+    feeds = random_feeds(program, seed)
     with closing(LoggedDevice(SimulationDevice(program.hardware))) as device:
         recorder = Recorder(Execution(program, device))
         device.transfers.clear()

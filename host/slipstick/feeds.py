@@ -52,6 +52,16 @@ def prepare(program: Program, feeds: Mapping[str, object]) -> dict[str, np.ndarr
     return ready
 
 
+def random_feeds(program: Program, seed: int) -> dict[str, np.ndarray]:
+    """Seeded inputs to measure with: small numbers that every type has."""
+    generator = np.random.default_rng(seed)
+    described = {name: program.tensors[name] for name in program.inputs}
+    return {
+        name: generator.integers(0, 100, tensor.shape).astype(tensor.dtype)
+        for name, tensor in described.items()
+    }
+
+
 def prepare_input(name: str, wanted: TensorDescription, value: object) -> np.ndarray:
     """One input, of shape (batch, ...); see ``prepare``."""
     try:

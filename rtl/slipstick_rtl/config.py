@@ -23,6 +23,9 @@ COMPACT_COORDINATE_BITS = 12
 PARAMETER_BITS = 72
 """Of a channel's parameters: bias 32, multiplier 32, shift 8."""
 
+PARAMETER_QUEUE_RESERVE = 4
+"""Words of parameters that may be read yet when it is noticed that their queue has no more room."""
+
 DEPTHWISE_KERNEL = 3
 DEPTHWISE_TAPS = DEPTHWISE_KERNEL**2
 """Rows of the array that hold the weights of a depthwise kernel."""
@@ -343,6 +346,12 @@ class Configuration:
             return 0
         bits = self.weight_rows * (1 if self.ninth_bits else 8)
         return -(-PARAMETER_BITS // bits)
+
+    @property
+    def parameter_queue_words(self) -> int:
+        """Words that the parameters' queue holds: two blocks and a reserve, 1 less than 2^n."""
+        least = 2 * self.parameter_block_words + PARAMETER_QUEUE_RESERVE
+        return (1 << max(least.bit_length(), 5)) - 1
 
     @property
     def parameter_bytes(self) -> int:

@@ -9,7 +9,7 @@ from amaranth.sim import Simulator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 from slipstick_rtl.memory.latencies import WEIGHT_READ_LATENCY, weight_skew
-from slipstick_rtl.postprocess.parameter_queue import ParameterQueue, place_bits
+from slipstick_rtl.postprocess.parameter_queue import ParameterQueue
 
 QUEUE_LATENCY = 2
 """From ``take`` to ``word``."""
@@ -35,9 +35,8 @@ INSTRUCTIONS = (
 )
 def test_two_blocks_have_room(fields: Any, bits: int) -> None:
     configuration = Configuration(ninth_bits=1, **fields)
-    assert place_bits(configuration) == bits
-    queue = ParameterQueue(configuration=configuration)
-    assert 2 * configuration.parameter_block_words <= queue.capacity
+    assert configuration.parameter_queue_words == (1 << bits) - 1
+    assert 2 * configuration.parameter_block_words <= configuration.parameter_queue_words
 
 
 @pytest.mark.parametrize(("weight_rows", "haste"), [(4, 1.0), (4, 0.3), (2, 1.0), (1, 0.8)])

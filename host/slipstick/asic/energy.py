@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import TargetError
+from ..feeds import random_feeds
 from ..inputs import Samples
 from ..program import Program
 from .accesses import MemoryUse, memory_uses
@@ -164,24 +163,14 @@ def _record(
         library = activity_library(gateware.rtlil(), gateware.top)
     except ToolError as error:
         raise TargetError(f"the simulation of {gateware.top}: {error}") from error
+    feeds = random_feeds(program, seed) if samples is None else {program.inputs[0]: samples.x[:1]}
     path.unlink(missing_ok=True)
     with closing(SimulationDevice(program.hardware, library)) as device:
         session = InferenceSession(program, device)
         with device.recording(path):
-            outputs = session.run(None, _feeds(program, samples, seed))
+            outputs = session.run(None, feeds)
         cycles = session.last_cycles or 0
     return cycles, tuple(int(code) for code in outputs[0].ravel())
-
-
-def _feeds(program: Program, samples: Samples | None, seed: int) -> dict[str, np.ndarray]:
-    if samples is not None:
-        return {program.inputs[0]: samples.x[:1]}
-    generator = np.random.default_rng(seed)
-    described = {name: program.tensors[name] for name in program.inputs}
-    return {
-        name: generator.integers(0, 100, tensor.shape).astype(tensor.dtype)
-        for name, tensor in described.items()
-    }
 
 
 def _rounded(value: float) -> float:

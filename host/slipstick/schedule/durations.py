@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slipstick_rtl.config import Configuration
+from slipstick_rtl.config import PARAMETER_QUEUE_RESERVE, Configuration
 
 from .sliding import sliding_vectors
 
@@ -31,12 +31,6 @@ of two slices with their own parameters: these load while the slice before works
 
 QUEUED_LATENCY = 7
 """Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
-
-QUEUE_RESERVE = 4
-"""Places in the queue of parameters that are not counted upon; there are a power of two less 1,
-and two blocks' words fit in the others."""
-
-QUEUE_LEAST_BITS = 5
 
 QUEUE_TRIP = 10
 """From a word's read until its place in the queue is free again, beyond the memory's skew."""
@@ -117,9 +111,8 @@ class Durations:
     @property
     def queued_words(self) -> float:
         """Words of parameters that come a cycle, at best."""
-        least = 2 * self.configuration.parameter_block_words + QUEUE_RESERVE
-        places = (1 << max(least.bit_length(), QUEUE_LEAST_BITS)) - 1
-        return min(1.0, (places - QUEUE_RESERVE) / (self.skew + QUEUE_TRIP))
+        counted_upon = self.configuration.parameter_queue_words - PARAMETER_QUEUE_RESERVE
+        return min(1.0, counted_upon / (self.skew + QUEUE_TRIP))
 
     @property
     def urgent_words(self) -> float:

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..config import Configuration
+from ..config import PARAMETER_QUEUE_RESERVE, Configuration
 from ..isa import Opcode
 from ..layouts import post_instruction
 from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
@@ -15,17 +15,8 @@ from ..primitives.delay import delay
 from ..primitives.small_memory import SmallMemory
 from .parameters import element_bits, largest_skew
 
-RESERVE = 4
-"""Words that may be read yet when it is noticed that there is no more room."""
-
 _FEEDBACK = {5: (4, 2), 6: (5, 4), 7: (6, 5), 8: (7, 5, 4, 3)}
 """By bits, those of a shift register whose sum makes it pass through all places but 0."""
-
-
-def place_bits(configuration: Configuration) -> int:
-    """Bits of a place among the words: there is room for two blocks at least."""
-    least = 2 * configuration.parameter_block_words + RESERVE
-    return next(bits for bits in _FEEDBACK if least < 1 << bits)
 
 
 class ParameterQueue(wiring.Component):
@@ -90,11 +81,6 @@ class ParameterQueue(wiring.Component):
             }
         )
 
-    @property
-    def capacity(self) -> int:
-        """Words on their way and stored, at most."""
-        return (1 << place_bits(self._configuration)) - 1
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         taken = self.reads.valid & self.reads.ready
@@ -104,7 +90,8 @@ class ParameterQueue(wiring.Component):
             lines.append(delay(m, lines[-1], 1, f"arriving_{cycle}"))
         self._store(m, lines[WEIGHT_READ_LATENCY:])
         # the last elements can be read in the cycle after their arrival
-        stored, back = Signal(range(self.capacity + 1)), self._goes_back()
+        capacity = self._configuration.parameter_queue_words
+        stored, back = Signal(range(capacity + 1)), self._goes_back()
         last = self.take & (stored == 1) & ~back
         returned = back.replicate(len(stored)) & self._configuration.parameter_block_words
         m.d.sync += [
@@ -122,7 +109,7 @@ class ParameterQueue(wiring.Component):
         c, given = self._configuration, self.instructions.payload
         active, room = Signal(), Signal()
         word, last_word = Signal(range(c.parameter_block_words)), Signal()
-        used = Signal(range(self.capacity + 1))
+        used = Signal(range(c.parameter_queue_words + 1))
         begins, ends = Signal(), Signal()
         urgent = (1 + (c.lanes < c.columns)) * c.parameter_block_words
         m.d.comb += [
@@ -137,7 +124,7 @@ class ParameterQueue(wiring.Component):
         # registers: what is taken is known late in a cycle
         m.d.sync += [
             used.eq(used + taken - (self.take & ~self.again)),
-            room.eq(used <= self.capacity - RESERVE),
+            room.eq(used <= c.parameter_queue_words - PARAMETER_QUEUE_RESERVE),
             self.urgent.eq(used < urgent),
             self.reads.valid.eq(room & ((active & ~ends) | begins)),
         ]
@@ -193,7 +180,8 @@ class ParameterQueue(wiring.Component):
 
     def _place(self, name: str) -> Signal:
         """A place among the words; not 0, which follows itself."""
-        return Signal(place_bits(self._configuration), name=name, init=1)
+        bits = self._configuration.parameter_queue_words.bit_length()
+        return Signal(bits, name=name, init=1)
 
 
 def _behind(place: Signal) -> Value:
