@@ -189,8 +189,7 @@ class Accelerator(wiring.Component):
 
     def _connect_matrix(self, m: Module, platform: object) -> None:
         matrix = self.matrix
-        # no reset: what it keeps apart is under way on both sides of one
-        phase = Signal(reset_less=True)
+        phase = Signal()
         m.d.sync += phase.eq(~phase)
         # a register for each, as they lie apart
         phases = [copy_of(m, platform, ~phase, f"phase_{unit}") for unit in ("matrix", "post")]

@@ -15,6 +15,7 @@ import numpy as np
 from ..devices.link import LinkDevice
 from ..devices.transport import LoopbackTransport
 from ..errors import TargetError
+from ..program import Program
 from ..session import InferenceSession
 from ..targets import Target
 from .checks import control_registers
@@ -150,7 +151,9 @@ def check_unknowns(target: Target, session: Callable[[LinkDevice], None]) -> Unk
     return Unknowns(int(cycles[1]), len(names), tuple(unknown), len(found), wrong)
 
 
-def inference(target: Target, model: Path, image: np.ndarray) -> Callable[[LinkDevice], None]:
+def inference(
+    target: Target, model: Path | Program, image: np.ndarray
+) -> Callable[[LinkDevice], None]:
     """A session that loads a network and runs one input, given with the batch."""
 
     def run(device: LinkDevice) -> None:
