@@ -7,15 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lns_networks import every_layer
 from pretended_tools import SYNTHESIS, placement, pretend
+from slipstick.asic.areas import BlockArea
+from slipstick.asic.power import BlockPower
 from slipstick.cli import app
 from slipstick.errors import InputError
-from slipstick.studies import price_list, price_measures
+from slipstick.inputs import Samples
+from slipstick.program import Program
+from slipstick.studies import price_core, price_list, price_measures
 from slipstick.studies.price_errors import conversion_errors, errors, product_errors
 from slipstick.studies.price_kinds import KINDS, Kind
 from slipstick.studies.price_list import Measurement, PriceReport, measurements, wanted
 from slipstick.studies.price_picture import draw_prices
-from slipstick.studies.price_table import COLUMNS, accuracies, cells, rows
+from slipstick.studies.price_table import COLUMNS, CORE_COLUMNS, accuracies, cells, core_cells, rows
+from slipstick.targets import find_target
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 
@@ -129,6 +135,83 @@ def test_an_element_in_standard_cells(folder: Path, monkeypatch: pytest.MonkeyPa
     assert "TRELLIS" not in given[0] and "LUT4" not in given[0]
 
 
+def test_a_core_in_standard_cells(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are told by the names of blocks."""
+    blocks = (
+        BlockArea("", count=1, cell_area=100.0),
+        BlockArea("matrix.array", count=1, cell_area=300.0),
+        BlockArea("matrix.array.element_*_*", count=256, cell_area=25600.0, memory_area=7.0),
+    )
+    powers = (BlockPower("", 1.0), BlockPower("matrix.array.element_*_*", 3.0))
+    cells_power = SimpleNamespace(
+        blocks=powers, dynamic_mw=4.0, leakage_mw=0.5, matched=9, sources=10
+    )
+
+    def implement(rtlil: str, pdk: str, folder: Path) -> Any:
+        timing = SimpleNamespace(period_ns=2.0)
+        area = sum(block.cell_area for block in blocks)
+        return SimpleNamespace(blocks=blocks, timing=timing, cell_area=area, memory_area=7.0)
+
+    def energy(done: Any, program: Program, samples: Samples) -> Any:
+        assert program.hardware.number_format == "lns1+2+2" and len(samples) == 1
+        return SimpleNamespace(
+            program=SimpleNamespace(macs=1000),
+            cycles=500,
+            seconds=1e-6,
+            cells=cells_power,
+            memories_uj=0.002,
+            outputs=(0.25, 0.75),
+        )
+
+    monkeypatch.setattr(price_core, "implement", implement)
+    monkeypatch.setattr(price_core, "find_pdk", lambda name: name)
+    monkeypatch.setattr(price_core, "core_rtlil", lambda target: "")
+    monkeypatch.setattr(price_core, "inference_energy", energy)
+    x = np.zeros((1, 6, 6, 5), np.float32)
+    network = every_layer("lns1+2+2")
+    target = KINDS["lns1+2+2"].core_target
+    assert target == "sim-lns1+2+2"
+    found = price_core.core(find_target(target), network, Samples(x, ("x",)), folder / "core")
+    assert (found["element_um2"], found["array_um2"], found["cells_um2"]) == (100, 25900, 26000)
+    assert (found["element_pj"], found["cells_pj"], found["dynamic_uj"]) == (3.0, 4.0, 0.004)
+    assert found["first_output"] == [0.25, 0.75]
+    # twice as slow: twice the leakage
+    assert price_core.slowest_seconds([found, {**found, "cycles": 1000}]) == pytest.approx(2e-6)
+    assert price_core.inference_uj(found, 2e-6) == pytest.approx(0.004 + 0.002 + 0.001)
+
+
+def test_cores_are_compared_at_the_slowest_ones_rate(folder: Path) -> None:
+    report = PriceReport()
+    figures = {
+        "element_um2": 2000.0,
+        "array_um2": 6e5,
+        "cells_um2": 1e6,
+        "memories_um2": 6e6,
+        "period_ns": 2.0,
+        "cycles": 50_000,
+        "element_pj": 3.0,
+        "array_pj": 5.0,
+        "cells_pj": 8.0,
+        "dynamic_uj": 90.0,
+        "leakage_mw": 50.0,
+        "memories_uj": 25.0,
+    }
+    narrow = {**figures, "element_um2": 1000.0, "period_ns": 1.0, "dynamic_uj": 60.0}
+    for kind, own in (("int8 plain", figures), ("lns1+3+4", narrow)):
+        report.record(Measurement("core", kind, lambda folder: {}), own)
+    (folder / "lns_accuracy.json").write_text(json.dumps(ACCURACY))
+    int8, lns = core_cells(rows(report, accuracies(folder)))
+    assert len(int8) == len(lns) == len(CORE_COLUMNS)
+    # both leak for 100 us
+    assert (int8[10], lns[10]) == ("120.0", "90.0")
+    assert int8[-4:] == ["1.00"] * 4 and lns[-4:] == ["0.50", "1.00", "1.00", "0.75"]
+    assert lns[12] == "86.5"
+    # nothing to compare with
+    alone = PriceReport(folder / "alone.json")
+    alone.record(Measurement("core", "lns1+3+4", lambda folder: {}), narrow)
+    assert core_cells(rows(alone, {}))[0][-4:] == ["–"] * 4
+
+
 def test_an_array_that_no_part_has_room_for_is_not_placed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +233,9 @@ def test_only_what_is_missing_is_measured(folder: Path) -> None:
     assert len(wanted(report, ["element"], names, only_missing=False)) == 2
     # arrays of formats that no core has are none
     assert "lns1+4+6" not in {each.name for each in measurements("array")}
+    cores = {each.name for each in measurements("core")}
+    assert {"int8 plain", "lns1+3+4"} < cores
+    assert not cores & {"int8 lut", "lns1+4+6", "lns1+3+4 log sums"}
 
 
 def test_measurements_of_two_processes_are_kept(folder: Path) -> None:

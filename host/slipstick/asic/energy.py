@@ -94,7 +94,7 @@ class Energy:
             "memories_uj": _rounded(self.memories_uj),
             "inference_uj": _rounded(self.total_uj),
             "mac_pj": _rounded(self.mac_pj),
-            "first_output": list(self.outputs),
+            "first_output": [_rounded(value) for value in self.outputs],
             "power_by_block": [
                 {
                     "block": block.name,
@@ -170,7 +170,7 @@ def _record(
         with device.recording(path):
             outputs = session.run(None, feeds)
         cycles = session.last_cycles or 0
-    return cycles, tuple(int(code) for code in outputs[0].ravel())
+    return cycles, tuple(outputs[0].ravel().tolist())
 
 
 def _rounded(value: float) -> float:

@@ -8,15 +8,18 @@ import typer
 
 from .. import console
 from ..errors import InputError
-from ..studies.price_list import MEASURES, REPORT, SIDE, Measurement, PriceReport, wanted
+from ..studies.price_kinds import SIDE
+from ..studies.price_list import MEASURES, REPORT, Measurement, PriceReport, wanted
 from ..studies.price_page import price_page
 from ..studies.price_picture import draw_prices
 from ..studies.price_table import (
     COLUMNS,
+    CORE_COLUMNS,
     UNIT_COLUMNS,
     Row,
     accuracies,
     cells,
+    core_cells,
     entry,
     rows,
     unit_cells,
@@ -75,10 +78,14 @@ def price_list_command(
 
 
 def _show(report: PriceReport, found: list[Row]) -> None:
-    columns = {name: "right" if place else "text" for place, name in enumerate(COLUMNS)}
-    console.print_table("price list", columns, [cells(row) for row in found])
-    columns = {name: "right" if place else "text" for place, name in enumerate(UNIT_COLUMNS)}
-    console.print_table("units", columns, unit_cells(report))
+    tables = {
+        "price list": (COLUMNS, [cells(row) for row in found]),
+        "cores in standard cells": (CORE_COLUMNS, core_cells(found)),
+        "units": (UNIT_COLUMNS, unit_cells(report)),
+    }
+    for title, (headings, body) in tables.items():
+        columns = {name: "right" if place else "text" for place, name in enumerate(headings)}
+        console.print_table(title, columns, body)
 
 
 def _measure(report: PriceReport, measurement: Measurement) -> None:

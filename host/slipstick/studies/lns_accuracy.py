@@ -18,7 +18,7 @@ from .. import kernels
 from ..benchmarks import shared_folder
 from ..errors import InputError
 from ..frontends.onnx import load_onnx_bytes
-from ..inputs import load_inputs, load_labels
+from ..inputs import Samples, load_inputs, load_labels
 from ..quantize import FloatNetwork
 from .lns_emulation import Emulation
 from .lns_log_sums import LogSumEmulation
@@ -125,13 +125,18 @@ class Accuracy:
         self._emulation: Emulation | None = None
         self._log_sums: LogSumEmulation | None = None
         shown = load_inputs([data / task.images], self._network.shape).first(limit)
-        self._x = shown.x.astype(np.float32)
+        self._x, self._names = shown.x.astype(np.float32), shown.names
         self._labels = load_labels(data / task.labels)[: len(shown)]
         calibration = load_inputs([data / task.calibration], self._network.shape)
         self._samples = calibration.first(task.calibrating).x
 
     def __len__(self) -> int:
         return len(self._x)
+
+    @property
+    def samples(self) -> Samples:
+        """The images, as they are given to a network."""
+        return Samples(self._x, self._names)
 
     def in_float(self) -> float:
         """Of the float network in onnxruntime, in %."""
@@ -142,14 +147,19 @@ class Accuracy:
         scores = [np.asarray(session.run(None, {name: x[None]})[0]) for x in self._x]
         return self._percent(np.concatenate(scores))
 
+    def quantised(self, lns: Lns | None) -> bytes:
+        """The network in an array's format, or in onnxruntime's int8 for None, as ONNX."""
+        if lns is None:
+            return self._network.quantize(self._samples)
+        return self._network.quantize_logarithmic(self._samples, ArrayArithmetic(lns))
+
     def in_int8(self, advance: Advance) -> float:
         """Of onnxruntime's int8 network, in %."""
-        return self._run(self._network.quantize(self._samples), advance)
+        return self._run(self.quantised(None), advance)
 
     def in_logarithms(self, name: str, advance: Advance) -> float:
         """Of the network in an array's format, in %."""
-        arithmetic = ArrayArithmetic(Lns.parse(name))
-        return self._run(self._network.quantize_logarithmic(self._samples, arithmetic), advance)
+        return self._run(self.quantised(Lns.parse(name)), advance)
 
     def emulated(self, name: str, advance: Advance) -> float:
         """Of the network in float32 with operands of a wide format, in %."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 INT8_BITS = 8
 
+SIDE = 16
+"""Rows and columns of the list's arrays."""
+
 _INT8: Mapping[str, Mapping[str, Any]] = {
     "int8 packed": {"packed": True},
     "int8 plain": {},
@@ -65,6 +68,14 @@ class Kind:
             and lns.bits <= LARGEST_OPERAND_BITS
             and lns.integer_bits <= LARGEST_INTEGER_BITS
         )
+
+    @property
+    def core_target(self) -> str | None:
+        """The target whose core is built of it in standard cells; None if there is none."""
+        if self.lns is not None:
+            return f"sim-{self.lns.name}" if self.in_core else None
+        # multipliers of DSP blocks and of look-up tables are an FPGA's
+        return None if _INT8[self.name] else f"1x{SIDE}x{SIDE}"
 
     def column(self, rows: int) -> "Piece":
         """A column of elements, or for packed int8 a pair of columns."""

@@ -14,17 +14,16 @@ from slipstick_rtl.numbers.lns.formats import Lns
 from .. import build_tools as tools
 from .. import reports
 from ..errors import InputError
+from ..targets import find_target
 from .lns_accuracy import TASKS, Accuracy, Task
+from .price_core import core
 from .price_errors import errors
-from .price_kinds import KINDS, LOG, Kind
+from .price_kinds import KINDS, LOG, SIDE, Kind
 from .price_measures import array, column, element, gates, unit
 
 REPORT = Path(reports.FOLDER) / "price_list.json"
 
 UNIT_FORMATS = ("lns1+3+4", "lns1+6+6", "lns1+5+10")
-SIDE = 16
-"""Rows and columns of the list's arrays."""
-
 Figures = dict[str, Any]
 
 
@@ -58,7 +57,7 @@ class Measurement:
         """Of what it is measured with."""
         if self.measure.split()[0] in ("errors", "accuracy"):
             return {"numpy": version("numpy")}
-        timing = tools.OPENSTA if self.measure == "gates" else tools.NEXTPNR_ECP5
+        timing = tools.OPENSTA if self.measure in ("gates", "core") else tools.NEXTPNR_ECP5
         return {tool.name: _version(tool) for tool in (tools.YOSYS, timing)}
 
     @property
@@ -105,6 +104,9 @@ def measurements(measure: str, side: int = SIDE) -> list[Measurement]:
             for kind in KINDS.values()
             if kind.sums == LOG
         ]
+    if measure == "core":
+        kinds = [kind for kind in KINDS.values() if kind.core_target]
+        return [Measurement(measure, kind.name, partial(_core, kind)) for kind in kinds]
     if measure == "errors":
         kinds = [kind for kind in KINDS.values() if kind.lns is not None]
         return [Measurement(measure, kind.name, partial(_errors, kind)) for kind in kinds]
@@ -129,7 +131,14 @@ def _accuracy(task: Task, kind: Kind, folder: Path) -> Figures:
     return {"images": len(loaded), "accuracy_percent": percent}
 
 
-MEASURES = ("errors", "element", "column", "gates", "unit", "accuracy", "array")
+def _core(kind: Kind, folder: Path) -> Figures:
+    """Of a core that runs the first network on its first image."""
+    loaded = _loaded(TASKS[0])
+    assert kind.core_target is not None
+    return core(find_target(kind.core_target), loaded.quantised(kind.lns), loaded.samples, folder)
+
+
+MEASURES = ("errors", "element", "column", "gates", "unit", "accuracy", "core", "array")
 """The quick ones first."""
 
 

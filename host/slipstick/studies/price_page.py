@@ -7,9 +7,9 @@ from pathlib import Path
 
 from .lns_accuracy import TASKS
 from .price_measures import ASKED_MHZ, PDK, ROWS
-from .price_table import COLUMNS, Row, cells, markdown
+from .price_table import COLUMNS, CORE_COLUMNS, Row, cells, core_cells, markdown
 
-_PICTURE = "\n![accuracy against area]({path})\n"
+_PICTURE = "\n![accuracy against area and energy]({path})\n"
 
 
 def price_page(rows: Sequence[Row], page: Path, plot: Path | None) -> str:
@@ -26,7 +26,15 @@ def price_page(rows: Sequence[Row], page: Path, plot: Path | None) -> str:
     table = markdown(COLUMNS, [cells(row) for row in rows])
     frame = files("slipstick").joinpath("assets", "price_list.md").read_text("utf-8")
     networks = " and ".join(task.name for task in TASKS)
-    text = frame.format(table=table, rows=ROWS, mhz=ASKED_MHZ, pdk=PDK, networks=networks)
+    text = frame.format(
+        table=table,
+        cores=markdown(CORE_COLUMNS, core_cells(rows)),
+        rows=ROWS,
+        mhz=ASKED_MHZ,
+        pdk=PDK,
+        networks=networks,
+        network=TASKS[0].name,
+    )
     if plot is None:
         return text
     return text + _PICTURE.format(path=Path(os.path.relpath(plot, page.parent)).as_posix())

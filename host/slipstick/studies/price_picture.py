@@ -1,4 +1,4 @@
-"""The picture of the price list: accuracy against the area of an element."""
+"""The picture of the price list: accuracy against the area of an element, and against energy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..picture_labels import annotate
 from ..pictures import BAND, COLOURS, FAINT_INK, INK, RIGHT, RULE, WRONG, blank_figure, save_figure
 from .lns_accuracy import TASKS
-from .price_kinds import LOG, Kind
+from .price_kinds import LOG, SIDE, Kind
 from .price_measures import PDK
 from .price_table import Row
 
@@ -35,18 +35,21 @@ _SERIES: Mapping[str, tuple[str, Callable[[Kind], bool]]] = {
 """Their colours, and which kinds are in them."""
 
 
+_ENERGY = f"uJ of an inference, core of {SIDE}x{SIDE} elements in {PDK}"
+
 _PANELS: Mapping[str, Callable[[Row], float | None]] = {
     "look-up tables of an ECP5": lambda row: row.element.get("lut"),
     f"standard cells of {PDK}, um2": lambda row: row.gates.get("um2"),
+    _ENERGY: lambda row: row.core.get("inference_uj"),
 }
 """One below the other, those that anything was measured of."""
 
 Place = tuple[float, float]
-"""Of a row: its area and its accuracy."""
+"""Of a row: its area or energy, and its accuracy."""
 
 
 def draw_prices(path: Path, rows: Sequence[Row]) -> None:
-    """Draws one PNG: accuracy on the first network against the area of an element.
+    """Draws one PNG: accuracy on the first network against areas and energy.
 
     Raises
     ------
@@ -70,8 +73,8 @@ def draw_prices(path: Path, rows: Sequence[Row]) -> None:
     top = 1 - 0.055 * height
     figure.text(0.06, top, "What a number costs and gives", fontsize=16, fontweight="bold")
     caption = (
-        f"right answers of {TASKS[0].name} in % against the area of an element;"
-        f" what has less than {LOWEST_PERCENT:g} % is left out"
+        f"right answers of {TASKS[0].name} in % against the area of an element, and against the"
+        f" energy of an inference; what has less than {LOWEST_PERCENT:g} % is left out"
     )
     figure.text(0.06, top - 0.04 * height, caption, fontsize=10, color=FAINT_INK)
     save_figure(figure, path)

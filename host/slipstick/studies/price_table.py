@@ -9,8 +9,9 @@ from typing import Any
 
 from ..errors import InputError
 from .lns_accuracy import TASKS
-from .price_kinds import KINDS, LOG, Kind
-from .price_list import SIDE, PriceReport, measurement_key, measurements
+from .price_core import inference_uj, slowest_seconds
+from .price_kinds import KINDS, LOG, SIDE, Kind
+from .price_list import PriceReport, measurement_key, measurements
 from .price_measures import RESOURCES
 
 MISSING = "–"
@@ -28,7 +29,7 @@ class Row:
     Parameters
     ----------
     kind : Kind
-    element, column, gates, array, errors : mappings
+    element, column, gates, array, core, errors : mappings
         A measurement's figures, empty if it is missing.
     percent : mapping of float by network
     """
@@ -38,6 +39,7 @@ class Row:
     column: Mapping[str, Any]
     gates: Mapping[str, Any]
     array: Mapping[str, Any]
+    core: Mapping[str, Any]
     errors: Mapping[str, Any]
     percent: Mapping[str, float]
 
@@ -79,6 +81,14 @@ def rows(report: PriceReport, percent: Percentages) -> list[Row]:
         own = {task.name: figures(f"accuracy {task.name}", kind) for task in TASKS}
         return {name: each["accuracy_percent"] for name, each in own.items() if each}
 
+    cores = {name: figures("core", kind) for name, kind in KINDS.items()}
+    seconds = slowest_seconds([core for core in cores.values() if core])
+
+    def core(kind: Kind) -> Mapping[str, Any]:
+        """With the energy at a rate that all cores reach."""
+        own = cores[kind.name]
+        return {**own, "inference_uj": inference_uj(own, seconds)} if own else own
+
     return [
         Row(
             kind=kind,
@@ -86,6 +96,7 @@ def rows(report: PriceReport, percent: Percentages) -> list[Row]:
             column=figures("column", kind),
             gates=figures("gates", kind),
             array=figures("array", kind),
+            core=core(kind),
             errors=figures("errors", kind),
             percent=percent.get(kind.name, {}) | measured(kind),
         )
@@ -103,6 +114,13 @@ COLUMNS = (
     *(f"{task.name}, %" for task in TASKS),
 )
 """Headings."""
+
+CORE_COLUMNS = (
+    *("core of", "element um2", "array mm2", "cells mm2", "memories mm2", "MHz", "cycles"),
+    *("element pJ", "array pJ", "cells pJ", "uJ", "of it memories", f"{TASKS[0].name}, %"),
+    *("element's area", "and energy", "core's area", "and energy"),
+)
+"""Headings; the last four are shares of int8's."""
 
 UNIT_COLUMNS = ("unit", "LUT", "FF", "DSP", "EBR", "MHz")
 
@@ -148,6 +166,32 @@ def _number(value: float | None, places: int) -> str:
     # as decimals are rounded by hand: 39.25 is 39.3
     rounded = Decimal(str(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     return f"{rounded:,}"
+
+
+def core_cells(found: Sequence[Row]) -> list[list[str]]:
+    """The cores', as ``CORE_COLUMNS`` has them."""
+    known = [row for row in found if row.core]
+    int8 = next((row for row in known if row.kind.lns is None), None)
+    return [_core_cells(row, int8) for row in known]
+
+
+def _core_cells(row: Row, int8: Row | None) -> list[str]:
+    core = row.core
+    cells = [
+        row.kind.name,
+        _number(core["element_um2"], 0),
+        *(_number(core[name] / 1e6, 3) for name in ("array_um2", "cells_um2", "memories_um2")),
+        _number(1000 / core["period_ns"], 0),
+        f"{core['cycles']:,}",
+        *(_number(core[name], 2) for name in ("element_pj", "array_pj", "cells_pj")),
+        _number(core["inference_uj"], 1),
+        f"{core['memories_uj'] / core['inference_uj']:.0%}",
+        _number(row.percent.get(TASKS[0].name), 1),
+    ]
+    if int8 is None:
+        return cells + [MISSING] * 4
+    compared = ("element_um2", "element_pj", "cells_um2", "inference_uj")
+    return cells + [f"{core[name] / int8.core[name]:.2f}" for name in compared]
 
 
 def unit_cells(report: PriceReport) -> list[list[str]]:
