@@ -73,7 +73,18 @@ def test_weights_stand_near_their_columns() -> None:
 def test_what_does_not_fit_is_left_to_place_and_route() -> None:
     multipliers = plan(multiplier_names(CONFIGURATION), DEVICE)
     assert plan_memories([*_memories(), "a", "b", "c"], multipliers, DEVICE) == {}
-    assert plan_memories(_memories(), {}, DEVICE) == {}
+    assert plan_memories(["line.uart.queue.queue.storage.0.0"], {}, DEVICE) == {}
+
+
+def test_without_multipliers_columns_stand_abreast() -> None:
+    places = plan_memories(_memories(), {}, DEVICE)
+    assert set(places) == set(_memories()) and len(set(places.values())) == len(places)
+    left, right = (_point(places[f"core.accumulators.column_{j}.memory_0.0.0"])[0] for j in (0, 15))
+    assert left < 30 < 90 < right
+    for chain in range(2):
+        for j in range(1, 16, 4):
+            x, _ = _point(places[f"core.weights.block_{chain}_{j - 1}.memory_0.0.1"])
+            assert abs(x - (left + (j + 0.5) / 16 * (right - left))) < 25
 
 
 def test_only_block_rams_are_placed() -> None:

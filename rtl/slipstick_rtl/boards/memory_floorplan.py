@@ -6,7 +6,7 @@ floorplan of the multipliers put it, so each gets the nearest place that is free
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -80,6 +80,7 @@ def plan_memories(
     Weights stand below their column of the array, a chain after the other; accumulators below the
     lane that takes their sums, tables below theirs; the link's queues and the instructions, then
     the activations, fill the last row from its left end, where the array's first column is.
+    Without multipliers, columns and lanes are taken to stand abreast over the whole chip.
 
     Parameters
     ----------
@@ -99,13 +100,15 @@ def plan_memories(
     ValueError
         If the device is not known.
     """
-    free = memory_places(device)
+    free, blocks = memory_places(device), blocks_of(device)
     columns_at, lanes_at = (_middles(find(multipliers), multipliers) for find in (columns, lanes))
     names = list(names)
+    columns_at = columns_at or _abreast(_ACCUMULATORS, names, blocks, blocks.rows[0])
+    lanes_at = lanes_at or _abreast(_TABLE, names, blocks, blocks.rows[-1])
     if len(names) > len(free) or not columns_at or not lanes_at:
         return {}
     wishes = sorted(
-        (_wish(name, columns_at, lanes_at, blocks_of(device)) for name in names),
+        (_wish(name, columns_at, lanes_at, blocks) for name in names),
         key=lambda wish: (wish.rank, wish.name),
     )
     places: dict[str, str] = {}
@@ -152,6 +155,16 @@ def _wish(
     if match := _ACTIVATIONS.search(name):
         return _Wish((4, int(match["bank"])), name, corner)
     return _Wish((3,), name, corner)
+
+
+def _abreast(
+    part: re.Pattern[str], names: Sequence[str], blocks: Blocks, y: int
+) -> dict[int, _Point]:
+    """Evenly over the chip, each of the numbers that the names of a part have."""
+    numbers = sorted({int(match[1]) for name in names if (match := part.search(name))})
+    starts = blocks.starts()
+    step = (starts[-1] - starts[0]) / max(1, len(numbers))
+    return {number: (starts[0] + (k + 0.5) * step, y) for k, number in enumerate(numbers)}
 
 
 def _below(point: _Point) -> _Point:
