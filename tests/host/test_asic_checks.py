@@ -119,3 +119,11 @@ def test_icarus_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(TargetError, match="looking for unknown values needs iverilog"):
         check_unknowns(Target("small", "", SMALL), lambda device: None)
+
+
+def test_icarus_may_fail() -> None:
+    needs_icarus()
+    with pytest.raises(
+        TargetError, match=r"(?s)unknown values cannot be looked for: iverilog .*bench"
+    ):
+        simulate("module slipstick (", 2, [encode(REQUEST_START, Command.IDENTIFY, 1)])
