@@ -8,7 +8,7 @@ from ..errors import TargetError
 from . import opensta
 from .macro_liberty import macro_liberty
 from .mapping import Mapping
-from .timing_netlist import TimingNetlist, port_name, timing_netlist
+from .timing_netlist import port_name, timing_netlist
 
 CLOCK_PORT = "clk"
 
@@ -68,11 +68,6 @@ class TimedDesign:
         if CLOCK_PORT not in ports:
             raise TargetError(f"design {mapping.top} must have the port {CLOCK_PORT!r}")
         self._clock = port_name(list(ports).index(CLOCK_PORT), CLOCK_PORT)
-
-    @property
-    def netlist(self) -> TimingNetlist:
-        """The names of what OpenSTA sees."""
-        return self._netlist
 
     @property
     def mapping(self) -> Mapping:
