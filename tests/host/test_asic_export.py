@@ -128,15 +128,20 @@ def test_gates_are_counted() -> None:
 
 
 def test_a_core_with_macros_is_clean_verilog(tmp_path: Path, counted: None) -> None:
-    """Verilator finds nothing in the file and the wrappers' models."""
-    done = exports.export(TARGET, "stream", tmp_path, memories=SRAM)
+    """Verilator finds nothing in the file and the wrappers' models. A compact core has both."""
+    compact = find_target("tang-nano-9k")
+    done = exports.export(compact, "stream", tmp_path, memories=SRAM)
     named = json.loads((tmp_path / "config.json").read_text())["VERILOG_FILES"]
     files = [name.removeprefix("dir::") for name in named]
     assert files == ["slipstick.v", *MODELS]
     text = (tmp_path / "slipstick.v").read_text()
-    # four banks, weights, instructions, two tables
-    assert len(re.findall(r"^  slipstick_sram_1rw1r #\(", text, re.MULTILINE)) == 8
-    assert "core_weights_block_0_0_memory_0_0_0" in text
+    instances = Counter(re.findall(r"^  (slipstick_sram_\w+) #\(", text, re.MULTILINE))
+    # what it computes with; parameters and, by columns, sums
+    assert instances == {
+        "slipstick_sram_1rw": 1,
+        "slipstick_sram_1rw1r": 1 + compact.configuration.columns,
+    }
+    assert "core_compact_store_memory_0_0" in text
     with toolchain.tool_environment():
         command = ["verilator", "--lint-only", "-Wall", "--top-module", "slipstick", *files]
         found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
