@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from amaranth.lib import wiring
-from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.array.processing_element import ProcessingElement
 from slipstick_rtl.array.systolic_array import SystolicArray
 from slipstick_rtl.config import Configuration
@@ -45,11 +44,6 @@ def array(name: str) -> SystolicArray:
 def element(name: str) -> ProcessingElement:
     """One element, the second of its column."""
     return ProcessingElement(number_format=number_format(_small(name)), pixels=1, rows_above=1)
-
-
-def core(configuration: Configuration) -> Accelerator:
-    """A whole core."""
-    return Accelerator(configuration=configuration)
 
 
 def _small(name: str) -> Configuration:

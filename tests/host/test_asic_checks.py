@@ -7,26 +7,15 @@ from pathlib import Path
 import pytest
 from random_networks import NetworkBuilder
 from slipstick.asic.checks import Structure, check_structure
+from slipstick.asic.implementation import TOP, core_rtlil
 from slipstick.asic.unknowns import check_unknowns, inference, simulate
 from slipstick.compiler import compile_graph
 from slipstick.errors import TargetError
-from slipstick.targets import Target
-from slipstick_rtl.config import Configuration
+from slipstick.targets import find_target
 from slipstick_rtl.link.protocol import REQUEST_START, Command, encode
-from slipstick_sim import gate_parts
-from slipstick_sim.toolchain import convert_to_rtlil, run_full_yosys
+from slipstick_sim.toolchain import run_full_yosys
 
-SMALL = Configuration(
-    rows=4,
-    columns=4,
-    lanes=4,
-    halved_tables=1,
-    activation_bytes=1 << 10,
-    weight_bytes=1 << 10,
-    accumulator_depth=16,
-    instruction_words=64,
-    payload_bytes=64,
-)
+TARGET = find_target("asic-4x4")
 
 LATCH = "module top (input e, d, output reg q); always @* if (e) q = d; endmodule"
 LOOP = "module top (input e, output q); assign q = !(q & e); endmodule"
@@ -63,11 +52,11 @@ def test_registers_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_core_is_sound() -> None:
     """Neither latch nor loop; states and counters of places in queues have a reset."""
-    core = gate_parts.core(SMALL)
-    found = check_structure(convert_to_rtlil(core, "slipstick"), "slipstick")
+    found = check_structure(core_rtlil(TARGET), TOP)
     with_reset, without = found.bits
     assert with_reset > 1000 and without > with_reset
-    assert found.memory_bits > 8 * (SMALL.activation_bytes + SMALL.weight_bytes)
+    c = TARGET.configuration
+    assert found.memory_bits > 8 * (c.activation_bytes + c.weight_bytes)
     assert any("fsm_state" in name for name, _ in found.with_reset)
     unreset = {name.rpartition(".")[2] for name, _ in found.without_reset}
     assert not {name for name in unreset if name.startswith(("fsm_state", "level", "count"))}
@@ -86,9 +75,8 @@ def test_nothing_unknown_comes_out_of_a_core() -> None:
     builder.same_conv2d(1, 4)
     builder.add(first)
     builder.depthwise((3, 3), 1)
-    program = compile_graph(builder.graph(), SMALL)
-    target = Target("small", "", SMALL)
-    found = check_unknowns(target, inference(target, program, builder.images()))
+    program = compile_graph(builder.graph(), TARGET.configuration)
+    found = check_unknowns(TARGET, inference(TARGET, program, builder.images()))
     assert not found.unknown and not found.wrong
     assert found.frames >= 10 and found.watched > 500 and found.cycles > 2000
 
@@ -119,4 +107,12 @@ def test_what_is_unknown_is_named() -> None:
 def test_icarus_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(TargetError, match="looking for unknown values needs iverilog"):
-        check_unknowns(Target("small", "", SMALL), lambda device: None)
+        check_unknowns(TARGET, lambda device: None)
+
+
+def test_icarus_may_fail() -> None:
+    needs_icarus()
+    with pytest.raises(
+        TargetError, match=r"(?s)unknown values cannot be looked for: iverilog .*bench"
+    ):
+        simulate("module slipstick (", 2, [encode(REQUEST_START, Command.IDENTIFY, 1)])

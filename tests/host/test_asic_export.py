@@ -15,23 +15,10 @@ from slipstick.asic.flow_files import Flow
 from slipstick.asic.gate_count import GateCount, count_gates
 from slipstick.asic.memories import FLIP_FLOPS, SRAM, Macro
 from slipstick.asic.processes import PROCESSES
-from slipstick.targets import Target
-from slipstick_rtl.config import Configuration
+from slipstick.targets import find_target
 from slipstick_sim import portable, toolchain
 
-SMALL = Configuration(
-    rows=4,
-    columns=4,
-    lanes=4,
-    halved_tables=1,
-    activation_bytes=1 << 10,
-    weight_bytes=1 << 10,
-    accumulator_depth=16,
-    instruction_words=64,
-    payload_bytes=64,
-    clock_hz=50_000_000,
-)
-TARGET = Target("tiny", "a tiny one", SMALL)
+TARGET = find_target("asic-4x4")
 MACROS = (Macro("a", 64, 32, 2, 8), Macro("b", 512, 32, 1, 32))
 GATES = GateCount(Counter({"$_NAND_": 1000, "$_DFF_P_": 100}), MACROS)
 MODELS = ["slipstick_sram_1rw.v", "slipstick_sram_1rw1r.v"]
@@ -85,7 +72,7 @@ def test_files_of_the_flows(memories: str, models: list[str], tmp_path: Path, qu
         + ["sky130hd.mk", "ihp-sg13g2.mk"]
     )
     configuration = json.loads((tmp_path / "config.json").read_text())
-    assert configuration["DESIGN_NAME"] == "slipstick" and configuration["CLOCK_PERIOD"] == 20
+    assert configuration["DESIGN_NAME"] == "slipstick" and configuration["CLOCK_PERIOD"] == 25
     assert configuration["CLOCK_PORT"] == "aclk"
     assert configuration["VERILOG_FILES"] == [f"dir::{name}" for name in verilog]
     named = [configuration["PNR_SDC_FILE"], configuration["SIGNOFF_SDC_FILE"]]
@@ -118,9 +105,9 @@ def test_constraints_are_tcl(tmp_path: Path, quick: None) -> None:
     shell.createcommand("get_clocks", lambda name: name)
     shell.createcommand("get_property", lambda port, what: port)
     shell.eval((tmp_path / "slipstick.sdc").read_text())
-    assert calls[0] == "create_clock -name aclk -period 20 aclk"
-    assert calls[2] == "set_input_delay 4 -clock aclk aresetn {s_axil_wdata[0]}"
-    assert calls[3] == "set_output_delay 4 -clock aclk interrupt"
+    assert calls[0] == "create_clock -name aclk -period 25 aclk"
+    assert calls[2] == "set_input_delay 5 -clock aclk aresetn {s_axil_wdata[0]}"
+    assert calls[3] == "set_output_delay 5 -clock aclk interrupt"
 
 
 def test_a_die_has_room_for_everything() -> None:
@@ -141,15 +128,20 @@ def test_gates_are_counted() -> None:
 
 
 def test_a_core_with_macros_is_clean_verilog(tmp_path: Path, counted: None) -> None:
-    """Verilator finds nothing in the file and the wrappers' models."""
-    done = exports.export(TARGET, "stream", tmp_path, memories=SRAM)
+    """Verilator finds nothing in the file and the wrappers' models. A compact core has both."""
+    compact = find_target("tang-nano-9k")
+    done = exports.export(compact, "stream", tmp_path, memories=SRAM)
     named = json.loads((tmp_path / "config.json").read_text())["VERILOG_FILES"]
     files = [name.removeprefix("dir::") for name in named]
     assert files == ["slipstick.v", *MODELS]
     text = (tmp_path / "slipstick.v").read_text()
-    # four banks, weights, instructions, two tables
-    assert len(re.findall(r"^  slipstick_sram_1rw1r #\(", text, re.MULTILINE)) == 8
-    assert "core_weights_block_0_0_memory_0_0_0" in text
+    instances = Counter(re.findall(r"^  (slipstick_sram_\w+) #\(", text, re.MULTILINE))
+    # what it computes with; parameters and, by columns, sums
+    assert instances == {
+        "slipstick_sram_1rw": 1,
+        "slipstick_sram_1rw1r": 1 + compact.configuration.columns,
+    }
+    assert "core_compact_store_memory_0_0" in text
     with toolchain.tool_environment():
         command = ["verilator", "--lint-only", "-Wall", "--top-module", "slipstick", *files]
         found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -210,10 +210,15 @@ def verilog_with_macros(rtlil: str, top: str) -> str:
         return "\n".join([text, *wrappers().values()])
 
 
-@pytest.mark.parametrize(("name", "number"), [("bench_weights", 1), ("bench_link", 1)])
-def test_blocks_of_macros_compute(name: str, number: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "number", "changes"),
+    # the least payload whose ring is worth a macro
+    [("bench_weights", 1, {}), ("bench_link", 0, {"payload_bytes": 128})],
+    ids=["weights", "link"],
+)
+def test_blocks_of_macros_compute(name: str, number: int, changes: dict[str, int]) -> None:
     """Byte enables and ninth bits of weights; the link's ring, which holds what it reads. The
     models give no word for longer than a cycle, and nothing sensible of one that is written."""
     bench: Bench = replace(load(name), verilog=verilog_with_macros, optimisation="-O0")
-    result = run_bench(bench, bench.parameters[number])
+    result = run_bench(bench, {**bench.parameters[number], **changes})
     assert result.passed, result.explain()

@@ -12,6 +12,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from slipstick.asic import opensta
 from slipstick.asic.accesses import memory_ports, memory_uses
 from slipstick.asic.hierarchy import merge
 from slipstick.asic.implementation import Implementation, implement
@@ -256,3 +257,17 @@ def test_a_design_without_the_clocks_port_is_refused(tmp_path: Path, pdk: Pdk) -
     text = re.sub(r"\\clk\b", r"\\clock", convert_to_rtlil(Hold(), "chip"))
     with pytest.raises(TargetError, match="design chip must have the port 'clk'"):
         implement(text, pdk, tmp_path / "out", top="chip")
+
+
+def test_errors_of_opensta_are_told(tmp_path: Path) -> None:
+    """It ends with success after them."""
+    program = tmp_path / "sta"
+    program.write_text("#!/bin/sh\ncat $3\n")
+    program.chmod(0o755)
+    script = tmp_path / "work.tcl"
+    assert opensta.run(str(program), "work", ["report a", "No Error: b"], script) == (
+        f"$ {program} -no_splash -exit work.tcl\nreport a\nNo Error: b\n"
+    )
+    message = r"OpenSTA stopped at work: Error: line 7 \(the whole log: .*work\.log\)"
+    with pytest.raises(TargetError, match=message):
+        opensta.run(str(program), "work", ["report a", "Error: line 7"], script)

@@ -36,7 +36,6 @@ class Implementation:
     rtlil : str
         What was mapped.
     mapping : Mapping
-    design : TimedDesign
     blocks : tuple of BlockArea
     timing : Timing
     seconds : float
@@ -45,7 +44,6 @@ class Implementation:
 
     rtlil: str
     mapping: Mapping
-    design: TimedDesign
     blocks: tuple[BlockArea, ...]
     timing: Timing
     seconds: float
@@ -114,10 +112,9 @@ def implement(
     with show(f"mapping to {pdk.name}"):
         mapping = map_design(rtlil, top, pdk, folder, block_depth=block_depth, memories=memories)
     with show("static timing"):
-        design = TimedDesign(mapping)
-        timing = static_timing(design)
+        timing = static_timing(TimedDesign(mapping))
     blocks = tuple(block_areas(mapping))
-    return Implementation(rtlil, mapping, design, blocks, timing, time.monotonic() - started)
+    return Implementation(rtlil, mapping, blocks, timing, time.monotonic() - started)
 
 
 def component_rtlil(component: "Component", top: str) -> str:

@@ -55,7 +55,7 @@ def macro_liberty(macros: Iterable[Macro], pdk: Pdk) -> str:
 
 def _buses(macro: Macro) -> Mapping[str, int]:
     """Bits of the buses of a wrapper, by name."""
-    address = max(1, (macro.words - 1).bit_length())
+    address = macro.shape.address_bits
     buses = {
         "wmask0": macro.bits // macro.write_bits,
         "addr0": address,

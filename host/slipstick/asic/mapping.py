@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Container
 from collections.abc import Mapping as MappingOf
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ quarter faster for a tenth more area, and elements of the array get smaller as w
 and cells of fitting strength."""
 
 _SCRIPT = """
-read_rtlil design.il
+read_rtlil {design}
 hierarchy -check -top {top}
 proc
 {memories}
@@ -174,6 +174,7 @@ def map_design(
     hierarchy = merge(memory.design, top)
     _write_inputs(hierarchy, hierarchy.blocks(block_depth), memory, pdk, folder)
     script = _SCRIPT.format(
+        design=DESIGN,
         top=hierarchy.top,
         memories=memory.commands,
         multipliers="-booth" if booth else "",
@@ -199,8 +200,7 @@ def _write_inputs(
 ) -> None:
     """What Yosys reads; YoWASP's sees no files but those in its folder."""
     shutil.copyfile(pdk.liberty, folder / "cells.lib")
-    for name, text in {DESIGN: hierarchy.rtlil(kept), **memory.files}.items():
-        (folder / name).write_text(text, "utf-8")
+    replace(memory, design=hierarchy.rtlil(kept)).write(folder)
 
 
 def _run(yosys: str, step: str, script: str, folder: Path) -> None:

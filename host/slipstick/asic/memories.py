@@ -31,6 +31,7 @@ WRAPPERS = {1: "slipstick_sram_1rw", 2: "slipstick_sram_1rw1r"}
 DESIGN = "design.il"
 """The file that ``MemoryMapping.write`` writes the design to."""
 
+_PORTS = {name: ports for ports, name in WRAPPERS.items()}
 _LIBRARY, _TECHMAP, _CELLS = "memories.txt", "memories.v", "memory_cells.v"
 _MEMORY = re.compile(r"^ *memory width (\d+) size (\d+) ", re.MULTILINE)
 _MODULE = re.compile(r"^module \\?(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
@@ -86,6 +87,11 @@ class Macro:
     bits: int
     ports: int
     write_bits: int
+
+    @property
+    def shape(self) -> MemoryShape:
+        """Its words and bits."""
+        return MemoryShape(self.words, self.bits)
 
     @property
     def size(self) -> int:
@@ -205,20 +211,30 @@ def memory_macros(netlist: Mapping[str, Any], top: str) -> tuple[Macro, ...]:
 
 
 def _macros(modules: Mapping[str, Any], module: str, above: str) -> Iterator[Macro]:
-    port_counts = {name: ports for ports, name in WRAPPERS.items()}
     for name, cell in modules[module]["cells"].items():
         kind = cell["type"]
-        if kind in port_counts:
-            numbers = {key: int(value, 2) for key, value in cell["parameters"].items()}
-            yield Macro(
-                above + name,
-                numbers["WORDS"],
-                numbers["BITS"],
-                port_counts[kind],
-                numbers["WRITE_BITS"],
-            )
+        if (macro := cell_macro(cell, above + name)) is not None:
+            yield macro
         elif kind in modules:
             yield from _macros(modules, kind, f"{above}{name}.")
+
+
+def cell_macro(cell: Mapping[str, Any], path: str) -> Macro | None:
+    """The macro that a cell of a netlist is; None if it is another cell.
+
+    Parameters
+    ----------
+    cell : mapping
+        As Yosys' ``write_json`` wrote it, parsed.
+    path : str
+        The macro's.
+    """
+    if cell["type"] not in _PORTS:
+        return None
+    words, bits, write_bits = (
+        int(cell["parameters"][name], 2) for name in ("WORDS", "BITS", "WRITE_BITS")
+    )
+    return Macro(path, words, bits, _PORTS[cell["type"]], write_bits)
 
 
 def _check_contents(rtlil: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .. import build_tools as tools
 from ..errors import TargetError
+from . import opensta
 from .areas import walk_blocks
 from .loads import LoadCounter, outer_loads
 from .mapping import Mapping as MappedDesign
@@ -16,7 +17,6 @@ from .saif import Activity, Recording
 
 _PROCESSES = 2
 _GROUP = re.compile(r"^(Sequential|Combinational) +(\S+) +(\S+) +(\S+) +(\S+)", re.M)
-_ERROR = re.compile(r"^Error: .*$", re.M)
 
 
 @dataclass(frozen=True)
@@ -189,14 +189,11 @@ def _run(
     """Dynamic power and leakage of one block, milliwatts."""
     folder = mapping.folder / "power"
     (folder / f"{module}.v").write_text(cut.verilog, "utf-8")
-    (folder / f"{module}.tcl").write_text("\n".join(commands) + "\n", "utf-8")
-    log = folder / f"{module}.log"
-    command = [program, "-no_splash", "-exit", f"{module}.tcl"]
-    text = tools.run(f"power of {module}", command, folder=folder, log=log)
-    groups = _GROUP.findall(text)
-    if (error := _ERROR.search(text)) or len(groups) != 2:
-        what = error[0] if error else "it gave no power"
-        raise TargetError(f"OpenSTA stopped at {module}: {what} (the whole log: {log})")
+    script = folder / f"{module}.tcl"
+    groups = _GROUP.findall(opensta.run(program, f"power of {module}", commands, script))
+    if len(groups) != 2:
+        log = script.with_suffix(".log")
+        raise TargetError(f"OpenSTA gave no power of {module} (the whole log: {log})")
     dynamic = sum(float(internal) + float(switching) for _, internal, switching, _, _ in groups)
     leakage = sum(float(leaking) for _, _, _, leaking, _ in groups)
     return 1000 * dynamic, 1000 * leakage

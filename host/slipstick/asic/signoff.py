@@ -18,6 +18,7 @@ from ..examples.digits import MODEL
 from ..targets import Target, find_target
 from .checks import check_structure
 from .gate_check import compare, prove
+from .implementation import TOP, core_rtlil
 from .pdk import Pdk, find_pdk
 from .unknowns import RESET_CYCLES, check_unknowns, inference
 
@@ -33,11 +34,7 @@ ROOMY = {
 
 def structure(target: Target) -> dict[str, Any]:
     """Registers of a core that has neither latch nor loop."""
-    from slipstick_sim.gate_parts import core
-    from slipstick_sim.toolchain import convert_to_rtlil
-
-    rtlil = convert_to_rtlil(core(target.configuration), "slipstick")
-    found = check_structure(rtlil, "slipstick")
+    found = check_structure(core_rtlil(target), TOP)
     with_reset, without = found.bits
     return {
         "target": target.name,

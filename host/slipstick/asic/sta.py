@@ -1,14 +1,14 @@
 """OpenSTA: a mapped design loaded into it, commands run, names of its instances understood."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import build_tools as tools
 from ..errors import TargetError
+from . import opensta
 from .macro_liberty import macro_liberty
 from .mapping import Mapping
-from .timing_netlist import TimingNetlist, port_name, timing_netlist
+from .timing_netlist import port_name, timing_netlist
 
 CLOCK_PORT = "clk"
 
@@ -18,7 +18,6 @@ link_design {top}
 create_clock -name clock -period {period} [get_ports {clock}]
 set_cmd_units -time ns -power W
 """
-_ERROR = re.compile(r"^Error: .*$", re.M)
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,6 @@ class TimedDesign:
         self._clock = port_name(list(ports).index(CLOCK_PORT), CLOCK_PORT)
 
     @property
-    def netlist(self) -> TimingNetlist:
-        """The names of what OpenSTA sees."""
-        return self._netlist
-
-    @property
     def mapping(self) -> Mapping:
         """Of what design."""
         return self._mapping
@@ -103,13 +97,8 @@ class TimedDesign:
             period=period_ns,
             clock=self._clock,
         )
-        (self._folder / f"{step}.tcl").write_text(load + "\n".join(commands) + "\n", "utf-8")
-        command = [self._program, "-no_splash", "-exit", f"{step}.tcl"]
-        log = self._folder / f"{step}.log"
-        text = tools.run(step, command, folder=self._folder, log=log)
-        if error := _ERROR.search(text):
-            raise TargetError(f"OpenSTA stopped: {error[0]} (the whole log: {log})")
-        return text
+        script = self._folder / f"{step}.tcl"
+        return opensta.run(self._program, step, [*load.splitlines(), *commands], script)
 
     def place(self, instance: str) -> Place:
         """What an instance is, by the path that OpenSTA gives: ``b12/b3/r45``."""

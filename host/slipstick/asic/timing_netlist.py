@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .macro_liberty import macro_cell
-from .memories import WRAPPERS, Macro
+from .memories import cell_macro
 
 _ODD = re.compile(r"\W")
-_PORTS = {name: ports for ports, name in WRAPPERS.items()}
 
 Bit = int | str
 Module = Mapping[str, Any]
@@ -115,8 +114,8 @@ class _Writer:
                 self.blocks[instance] = (name, kind)
                 places = {port: k for k, port in enumerate(self._modules[kind]["ports"])}
                 pins = {port_name(places[port], port): bits for port, bits in pins.items()}
-            elif kind in _PORTS:
-                instance, kind = f"b{number}", _macro_kind(cell)
+            elif (macro := cell_macro(cell, name)) is not None:
+                instance, kind = f"b{number}", macro_cell(macro)
                 self.blocks[instance] = (name, kind)
             else:
                 instance = f"u{number}"
@@ -144,9 +143,3 @@ def port_name(place: int, name: str) -> str:
 
 def _range(bits: Sequence[Bit]) -> str:
     return f"[{len(bits) - 1}:0] " if len(bits) > 1 else ""
-
-
-def _macro_kind(cell: Mapping[str, Any]) -> str:
-    numbers = {key: int(value, 2) for key, value in cell["parameters"].items()}
-    ports = _PORTS[cell["type"]]
-    return macro_cell(Macro("", numbers["WORDS"], numbers["BITS"], ports, numbers["WRITE_BITS"]))

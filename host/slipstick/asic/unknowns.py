@@ -3,7 +3,6 @@
 import random
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, Command
 
 from ..devices.link import LinkDevice
 from ..devices.transport import LoopbackTransport
@@ -30,7 +30,6 @@ _REST = 100
 """Cycles in which a core that has run rests before it is asked for more."""
 _SILENCE = 500
 """Cycles without a byte after which no more will come."""
-_HEADER_BYTES, _CRC_BYTES = 5, 4
 _WORD = 32
 """Bits of a port that is watched: simulators copy a whole port whenever a bit of it changes."""
 _MARK = 256
@@ -116,7 +115,7 @@ def check_unknowns(target: Target, session: Callable[[LinkDevice], None]) -> Unk
     Raises
     ------
     TargetError
-        If Icarus is missing or fails.
+        If Icarus is missing or fails, or the simulation ends early.
     """
     if shutil.which("iverilog") is None:
         raise TargetError("looking for unknown values needs iverilog, which is not on PATH")
@@ -185,15 +184,13 @@ def _frames(data: bytes | bytearray) -> Iterator[bytes]:
     """A stream cut into frames: start, kind, sequence, length, payload, CRC."""
     while data:
         length = int.from_bytes(data[3:5], "little")
-        size = _HEADER_BYTES + length + _CRC_BYTES
+        size = HEADER_BYTES + length + CRC_BYTES
         yield bytes(data[:size])
         data = data[size:]
 
 
 def _comparable(requests: list[bytes], answers: list[bytes]) -> list[bytes]:
     """The answers whose contents do not tell of cycles."""
-    from slipstick_rtl.link.protocol import Command
-
     return [
         answer
         for request, answer in zip(requests, answers, strict=False)
@@ -232,8 +229,13 @@ def simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
         Their bits: 32 each, the last one's what is left.
     requests : list of bytes
         Frames; what follows a RUN waits until the core rests.
+
+    Raises
+    ------
+    TargetError
+        If Icarus fails.
     """
-    from slipstick_rtl.link.protocol import Command
+    from slipstick_sim.toolchain import ToolError, run_tool
 
     words, after_run = list[int](), False
     for frame in requests:
@@ -255,11 +257,11 @@ def simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
         folder = Path(name)
         (folder / "bench.v").write_text(verilog + bench, "utf-8")
         (folder / "bytes.hex").write_text("".join(f"{word:03x}\n" for word in words), "utf-8")
-        for command in (["iverilog", "-g2005", "-o", "bench", "bench.v"], ["vvp", "-n", "bench"]):
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise TargetError(f"{command[0]} failed: {(done.stderr + done.stdout)[-300:]}")
-    return done.stdout
+        try:
+            run_tool(["iverilog", "-g2005", "-o", "bench", "bench.v"], cwd=folder)
+            return run_tool(["vvp", "-n", "bench"], cwd=folder)
+        except ToolError as error:
+            raise TargetError(f"unknown values cannot be looked for: {error}") from None
 
 
 def _bytes(said: str) -> bytes:

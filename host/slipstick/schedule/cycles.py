@@ -191,7 +191,7 @@ class Clock:
         if begun >= self._queued:
             self._queued = begun + words
         else:
-            # behind others each word waits for room
+            # behind others it comes as fast as blocks can be taken, which gives it room
             self._queued += model.slice_period
         return self._queued + model.skew + QUEUE_CYCLES
 
