@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .asic.flow_files import Flow
 from .asic.gate_count import count_gates
-from .asic.memories import SRAM, WRAPPERS, check_technology, with_macros, wrappers
+from .asic.macros import WRAPPERS, wrappers
+from .asic.memories import SRAM, check_technology, with_macros
 from .asic.processes import PROCESSES
 from .errors import TargetError
 from .targets import Target

@@ -9,8 +9,8 @@ from slipstick.asic.areas import block_areas, family_of
 from slipstick.asic.buffers import MOST_LOADS, find_buffer, insert_buffers
 from slipstick.asic.loads import LoadCounter, outer_loads
 from slipstick.asic.macro_liberty import macro_cell, macro_liberty
+from slipstick.asic.macros import Macro
 from slipstick.asic.mapping import Block, Mapping
-from slipstick.asic.memories import Macro
 from slipstick.asic.memory_model import BIT_AREA, access_energy, memory_cost
 from slipstick.asic.pdk import Pdk, find_pdk
 from slipstick.asic.treemap import Rectangle, draw_treemap, squarify

@@ -13,7 +13,8 @@ from amaranth.lib.wiring import In, Out
 from slipstick import export as exports
 from slipstick.asic.flow_files import Flow
 from slipstick.asic.gate_count import GateCount, count_gates
-from slipstick.asic.memories import FLIP_FLOPS, SRAM, Macro
+from slipstick.asic.macros import Macro
+from slipstick.asic.memories import FLIP_FLOPS, SRAM
 from slipstick.asic.processes import PROCESSES
 from slipstick.targets import find_target
 from slipstick_sim import portable, toolchain

@@ -12,18 +12,8 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from slipstick.asic.memories import (
-    FLIP_FLOPS,
-    SMALLEST_SRAM_BITS,
-    SRAM,
-    WRAPPERS,
-    Macro,
-    large_shapes,
-    memory_macros,
-    memory_mapping,
-    with_macros,
-    wrappers,
-)
+from slipstick.asic.macros import SMALLEST_SRAM_BITS, WRAPPERS, Macro, memory_macros, wrappers
+from slipstick.asic.memories import FLIP_FLOPS, SRAM, large_shapes, memory_mapping, with_macros
 from slipstick.errors import TargetError
 from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.config import Configuration

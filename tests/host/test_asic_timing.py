@@ -16,7 +16,7 @@ from slipstick.asic import opensta
 from slipstick.asic.accesses import memory_ports, memory_uses
 from slipstick.asic.hierarchy import merge
 from slipstick.asic.implementation import Implementation, implement
-from slipstick.asic.memories import Macro
+from slipstick.asic.macros import Macro
 from slipstick.asic.pdk import Pdk, find_pdk
 from slipstick.asic.power import cell_power
 from slipstick.asic.saif import Activity, Recording, read_saif

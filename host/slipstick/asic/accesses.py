@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .hierarchy import Hierarchy
-from .memories import Macro
+from .macros import Macro
 from .memory_model import memory_cost
 from .pdk import Pdk
 from .saif import Recording

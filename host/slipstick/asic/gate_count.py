@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import TargetError
-from .memories import DESIGN, FLIP_FLOPS, SRAM, WRAPPERS, Macro, memory_macros, memory_mapping
+from .macros import WRAPPERS, Macro, memory_macros
+from .memories import DESIGN, FLIP_FLOPS, SRAM, memory_mapping
 from .processes import Process
 
 FILLED = 0.5

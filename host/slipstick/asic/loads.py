@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .memories import WRAPPERS
+from .macros import WRAPPERS
 from .pdk import FLIP_FLOP, LATCH, Cell, Pdk
 
 _MACRO_CLOCKS = frozenset({"clk0", "clk1"})

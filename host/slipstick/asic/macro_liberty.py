@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from .memories import WRAPPERS, Macro
+from .macros import WRAPPERS, Macro
 from .memory_model import SETUP_NS, MemoryCost, memory_cost
 from .pdk import Pdk
 

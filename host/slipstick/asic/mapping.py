@@ -15,7 +15,8 @@ from .. import build_tools as tools
 from ..errors import TargetError
 from .buffers import insert_buffers
 from .hierarchy import Hierarchy, merge
-from .memories import DESIGN, SRAM, WRAPPERS, Macro, MemoryMapping, memory_macros, memory_mapping
+from .macros import WRAPPERS, Macro, memory_macros
+from .memories import DESIGN, SRAM, MemoryMapping, memory_mapping
 from .pdk import Pdk
 
 BLOCK_DEPTH = 2

@@ -30,7 +30,7 @@ import math
 from dataclasses import dataclass
 
 from ..errors import TargetError
-from .memories import Macro
+from .macros import Macro
 from .pdk import Pdk
 
 REFERENCE_NM = 45.0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .memories import Macro
+from .macros import Macro
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .macro_liberty import macro_cell
-from .memories import cell_macro
+from .macros import cell_macro
 
 _ODD = re.compile(r"\W")
 

@@ -27,7 +27,8 @@ RESET_CYCLES = 32
 """More than any register without a reset is behind one that has it."""
 
 _REST = 100
-"""Cycles in which a core that has run rests before it is asked for more."""
+"""Cycles in which a core that has run rests before it is asked for more; more than those from a RUN
+to the first in which it runs."""
 _SILENCE = 500
 """Cycles without a byte after which no more will come."""
 _WORD = 32
@@ -56,7 +57,8 @@ module bench;
     if (valid && ready) valid <= 0;
     if (!rst && (!valid || ready) && next <= {last} && (!bytes[next][8] || rest > {rest})) begin
       valid <= 1; data <= bytes[next][7:0]; next <= next + 1;
-      if (bytes[next][8]) rest <= 0;
+      // the frame that ends here begins a run, in a while
+      if (next < {last} && bytes[next + 1][8]) rest <= 0;
     end
     if (!rst && cycles > {reset} + 1) begin
       if (found_valid === 1'b1) $display("byte %02x", found);
