@@ -11,7 +11,6 @@ from amaranth.utils import exact_log2
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 from ..memory.latencies import ACCUMULATOR_UPDATE_LATENCY, WEIGHT_READ_LATENCY, weight_skew
-from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 from ..primitives.delay_ring import long_delay
 from .accumulators import accumulate_layout, accumulators_latency, part_origin
@@ -132,14 +131,13 @@ class MatrixEngine(wiring.Component):
         m.submodules.pixels = pixels = self._pixels
         self._hand_out(m)
         swap, ended = Signal(), Signal()
-        vector, in_step = Signal(_VECTOR, name="vector"), self._in_step(m, platform)
-        pixels_swap = self._stream(m, vector, swap, in_step)
+        vector = self._stream(m, swap)
         m.d.comb += [
             loader.swap.eq(swap),
             tiles.swap.eq(swap),
             tiles.post_done.eq(self.post_done),
             pixels.instruction.eq(tiles.instruction),
-            pixels.start.eq(pixels_swap),
+            pixels.start.eq(swap),
             pixels.advance.eq(vector.valid),
             ended.eq(vector.valid & vector.final & pixels.last),
             self.streaming.eq(vector.valid),
@@ -150,31 +148,18 @@ class MatrixEngine(wiring.Component):
         self._count(m, ended)
         return m
 
-    def _in_step(self, m: Module, platform: object) -> tuple[Value, Value]:
-        """Whether the vector behind a swap is an even one, when the accumulators get to know of it.
-
-        Twice: by registers of their own the pixel counter, which the way of a swap back to itself
-        leads through, and what lies all over the array have each its own logic beside them.
-        """
-        if self._configuration.pixels > 1:
-            return Const(1, 1), Const(1, 1)
-        near = copy_of(m, platform, ~self.phase, "phase_pixels")
-        even = (1 + self._control_cycles) % 2
-        return self.phase == even, near == even
-
-    def _stream(
-        self, m: Module, vector: data.View, swap: Signal, in_step: tuple[Value, Value]
-    ) -> Value:
-        """The vector of this cycle, and when the next tile goes to work.
-
-        That is ``swap``, and what is returned, the same for the pixel counter.
-        """
+    def _stream(self, m: Module, swap: Signal) -> data.View:
+        """The vector of this cycle, and when the next tile goes to work: ``swap``."""
         loader, tiles, pixels = self._loader, self._tiles, self._pixels
+        vector = Signal(_VECTOR, name="vector")
         ready = loader.prepared & self._reader.table.prepared & tiles.waited
-        free = ~vector.valid | pixels.last
+        # the vector behind the swap is an even one, when the accumulators get to know of it
+        in_step: Value = self.phase == (1 + self._control_cycles) % 2
+        if self._configuration.pixels > 1:
+            in_step = Const(1, 1)
         pairs = tiles.first_tile & tiles.instruction.pairs
         m.d.comb += [
-            swap.eq(ready & in_step[0] & free),
+            swap.eq(ready & in_step & (~vector.valid | pixels.last)),
             pixels.pairs.eq(pairs),
         ]
         m.d.sync += vector.starts.eq(swap)
@@ -189,7 +174,7 @@ class MatrixEngine(wiring.Component):
             ]
         with m.Elif(pixels.last):
             m.d.sync += vector.valid.eq(0)
-        return ready & in_step[1] & free
+        return vector
 
     def _hand_out(self, m: Module) -> None:
         """Each instruction to loader and lane table as soon as they can take it, then to the tiles.
