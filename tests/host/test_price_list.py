@@ -180,7 +180,9 @@ def test_a_core_in_standard_cells(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert price_core.inference_uj(found, 2e-6) == pytest.approx(0.004 + 0.002 + 0.001)
 
 
-def test_cores_are_compared_at_the_slowest_ones_rate(folder: Path) -> None:
+def test_cores_are_compared_at_the_slowest_ones_rate(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     report = PriceReport()
     figures = {
         "element_um2": 2000.0,
@@ -206,6 +208,9 @@ def test_cores_are_compared_at_the_slowest_ones_rate(folder: Path) -> None:
     assert (int8[10], lns[10]) == ("120.0", "90.0")
     assert int8[-4:] == ["1.00"] * 4 and lns[-4:] == ["0.50", "1.00", "1.00", "0.75"]
     assert lns[12] == "86.5"
+    assert run() == 0
+    # no heading is lost
+    assert capsys.readouterr().out.count("core's") >= 2
     # nothing to compare with
     alone = PriceReport(folder / "alone.json")
     alone.record(Measurement("core", "lns1+3+4", lambda folder: {}), narrow)

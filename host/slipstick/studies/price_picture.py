@@ -21,6 +21,9 @@ FIGURE_SIZE = (14.0, 7.0)
 LOWEST_PERCENT = 65.0
 """That is shown: the rest would press the others together."""
 
+_CLOSE = 4
+"""Times the least, up to which a scale is linear."""
+
 _TICKS = [step * 10**power for power in range(5) for step in (1, 2, 5)]
 
 _SERIES: Mapping[str, tuple[str, Callable[[Kind], bool]]] = {
@@ -92,15 +95,10 @@ def _places(rows: Sequence[Row], area: Callable[[Row], float | None]) -> list[tu
 
 def _draw(axis: "Axes", places: Sequence[tuple[Row, Place]], label: str) -> None:
     axis.set_facecolor(BAND)
-    axis.set_xscale("log")
     for name, (colour, belongs) in _SERIES.items():
         own = [place for row, place in places if belongs(row.kind)]
         axis.scatter(*zip(*own, strict=True) if own else ([], []), color=colour, label=name, s=46)
-    areas = [area for _, (area, _) in places]
-    axis.set_xticks([tick for tick in _TICKS if min(areas) <= tick <= max(areas)])
-    axis.set_xlim(min(areas) / 1.5, max(areas) * 1.3)
-    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axis.xaxis.set_minor_formatter(lambda value, _: "")
+    _scale(axis, [area for _, (area, _) in places])
     axis.grid(color=RULE, linewidth=0.8)
     axis.set_axisbelow(True)
     # for the names of the highest and the lowest
@@ -111,6 +109,17 @@ def _draw(axis: "Axes", places: Sequence[tuple[Row, Place]], label: str) -> None
     axis.set_xlabel(label, fontsize=10, color=FAINT_INK)
     blocks = label == next(iter(_PANELS))
     annotate(axis, {place: _name(row, blocks=blocks) for row, place in places})
+
+
+def _scale(axis: "Axes", areas: Sequence[float]) -> None:
+    """A logarithmic scale, unless all lie close together."""
+    lowest, highest = min(areas), max(areas)
+    if highest > _CLOSE * lowest:
+        axis.set_xscale("log")
+        axis.set_xticks([tick for tick in _TICKS if lowest <= tick <= highest])
+    axis.set_xlim(lowest / 1.5, highest * 1.3)
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axis.xaxis.set_minor_formatter(lambda value, _: "")
 
 
 def _name(row: Row, *, blocks: bool) -> str:

@@ -118,7 +118,7 @@ COLUMNS = (
 CORE_COLUMNS = (
     *("core of", "element um2", "array mm2", "cells mm2", "memories mm2", "MHz", "cycles"),
     *("element pJ", "array pJ", "cells pJ", "uJ", "of it memories", f"{TASKS[0].name}, %"),
-    *("element's area", "and energy", "core's area", "and energy"),
+    *("element's area", "element's energy", "core's area", "core's energy"),
 )
 """Headings; the last four are shares of int8's."""
 
