@@ -196,6 +196,17 @@ class PixelCounter(wiring.Component):
                 m.d.sync += row_y.eq(next_y)
         self._walk_columns(m, state, row_ends, down, row_ahead)
 
+    def _from_origin(self, step: Value, window: int, apart: Value | int) -> Value:
+        """How far a window begins from the origin in all rows but the first.
+
+        Rows that are joined begin a column later than the first. Chosen before it is added: two
+        sums behind each other would be the longest way that begins with ``start``.
+        """
+        ahead = Mux(apart, window * step, 0)
+        if not self._takes_depthwise:
+            return ahead
+        return Mux(self.instruction.joined, Mux(apart, (window + 1) * step, step), ahead)
+
     def _walk_columns(
         self, m: Module, state: Any, row_ends: Signal, down: Value, row_ahead: Signal
     ) -> None:
@@ -227,15 +238,11 @@ class PixelCounter(wiring.Component):
             m.d.comb += next_row.eq(row_base[p] + row_ahead)
             with m.If(self.start):
                 apart = p & self.pairs if self._takes_pairs else p
-                first_base = source.origin + Mux(apart, p * source.column_step, 0)
-                first_x = source.origin_x + Mux(apart, p * source.stride_x, 0)
-                # rows that are joined begin a column later but for the first
-                later = source.joined if self._takes_depthwise else Const(0, 1)
                 m.d.sync += [
-                    state.base[p].eq(first_base),
-                    state.x[p].eq(first_x),
-                    row_base[p].eq(first_base + Mux(later, source.column_step, 0)),
-                    row_x[p].eq(first_x + Mux(later, source.stride_x, 0)),
+                    state.base[p].eq(source.origin + Mux(apart, p * source.column_step, 0)),
+                    state.x[p].eq(source.origin_x + Mux(apart, p * source.stride_x, 0)),
+                    row_base[p].eq(source.origin + self._from_origin(source.column_step, p, apart)),
+                    row_x[p].eq(source.origin_x + self._from_origin(source.stride_x, p, apart)),
                 ]
             with m.Elif(self.advance):
                 beside = state.base[p] + Mux(down, lower, ahead)
