@@ -224,7 +224,7 @@ _BOARDS = (
         "ULX3S with the LFE5U-85F: logarithms of 6 bits",
         _LARGE_LOGARITHMIC,
         ULX3S_85F,
-        100_000_000,
+        80_000_000,
         board="ulx3s-85f",
     ),
     # 100 MHz is nothing that the PLL makes of 48 MHz
