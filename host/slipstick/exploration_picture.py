@@ -15,6 +15,7 @@ from .pictures import (
     INK,
     RULE,
     blank_figure,
+    plain_axis,
     save_figure,
 )
 
@@ -110,9 +111,7 @@ def _prepare(axis: "Axes", points: Sequence[Point]) -> None:
     axis.grid(color=RULE, linewidth=0.8, zorder=1)
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axis.tick_params(length=0, colors=FAINT_INK, labelsize=9)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
+    plain_axis(axis)
     axis.set_xlabel("look-up tables (estimated)", fontsize=10, color=FAINT_INK)
     axis.set_ylabel("inferences a second, geometric mean", fontsize=10, color=FAINT_INK)
 

@@ -127,6 +127,19 @@ def draw_demo(
     save_figure(figure, Path(path))
 
 
+def check_png(option: str, path: Path) -> None:
+    """InputError unless the picture that an option names is a .png."""
+    if path.suffix != ".png":
+        raise InputError(f"{option} must be a .png file, not {path}")
+
+
+def plain_axis(axis: "Axes") -> None:
+    """Faint numbers and names of a diagram, without ticks and frame."""
+    axis.tick_params(length=0, which="both", colors=FAINT_INK, labelsize=9)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+
+
 def blank_figure(inches: tuple[float, float]) -> "Figure":
     """A picture's empty sheet, so wide and high; InputError if matplotlib is not installed."""
     try:
@@ -201,9 +214,7 @@ def _draw_timeline(
     area.subplots_adjust(left=0.17, right=0.965, top=0.92, bottom=0.09, wspace=0.04)
     for axis in (time, share):
         axis.set_facecolor(PAPER)
-        axis.tick_params(length=0, colors=FAINT_INK, labelsize=9)
-        for spine in axis.spines.values():
-            spine.set_visible(False)
+        plain_axis(axis)
         for row in range(0, len(names), 2):
             axis.axhspan(row - 0.5, row + 0.5, color=BAND, zorder=0)
     time.set_ylim(len(names) - 0.5, -0.5)

@@ -22,12 +22,17 @@ def test_formats_are_all_of_an_array() -> None:
     assert len(set(lns_accuracy.FORMATS)) == 16
 
 
-def test_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def calibrated_by_few(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [dataclasses.replace(task, calibrating=4) for task in lns_accuracy.TASKS]
     monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
     monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", few)
+
+
+@pytest.mark.usefixtures("calibrated_by_few")
+def test_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     command = ["study", "lns-accuracy", "--limit", "8", "--network", "MNIST CNN"]
     with pytest.raises(SystemExit) as ended:
@@ -46,12 +51,8 @@ def test_command(
     assert not ended.value.code and "lns1+3+4" in capsys.readouterr().out
 
 
-def test_wide_formats_are_emulated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    few = [dataclasses.replace(task, calibrating=4) for task in lns_accuracy.TASKS]
-    monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
-    monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", few)
+@pytest.mark.usefixtures("calibrated_by_few")
+def test_wide_formats_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         app(["study", "lns-accuracy", "--wide", "--limit", "4", "--format", "lns1+4+9", "--json"])
     assert not ended.value.code
@@ -60,12 +61,8 @@ def test_wide_formats_are_emulated(
         assert entry["bits"] == 14 and entry["accuracy_percent"] == measured["float_percent"]
 
 
-def test_log_sums_are_emulated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    few = [dataclasses.replace(task, calibrating=4) for task in lns_accuracy.TASKS]
-    monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
-    monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", few)
+@pytest.mark.usefixtures("calibrated_by_few")
+def test_log_sums_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["study", "lns-accuracy", "--log-sums", "--limit", "4", "--network", "MNIST CNN"]
     with pytest.raises(SystemExit) as ended:
         app([*command, "--format", "lns1+5+10", "--format", "lns1+2+2", "--json"])

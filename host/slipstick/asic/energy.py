@@ -34,8 +34,8 @@ class Energy:
     memories : tuple of MemoryUse
     memory_leakage_mw : float
         By the model, whose process has fast transistors: told apart, and in no sum.
-    outputs : tuple of int
-        The codes of the network's first output.
+    outputs : tuple of float
+        The codes of the network's first output, or its numbers.
     """
 
     program: Program
@@ -44,7 +44,7 @@ class Energy:
     cells: CellPower
     memories: tuple[MemoryUse, ...]
     memory_leakage_mw: float
-    outputs: tuple[int, ...]
+    outputs: tuple[float, ...]
 
     @property
     def seconds(self) -> float:
@@ -83,33 +83,33 @@ class Energy:
             "network": self.program.name,
             "macs": self.program.macs,
             "cycles": self.cycles,
-            "seconds_of_inference": _rounded(self.seconds),
+            "seconds_of_inference": rounded(self.seconds),
             "activity_matched": self.cells.matched,
             "activity_sources": self.cells.sources,
-            "cell_dynamic_mw": _rounded(self.cells.dynamic_mw),
-            "cell_leakage_mw": _rounded(self.cells.leakage_mw),
-            "memory_access_mw": _rounded(self.memories_uj / self.seconds * 1e-3),
-            "memory_leakage_mw": _rounded(self.memory_leakage_mw),
-            "cells_uj": _rounded(self.cells_uj),
-            "memories_uj": _rounded(self.memories_uj),
-            "inference_uj": _rounded(self.total_uj),
-            "mac_pj": _rounded(self.mac_pj),
-            "first_output": [_rounded(value) for value in self.outputs],
+            "cell_dynamic_mw": rounded(self.cells.dynamic_mw),
+            "cell_leakage_mw": rounded(self.cells.leakage_mw),
+            "memory_access_mw": rounded(self.memories_uj / self.seconds * 1e-3),
+            "memory_leakage_mw": rounded(self.memory_leakage_mw),
+            "cells_uj": rounded(self.cells_uj),
+            "memories_uj": rounded(self.memories_uj),
+            "inference_uj": rounded(self.total_uj),
+            "mac_pj": rounded(self.mac_pj),
+            "first_output": [rounded(value) for value in self.outputs],
             "power_by_block": [
                 {
                     "block": block.name,
-                    "dynamic_mw": _rounded(block.dynamic_mw),
-                    "leakage_mw": _rounded(block.leakage_mw),
-                    "mac_pj": _rounded(block.dynamic_mw * self.seconds * 1e9 / self.program.macs),
+                    "dynamic_mw": rounded(block.dynamic_mw),
+                    "leakage_mw": rounded(block.leakage_mw),
+                    "mac_pj": rounded(block.dynamic_mw * self.seconds * 1e9 / self.program.macs),
                 }
                 for block in self.cells.blocks
             ],
             "memory_accesses": [
                 {
                     "shape": shape,
-                    "reads_per_cycle": _rounded(reads),
-                    "writes_per_cycle": _rounded(writes),
-                    "pj_per_cycle": _rounded(energy),
+                    "reads_per_cycle": rounded(reads),
+                    "writes_per_cycle": rounded(writes),
+                    "pj_per_cycle": rounded(energy),
                 }
                 for shape, (reads, writes, energy) in sorted(memories.items())
             ],
@@ -149,7 +149,7 @@ def inference_energy(
 
 def _record(
     gateware: Hierarchy, program: Program, samples: Samples | None, seed: int, path: Path
-) -> tuple[int, tuple[int, ...]]:
+) -> tuple[int, tuple[float, ...]]:
     """Simulates an inference; its cycles, and the codes of its first output."""
     try:
         from slipstick_sim.compiled.build import activity_library
@@ -173,6 +173,6 @@ def _record(
     return cycles, tuple(outputs[0].ravel().tolist())
 
 
-def _rounded(value: float) -> float:
-    """Six digits."""
+def rounded(value: float) -> float:
+    """Six digits of it, as reports have them."""
     return float(f"{value:.6g}")

@@ -16,6 +16,7 @@ from ..errors import InputError, ModelError, TargetError
 from ..exploration import explore, split_front
 from ..loading import compile_file, is_program
 from ..parts import Part
+from ..pictures import check_png
 from ..sweeps import make_configurations
 from ..targets import TARGETS, Target, find_target
 from .options import Json, check_least
@@ -67,8 +68,7 @@ def explore_command(
         clock=_clock(clock, base),
         values=parse_lists(lists),
     )
-    if output.suffix != ".png":
-        raise InputError(f"--output must be a .png file, not {output}")
+    check_png("--output", output)
     output.parent.mkdir(parents=True, exist_ok=True)
     sweep = _run(sweep, jobs or os.cpu_count() or 1)
     if sweep.front:

@@ -9,6 +9,7 @@ from slipstick_rtl.numbers.lns.formats import Lns
 
 from .. import console, reports
 from ..errors import InputError
+from ..pictures import check_png
 from ..studies.lns_mnist import Outcome, Study, load_images, recall, train
 from ..studies.lns_picture import draw_study
 from ..studies.lns_summary import summarise
@@ -61,8 +62,8 @@ def lns_mnist_command(
 ) -> None:
     """Train on MNIST in float32, with LNS products, in LNS, and in compensated LNS."""
     study = _study(number_format, sweep or [], arithmetic, seeds, epochs, rate, batch, quick)
-    if plot is not None and plot.suffix != ".png":
-        raise InputError(f"--plot must be a .png file, not {plot}")
+    if plot is not None:
+        check_png("--plot", plot)
     path = output or (None if quick else DEFAULT_OUTPUT)
 
     def write(outcomes: Sequence[Outcome]) -> dict[str, Any]:

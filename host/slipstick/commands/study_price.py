@@ -8,6 +8,7 @@ import typer
 
 from .. import console
 from ..errors import InputError
+from ..pictures import check_png
 from ..studies.price_kinds import SIDE
 from ..studies.price_list import MEASURES, REPORT, Measurement, PriceReport, wanted
 from ..studies.price_page import price_page
@@ -58,6 +59,9 @@ def price_list_command(
         if item not in MEASURES:
             raise InputError(f"--measure must be one of {', '.join(MEASURES)}, not {item!r}")
     check_least("--side", side, 2)
+    if plot is not None:
+        # told before the work of hours
+        check_png("--plot", plot)
     known = PriceReport(report)
     measures = measure or (MEASURES if missing or kind else ())
     todo = wanted(known, measures, kind or (), only_missing=missing, side=side)

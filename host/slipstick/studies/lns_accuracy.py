@@ -125,18 +125,13 @@ class Accuracy:
         self._emulation: Emulation | None = None
         self._log_sums: LogSumEmulation | None = None
         shown = load_inputs([data / task.images], self._network.shape).first(limit)
-        self._x, self._names = shown.x.astype(np.float32), shown.names
+        self.samples = Samples(shown.x.astype(np.float32), shown.names)
         self._labels = load_labels(data / task.labels)[: len(shown)]
         calibration = load_inputs([data / task.calibration], self._network.shape)
         self._samples = calibration.first(task.calibrating).x
 
     def __len__(self) -> int:
-        return len(self._x)
-
-    @property
-    def samples(self) -> Samples:
-        """The images, as they are given to a network."""
-        return Samples(self._x, self._names)
+        return len(self.samples)
 
     def in_float(self) -> float:
         """Of the float network in onnxruntime, in %."""
@@ -144,7 +139,7 @@ class Accuracy:
 
         session = onnxruntime.InferenceSession(str(self._file), providers=["CPUExecutionProvider"])
         name = session.get_inputs()[0].name
-        scores = [np.asarray(session.run(None, {name: x[None]})[0]) for x in self._x]
+        scores = [np.asarray(session.run(None, {name: x[None]})[0]) for x in self.samples.x]
         return self._percent(np.concatenate(scores))
 
     def quantised(self, lns: Lns | None) -> bytes:
@@ -179,8 +174,8 @@ class Accuracy:
 
     def _all(self, run: Callable[[np.ndarray], np.ndarray], advance: Advance) -> float:
         scores = []
-        for start in range(0, len(self._x), CHUNK):
-            x = self._x[start : start + CHUNK]
+        for start in range(0, len(self), CHUNK):
+            x = self.samples.x[start : start + CHUNK]
             scores.append(run(x))
             advance(len(x))
         return self._percent(np.concatenate(scores))

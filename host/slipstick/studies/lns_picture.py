@@ -5,7 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..pictures import BAND, COLOURS, FAINT_INK, INK, RIGHT, RULE, WRONG, blank_figure, save_figure
+from ..pictures import (
+    BAND,
+    COLOURS,
+    FAINT_INK,
+    INK,
+    RIGHT,
+    RULE,
+    WRONG,
+    blank_figure,
+    check_png,
+    plain_axis,
+    save_figure,
+)
 from .lns_trainers import MEANINGS, Arithmetic
 
 FIGURE_SIZE = (9.0, 6.0)
@@ -42,8 +54,7 @@ def draw_study(path: Path, figures: Mapping[str, Any]) -> None:
     InputError
         If the file is no .png, no run is complete, or matplotlib is not installed.
     """
-    if path.suffix != ".png":
-        raise InputError(f"--plot must be a .png file, not {path}")
+    check_png("--plot", path)
     found = points(figures)
     if not found:
         raise InputError("a picture of the study needs at least one complete training")
@@ -81,8 +92,6 @@ def _label(axis: Any, names: Sequence[str]) -> None:
     axis.set_xticks([_bits(name) for name in names], [name.removeprefix("lns") for name in names])
     axis.set_ylim(bottom=0)
     axis.grid(color=RULE, linewidth=0.8)
-    axis.tick_params(length=0, colors=FAINT_INK, labelsize=9)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
+    plain_axis(axis)
     axis.set_xlabel("format: sign + integer bits + fraction bits", fontsize=10, color=FAINT_INK)
     axis.set_ylabel("validation error, %", fontsize=10, color=FAINT_INK)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..asic.areas import BlockArea
-from ..asic.energy import Energy, inference_energy
+from ..asic.energy import Energy, inference_energy, rounded
 from ..asic.implementation import core_rtlil, implement
 from ..asic.pdk import find_pdk
 from ..inputs import Samples
@@ -65,7 +65,7 @@ def _energies(energy: Energy) -> dict[str, Any]:
 
     def of(part: str) -> float:
         powers = (block for block in energy.cells.blocks if block.name.startswith(part))
-        return _rounded(sum(block.dynamic_mw for block in powers) * picojoules)
+        return rounded(sum(block.dynamic_mw for block in powers) * picojoules)
 
     return {
         "macs": energy.program.macs,
@@ -73,17 +73,13 @@ def _energies(energy: Energy) -> dict[str, Any]:
         "element_pj": of(_ELEMENT),
         "array_pj": of(_ARRAY),
         "cells_pj": of(""),
-        "dynamic_uj": _rounded(energy.cells.dynamic_mw * energy.seconds * 1e3),
-        "leakage_mw": _rounded(energy.cells.leakage_mw),
-        "memories_uj": _rounded(energy.memories_uj),
+        "dynamic_uj": rounded(energy.cells.dynamic_mw * energy.seconds * 1e3),
+        "leakage_mw": rounded(energy.cells.leakage_mw),
+        "memories_uj": rounded(energy.memories_uj),
         "activity_matched": energy.cells.matched,
         "activity_sources": energy.cells.sources,
-        "first_output": [_rounded(value) for value in energy.outputs],
+        "first_output": [rounded(value) for value in energy.outputs],
     }
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 def slowest_seconds(cores: Sequence[Mapping[str, Any]]) -> float:

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..picture_labels import annotate
-from ..pictures import BAND, COLOURS, FAINT_INK, INK, RIGHT, RULE, WRONG, blank_figure, save_figure
+from ..pictures import (
+    BAND,
+    COLOURS,
+    FAINT_INK,
+    INK,
+    RIGHT,
+    RULE,
+    WRONG,
+    blank_figure,
+    check_png,
+    plain_axis,
+    save_figure,
+)
 from .lns_accuracy import TASKS
 from .price_kinds import LOG, SIDE, Kind
 from .price_measures import PDK
@@ -59,8 +71,7 @@ def draw_prices(path: Path, rows: Sequence[Row]) -> None:
     InputError
         If the file is no .png, no element has both, or matplotlib is not installed.
     """
-    if path.suffix != ".png":
-        raise InputError(f"--plot must be a .png file, not {path}")
+    check_png("--plot", path)
     panels = {label: _places(rows, area) for label, area in _PANELS.items()}
     panels = {label: places for label, places in panels.items() if places}
     if not panels:
@@ -103,9 +114,7 @@ def _draw(axis: "Axes", places: Sequence[tuple[Row, Place]], label: str) -> None
     axis.set_axisbelow(True)
     # for the names of the highest and the lowest
     axis.margins(y=0.12)
-    axis.tick_params(length=0, which="both", colors=FAINT_INK, labelsize=9)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
+    plain_axis(axis)
     axis.set_xlabel(label, fontsize=10, color=FAINT_INK)
     blocks = label == next(iter(_PANELS))
     annotate(axis, {place: _name(row, blocks=blocks) for row, place in places})
