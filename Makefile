@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BOARD ?= ulx3s-25f
 SEEDS ?=
+ROUTE ?=
 BENCH ?=
 WAVES ?=
 PDK ?= gscl45
@@ -39,9 +40,10 @@ sim: setup
 formal: setup
 	$(BIN)/python -m pytest tests/formal --verbose --durations=0 --durations-min=1
 
-# The bitstream of a board; SEEDS=n places and routes with n seeds and keeps the fastest.
+# The bitstream of a board; SEEDS=n places and routes with n seeds and keeps the fastest;
+# with ROUTE=m too it routes only the m placements that look fastest.
 bitstream: setup
-	$(BIN)/python -m slipstick build --target $(BOARD) $(if $(SEEDS),--seeds $(SEEDS))
+	$(BIN)/python -m slipstick build --target $(BOARD) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(ROUTE),--route $(ROUTE))
 
 # A core in standard cells: area by block and clock, and with NETWORK=file.tflite the energy of an
 # inference; PDK=gscl45, osu018 or a liberty file.

@@ -15,7 +15,7 @@ from .budget import check_capacity, check_netlist, count_registers
 from .errors import TargetError
 from .parts import Part
 from .place_and_route import Layout
-from .seeds import Attempt, best_of, place_all
+from .seeds import Attempt, Placer, best_of
 from .synthesis import synthesise
 from .targets import TARGETS, Target
 from .toolchains import Toolchain, find_toolchain
@@ -115,6 +115,7 @@ def build(
     target: Target,
     *,
     seeds: Sequence[int] = (DEFAULT_SEED,),
+    routed: int | None = None,
     link: str = DEFAULT_LINK,
     output: Path | None = None,
     step: Callable[[str], AbstractContextManager[None]] | None = None,
@@ -127,6 +128,8 @@ def build(
         One with a part.
     seeds : sequence of int
         Of place and route, whose result depends on them by some per cent; the best is kept.
+    routed : int
+        Of the placements with all seeds, only so many are routed: those that look fastest.
     link : str
         The physical layer, one that the board has pins for; ``BARE`` for none, and no board.
     output : Path
@@ -153,9 +156,10 @@ def build(
     with show("synthesis"):
         netlist = synthesise(programs[tools.YOSYS.name], toolchain, part, folder)
         check_netlist(netlist, target, part, toolchain)
-    with show(f"place and route for {part.device}{_seeds_told(seeds)}"):
-        placer = programs[toolchain.place_and_route.name]
-        attempts = place_all(toolchain, placer, target, part, asked_mhz(target), seeds, folder)
+    with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):
+        program = programs[toolchain.place_and_route.name]
+        placer = Placer(toolchain, program, target, part, asked_mhz(target), folder)
+        attempts = placer.place_all(seeds, routed)
         best = best_of(attempts)
     with show("packing"):
         toolchain.repair(folder / best.folder / toolchain.placed)
@@ -181,8 +185,11 @@ def write_report(done: Build, command: str) -> Path:
     return reports.write(f"build-{done.target.name}", command, done.figures())
 
 
-def _seeds_told(seeds: Sequence[int]) -> str:
-    return f", {len(seeds)} seeds" if len(seeds) > 1 else ""
+def _seeds_told(seeds: Sequence[int], routed: int | None) -> str:
+    if len(seeds) == 1:
+        return ""
+    some = "" if routed is None or routed >= len(seeds) else f", {routed} of them routed"
+    return f", {len(seeds)} seeds{some}"
 
 
 def _as_seen_from_here(path: Path) -> str:

@@ -15,6 +15,8 @@ CORE_CLOCK = "clocking.clock"
 _CARRY = re.compile(r"(_CIN_ALU_COUT)+")
 """Yosys names a cell of a carry chain by all those below it."""
 
+_ESTIMATE = re.compile(r"Max frequency for clock\s+'([^']+)':\s*([\d.]+) MHz")
+
 _USED = re.compile(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%")
 
 
@@ -68,8 +70,9 @@ def read_report(path: Path, resources: Mapping[str, Sequence[str]]) -> Layout:
             for name, clock in report["fmax"].items()
         }
         usage = {name: _usage(report["utilization"], kinds) for name, kinds in resources.items()}
-        named = [name for name in clocks if CORE_CLOCK in name]
-        core = min(named or clocks, key=lambda name: clocks[name][0])
+        core = _core_clock({name: achieved for name, (achieved, _) in clocks.items()})
+        if core is None:
+            raise KeyError("fmax")
         steps = _slowest_path(report, core)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise TargetError(f"{path} is not a report of nextpnr: {error!r}") from None
@@ -79,6 +82,28 @@ def read_report(path: Path, resources: Mapping[str, Sequence[str]]) -> Layout:
         if name != core and achieved < wanted
     ]
     return Layout(clocks[core][0], usage, steps, tuple(missed))
+
+
+def read_estimate(path: Path) -> float:
+    """The clock in MHz that nextpnr estimates of a placement, from the log of one without routing.
+
+    Raises
+    ------
+    TargetError
+        If there is none.
+    """
+    text = path.read_text("utf-8", errors="replace")
+    clocks = {name: float(mhz) for name, mhz in _ESTIMATE.findall(text)}
+    core = _core_clock(clocks)
+    if core is None:
+        raise TargetError(f"{path} has no line with the clock that nextpnr estimates")
+    return clocks[core]
+
+
+def _core_clock(clocks: Mapping[str, float]) -> str | None:
+    """The core's clock, or the slowest if none has its name."""
+    named = [name for name in clocks if CORE_CLOCK in name]
+    return min(named or clocks, key=lambda name: clocks[name], default=None)
 
 
 def _usage(utilization: Mapping[str, Any], kinds: Sequence[str]) -> Usage:

@@ -64,6 +64,49 @@ def test_the_fastest_seed_is_kept(
     assert bitstream.read_text() == "seed_3/slipstick.config"
 
 
+# the third does not fit; of the others, 4 looks fastest and 2 next
+ESTIMATES = f"""
+seed = int(arguments[arguments.index('--seed') + 1])
+if seed == 3:
+    print('ERROR: no Bels'); sys.exit(1)
+if '--no-route' in arguments:
+    mhz = {{1: 60.5, 2: 70.25, 4: 80.0}}[seed]
+    print("Info: Max frequency for clock   '$glbnet$usb': 48.5 MHz (PASS at 48.00 MHz)")
+    print(f"Info: Max frequency for clock '$glbnet$clocking.clock': {{mhz}} MHz (FAIL at 105 MHz)")
+    sys.exit()
+if seed == 1:
+    print('ERROR: must not be routed'); sys.exit(1)
+text = {report_text(1234.5)!r}.replace('1234.5', str(130.0 - 5 * seed))
+Path(arguments[arguments.index('--report') + 1]).write_text(text)
+"""
+
+
+@pytest.mark.usefixtures("no_gateware")
+def test_only_the_placements_that_look_fastest_are_routed(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(
+        tiny / "tools", monkeypatch, YOSYS=SYNTHESIS, NEXTPNR_ECP5=ESTIMATES, ECPPACK=NAMED_PACKING
+    )
+    assert run("build", "--target", "tiny", "--seeds", "4", "--route", "2") == 0
+    printed = capsys.readouterr().out
+    assert "not routed" in printed and "70.25" in printed and "no Bels" in printed
+    report = json.loads((tiny / "reports" / "build-tiny.json").read_text())
+    assert report["seed"] == 2 and report["fmax_mhz"] == 120.0
+    assert [entry.get("estimate_mhz") for entry in report["seeds"]] == [60.5, 70.25, None, 80.0]
+    assert [entry.get("fmax_mhz") for entry in report["seeds"]] == [None, 120.0, None, 110.0]
+    assert "--seeds 4 --route 2" in report["command"]
+
+
+@pytest.mark.usefixtures("no_gateware")
+def test_a_placement_without_an_estimate_is_a_failure(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(tiny / "tools", monkeypatch, YOSYS=SYNTHESIS, ECPPACK=NAMED_PACKING)
+    assert run("build", "--target", "tiny", "--seeds", "2", "--route", "1") == 2
+    assert "seed_1/place.log has no line with the clock" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("no_gateware")
 @pytest.mark.parametrize(
     ("placing", "message"),
@@ -89,5 +132,9 @@ def test_a_missed_clock_is_an_error_that_leaves_its_report(
 def test_seed_and_seeds_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("build", "--seed", "1", "--seeds", "2") == 2
     assert "--seed and --seeds must not be given together" in capsys.readouterr().err
+    assert run("build", "--route", "2") == 2
+    assert "--route needs --seeds" in capsys.readouterr().err
+    assert run("build", "--seeds", "2", "--route", "0") == 2
+    assert "--route must be at least 1, not 0" in capsys.readouterr().err
     assert run("build", "--seeds", "0") == 2
     assert "--seeds must be at least 1, not 0" in capsys.readouterr().err

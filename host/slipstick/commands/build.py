@@ -36,6 +36,10 @@ def build_command(
         int | None,
         typer.Option("--seeds", help="Try seeds 1 to N, in parallel, and keep the fastest."),
     ] = None,
+    route: Annotated[
+        int | None,
+        typer.Option("--route", help="Place with all seeds, route the N that look fastest."),
+    ] = None,
     link: Annotated[
         str, typer.Option("--link", help="The physical layer: uart, spi or usb.")
     ] = DEFAULT_LINK,
@@ -56,14 +60,17 @@ def build_command(
     check_least("--seeds", seeds, 1)
     if seed is not None and seeds is not None:
         raise InputError("--seed and --seeds must not be given together")
+    check_least("--route", route, 1)
+    if route is not None and seeds is None:
+        raise InputError("--route needs --seeds: it says how many of them are routed")
     if seeds is None:
         tried = [DEFAULT_SEED if seed is None else seed]
         given = f"--seed {tried[0]}"
     else:
         tried = list(range(1, seeds + 1))
-        given = f"--seeds {seeds}"
+        given = f"--seeds {seeds}" + ("" if route is None else f" --route {route}")
     layer = BARE if bare else link
-    done = build(wanted, seeds=tried, link=layer, output=output, step=console.step)
+    done = build(wanted, seeds=tried, routed=route, link=layer, output=output, step=console.step)
     folder = default_output(wanted) if output is None else output
     face = "--bare" if bare else f"--link {link}"
     command = f"slipstick build --target {wanted.name} {face} {given} --output {folder}"
@@ -110,13 +117,19 @@ def _show(done: Build, report: Path) -> None:
 
 def _show_seeds(done: Build) -> None:
     names = list(done.layout.usage)
-    columns = {"seed": "right", "MHz": "right"} | dict.fromkeys(names, "right") | {"": "text"}
+    columns = {"seed": "right", "estimate, MHz": "right", "MHz": "right"}
     rows: list[list[object]] = []
     for attempt in done.attempts:
+        row: list[object] = [attempt.seed, _two_places(attempt.estimate_mhz)]
         if attempt.layout is None:
-            rows.append([attempt.seed, None, *[None] * len(names), attempt.problem])
+            rows.append([*row, None, *[None] * len(names), attempt.problem or "not routed"])
             continue
         used = [attempt.layout.usage[name].used for name in names]
         mark = "kept" if attempt is done.best else ""
-        rows.append([attempt.seed, f"{attempt.layout.fmax_mhz:.2f}", *used, mark])
+        rows.append([*row, _two_places(attempt.layout.fmax_mhz), *used, mark])
+    columns |= dict.fromkeys(names, "right") | {"": "text"}
     console.print_table(f"Seeds of {done.target.name}", columns, rows)
+
+
+def _two_places(mhz: float | None) -> str | None:
+    return None if mhz is None else f"{mhz:.2f}"
