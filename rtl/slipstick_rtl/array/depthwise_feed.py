@@ -154,8 +154,11 @@ class DepthwiseFeed(wiring.Component):
             turn = delay(m, turn, 1, f"turn_{j}", reset_less=True)
         for ky, row in enumerate(rows):
             cycles = 1 + row_delay(c, row) - row_delay(c, rows[0])
-            operands = _delay_all(m, chosen[ky], cycles, f"operand_{ky}")
-            m.d.comb += Value.cast(self.operands[ky]).eq(Cat(*operands))
+            # on their way to the columns from registers, which are sooner than a ring
+            operands = Cat(*_delay_all(m, chosen[ky], cycles - 1, f"operand_{ky}"))
+            m.d.comb += Value.cast(self.operands[ky]).eq(
+                delay(m, operands, 1, f"given_{ky}", reset_less=True)
+            )
         return m
 
     def _turn(self, m: Module, late: int) -> data.View:

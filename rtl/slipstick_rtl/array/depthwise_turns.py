@@ -30,6 +30,8 @@ class DepthwiseTurns(wiring.Component):
         Groups take several cycles.
     down : Out
         The next cycle reads the lower half of the same stream column.
+    next_down : Out
+        With ``start`` or ``advance``: ``down`` in the next cycle.
     block : Out(2)
         Bit 0: a row or block begins with this cycle; bit 1: it is the tile's first.
     index, complete : Out
@@ -45,6 +47,7 @@ class DepthwiseTurns(wiring.Component):
     ending: Signal
     several: Signal
     down: Signal
+    next_down: Signal
     block: Signal
     index: Signal
     complete: Signal
@@ -61,6 +64,7 @@ class DepthwiseTurns(wiring.Component):
                 "ending": Out(1),
                 "several": Out(1),
                 "down": Out(1),
+                "next_down": Out(1),
                 "block": Out(2),
                 "index": Out(12),
                 "complete": Out(1),
@@ -72,28 +76,38 @@ class DepthwiseTurns(wiring.Component):
         source = self.instruction
         several, ends = Signal(reset_less=True), Signal(reset_less=True)
         first, others = 2 * DEPTHWISE_KERNEL - 1, Signal(5, reset_less=True)
-        joined = Signal(reset_less=True)
-        left = Signal(5, reset_less=True)
+        joined, single = Signal(reset_less=True), Signal(reset_less=True)
+        left, ending = Signal(5, reset_less=True), Signal(reset_less=True)
 
-        def restart(cycles: int | Value, several: Value) -> list:
-            return [left.eq(Mux(several, cycles, 0)), ends.eq(~several)]
+        def restart(cycles: int | Value, several: Value, ends_next: Value | int) -> list:
+            return [
+                left.eq(Mux(several, cycles, 0)),
+                ends.eq(~several),
+                ending.eq(several & ends_next),
+            ]
 
+        # all counts of cycles are odd
+        m.d.comb += self.next_down.eq(Mux(ends, several, ~left[0]))
         with m.If(self.start):
+            m.d.comb += self.next_down.eq(source.depthwise)
             m.d.sync += [
                 several.eq(source.depthwise),
                 others.eq((source.skip << 1) - 1),
+                single.eq(source.skip == 1),
                 joined.eq(source.joined),
-                *restart(first, source.depthwise),
+                *restart(first, source.depthwise, 0),
             ]
         with m.Elif(self.advance & ends):
             further = Mux(joined, first - 2, first)
-            m.d.sync += restart(Mux(self.row_ends, further, others), several)
+            m.d.sync += restart(
+                Mux(self.row_ends, further, others), several, single & ~self.row_ends
+            )
         with m.Elif(self.advance):
-            m.d.sync += [left.eq(left - 1), ends.eq(left == 1)]
+            m.d.sync += [left.eq(left - 1), ends.eq(ending), ending.eq(left == 2)]
         m.d.comb += [
             self.several.eq(several),
             self.ends.eq(ends),
-            self.ending.eq(left == 1),
+            self.ending.eq(ending),
             self.down.eq(left[0]),
         ]
         begins, first_block = Signal(reset_less=True), Signal(reset_less=True)

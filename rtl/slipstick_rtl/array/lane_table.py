@@ -9,11 +9,15 @@ from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
+from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 from ..primitives.turn_counter import TurnCounter
 
 SWAP_CYCLES = 2
 """Cycles from ``swap`` until the lanes are at work: one more would lose a lane."""
+
+_GROUPS = 4
+"""Of lanes, with registers of their own that move them."""
 
 
 def lane_layout(address_bits: int) -> data.StructLayout:
@@ -73,7 +77,7 @@ class LaneTable(wiring.Component):
         given: data.View = self.instructions.payload
         half = Signal()
         first_half = start & given.pairs if self._takes_pairs else Const(0, 1)
-        place = self._count(m, walking, last, fields.whole_words, first_half)
+        place = self._count(m, fields, walking, last, first_half)
         m.d.comb += [
             ends.eq(walking & last & final),
             self.instructions.ready.eq(~holding | ends),
@@ -93,26 +97,41 @@ class LaneTable(wiring.Component):
             m.d.sync += holding.eq(0)
         more = start | (holding & ~ends)
         free = ~self.prepared | self.swap
-        m.d.sync += walking.eq((walking & ~last) | (more & free))
+        next_walking = (walking & ~last) | (more & free)
+        m.d.sync += walking.eq(next_walking)
         with m.If(self.swap):
             m.d.sync += self.prepared.eq(0)
         lane = self._walk(m, fields, start, walking, last)
-        self._hold(m, lane, walking, place, fields.whole_words, half)
+        next_whole = Mux(start, given.whole_words, fields.whole_words)
+        next_place = Mux(
+            first_half, self._lanes.length // 2, Mux(walking, self._behind(place, fields), place)
+        )
+        moves = next_walking & self._is_taken(0, next_place, next_whole)
+        taken = [walking & self._is_taken(k, place, fields.whole_words) for k in range(self._width)]
+        self._hold(m, platform, lane, moves, taken, fields.whole_words, half)
         return m
 
+    def _behind(self, place: Value, fields: Any) -> Value:
+        """The place after this one: a lane on, or a word of them."""
+        return place + (Mux(fields.whole_words, self._width, 1) if self._width > 1 else 1)
+
+    def _is_taken(self, k: int, place: Value, whole: Value) -> Value:
+        """Whether the word's lane k is given with a lane of that place; with its first all move."""
+        slot = place[: exact_log2(self._width)]
+        return whole | (slot == k) if self._width > 1 else Const(1, 1)
+
     def _count(
-        self, m: Module, walking: Signal, last: Signal, whole: Value, first_half: Value
+        self, m: Module, fields: Any, walking: Signal, last: Signal, first_half: Value
     ) -> Signal:
         """The place of the lane among the tile's; ``prepared`` with the last of them."""
         rows, step = self._words * self._width, self._width
         place = Signal(range(rows))
         before_last = Signal()
-        if step == 1:
-            whole = Value.cast(0)
+        whole = fields.whole_words if step > 1 else Const(0, 1)
         m.d.comb += before_last.eq(place == Mux(whole, rows - 2 * step, rows - 2))
         with m.If(walking):
             # wraps after the last; which is known a step before, as much hangs on it
-            m.d.sync += [place.eq(place + Mux(whole, step, 1)), last.eq(before_last)]
+            m.d.sync += [place.eq(self._behind(place, fields)), last.eq(before_last)]
             with m.If(before_last):
                 m.d.sync += self.prepared.eq(1)
         with m.If(first_half):
@@ -171,18 +190,35 @@ class LaneTable(wiring.Component):
             m.d.sync += lane.offset.eq(lane.offset + Mux(fields.whole_words, self._width, 1))
 
     def _hold(
-        self, m: Module, lane: Any, walking: Signal, place: Signal, whole: Value, half: Signal
+        self,
+        m: Module,
+        platform: object,
+        lane: Any,
+        moves: Value,
+        taken: list[Value],
+        whole: Value,
+        half: Signal,
     ) -> None:
-        """The tile that is prepared, W lanes moving at a time, and the one at work."""
+        """The tile that is prepared, W lanes moving at a time, and the one at work.
+
+        They stand along the whole array, so each few have a register of their own that moves them,
+        with ``moves`` a cycle ahead, and one that brings them to work; meanwhile at most one new
+        word is taken.
+        """
         prepared = Signal(self._lanes, reset_less=True, name="prepared_lanes")
         working = Signal(self._lanes, reset_less=True)
         width, rows = self._width, self._lanes.length
-        slot = place[: exact_log2(width)]
-        with m.If(walking & (whole | (slot == 0)) if width > 1 else walking):
-            m.d.sync += [prepared[i].eq(prepared[i + width]) for i in range(rows - width)]
+        swap = delay(m, self.swap, SWAP_CYCLES - 2, "swap")
+        group = -(-rows // _GROUPS)
+        for first in range(0, rows, group):
+            mine = range(first, min(first + group, rows))
+            with m.If(copy_of(m, platform, moves, f"moves_{first}")):
+                m.d.sync += [prepared[i].eq(prepared[i + width]) for i in mine if i + width < rows]
+            with m.If(copy_of(m, platform, swap, f"swaps_{first}")):
+                m.d.sync += [working[i].eq(prepared[i]) for i in mine]
         middle = range(rows // 2 - width, rows // 2) if self._takes_pairs else range(0)
         for k in range(width):
-            with m.If(walking & (whole | (slot == k)) if width > 1 else walking):
+            with m.If(taken[k]):
                 newest = Signal(self._lane, name=f"newest_{k}")
                 m.d.comb += newest.eq(lane)
                 if k:
@@ -191,7 +227,4 @@ class LaneTable(wiring.Component):
                 if middle:
                     with m.If(half):
                         m.d.sync += prepared[middle[k]].eq(newest)
-        # one register for all the lanes to hang on; meanwhile at most one new word is taken
-        with m.If(delay(m, self.swap, SWAP_CYCLES - 1, "swap")):
-            m.d.sync += working.eq(prepared)
         m.d.comb += self.lanes.eq(working)

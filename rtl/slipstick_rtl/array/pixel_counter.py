@@ -105,7 +105,7 @@ class PixelCounter(wiring.Component):
                 self.block.eq(turns.block),
             ]
             row_ends = self._count(m, state, turns)
-            self._walk(m, state, row_ends, turns.down)
+            self._walk(m, state, row_ends, turns.down, turns.next_down)
         else:
             index = Signal(12, reset_less=True)
             with m.If(self.start):
@@ -113,7 +113,7 @@ class PixelCounter(wiring.Component):
             with m.Elif(self.advance):
                 m.d.sync += index.eq(index + 1)
             m.d.comb += [self.index.eq(index), self.complete.eq(1)]
-            self._walk(m, state, self._count(m, state, None), Const(0, 1))
+            self._walk(m, state, self._count(m, state, None), Const(0, 1), Const(0, 1))
         return m
 
     def _by_twos(self) -> Value:
@@ -175,26 +175,37 @@ class PixelCounter(wiring.Component):
         with m.Elif(self.advance & turns.several):
             m.d.sync += ends.eq(turns.ending & final)
 
-    def _walk(self, m: Module, state: Any, row_ends: Signal, down: Value) -> None:
-        """Coordinates and addresses of the windows."""
+    def _walk(self, m: Module, state: Any, row_ends: Signal, down: Value, next_down: Value) -> None:
+        """Coordinates and addresses of the windows; the next row's are known before it begins."""
         source, by_twos = self.instruction, self._by_twos()
         row_ahead = Signal(self._address_bits, reset_less=True)
-        row_y, stride_y = Signal(signed(16), reset_less=True), Signal(9, reset_less=True)
-        lower_y = Signal(9, reset_less=True)
+        row_y, next_row_y = (
+            Signal(signed(16), name=name, reset_less=True) for name in ("row_y", "next_row_y")
+        )
+        stride_y = Signal(9, reset_less=True)
+        lower_y, step_y = (Signal(9, name=name, reset_less=True) for name in ("lower_y", "step_y"))
+        given_stride, given_lower = source.stride_y << by_twos, source.dilation_y << 1
         with m.If(self.start):
             m.d.sync += [
                 row_ahead.eq(source.row_step << by_twos),
-                stride_y.eq(source.stride_y << by_twos),
-                lower_y.eq(source.dilation_y << 1),
+                stride_y.eq(given_stride),
+                lower_y.eq(given_lower),
+                step_y.eq(Mux(next_down, given_lower, 0)),
                 row_y.eq(source.origin_y),
+                next_row_y.eq(source.origin_y + given_stride),
                 state.y.eq(source.origin_y),
             ]
         with m.Elif(self.advance):
-            next_y = row_y + Mux(row_ends, stride_y, Mux(down, lower_y, 0))
-            m.d.sync += state.y.eq(next_y)
+            m.d.sync += step_y.eq(Mux(next_down, lower_y, 0))
             with m.If(row_ends):
-                m.d.sync += row_y.eq(next_y)
-        self._walk_columns(m, state, row_ends, down, row_ahead)
+                m.d.sync += [
+                    state.y.eq(next_row_y),
+                    row_y.eq(next_row_y),
+                    next_row_y.eq(next_row_y + stride_y),
+                ]
+            with m.Else():
+                m.d.sync += state.y.eq(row_y + step_y)
+        self._walk_columns(m, state, row_ends, down, next_down, row_ahead)
 
     def _from_origin(self, step: Value, window: int, apart: Value | int) -> Value:
         """How far a window begins from the origin in all rows but the first.
@@ -208,15 +219,25 @@ class PixelCounter(wiring.Component):
         return Mux(self.instruction.joined, Mux(apart, (window + 1) * step, step), ahead)
 
     def _walk_columns(
-        self, m: Module, state: Any, row_ends: Signal, down: Value, row_ahead: Signal
+        self,
+        m: Module,
+        state: Any,
+        row_ends: Signal,
+        down: Value,
+        next_down: Value,
+        row_ahead: Signal,
     ) -> None:
-        """Column and address of each window, and those of the row's first."""
+        """Column and address of each window, and those of the row's first.
+
+        How far the next address is on is chosen a cycle before it is added.
+        """
         source = self.instruction
         row_base = Signal(data.ArrayLayout(self._address_bits, self._windows), reset_less=True)
         row_x = Signal(data.ArrayLayout(signed(16), self._windows), reset_less=True)
         # from a group to the next one
-        ahead, lower = (
-            Signal(self._address_bits, name=name, reset_less=True) for name in ("ahead", "lower")
+        ahead, lower, onwards = (
+            Signal(self._address_bits, name=name, reset_less=True)
+            for name in ("ahead", "lower", "onwards")
         )
         ahead_x = Signal(9 + self._pixels.bit_length(), reset_less=True)
 
@@ -231,8 +252,11 @@ class PixelCounter(wiring.Component):
             m.d.sync += [
                 lower.eq(step),
                 ahead.eq(several(source.column_step) - step),
+                onwards.eq(Mux(next_down, step, several(source.column_step))),
                 ahead_x.eq(several(source.stride_x)),
             ]
+        with m.Elif(self.advance):
+            m.d.sync += onwards.eq(Mux(next_down, lower, ahead))
         for p in range(self._windows):
             next_row = Signal(self._address_bits, name=f"next_row_{p}")
             m.d.comb += next_row.eq(row_base[p] + row_ahead)
@@ -245,7 +269,7 @@ class PixelCounter(wiring.Component):
                     row_x[p].eq(source.origin_x + self._from_origin(source.stride_x, p, apart)),
                 ]
             with m.Elif(self.advance):
-                beside = state.base[p] + Mux(down, lower, ahead)
+                beside = state.base[p] + onwards
                 x_beside = state.x[p] + Mux(down, 0, ahead_x)
                 m.d.sync += [
                     state.base[p].eq(Mux(row_ends, next_row, beside)),

@@ -31,9 +31,6 @@ TAP = data.StructLayout(
 
 _QUARTERS = 4
 
-_PAIR = 2
-"""Lanes that share what ends behind a whole addition."""
-
 
 class PostLanes(wiring.Component):
     """L lanes that work in step; fixed latency, no stall.
@@ -172,9 +169,10 @@ class PostLanes(wiring.Component):
         sources = {"absent": tap.looked_up | tap.draining, "inverted": tap.subtracted}
         for name, cycles in CONTROL_DELAYS.items():
             source = sources[name] if name in sources else tap[name]
-            strobes = self._strobes(m, source, cycles + 1, name, len(lanes) // _PAIR)
-            for index, lane in enumerate(lanes):
-                m.d.comb += lane.control[name].eq(strobes[index // _PAIR])
+            # one for each lane: two in succession may stand at both ends of the chip
+            strobes = self._strobes(m, source, cycles + 1, name, len(lanes))
+            for lane, strobe in zip(lanes, strobes, strict=True):
+                m.d.comb += lane.control[name].eq(strobe)
 
     def _give_fields(self, m: Module, lanes: list[PostLane]) -> None:
         """Each quarter's registers, renewed when an instruction's first result can need them."""

@@ -11,6 +11,7 @@ from ..config import PARAMETER_QUEUE_RESERVE, Configuration
 from ..isa import Opcode
 from ..layouts import post_instruction
 from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
+from ..primitives.copies import copy_of
 from ..primitives.delay import delay
 from ..primitives.small_memory import SmallMemory
 from .parameters import element_bits, largest_skew
@@ -88,7 +89,7 @@ class ParameterQueue(wiring.Component):
         lines = [taken]
         for cycle in range(WEIGHT_READ_LATENCY + largest_skew(self._configuration)):
             lines.append(delay(m, lines[-1], 1, f"arriving_{cycle}"))
-        self._store(m, lines[WEIGHT_READ_LATENCY:])
+        self._store(m, platform, lines[WEIGHT_READ_LATENCY:])
         # the last elements can be read in the cycle after their arrival
         capacity = self._configuration.parameter_queue_words
         stored, back = Signal(range(capacity + 1)), self._goes_back()
@@ -143,13 +144,14 @@ class ParameterQueue(wiring.Component):
         with m.Elif(ends):
             m.d.sync += active.eq(0)
 
-    def _store(self, m: Module, arriving: list[Value]) -> None:
-        """A memory for what comes at once: four columns of a chain."""
+    def _store(self, m: Module, platform: object, arriving: list[Value]) -> None:
+        """A memory for what comes at once: four columns of a chain.
+
+        Each has its own address to read: they stand below all columns of the array.
+        """
         c = self._configuration
         place, first_place = self._place("place"), self._place("first_place")
-        read_place = Signal.like(place)
         places: dict[int, Signal] = {}
-        m.d.sync += read_place.eq(place)
         with m.If(self._goes_back()):
             m.d.sync += place.eq(first_place)
         with m.Elif(self.take):
@@ -168,11 +170,15 @@ class ParameterQueue(wiring.Component):
                 m.submodules[f"words_{chain}_{first}"] = words = SmallMemory(
                     width=len(given), depth=1 << len(place)
                 )
+                read_place = [
+                    copy_of(m, platform, bit, f"read_{chain}_{first}_{k}")
+                    for k, bit in enumerate(place)
+                ]
                 m.d.comb += [
                     words.write_enable.eq(arriving[skew]),
                     words.write_address.eq(places[skew]),
                     words.i.eq(given),
-                    words.address.eq(read_place),
+                    words.address.eq(Cat(read_place)),
                     Cat(Value.cast(self.word[chain][j]) for j in mine).eq(
                         delay(m, words.o, 1, f"word_{chain}_{first}", reset_less=True)
                     ),
