@@ -60,13 +60,15 @@ class AddressGenerator(wiring.Component):
         m = Module()
         starts = [self.address]
         starts += [Signal(self._width, name=f"start_{k}") for k in range(1, self._levels)]
-        start: Value = starts[0]
-        step: Value = self.steps[0]
+        # added before one is chosen: which loops end is known late
+        sums = [Signal(self._width, name=f"sum_{level}") for level in range(self._levels)]
+        m.d.comb += [
+            total.eq(start + step)
+            for total, start, step in zip(sums, starts, self.steps, strict=True)
+        ]
+        following: Value = sums[0]
         for level in range(1, self._levels):
-            start = Mux(self.ends[level - 1], starts[level], start)
-            step = Mux(self.ends[level - 1], self.steps[level], step)
-        following = Signal(self._width)
-        m.d.comb += following.eq(start + step)
+            following = Mux(self.ends[level - 1], sums[level], following)
 
         with m.If(self.load):
             m.d.sync += [start.eq(self.origin) for start in starts]
