@@ -152,14 +152,15 @@ class MatrixEngine(wiring.Component):
         """The vector of this cycle, and when the next tile goes to work: ``swap``."""
         loader, tiles, pixels = self._loader, self._tiles, self._pixels
         vector = Signal(_VECTOR, name="vector")
-        ready = loader.prepared & self._reader.table.prepared & tiles.waited
-        # the vector behind the swap is an even one, when the accumulators get to know of it
-        in_step: Value = self.phase == (1 + self._control_cycles) % 2
+        # the vector behind a swap is an even one, when the accumulators get to know of it
+        next_in_step: Value = self.phase == self._control_cycles % 2
         if self._configuration.pixels > 1:
-            in_step = Const(1, 1)
+            next_in_step = Const(1, 1)
         pairs = tiles.first_tile & tiles.instruction.pairs
         m.d.comb += [
-            swap.eq(ready & in_step & (~vector.valid | pixels.last)),
+            tiles.in_step.eq(next_in_step),
+            # four registers, so a single look-up table: thousands of registers hang on it
+            swap.eq(loader.prepared & self._reader.table.prepared & tiles.permitted & pixels.last),
             pixels.pairs.eq(pairs),
         ]
         m.d.sync += vector.starts.eq(swap)
@@ -279,11 +280,12 @@ class MatrixEngine(wiring.Component):
             step = (j - s * c.tile_words) % c.columns
             bits = kind.step[: exact_log2(c.columns)]
             own = bits == step if step < c.tile_words else Const(0, 1)
-            keep = delay(m, ~kind.diagonal | own, 1, f"keep_{s}_{j}", reset_less=True)
+            # as a reset of the array's registers takes it: no inverter on the way
+            drop = delay(m, kind.diagonal & ~own, 1, f"drop_{s}_{j}", reset_less=True)
             byte = self.weight_data[s][j]
             if c.ninth_bits:
                 byte = self._byte(m, kind, byte, self.weight_ninth[s][j], f"{s}_{j}")
-            m.d.comb += Value.cast(array.weights[s][j]).eq(Mux(keep, byte, 0))
+            m.d.comb += Value.cast(array.weights[s][j]).eq(Mux(drop, 0, byte))
 
     def _byte(self, m: Module, kind: Any, byte: Any, ninth: Any, name: str) -> Value:
         """A weight as it was read, or from the ninth bits of the last eight reads."""

@@ -33,7 +33,8 @@ class PixelCounter(wiring.Component):
     pairs : In
         With ``start``: a group is two pixels in this tile.
     advance : In
-        Go to the next group in the next cycle.
+        Go to the next group in the next cycle. If not, this one must be the last: coordinates and
+        addresses go on all the same, as nothing is read there.
     y : Out
         Input row of the group's windows.
     x, base : Out
@@ -41,7 +42,7 @@ class PixelCounter(wiring.Component):
     index : Out
         Groups before this one: its place in an accumulator bank.
     last : Out
-        This is the tile's last group.
+        This is the tile's last group, or there is none.
     complete, half : Out
         There are sums for ``index``; a depthwise CONVOLVE reads the lower half of a column.
     block : Out(2)
@@ -71,7 +72,6 @@ class PixelCounter(wiring.Component):
                 "y": signed(16),
                 "x": data.ArrayLayout(signed(16), self._windows),
                 "base": data.ArrayLayout(address_bits, self._windows),
-                "last": 1,
             }
         )
         super().__init__(
@@ -81,6 +81,7 @@ class PixelCounter(wiring.Component):
                 "pairs": In(1),
                 "advance": In(1),
                 **{name: Out(field.shape) for name, field in self._state},
+                "last": Out(1, init=1),
                 "index": Out(12),
                 "complete": Out(1),
                 "half": Out(1),
@@ -90,7 +91,7 @@ class PixelCounter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # no reset: all of it begins with ``start``
+        # no reset, but for ``last``: all of it begins with ``start``
         state = Signal(self._state, reset_less=True)
         m.d.comb += [getattr(self, name).eq(state[name]) for name in self._state.members]
         if self._takes_depthwise:
@@ -104,27 +105,27 @@ class PixelCounter(wiring.Component):
                 self.half.eq(~turns.down),
                 self.block.eq(turns.block),
             ]
-            row_ends = self._count(m, state, turns)
+            row_ends = self._count(m, turns)
             self._walk(m, state, row_ends, turns.down, turns.next_down)
         else:
             index = Signal(12, reset_less=True)
             with m.If(self.start):
                 m.d.sync += index.eq(0)
-            with m.Elif(self.advance):
+            with m.Else():
                 m.d.sync += index.eq(index + 1)
             m.d.comb += [self.index.eq(index), self.complete.eq(1)]
-            self._walk(m, state, self._count(m, state, None), Const(0, 1), Const(0, 1))
+            self._walk(m, state, self._count(m, None), Const(0, 1), Const(0, 1))
         return m
 
     def _by_twos(self) -> Value:
         return made_by_twos(self.instruction) if self._takes_depthwise else Const(0, 1)
 
-    def _count(self, m: Module, state: Any, turns: DepthwiseTurns | None) -> Signal:
+    def _count(self, m: Module, turns: DepthwiseTurns | None) -> Signal:
         """Groups of a row, and rows, or blocks of two; whether a row ends with this cycle."""
         source, by_twos = self.instruction, self._by_twos()
         groups_left, rows_left = Signal(12, reset_less=True), Signal(12, reset_less=True)
         # registers, because addresses hang on the one, the swap of all lanes on the other
-        row_ends, last = Signal(reset_less=True), state.last
+        row_ends, last = Signal(reset_less=True), self.last
         last_group, last_row = Signal(reset_less=True), Signal(reset_less=True)
         single_group = Signal(reset_less=True)
         more_groups = Signal(12, reset_less=True)
@@ -145,12 +146,12 @@ class PixelCounter(wiring.Component):
                 row_ends.eq(one_group),
                 last.eq(one_group & one_row),
             ]
-        with m.Elif(self.advance & (1 if turns is None else turns.ends)):
+        with m.Elif(Const(1, 1) if turns is None else turns.ends):
             m.d.sync += [
                 groups_left.eq(groups_left - 1),
                 last_group.eq(groups_left == 1),
                 row_ends.eq(groups_left == 1),
-                last.eq((groups_left == 1) & last_row),
+                last.eq(last | ((groups_left == 1) & last_row)),
             ]
             with m.If(last_group):
                 m.d.sync += [
@@ -159,21 +160,21 @@ class PixelCounter(wiring.Component):
                     last_group.eq(single_group),
                     row_ends.eq(single_group),
                     last_row.eq(rows_left == 1),
-                    last.eq(single_group & (rows_left == 1)),
+                    last.eq(last | (single_group & (rows_left == 1))),
                 ]
         if turns is not None:
             m.d.comb += [turns.row_ends.eq(row_ends), turns.last_row.eq(last_row)]
-            self._end_late(m, row_ends, turns, last_group)
-            self._end_late(m, last, turns, last_group & last_row)
+            self._end_late(m, row_ends, turns, turns.ending & last_group)
+            self._end_late(m, last, turns, last | (turns.ending & last_group & last_row))
         return row_ends
 
-    def _end_late(self, m: Module, ends: Signal, turns: DepthwiseTurns, final: Value) -> None:
-        """Where groups take several cycles, only the last of the ``final`` group's cycles ends."""
+    def _end_late(self, m: Module, ends: Signal, turns: DepthwiseTurns, ending: Value) -> None:
+        """Where groups take several cycles, it ends with the cycle behind ``ending``."""
         with m.If(self.start):
             with m.If(self.instruction.depthwise):
                 m.d.sync += ends.eq(0)
-        with m.Elif(self.advance & turns.several):
-            m.d.sync += ends.eq(turns.ending & final)
+        with m.Elif(turns.several):
+            m.d.sync += ends.eq(ending)
 
     def _walk(self, m: Module, state: Any, row_ends: Signal, down: Value, next_down: Value) -> None:
         """Coordinates and addresses of the windows; the next row's are known before it begins."""
@@ -195,7 +196,7 @@ class PixelCounter(wiring.Component):
                 next_row_y.eq(source.origin_y + given_stride),
                 state.y.eq(source.origin_y),
             ]
-        with m.Elif(self.advance):
+        with m.Else():
             m.d.sync += step_y.eq(Mux(next_down, lower_y, 0))
             with m.If(row_ends):
                 m.d.sync += [
@@ -255,7 +256,7 @@ class PixelCounter(wiring.Component):
                 onwards.eq(Mux(next_down, step, several(source.column_step))),
                 ahead_x.eq(several(source.stride_x)),
             ]
-        with m.Elif(self.advance):
+        with m.Else():
             m.d.sync += onwards.eq(Mux(next_down, lower, ahead))
         for p in range(self._windows):
             next_row = Signal(self._address_bits, name=f"next_row_{p}")
@@ -268,7 +269,7 @@ class PixelCounter(wiring.Component):
                     row_base[p].eq(source.origin + self._from_origin(source.column_step, p, apart)),
                     row_x[p].eq(source.origin_x + self._from_origin(source.stride_x, p, apart)),
                 ]
-            with m.Elif(self.advance):
+            with m.Else():
                 beside = state.base[p] + onwards
                 x_beside = state.x[p] + Mux(down, 0, ahead_x)
                 m.d.sync += [

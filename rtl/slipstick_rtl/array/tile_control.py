@@ -18,8 +18,11 @@ class TileControl(wiring.Component):
     holding : Out
     post_done : In
         Instructions that the post stream has completed.
-    waited : Out
-        ``instruction`` need not wait for more, two cycles after it was taken at the earliest.
+    in_step : In
+        In the next cycle a tile may go to work.
+    permitted : Out
+        It may, and ``instruction`` need not wait for more; two cycles after it was taken at the
+        earliest.
     first_tile, final_tile : Out
         Of the instruction, the next tile is.
     swap : In
@@ -29,7 +32,8 @@ class TileControl(wiring.Component):
     instruction: data.View
     holding: Signal
     post_done: Signal
-    waited: Signal
+    in_step: Signal
+    permitted: Signal
     first_tile: Signal
     final_tile: Signal
     swap: Signal
@@ -42,7 +46,8 @@ class TileControl(wiring.Component):
                 "instruction": Out(MATRIX_INSTRUCTION),
                 "holding": Out(1),
                 "post_done": In(16),
-                "waited": Out(1),
+                "in_step": In(1),
+                "permitted": Out(1),
                 "first_tile": Out(1),
                 "final_tile": Out(1),
                 "swap": In(1),
@@ -59,7 +64,8 @@ class TileControl(wiring.Component):
             self.instructions.ready.eq(~self.holding),
             self.instruction.eq(instruction),
         ]
-        m.d.sync += self.waited.eq(self.holding & ~(self.post_done - instruction.wait)[15])
+        waited = ~(self.post_done - instruction.wait)[15]
+        m.d.sync += self.permitted.eq(self.holding & waited & self.in_step)
         with m.If(self.swap):
             m.d.sync += [
                 tiles_left.eq(tiles_left - 1),
@@ -67,7 +73,7 @@ class TileControl(wiring.Component):
                 self.first_tile.eq(0),
             ]
             with m.If(self.final_tile):
-                m.d.sync += [self.holding.eq(0), self.waited.eq(0)]
+                m.d.sync += [self.holding.eq(0), self.permitted.eq(0)]
         with m.If(self.instructions.valid & self.instructions.ready):
             m.d.sync += [
                 instruction.eq(given),

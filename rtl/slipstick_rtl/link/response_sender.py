@@ -58,7 +58,7 @@ class ResponseSender(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        record = Signal(8 * RECORD_BYTES)
+        record = Signal(8 * RECORD_BYTES, reset_less=True)
         from_memory = Signal()
         left, some = Signal(16), Signal()
 
@@ -87,7 +87,10 @@ class ResponseSender(wiring.Component):
                     self.done.eq(~some),
                 ]
                 with m.If(self.response_data.valid & self.response_data.ready):
-                    m.d.sync += [left.eq(left - 1), some.eq(left != 1), record.eq(record >> 8)]
+                    m.d.sync += [left.eq(left - 1), some.eq(left != 1)]
+                # whether there is a byte is known late; while a record is sent there is always one
+                with m.If(self.response_data.ready):
+                    m.d.sync += record.eq(record >> 8)
                 with m.If(self.done):
                     m.next = "wait"
         return m

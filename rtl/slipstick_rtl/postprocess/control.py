@@ -75,7 +75,7 @@ class PostControl(wiring.Component):
     activation_read : Out(enable, address)
     accumulator_read : Out(enable, bank, address)
     pixel : Out(range(P))
-        Of the accumulators that arrive.
+        Of the accumulators that arrive in the next cycle.
     accumulator_slice : Out(range(C / L))
     tap : Out(TAP)
         A cycle before its bytes.
@@ -153,9 +153,15 @@ class PostControl(wiring.Component):
         with m.If(self.started):
             m.d.sync += [current[name].eq(instruction[name]) for name in _CURRENT]
             m.d.sync += [draining.eq(self.draining), final.eq(self.final)]
-        reading = delay(m, step, READ_DISTANCE, "step")
+        before = delay(m, step, READ_DISTANCE - 1, "step")
+        reading = delay(m, before, 1, "reading")
         writes = self._follow_destination(m, reading, current, final)
-        self._follow_source(m, reading, current, draining)
+        # a register: who has the activation memory's port hangs on it
+        next_draining = Mux(self.started, self.draining, draining)
+        reads = Signal()
+        m.d.sync += reads.eq(before.valid & ~next_draining)
+        m.d.comb += self.activation_read.enable.eq(reads)
+        self._follow_source(m, reading, current)
         looked_up = self._stall(m, loops, writes)
         self._tell_lanes(m, reading, current, draining, looked_up)
         self._follow_accumulators(m, reading, current, draining)
@@ -210,9 +216,7 @@ class PostControl(wiring.Component):
             self.tap.eq(delay(m, tap, self.tap_distance - READ_DISTANCE, "tap", reset_less=True)),
         ]
 
-    def _follow_source(
-        self, m: Module, step: data.View, current: data.View, draining: Value
-    ) -> None:
+    def _follow_source(self, m: Module, step: data.View, current: data.View) -> None:
         m.submodules.source = source = AddressGenerator(width=self._unit_address_bits, levels=4)
         m.d.comb += [
             source.load.eq(self.started),
@@ -223,7 +227,6 @@ class PostControl(wiring.Component):
             source.steps[3].eq(self._units(current.source_row_step)),
             source.advance.eq(step.valid),
             source.ends.eq(Cat(step.tap_row_end, step.last, step.row_end)),
-            self.activation_read.enable.eq(step.valid & ~draining),
             self.activation_read.address[self._unit_bits :].eq(source.address),
         ]
 
@@ -253,8 +256,8 @@ class PostControl(wiring.Component):
             ),
             self.accumulator_read.bank.eq(bank),
             self.accumulator_read.address.eq(cursor.address | origin),
-            self.pixel.eq(delay(m, cursor.pixel, ACCUMULATOR_READ_LATENCY, "pixel")),
-            self.accumulator_slice.eq(delay(m, part, ACCUMULATOR_READ_LATENCY, "part")),
+            self.pixel.eq(delay(m, cursor.pixel, ACCUMULATOR_READ_LATENCY - 1, "pixel")),
+            self.accumulator_slice.eq(delay(m, part, ACCUMULATOR_READ_LATENCY - 1, "part")),
         ]
 
     def _follow_destination(

@@ -180,9 +180,10 @@ class InstructionIssue(wiring.Component):
         """The instruction as it was accepted, and from slice to slice."""
         offered, held = self.instructions.payload, self.instruction
         is_drain = offered.opcode == Opcode.DRAIN
-        with m.If(self.instructions.valid & ~holding):
+        # whether there is an instruction is of no matter but to ``holding``
+        with m.If(~holding):
             m.d.sync += [
-                holding.eq(1),
+                holding.eq(self.instructions.valid),
                 held.eq(offered),
                 self.draining.eq(is_drain),
                 looping.eq(is_drain | (offered.opcode == Opcode.MAP)),

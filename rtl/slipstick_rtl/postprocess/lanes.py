@@ -1,6 +1,6 @@
 """The post engine's datapath: L lanes, their tables and parameters, and what each does when."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -61,7 +61,7 @@ class PostLanes(wiring.Component):
     accumulators : In(32 x P x C)
         ``accumulator_latency`` cycles before the lanes take them.
     pixel : In(range(P))
-        Which of them, with ``slice``; with the accumulators.
+        Which of them, with ``slice``; a cycle before the accumulators.
     slice : In(range(C / L))
     results : Out(8 x L)
     """
@@ -256,12 +256,17 @@ class PostLanes(wiring.Component):
         drained = delay(m, self.tap.draining, cycles, "draining", reset_less=True)
         draining = [copy_of(m, self._platform, drained, f"draining_{k}") for k in range(_QUARTERS)]
         pixel_bits, slice_bits = c.columns * VALUE_BITS, c.lanes * VALUE_BITS
-        words = self.accumulators.word_select(self.pixel, pixel_bits)
-        words = words.word_select(self.slice, slice_bits)
+        pixel = delay(m, self.pixel, 1, "pixel", reset_less=True)
+        words = self.accumulators.word_select(pixel, pixel_bits)
         for index, lane in enumerate(lanes):
             chosen = Signal(VALUE_BITS, name=f"chosen_{index}", reset_less=True)
+            choice = [
+                copy_of(m, self._platform, bit, f"slice_{index}_{k}")
+                for k, bit in enumerate(self.slice)
+            ]
+            mine = words.word_select(Cat(choice), slice_bits).word_select(index, VALUE_BITS)
             with m.If(draining[self._quarter(index)]):
-                m.d.sync += chosen.eq(words.word_select(index, VALUE_BITS))
+                m.d.sync += chosen.eq(mine)
             with m.Else():
                 m.d.sync += chosen.eq(0)
             late = delay(m, chosen, self._is_late(index), f"late_{index}", reset_less=True)

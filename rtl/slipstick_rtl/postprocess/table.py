@@ -102,8 +102,8 @@ class TableLoader(wiring.Component):
     write: data.View
     done: Signal
 
-    choice_latency = 3
-    """Cycles: a register for each place, those of a chain together, and all."""
+    choice_latency = 4
+    """Cycles: whose turn it is, a register for each place, those of a chain together, and all."""
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
@@ -166,7 +166,8 @@ class TableLoader(wiring.Component):
         return m
 
     def _delay(self, m: Module, taken: Value, turn: Value) -> Value:
-        """An entry arrives: the reads, each entering a line as far from its end as it is late."""
+        """An entry arrives in the next cycle: the reads, each entering a line as far from its end
+        as it is late."""
         places = self._places
         line: Value = Const(0)
         for skew in reversed(range(places[-1][0] + 1)):
@@ -175,7 +176,7 @@ class TableLoader(wiring.Component):
             register = Signal(name=f"coming_{skew}")
             m.d.sync += register.eq(line | entering)
             line = register
-        return delay(m, line, WEIGHT_READ_LATENCY - 1, "arriving")
+        return delay(m, line, WEIGHT_READ_LATENCY - 2, "arriving")
 
     def _write(self, m: Module, arriving: Value, words: Value) -> None:
         """Entries as they arrive, those of a turn from the same place."""
@@ -209,10 +210,10 @@ class TableLoader(wiring.Component):
             for group in range(groups):
                 index = chain * groups + group
                 own = Signal(ENTRY_BITS, name=f"own_{index}", reset_less=True)
-                with m.If(place == index):
-                    m.d.sync += own.eq(self.weights.word_select(index, ENTRY_BITS))
-                with m.Else():
-                    m.d.sync += own.eq(0)
+                given = self.weights.word_select(index, ENTRY_BITS)
+                # in a register, and as a reset takes it
+                others = delay(m, place != index, 1, f"others_{index}", reset_less=True)
+                m.d.sync += own.eq(Mux(others, 0, given))
                 row = row | own
             entry = entry | delay(m, row, 1, f"row_{chain}", reset_less=True)
         return delay(m, entry, 1, "entry", reset_less=True)

@@ -71,11 +71,12 @@ class Repeater(wiring.Component):
         unheld: Value = Const(0, 3)
         if self._fills:
             unheld = Mux(given.waits_each, 0, Cat(1, given.parts != 0, given.parts[1]))
-        with m.If(self.i.valid & self.i.ready):
+        # whether there is an instruction is of no matter but to ``valid``
+        with m.If(self.i.ready):
             m.d.sync += [
                 Value.cast(turn).eq(Value.cast(self.i.payload)),
                 last.eq(self.i.payload.repeats == 0),
                 held.eq(unheld),
-                self.o.valid.eq(1),
+                self.o.valid.eq(self.i.valid),
             ]
         return m
