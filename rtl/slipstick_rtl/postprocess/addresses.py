@@ -63,8 +63,7 @@ class AddressGenerator(wiring.Component):
         # added before one is chosen: which loops end is known late
         sums = [Signal(self._width, name=f"sum_{level}") for level in range(self._levels)]
         m.d.comb += [
-            total.eq(start + step)
-            for total, start, step in zip(sums, starts, self.steps, strict=True)
+            total.eq(starts[level] + self.steps[level]) for level, total in enumerate(sums)
         ]
         following: Value = sums[0]
         for level in range(1, self._levels):
