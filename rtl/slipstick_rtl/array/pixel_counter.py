@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
+from ..primitives.delay import delay
 from .depthwise_turns import DepthwiseTurns, made_by_twos
 
 
@@ -27,7 +28,7 @@ class PixelCounter(wiring.Component):
     Members
     -------
     instruction : In
-        A CONVOLVE, sampled with ``start``.
+        A CONVOLVE, sampled with ``start`` and in the cycle before.
     start : In
         Go to the first group in the next cycle.
     pairs : In
@@ -95,7 +96,10 @@ class PixelCounter(wiring.Component):
         # no reset, but for ``last``: all of it begins with ``start``
         state = Signal(self._state, reset_less=True)
         m.d.comb += [getattr(self, name).eq(state[name]) for name in self._state.members]
+        by_twos: Value = Const(0, 1)
         if self._takes_depthwise:
+            # a register: sums hang on it in the cycle of ``start``
+            by_twos = delay(m, made_by_twos(self.instruction), 1, "by_twos", reset_less=True)
             m.submodules.turns = turns = DepthwiseTurns()
             m.d.comb += [
                 turns.instruction.eq(self.instruction),
@@ -106,8 +110,8 @@ class PixelCounter(wiring.Component):
                 self.half.eq(~turns.down),
                 self.block.eq(turns.block),
             ]
-            row_ends = self._count(m, turns)
-            self._walk(m, state, row_ends, turns.down, turns.next_down)
+            row_ends = self._count(m, turns, by_twos)
+            self._walk(m, state, row_ends, turns.down, turns.next_down, by_twos)
         else:
             index = Signal(12, reset_less=True)
             with m.If(self.start):
@@ -115,15 +119,13 @@ class PixelCounter(wiring.Component):
             with m.Else():
                 m.d.sync += index.eq(index + 1)
             m.d.comb += [self.index.eq(index), self.complete.eq(1)]
-            self._walk(m, state, self._count(m, None), Const(0, 1), Const(0, 1))
+            row_ends = self._count(m, None, by_twos)
+            self._walk(m, state, row_ends, Const(0, 1), Const(0, 1), by_twos)
         return m
 
-    def _by_twos(self) -> Value:
-        return made_by_twos(self.instruction) if self._takes_depthwise else Const(0, 1)
-
-    def _count(self, m: Module, turns: DepthwiseTurns | None) -> Signal:
+    def _count(self, m: Module, turns: DepthwiseTurns | None, by_twos: Value) -> Signal:
         """Groups of a row, and rows, or blocks of two; whether a row ends with this cycle."""
-        source, by_twos = self.instruction, self._by_twos()
+        source = self.instruction
         groups_left, rows_left = Signal(12, reset_less=True), Signal(12, reset_less=True)
         # registers, because addresses hang on the one, the swap of all lanes on the other
         row_ends, last = Signal(reset_less=True), self.last
@@ -177,9 +179,17 @@ class PixelCounter(wiring.Component):
         with m.Elif(turns.several):
             m.d.sync += ends.eq(ending)
 
-    def _walk(self, m: Module, state: Any, row_ends: Signal, down: Value, next_down: Value) -> None:
+    def _walk(
+        self,
+        m: Module,
+        state: Any,
+        row_ends: Signal,
+        down: Value,
+        next_down: Value,
+        by_twos: Value,
+    ) -> None:
         """Coordinates and addresses of the windows; the next row's are known before it begins."""
-        source, by_twos = self.instruction, self._by_twos()
+        source = self.instruction
         row_ahead = Signal(self._address_bits, reset_less=True)
         row_y, next_row_y = (
             Signal(signed(16), name=name, reset_less=True) for name in ("row_y", "next_row_y")

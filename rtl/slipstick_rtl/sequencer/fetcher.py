@@ -75,9 +75,7 @@ class Fetcher(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # looked at once the instruction is whole
-        names = [f"word_{k}" for k in range(WORDS_PER_INSTRUCTION)]
-        words = [Signal(32, name=name, reset_less=True) for name in names]
+        words = [Signal(32, name=f"word_{k}") for k in range(WORDS_PER_INSTRUCTION)]
         asked = Signal(range(WORDS_PER_INSTRUCTION + 1))
         fits, whole = Signal(), Signal()
         m.d.comb += [
