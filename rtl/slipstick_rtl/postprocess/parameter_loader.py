@@ -140,11 +140,16 @@ class ParameterLoader(wiring.Component):
         request = self.reads
         taken = request.valid & request.ready
         last = taken & self.ends
-        m.d.comb += [self.reading.eq(free & self.wanted), self.ends.eq(word == words - 1)]
+        m.d.comb += self.reading.eq(free & self.wanted)
         with m.If(delay(m, self.started, self.release_cycles - 3, "released")):
             m.d.sync += free.eq(1)
         with m.If(taken):
-            m.d.sync += [request.payload.eq(request.payload + 1), word.eq(word + 1)]
+            # a register: the queue's places and words hang on it
+            m.d.sync += [
+                request.payload.eq(request.payload + 1),
+                word.eq(word + 1),
+                self.ends.eq(word == words - 2),
+            ]
         with m.If(last):
             m.d.sync += request.valid.eq(0)
         with m.If(self.reading):
@@ -153,6 +158,7 @@ class ParameterLoader(wiring.Component):
                 request.valid.eq(1),
                 request.payload.eq(self.address),
                 word.eq(0),
+                self.ends.eq(words == 1),
                 self.arriving_slice.eq(self.slice),
                 self.again.eq(~self.final),
             ]
