@@ -1,7 +1,7 @@
 """Place and route from several starting points at once; the best result is kept.
 
 Routing takes two thirds of the time on a large chip, and nextpnr's estimate of a placement's clock
-tells which of them are worth it: it lies below the routed clock, but in the same order.
+tells roughly which of them are worth it: it lies below the routed clock, nearly in the same order.
 """
 
 import os

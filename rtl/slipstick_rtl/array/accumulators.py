@@ -16,7 +16,7 @@ from ..memory.latencies import (
     BLOCK_COLUMNS,
 )
 from ..numbers.number_format import number_format
-from ..primitives.copies import copy_of
+from ..primitives.copies import copies_of
 from ..primitives.delay import delay
 
 ACCUMULATOR_BITS = 32
@@ -229,6 +229,5 @@ class Accumulators(wiring.Component):
 
         The columns are all over the chip.
         """
-        bits = enumerate(Value.cast(self.read))
-        even = Cat(copy_of(m, platform, bit, f"read_{first}_{k}") for k, bit in bits)
+        even = copies_of(m, platform, Value.cast(self.read), f"read_{first}")
         return even, delay(m, even, 1, f"odd_read_{first}", reset_less=True)

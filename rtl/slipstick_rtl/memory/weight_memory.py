@@ -11,7 +11,7 @@ from amaranth.utils import ceil_log2
 
 from ..config import Configuration
 from ..link.layouts import ByteWrite
-from ..primitives.copies import copy_of
+from ..primitives.copies import copies_of
 from ..primitives.delay import delay
 from .latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 
@@ -249,8 +249,7 @@ def _spread(m: Module, platform: object, writes: _Writes, groups: int) -> _Write
     count = math.lcm(groups, len(words))
 
     def near(value: Value, name: str) -> Value:
-        bits = [copy_of(m, platform, bit, f"{name}_{k}") for k, bit in enumerate(value)]
-        return Cat(bits)
+        return copies_of(m, platform, value, name)
 
     return (
         [near(address, f"write_address_{group}") for group in range(groups)],

@@ -1,12 +1,12 @@
 """The post engine's datapath: L lanes, their tables and parameters, and what each does when."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..memory.latencies import BLOCK_COLUMNS
-from ..primitives.copies import copy_of
+from ..primitives.copies import copies_of, copy_of
 from ..primitives.delay import delay
 from .distances import BIAS_DISTANCE
 from .lane import CONTROL_DELAYS, PostLane
@@ -260,11 +260,8 @@ class PostLanes(wiring.Component):
         words = self.accumulators.word_select(pixel, pixel_bits)
         for index, lane in enumerate(lanes):
             chosen = Signal(VALUE_BITS, name=f"chosen_{index}", reset_less=True)
-            choice = [
-                copy_of(m, self._platform, bit, f"slice_{index}_{k}")
-                for k, bit in enumerate(self.slice)
-            ]
-            mine = words.word_select(Cat(choice), slice_bits).word_select(index, VALUE_BITS)
+            choice = copies_of(m, self._platform, self.slice, f"slice_{index}")
+            mine = words.word_select(choice, slice_bits).word_select(index, VALUE_BITS)
             with m.If(draining[self._quarter(index)]):
                 m.d.sync += chosen.eq(mine)
             with m.Else():

@@ -11,7 +11,7 @@ from ..config import PARAMETER_QUEUE_RESERVE, Configuration
 from ..isa import Opcode
 from ..layouts import post_instruction
 from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
-from ..primitives.copies import copy_of
+from ..primitives.copies import copies_of
 from ..primitives.delay import delay
 from ..primitives.small_memory import SmallMemory
 from .parameters import element_bits, largest_skew
@@ -170,15 +170,12 @@ class ParameterQueue(wiring.Component):
                 m.submodules[f"words_{chain}_{first}"] = words = SmallMemory(
                     width=len(given), depth=1 << len(place)
                 )
-                read_place = [
-                    copy_of(m, platform, bit, f"read_{chain}_{first}_{k}")
-                    for k, bit in enumerate(place)
-                ]
+                read_place = copies_of(m, platform, place, f"read_{chain}_{first}")
                 m.d.comb += [
                     words.write_enable.eq(arriving[skew]),
                     words.write_address.eq(places[skew]),
                     words.i.eq(given),
-                    words.address.eq(Cat(read_place)),
+                    words.address.eq(read_place),
                     Cat(Value.cast(self.word[chain][j]) for j in mine).eq(
                         delay(m, words.o, 1, f"word_{chain}_{first}", reset_less=True)
                     ),

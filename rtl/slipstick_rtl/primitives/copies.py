@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import ClockSignal, Const, Instance, Module, Signal
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Signal, Value
 
 from .multiplier18 import is_ecp5
 
@@ -32,3 +32,8 @@ def copy_of(m: Module, platform: object, value: Any, name: str) -> Signal:
         o_Q=copy,
     )
     return copy
+
+
+def copies_of(m: Module, platform: object, value: Value, name: str) -> Value:
+    """All bits of a value as they were a cycle ago, each a :func:`copy_of`."""
+    return Cat(copy_of(m, platform, bit, f"{name}_{k}") for k, bit in enumerate(value))
