@@ -110,6 +110,12 @@ class DepthwiseTurns(wiring.Component):
             self.ending.eq(ending),
             self.down.eq(left[0]),
         ]
+        self._mark_blocks(m)
+        self._place(m)
+        return m
+
+    def _mark_blocks(self, m: Module) -> None:
+        """Which cycle a row, or a block of a depthwise CONVOLVE, begins with."""
         begins, first_block = Signal(reset_less=True), Signal(reset_less=True)
         with m.If(self.start):
             m.d.sync += [begins.eq(1), first_block.eq(1)]
@@ -118,8 +124,6 @@ class DepthwiseTurns(wiring.Component):
             with m.If(self.row_ends):
                 m.d.sync += first_block.eq(0)
         m.d.comb += self.block.eq(Cat(begins, first_block))
-        self._place(m)
-        return m
 
     def _place(self, m: Module) -> None:
         """Rows by twos: down to the lower row's place, and back to the upper row's next one."""
