@@ -80,7 +80,8 @@ def test_a_training_that_was_interrupted_goes_on_as_if_it_was_not(small: Path, s
     command = ("study", "lns-mnist", "--quick", "--json", "-a", "compensated", "-a", "float32")
     whole = json.loads(slipstick(*command)[1])
     (checkpoint,) = Path("build").rglob("lns1+6+6-compensated-seed0.npz")
-    finished = np.load(checkpoint)
+    with np.load(checkpoint) as file:
+        finished = dict(file)
     slipstick(*command, "--epochs", 1)
     resumed = json.loads(slipstick(*command, "--resume")[1])
     assert resumed == whole
@@ -88,9 +89,9 @@ def test_a_training_that_was_interrupted_goes_on_as_if_it_was_not(small: Path, s
     untrained = json.loads(slipstick(*command, "--report-only", "--rate", "0.1")[1])
     assert untrained["runs_complete"] == 0
     assert untrained["table"][0]["seeds"] == {}
-    again = np.load(checkpoint)
-    for name in finished.files:
-        np.testing.assert_array_equal(again[name], finished[name])
+    with np.load(checkpoint) as again:
+        for name, array in finished.items():
+            np.testing.assert_array_equal(again[name], array)
     assert whole["complete"] and whole["runs"] == 2
     assert [len(row["seeds"]["0"]) for row in whole["table"]] == [2, 2]
 
@@ -99,22 +100,31 @@ def test_report_table_and_picture(small: Path, slipstick, monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "argv", ["slipstick", "study", "lns-mnist"])
     status, text, _ = slipstick(
         *("study", "lns-mnist", "--quick", "-a", "float32", "-a", "everywhere"),
-        *("--sweep", "lns1+6+4", "--output", "study.json", "--plot", "study.png"),
+        *("--sweep", "lns1+6+4:2", "--output", "study.json", "--plot", "study.png"),
     )
     assert status == 0
     assert "LNS everywhere" in text and "3.62" in text
     report = json.loads(Path("study.json").read_text())
-    assert report["complete"] and report["runs"] == 3
+    assert report["complete"] and report["runs"] == 4
     assert report["command"] == "slipstick study lns-mnist"
     assert "date" in report and "numba" in report["versions"]
-    (entry,) = report["sweep"]
-    assert (entry["format"], entry["bits"], entry["complete"]) == ("lns1+6+4", 11, True)
+    assert [(entry["format"], entry["seed"]) for entry in report["sweep"]] == [
+        ("lns1+6+4", 0),
+        ("lns1+6+4", 1),
+    ]
+    assert all(entry["bits"] == 11 and entry["complete"] for entry in report["sweep"])
+    coarse, usual = report["formats"]
+    assert (coarse["format"], usual["format"]) == ("lns1+6+4", "lns1+6+6")
+    assert coarse["complete_seeds"] == {"everywhere": 2}
+    errors = [error for entry in report["sweep"] for error in entry["errors"]]
+    assert coarse["last_epochs_error_percent"]["everywhere"] == pytest.approx(np.mean(errors))
+    assert "lns1+6+4" in text
     assert Path("study.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_means_are_of_complete_runs_and_repair_is_a_share() -> None:
     arithmetics = (Arithmetic.FLOAT32, Arithmetic.EVERYWHERE, Arithmetic.COMPENSATED)
-    study = make_study(arithmetics=arithmetics, seeds=2, sweep=(Lns(6, 5),))
+    study = make_study(arithmetics=arithmetics, seeds=2, sweep=((Lns(6, 5), 1),))
     errors = {Arithmetic.FLOAT32: 2.0, Arithmetic.EVERYWHERE: 4.0, Arithmetic.COMPENSATED: 2.5}
     outcomes = [
         Outcome(Run(arithmetic, study.lns, seed), [9.0, error, error - seed])
@@ -134,6 +144,15 @@ def test_means_are_of_complete_runs_and_repair_is_a_share() -> None:
     least, most, found = (rows[a.value]["last_epochs_error_percent"] for a in arithmetics)
     assert figures["repaired"] == {"compensated": (most - found) / (most - least)}
     assert not figures["sweep"][0]["complete"]
+    (entry,) = figures["formats"]
+    assert entry["repaired"] == figures["repaired"]
+    outcomes += [
+        Outcome(Run(arithmetic, Lns(6, 5), 0), [error, error, error])
+        for arithmetic, error in ((Arithmetic.EVERYWHERE, 5.5), (Arithmetic.COMPENSATED, 3.75))
+    ]
+    finer, coarser = summarise(study, outcomes)["formats"][::-1]
+    assert (finer["format"], coarser["format"]) == ("lns1+6+6", "lns1+6+5")
+    assert coarser["repaired"] == {"compensated": (5.5 - 3.75) / (5.5 - least)}
 
 
 def test_mnist_that_is_not_there(slipstick, monkeypatch, tmp_path: Path) -> None:
@@ -154,6 +173,10 @@ def test_mnist_that_is_not_there(slipstick, monkeypatch, tmp_path: Path) -> None
         (("--format", "lns9"), 'is named "lns1+I+F"'),
         (("--format", "lns1+9+12"), "must have 5 to 20 bits with its sign, not 22"),
         (("--sweep", "lns1+0+6"), "integer_bits must be at least 1, not 0"),
+        (("--sweep", "lns1+6+6:0"), "FORMAT or FORMAT:SEEDS with 1..999 seeds, not lns1+6+6:0"),
+        (("--sweep", "lns1+6+6:"), "FORMAT or FORMAT:SEEDS with 1..999 seeds, not lns1+6+6:"),
+        (("--sweep", "lns1+6+6:1000"), "with 1..999 seeds, not lns1+6+6:1000"),
+        (("--sweep", "lns1+6+6:2:2"), "with 1..999 seeds, not lns1+6+6:2:2"),
         (("--epochs", "0"), "--epochs must be at least 1, not 0"),
         (("--seeds", "-1"), "--seeds must be at least 1, not -1"),
         (("--batch", "0"), "--batch must be within 1..1000, not 0"),

@@ -1,5 +1,6 @@
 """``slipstick study lns-mnist``: trainings in float32 and in logarithms."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,7 +32,9 @@ def lns_mnist_command(
     sweep: Annotated[
         list[str] | None,
         typer.Option(
-            "--sweep", help="A further format, one seed, for the picture.", show_default=False
+            "--sweep",
+            help="A further format to compare, or FORMAT:SEEDS; by default one seed.",
+            show_default=False,
         ),
     ] = None,
     arithmetic: Annotated[
@@ -104,7 +107,7 @@ def _study(
     usual = QUICK if quick else FULL
     return Study(
         lns=_format(number_format),
-        sweep=tuple(dict.fromkeys(map(_format, sweep))),
+        sweep=tuple(dict(map(_swept, sweep)).items()),
         arithmetics=tuple(dict.fromkeys(arithmetics or Arithmetic)),
         seeds=seeds or usual["seeds"],
         epochs=epochs or usual["epochs"],
@@ -142,18 +145,22 @@ def _format(name: str) -> Lns:
         raise InputError(str(error)) from None
 
 
+def _swept(text: str) -> tuple[Lns, int]:
+    """A format and how many seeds of it, of FORMAT or FORMAT:SEEDS."""
+    name, colon, seeds = text.partition(":")
+    if colon and not re.fullmatch("0*[1-9][0-9]{0,2}", seeds, re.ASCII):
+        raise InputError(f"--sweep must be FORMAT or FORMAT:SEEDS with 1..999 seeds, not {text}")
+    return _format(name), int(seeds or 1)
+
+
 def _show(figures: dict[str, Any]) -> None:
     """The table beside the founding one."""
-
-    def percent(value: float | None) -> str | None:
-        return None if value is None else f"{value:.2f}"
-
     rows = [
         [
             MEANINGS[Arithmetic(row["arithmetic"])],
-            percent(row["founding_error_percent"]),
-            percent(row["last_error_percent"]),
-            percent(row["last_epochs_error_percent"]),
+            _percent(row["founding_error_percent"]),
+            _percent(row["last_error_percent"]),
+            _percent(row["last_epochs_error_percent"]),
             row["complete_seeds"],
         ]
         for row in figures["table"]
@@ -171,3 +178,28 @@ def _show(figures: dict[str, Any]) -> None:
         rows,
         footer,
     )
+    if len(figures["formats"]) > 1:
+        _show_formats(figures["formats"], mean)
+
+
+def _show_formats(formats: Sequence[dict[str, Any]], mean: str) -> None:
+    """A row for each format."""
+    arithmetics = list(formats[0]["last_epochs_error_percent"])
+    rows = [
+        [
+            entry["format"],
+            *(_percent(entry["last_epochs_error_percent"][name]) for name in arithmetics),
+            *(None if share is None else f"{share:.0%}" for share in entry["repaired"].values()),
+        ]
+        for entry in formats
+    ]
+    columns = arithmetics + [f"{name} regains" for name in formats[0]["repaired"]]
+    console.print_table(
+        f"Formats: validation error in %, {mean} epochs",
+        {"format": "text"} | dict.fromkeys(columns, "right"),
+        rows,
+    )
+
+
+def _percent(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"

@@ -121,8 +121,8 @@ class Study:
     ----------
     lns : Lns
         The table's format.
-    sweep : tuple of Lns
-        Formats that are trained with the first seed only, for the picture.
+    sweep : tuple of (Lns, int)
+        Further formats, and how many seeds of each, to be compared with the table's.
     arithmetics : tuple of Arithmetic
     seeds, epochs, batch : int
     rate : float
@@ -131,7 +131,7 @@ class Study:
     """
 
     lns: Lns
-    sweep: tuple[Lns, ...] = ()
+    sweep: tuple[tuple[Lns, int], ...] = ()
     arithmetics: tuple[Arithmetic, ...]
     seeds: int
     epochs: int
@@ -148,8 +148,9 @@ class Study:
             for arithmetic in self.arithmetics
         ]
         runs += [
-            Run(arithmetic, lns, 0)
-            for lns in self.sweep
+            Run(arithmetic, lns, seed)
+            for lns, seeds in self.sweep
+            for seed in range(seeds)
             for arithmetic in self.arithmetics
             if arithmetic is not Arithmetic.FLOAT32 and lns != self.lns
         ]

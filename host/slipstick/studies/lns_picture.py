@@ -33,16 +33,14 @@ _COLOURS = {
 
 def points(figures: Mapping[str, Any]) -> dict[Arithmetic, dict[str, float]]:
     """Mean errors of the last epochs of complete runs, by arithmetic and format."""
-    last = figures["averaged_epochs"]
     found: dict[Arithmetic, dict[str, float]] = {}
     for row in figures["table"]:
-        if row["last_epochs_error_percent"] is not None:
-            by_format = found.setdefault(Arithmetic(row["arithmetic"]), {})
-            by_format[figures["format"]] = row["last_epochs_error_percent"]
-    for entry in figures["sweep"]:
-        if entry["complete"]:
-            mean = sum(entry["errors"][-last:]) / len(entry["errors"][-last:])
-            found.setdefault(Arithmetic(entry["arithmetic"]), {})[entry["format"]] = mean
+        if row["arithmetic"] == Arithmetic.FLOAT32 and row["complete_seeds"]:
+            found[Arithmetic.FLOAT32] = {figures["format"]: row["last_epochs_error_percent"]}
+    for entry in figures["formats"]:
+        for name, error in entry["last_epochs_error_percent"].items():
+            if error is not None:
+                found.setdefault(Arithmetic(name), {})[entry["format"]] = error
     return found
 
 

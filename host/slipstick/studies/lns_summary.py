@@ -1,6 +1,6 @@
 """The study's figures as its report has them: errors beside the founding ones, means, repair."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,11 @@ FOUNDING = {
 
 
 def summarise(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The figures as the report has them; means are over runs that are complete."""
+    """The figures as the report has them; means are over runs that are complete.
+
+    ``table`` and ``repaired`` are the table's format; ``sweep`` has the runs of the others, and
+    ``formats`` the means of all.
+    """
     rows, sweep = [], []
     for arithmetic in study.arithmetics:
         of_row = [o for o in outcomes if o.run.arithmetic is arithmetic and o.errors]
@@ -60,12 +64,9 @@ def summarise(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "batch": study.batch,
         "rate": study.rate,
         "averaged_epochs": min(LAST_EPOCHS, study.epochs),
-        "repaired": {
-            arithmetic.value: repaired(rows, arithmetic)
-            for arithmetic in study.arithmetics
-            if arithmetic in (Arithmetic.COMPENSATED, Arithmetic.COMPLEMENTED)
-        },
+        "repaired": _shares({row["arithmetic"]: row["last_epochs_error_percent"] for row in rows}),
         "table": rows,
+        "formats": _formats(study, outcomes),
         "sweep": sweep,
     }
 
@@ -74,9 +75,43 @@ def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def repaired(rows: Sequence[dict[str, Any]], by: Arithmetic) -> float | None:
+def _formats(study: Study, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Means over the complete runs of each format, and what each arithmetic regains in it."""
+    complete = [o for o in outcomes if len(o.errors) == study.epochs]
+    exact = [o.last_mean for o in complete if o.run.arithmetic is Arithmetic.FLOAT32]
+    found = []
+    for lns in sorted({o.run.lns for o in complete}, key=lambda lns: (lns.bits, lns.fraction_bits)):
+        means = {
+            arithmetic.value: [
+                o.last_mean for o in complete if (o.run.arithmetic, o.run.lns) == (arithmetic, lns)
+            ]
+            for arithmetic in study.arithmetics
+            if arithmetic is not Arithmetic.FLOAT32
+        }
+        errors = {name: _mean(values) for name, values in means.items()}
+        found.append(
+            {
+                "format": lns.name,
+                "bits": lns.bits,
+                "complete_seeds": {name: len(values) for name, values in means.items()},
+                "last_epochs_error_percent": errors,
+                "repaired": _shares({Arithmetic.FLOAT32.value: _mean(exact)} | errors),
+            }
+        )
+    return found
+
+
+def _shares(means: Mapping[str, float | None]) -> dict[str, float | None]:
+    """What each arithmetic that is there for it regains."""
+    return {
+        arithmetic.value: repaired(means, arithmetic)
+        for arithmetic in (Arithmetic.COMPENSATED, Arithmetic.COMPLEMENTED)
+        if arithmetic.value in means
+    }
+
+
+def repaired(means: Mapping[str, float | None], by: Arithmetic) -> float | None:
     """The share of what logarithms everywhere cost beyond float32 that an arithmetic regains."""
-    means = {row["arithmetic"]: row["last_epochs_error_percent"] for row in rows}
     least, most, found = (
         means.get(name.value) for name in (Arithmetic.FLOAT32, Arithmetic.EVERYWHERE, by)
     )
