@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from shared_data import DATA
 from slipstick.cli import app
+from slipstick.quantize import FloatNetwork
 from slipstick.studies import lns_accuracy
-from slipstick.studies.lns_emulation import rounded
+from slipstick.studies.lns_emulation import Emulation, rounded
 from slipstick.studies.lns_log_sums import Spans, sum_in_logarithms
+from slipstick.studies.lns_mixed import MixedEmulation, affine
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 
@@ -72,6 +74,40 @@ def test_log_sums_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
     assert fine["accuracy_percent"] == 100 > coarse["accuracy_percent"]
 
 
+@pytest.mark.usefixtures("calibrated_by_few")
+def test_linear_activations_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["study", "lns-accuracy", "--linear-activations", "--limit", "16", "--json"]
+    with pytest.raises(SystemExit) as ended:
+        app([*command, "--network", "MNIST CNN"])
+    assert not ended.value.code
+    (measured,) = json.loads(capsys.readouterr().out)["networks"]
+    assert [entry["format"] for entry in measured["formats"]] == list(lns_accuracy.MIXED_FORMATS)
+    assert all(entry["accuracy_percent"] > 90 for entry in measured["formats"])
+
+
+def test_finer_weights_err_less() -> None:
+    network = FloatNetwork(DATA / "models" / lns_accuracy.TASKS[1].model)
+    images = np.random.default_rng(4).integers(0, 256, (8, 1, 28, 28)).astype(np.float32)
+    emulation, exact = MixedEmulation(network, images), Emulation(network, images)
+    wanted = exact.run(Lns(4, 11), images)
+    errors = [
+        float(np.abs(emulation.run(Lns.parse(name), images) - wanted).mean())
+        for name in lns_accuracy.MIXED_FORMATS
+    ]
+    assert errors[0] == max(errors) and errors[-1] == min(errors)
+    assert 0 < errors[-1] < 0.1 * np.abs(wanted).mean() < errors[0]
+
+
+def test_activations_of_int8() -> None:
+    numbers = np.array([-2.0, -1.0, -0.51, 0.0, 0.3, 0.99, 7.0])
+    found = affine(numbers, -1.0, 1.0)
+    assert found[3] == 0
+    np.testing.assert_allclose(found[1:6], numbers[1:6], atol=1 / 255)
+    # 255 steps from end to end
+    assert (found[-1] - found[0]) * 255 / 2 == pytest.approx(255)
+    assert affine(np.array([-1.0, 0.2, 3.0]), 0.0, 2.0).tolist() == pytest.approx([0, 0.2, 2], 0.02)
+
+
 @pytest.mark.parametrize(("name", "worst"), [("lns1+5+10", 0.005), ("lns1+5+6", 0.05)])
 def test_sums_in_logarithms(name: str, worst: float) -> None:
     lns, generator = Lns.parse(name), np.random.default_rng(3)
@@ -115,6 +151,8 @@ def test_emulated_numbers() -> None:
         (("--wide", "--format", "lns1+3+4"), "--format must be one of lns1+4+4"),
         (("--log-sums", "--format", "lns1+9+9"), "--format must be one of lns1+1+3, lns1+2+2"),
         (("--wide", "--log-sums"), "--wide and --log-sums must not be given together"),
+        (("--wide", "--linear-activations"), "--wide and --linear-activations must not be given"),
+        (("--linear-activations", "--format", "lns1+3+4"), "must be one of lns1+4+0, lns1+3+1"),
         (("--limit", "0"), "--limit must be at least 1, not 0"),
         ((), "resnet8_cifar10_fp32.onnx must be there for ResNet-8 (SLIPSTICK_DATA)"),
     ],

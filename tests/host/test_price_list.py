@@ -1,6 +1,8 @@
 """The price list: what is measured, the report, the errors, the table, the picture, bad input."""
 
 import json
+import math
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -90,17 +92,29 @@ def test_sums_err_as_documented() -> None:
     assert found["sum_worst_ulp"] == 0.495 and found["product_worst_ulp"] == 0
     assert errors(KINDS["lns1+6+7 log sums"])["sum_worst_ulp"] == 0.765
     assert 0.5 < conversion_errors(ArrayArithmetic(Lns(3, 4)))["sum_worst_ulp"] < 0.61
+    mixed = errors(KINDS["int8 x lns1+3+1"])
+    assert mixed["sum_worst_ulp"] == mixed["products_cut_to_zero_percent"] == 0
+    assert mixed["product_worst_ulp"] == round(1 - 2 * math.log2(1.375), 3)
+    # three places are cut: of 1 times 2^1 and 2^2, 2 times 2^1, 3 times 2^1 nothing is left
+    cut = errors(KINDS["int8 x lns1+4+0"])
+    assert cut["products_cut_to_zero_percent"] == round(100 * 4 / (128 * 15), 2)
     with pytest.raises(TypeError, match="int8 lut has no logarithmic format"):
         errors(KINDS["int8 lut"])
 
 
 def test_pieces_have_every_kind_of_element() -> None:
-    for name, elements in {"int8 packed": 8, "lns1+3+4": 4, "lns1+4+6": 4}.items():
+    for name, elements in {
+        "int8 packed": 8,
+        "lns1+3+4": 4,
+        "int8 x lns1+3+1": 4,
+        "lns1+4+6": 4,
+    }.items():
         assert KINDS[name].column(4).elements == elements
     piece = KINDS["lns1+5+6 log sums"].array(4)
     assert piece.elements == 16 and len(piece.outputs) == 4
-    with pytest.raises(ValueError, match=r"no core has an array of lns1\+4\+6"):
-        KINDS["lns1+4+6"].array(4)
+    for name in ("lns1+4+6", "int8 x lns1+3+1"):
+        with pytest.raises(ValueError, match=f"no core has an array of {re.escape(name)}"):
+            KINDS[name].array(4)
 
 
 def test_a_column_is_synthesised_and_an_array_placed(
@@ -337,3 +351,4 @@ def test_kinds_of_a_core_are_told() -> None:
     assert KINDS["lns1+3+4"].in_core and KINDS["int8 lut"].in_core
     assert not Kind("wide", 9, "linear", Lns(4, 4)).in_core
     assert not KINDS["lns1+3+4 log sums"].in_core
+    assert not KINDS["int8 x lns1+3+1"].in_core

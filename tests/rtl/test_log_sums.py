@@ -1,16 +1,19 @@
-"""Arrays with logarithmic sums, and elements of wide formats with linear ones."""
+"""Arrays with logarithmic sums; elements of wide formats, or of linear activations."""
 
 from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Value
+from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.sim import Simulator
 from slipstick_rtl.array.processing_element import ProcessingElement, element_latency
 from slipstick_rtl.numbers.lns.arithmetic import LnsArithmetic
+from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.numbers.lns.log_format import LogFormat
 from slipstick_rtl.numbers.lns.log_sums import LogSumArray
+from slipstick_rtl.numbers.lns.mixed_arithmetic import MixedArithmetic
+from slipstick_rtl.numbers.lns.mixed_format import MixedFormat
 from slipstick_rtl.numbers.lns.wide_arithmetic import WideArithmetic
 
 VECTORS = 12
@@ -92,28 +95,66 @@ def test_array_with_logarithmic_sums(name: str, rows: int, columns: int) -> None
 @pytest.mark.parametrize("name", ["lns1+4+4", "lns1+4+5", "lns1+4+6"])
 def test_wide_elements_with_linear_sums(name: str) -> None:
     arithmetic = WideArithmetic(Lns.parse(name))
-    element_format = LogFormat(arithmetic)
-    element = ProcessingElement(number_format=element_format, pixels=1, rows_above=1)
     generator, top = np.random.default_rng(2), arithmetic.lns.largest_code
     weights, activations = (generator.integers(-top, top + 1, 300) for _ in range(2))
     weights[:40] = np.resize([top, -top, 0, 1], 40)
     activations[:40] = np.repeat([top, -top, 0, 1, -1], 8)
+    multiply_and_compare(LogFormat(arithmetic), arithmetic, activations, weights)
+
+
+@pytest.mark.parametrize("name", ["lns1+3+1", "lns1+2+2"])
+def test_elements_with_linear_activations(name: str) -> None:
+    arithmetic = MixedArithmetic(Lns.parse(name))
+    top = arithmetic.lns.largest_code
+    activations, weights = np.meshgrid(np.arange(-128, 128), np.arange(-top, top + 1, 3))
+    multiply_and_compare(MixedFormat(arithmetic), arithmetic, activations.ravel(), weights.ravel())
+
+
+def test_linear_activations_meet_powers_of_two_of_a_few_fractions() -> None:
+    assert MixedArithmetic(Lns(4, 0)).antilog.tolist() == [1]
+    arithmetic = MixedArithmetic(Lns(3, 1))
+    assert arithmetic.antilog.tolist() == [8, 11]
+    assert arithmetic.multiply(-100, [1, 2, -14, 0]).tolist() == [-1100, -1600, 102400, 0]
+    assert arithmetic.factor([1, 2, -14, 0]).tolist() == [1.375, 2, -128, 0]
+    cut = MixedArithmetic(Lns(4, 0))
+    assert (cut.dropped_places, cut.unit, cut.product_bits) == (3, 8.0, 20)
+    assert cut.multiply([1, -127, -128], [2, 15, 15]).tolist() == [0, -(127 << 12), -(128 << 12)]
+    for name in ("lns1+5+1", "lns1+3+3"):
+        with pytest.raises(ValueError, match="at most 4 integer and 2 fraction bits, not "):
+            MixedArithmetic(Lns.parse(name))
+
+
+def multiply_and_compare(
+    element_format: LogFormat | MixedFormat,
+    arithmetic: ArrayArithmetic | MixedArithmetic,
+    activations: np.ndarray,
+    weights: np.ndarray,
+) -> None:
+    """Each activation times the weight beside it, in an element that takes one a cycle."""
+    element = ProcessingElement(number_format=element_format, pixels=1, rows_above=1)
+    encoded, stored = Signal(element_format.activation), Signal(element_format.stored_weight)
+    # a wide code is longer than a byte
+    activation, weight = (Signal(signed(max(8, arithmetic.lns.bits))) for _ in range(2))
+    m = Module()
+    m.submodules.element = element
+    m.d.comb += [
+        encoded.eq(element_format.encode(activation)),
+        stored.eq(element_format.store(weight)),
+        Value.cast(element.activations).eq(encoded),
+        element.weight.eq(stored),
+        element.capture.eq(1),
+        element.swap.eq(1),
+    ]
     seen: list[int] = []
 
     async def drive(context: Any) -> None:
-        context.set(element.capture, 1)
-        context.set(element.swap, 1)
-        for weight, activation in zip(weights, np.roll(activations, 2), strict=True):
-            context.set(element.weight, coded(int(weight)))
-            context.set(Value.cast(element.activations), coded(int(activation)))
+        for each, later in zip(weights, np.roll(activations, 2), strict=True):
+            context.set(weight, int(each))
+            context.set(activation, int(later))
             _, _, sums = await context.tick().sample(Value.cast(element.partial_sums_out))
             seen.append(sums)
 
-    def coded(code: int) -> int:
-        bits = arithmetic.lns.exponent_bits
-        return abs(code) | (code < 0) << bits | (code != 0) << bits + 1
-
-    simulator = Simulator(element)
+    simulator = Simulator(m)
     simulator.add_clock(1e-6)
     simulator.add_testbench(drive)
     simulator.run()

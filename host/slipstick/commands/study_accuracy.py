@@ -1,5 +1,6 @@
 """``slipstick study lns-accuracy``: networks' accuracy in every format of a logarithmic array."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -7,17 +8,15 @@ import typer
 from .. import console, reports
 from ..errors import InputError
 from ..studies.lns_accuracy import (
-    ALL_FORMATS,
-    FORMATS,
-    LOG_SUM_FORMATS,
     TASKS,
-    WIDE_FORMATS,
     Accuracy,
+    Variant,
     measure,
 )
 from .options import Json, Limit, check_least
 
-REPORT = "lns_accuracy"
+_REPORTS = {Variant.ARRAY: "lns_accuracy", Variant.WIDE: "lns_accuracy_wide"}
+"""The others' figures are kept with the price list, one by one."""
 
 
 def lns_accuracy_command(
@@ -45,19 +44,27 @@ def lns_accuracy_command(
         bool,
         typer.Option("--log-sums", help="Formats of 5 to 16 bits, sums of products in them too."),
     ] = False,
+    linear_activations: Annotated[
+        bool,
+        typer.Option(
+            "--linear-activations", help="Weights of 5 and 6 bits, activations of int8; float32."
+        ),
+    ] = False,
     limit: Limit = None,
     json: Json = False,
 ) -> None:
     """Accuracy after training in float, int8 and logarithmic formats; writes a report if whole."""
     check_least("--limit", limit, 1)
-    if wide and log_sums:
-        raise InputError("--wide and --log-sums must not be given together")
-    usual = LOG_SUM_FORMATS if log_sums else WIDE_FORMATS if wide else FORMATS
-    # sums of any format can be emulated
-    known_formats = ALL_FORMATS if log_sums else usual
-    formats, names = number_format or list(usual), network or [task.name for task in TASKS]
+    variant = _variant(
+        {
+            "--wide": (wide, Variant.WIDE),
+            "--log-sums": (log_sums, Variant.LOG_SUMS),
+            "--linear-activations": (linear_activations, Variant.LINEAR_ACTIVATIONS),
+        }
+    )
+    formats, names = number_format or list(variant.usual), network or [task.name for task in TASKS]
     for option, given, known in (
-        ("--format", formats, known_formats),
+        ("--format", formats, variant.known),
         ("--network", names, [task.name for task in TASKS]),
     ):
         for item in given:
@@ -66,15 +73,22 @@ def lns_accuracy_command(
     loaded = [Accuracy(task, limit) for task in TASKS if task.name in names]
     total = sum(map(len, loaded)) * (len(formats) + 1)
     with console.progress("running networks", total) as advance:
-        measured = [measure(accuracy, formats, advance, log_sums=log_sums) for accuracy in loaded]
+        measured = [measure(accuracy, formats, advance, variant) for accuracy in loaded]
     figures = {"networks": measured}
-    # those of logarithmic sums are kept with the price list, one by one
-    if limit is None and not network and not number_format and not log_sums:
-        reports.write(f"{REPORT}_wide" if wide else REPORT, reports.command_line(), figures)
+    if limit is None and not network and not number_format and variant in _REPORTS:
+        reports.write(_REPORTS[variant], reports.command_line(), figures)
     if json:
         console.print_json(figures)
     else:
         _show(measured)
+
+
+def _variant(options: Mapping[str, tuple[bool, Variant]]) -> Variant:
+    """What the options ask for."""
+    chosen = {name: variant for name, (given, variant) in options.items() if given}
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} must not be given together")
+    return next(iter(chosen.values()), Variant.ARRAY)
 
 
 def _show(measured: list[dict[str, Any]]) -> None:

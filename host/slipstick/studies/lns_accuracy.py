@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from ..inputs import Samples, load_inputs, load_labels
 from ..quantize import FloatNetwork
 from .lns_emulation import Emulation
 from .lns_log_sums import LogSumEmulation
+from .lns_mixed import MixedEmulation
 
 LARGEST_EMULATED_BITS = 16
 
@@ -51,6 +53,9 @@ LOG_SUM_FORMATS = (
     *("lns1+5+6", "lns1+6+6", "lns1+6+7", "lns1+6+8", "lns1+6+9", "lns1+5+10"),
 )
 """Those of them that the price list has."""
+
+MIXED_FORMATS = ("lns1+4+0", "lns1+3+1", "lns1+2+2", "lns1+3+2")
+"""Of weights that multiply activations of int8; those that the price list has."""
 
 Advance = Callable[[int], object]
 
@@ -124,6 +129,7 @@ class Accuracy:
         self._file = model
         self._emulation: Emulation | None = None
         self._log_sums: LogSumEmulation | None = None
+        self._mixed: MixedEmulation | None = None
         shown = load_inputs([data / task.images], self._network.shape).first(limit)
         self.samples = Samples(shown.x.astype(np.float32), shown.names)
         self._labels = load_labels(data / task.labels)[: len(shown)]
@@ -168,6 +174,12 @@ class Accuracy:
             self._log_sums = LogSumEmulation(self._network, self._samples)
         return self._all(partial(self._log_sums.run, Lns.parse(name)), advance)
 
+    def in_mixed(self, name: str, advance: Advance) -> float:
+        """Of the network with weights of a format and activations of int8, in %."""
+        if self._mixed is None:
+            self._mixed = MixedEmulation(self._network, self._samples)
+        return self._all(partial(self._mixed.run, Lns.parse(name)), advance)
+
     def _run(self, data: bytes, advance: Advance) -> float:
         graph = load_onnx_bytes(data)
         return self._all(lambda x: kernels.run_graph(graph, [x])[graph.outputs[0]], advance)
@@ -185,19 +197,44 @@ class Accuracy:
         return round(100 * float((classes == self._labels).mean()), 4)
 
 
+class Variant(Enum):
+    """What of a network is logarithmic."""
+
+    ARRAY = "in_logarithms"
+    """Codes of an array, bit for bit."""
+
+    WIDE = "emulated"
+    LOG_SUMS = "in_log_sums"
+    LINEAR_ACTIVATIONS = "in_mixed"
+
+    @property
+    def usual(self) -> Sequence[str]:
+        """Formats that are measured if none is named."""
+        return {
+            Variant.ARRAY: FORMATS,
+            Variant.WIDE: WIDE_FORMATS,
+            Variant.LOG_SUMS: LOG_SUM_FORMATS,
+            Variant.LINEAR_ACTIVATIONS: MIXED_FORMATS,
+        }[self]
+
+    @property
+    def known(self) -> Sequence[str]:
+        """Formats that may be named."""
+        # sums of any format can be emulated
+        return ALL_FORMATS if self is Variant.LOG_SUMS else self.usual
+
+
 def measure(
-    accuracy: Accuracy, formats: Sequence[str], advance: Advance, *, log_sums: bool = False
+    accuracy: Accuracy,
+    formats: Sequence[str],
+    advance: Advance,
+    variant: Variant = Variant.ARRAY,
 ) -> dict[str, Any]:
     """A task's accuracy in float, int8 and each format, and what that is less than int8's."""
     int8 = accuracy.in_int8(advance)
     entries = []
     for name in formats:
-        if log_sums:
-            percent = accuracy.in_log_sums(name, advance)
-        elif name in WIDE_FORMATS:
-            percent = accuracy.emulated(name, advance)
-        else:
-            percent = accuracy.in_logarithms(name, advance)
+        percent: float = getattr(accuracy, variant.value)(name, advance)
         entries.append(
             {
                 "format": name,

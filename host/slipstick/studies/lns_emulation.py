@@ -8,11 +8,12 @@ from slipstick_rtl.numbers.lns.formats import Lns
 
 from .. import kernels
 from ..frontends.onnx import read_network
-from ..graph import Graph, Node
+from ..graph import Graph, Node, Tensor
 from ..log_plan import plan
 from ..quantize import FloatNetwork
 
-_LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected")
+LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected")
+"""That have weights."""
 
 
 def rounded(real: np.ndarray, top: np.ndarray | float, lns: Lns) -> np.ndarray:
@@ -79,13 +80,17 @@ class Emulation:
             else rounded(value, self._tops[name], lns)
         )
 
+    def _weights(self) -> list[Tensor]:
+        """Of all layers, those that are constants."""
+        layers = [node for node in self._graph.nodes if node.operator in LAYERS]
+        found = (self._graph.tensors[node.inputs[1]] for node in layers)
+        return [tensor for tensor in found if tensor.data is not None]
+
     def _with_weights(self, lns: Lns) -> Graph:
         """With the weights of a format, the largest of each output channel its largest number."""
         tensors = dict(self._graph.tensors)
-        for node in self._graph.nodes:
-            weights = tensors[node.inputs[1]] if node.operator in _LAYERS else None
-            if weights is None or weights.data is None:
-                continue
+        for weights in self._weights():
+            assert weights.data is not None
             rows = weights.data.reshape(len(weights.data), -1)
             top = np.abs(rows).max(axis=1, keepdims=True)
             data = rounded(rows, np.where(top > 0, top, 1), lns).reshape(weights.shape)

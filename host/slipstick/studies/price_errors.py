@@ -7,6 +7,7 @@ from slipstick_rtl.numbers.lns.arithmetic import LnsArithmetic
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.numbers.lns.gauss import exact_minus, exact_plus, reach
+from slipstick_rtl.numbers.lns.mixed_arithmetic import LARGEST_ACTIVATION, MixedArithmetic
 from slipstick_rtl.numbers.lns.wide_arithmetic import WideArithmetic
 
 from .price_kinds import LOG, Kind
@@ -35,6 +36,23 @@ def product_errors(arithmetic: ArrayArithmetic) -> dict[str, float]:
         "product_worst_ulp": round(float(error.max()), 3),
         "product_mean_ulp": round(float(np.average(error, weights=pairs[kept])), 3),
         "products_cut_to_zero_percent": round(100 * float(pairs[~kept].sum() / pairs.sum()), 2),
+    }
+
+
+def mixed_product_errors(arithmetic: MixedArithmetic) -> dict[str, float]:
+    """Of an int8 times every code but 0, as ``product_errors``; in ulps of the weight's format."""
+    lns = arithmetic.lns
+    activation = np.arange(1, LARGEST_ACTIVATION + 1)[:, None]
+    weight = np.arange(1, lns.largest_code + 1)
+    steps = 1 << lns.fraction_bits
+    product = arithmetic.multiply(activation, weight) * arithmetic.unit
+    exact = np.log2(activation) * steps + weight
+    kept = product > 0
+    error = np.abs(np.log2(product[kept]) * steps - exact[kept])
+    return {
+        "product_worst_ulp": round(float(error.max()), 3),
+        "product_mean_ulp": round(float(error.mean()), 3),
+        "products_cut_to_zero_percent": round(100 * float((~kept).mean()), 2),
     }
 
 
@@ -75,5 +93,9 @@ def errors(kind: Kind) -> dict[str, Any]:
     if kind.sums == LOG:
         # codes are added, and saturate
         return {"product_worst_ulp": 0.0, "product_mean_ulp": 0.0, **addition_errors(lns)}
+    if kind.linear_activations:
+        # sums become int8 as int8's do
+        exact_sum = {"sum_worst_ulp": 0.0, "sum_mean_ulp": 0.0}
+        return {**mixed_product_errors(MixedArithmetic(lns)), **exact_sum}
     arithmetic = ArrayArithmetic(lns) if kind.in_core else WideArithmetic(lns)
     return {**product_errors(arithmetic), **conversion_errors(arithmetic)}

@@ -1,7 +1,8 @@
 """What stands in the price list: kinds of elements, and the pieces of gateware to measure them by.
 
 A kind is a number format and how products are summed: *linear* is the core's array, products in
-logarithms and exact sums of integers; *log* has logarithmic sums, an adder in each element.
+logarithms and exact sums of integers; *log* has logarithmic sums, an adder in each element. With
+linear activations only weights are logarithmic.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.numbers.lns.array_arithmetic import LARGEST_INTEGER_BITS, LARGEST_OPERAND_BITS
 from slipstick_rtl.numbers.lns.formats import Lns
 
-from .lns_accuracy import LOG_SUM_FORMATS
+from .lns_accuracy import LOG_SUM_FORMATS, MIXED_FORMATS
 
 if TYPE_CHECKING:
     from slipstick_rtl.rigs.pieces import Piece
@@ -39,18 +40,23 @@ class Kind:
     Parameters
     ----------
     name : str
-        Of int8's back-end, or of the format, with " log sums" behind it if its sums are so.
+        Of int8's back-end, or of the format, with " log sums" behind it if its sums are so, or
+        "int8 x " before it if its activations are int8.
     bits : int
+        Of a weight.
     sums : str
         LINEAR or LOG.
     lns : Lns or None
         None for int8.
+    linear_activations : bool
+        They are int8, whatever the weights.
     """
 
     name: str
     bits: int
     sums: str = LINEAR
     lns: Lns | None = None
+    linear_activations: bool = False
 
     @property
     def log_format(self) -> Lns:
@@ -65,6 +71,7 @@ class Kind:
         lns = self.lns
         return lns is None or (
             self.sums == LINEAR
+            and not self.linear_activations
             and lns.bits <= LARGEST_OPERAND_BITS
             and lns.integer_bits <= LARGEST_INTEGER_BITS
         )
@@ -84,6 +91,8 @@ class Kind:
 
         if self.sums == LOG:
             return pieces.log_sum_column(self.log_format, rows)
+        if self.linear_activations:
+            return pieces.mixed_column(self.log_format, rows)
         if not self.in_core:
             return pieces.wide_column(self.log_format, rows)
         configuration = self._configuration(rows, rows)
@@ -128,6 +137,11 @@ def _log(name: str) -> Kind:
     return Kind(f"{name} log sums", lns.bits, LOG, lns)
 
 
+def _mixed(name: str) -> Kind:
+    lns = Lns.parse(name)
+    return Kind(f"int8 x {name}", lns.bits, LINEAR, lns, linear_activations=True)
+
+
 _CORE_FORMATS = (
     *("lns1+2+2", "lns1+3+1"),
     *("lns1+3+2", "lns1+4+1", "lns1+2+3"),
@@ -140,6 +154,7 @@ KINDS: Mapping[str, Kind] = {
     for kind in (
         *(Kind(name, INT8_BITS) for name in _INT8),
         *map(_linear, (*_CORE_FORMATS, *_WIDE_FORMATS)),
+        *map(_mixed, MIXED_FORMATS),
         *map(_log, LOG_SUM_FORMATS),
     )
 }

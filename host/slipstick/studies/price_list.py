@@ -102,7 +102,7 @@ def measurements(measure: str, side: int = SIDE) -> list[Measurement]:
             Measurement(f"{measure} {task.name}", kind.name, partial(_accuracy, task, kind))
             for task in TASKS
             for kind in KINDS.values()
-            if kind.sums == LOG
+            if kind.sums == LOG or kind.linear_activations
         ]
     if measure == "core":
         kinds = [kind for kind in KINDS.values() if kind.core_target]
@@ -125,9 +125,10 @@ def _loaded(task: Task) -> Accuracy:
 
 
 def _accuracy(task: Task, kind: Kind, folder: Path) -> Figures:
-    """Of a network whose sums are logarithmic, which needs no files."""
+    """Of a network that is emulated, which needs no files."""
     loaded = _loaded(task)
-    percent = loaded.in_log_sums(kind.log_format.name, lambda count: None)
+    emulated = loaded.in_mixed if kind.linear_activations else loaded.in_log_sums
+    percent = emulated(kind.log_format.name, lambda count: None)
     return {"images": len(loaded), "accuracy_percent": percent}
 
 

@@ -44,7 +44,14 @@ _SERIES: Mapping[str, tuple[str, Callable[[Kind], bool]]] = {
         COLOURS["matrix"],
         lambda kind: kind.lns is not None and kind.sums != LOG and kind.in_core,
     ),
-    "the same, wider than a core's": (RIGHT, lambda kind: kind.sums != LOG and not kind.in_core),
+    "the same, wider than a core's": (
+        RIGHT,
+        lambda kind: kind.sums != LOG and not kind.in_core and not kind.linear_activations,
+    ),
+    "logarithmic weights, activations of int8": (
+        COLOURS["post"],
+        lambda kind: kind.linear_activations,
+    ),
     "logarithmic sums as well": (WRONG, lambda kind: kind.sums == LOG),
 }
 """Their colours, and which kinds are in them."""
@@ -133,7 +140,7 @@ def _scale(axis: "Axes", areas: Sequence[float]) -> None:
 
 def _name(row: Row, *, blocks: bool) -> str:
     """The format, and on an FPGA the blocks that an element has besides."""
-    name = row.kind.name.removeprefix("lns").removesuffix(" log sums")
+    name = row.kind.name.replace("lns", "").removesuffix(" log sums")
     if not blocks:
         return name
     counts = {"DSP": row.element.get("dsp"), "EBR": row.element.get("bram")}

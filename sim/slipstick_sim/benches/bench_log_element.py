@@ -1,4 +1,4 @@
-"""A logarithmic element against the formula, for every activation with every weight."""
+"""Elements with logarithmic weights against the formula, every activation with every weight."""
 
 from typing import Any
 
@@ -13,6 +13,8 @@ from slipstick_rtl.boards.ecp5 import Chip
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.numbers.lns.log_format import LogFormat
+from slipstick_rtl.numbers.lns.mixed_arithmetic import MixedArithmetic
+from slipstick_rtl.numbers.lns.mixed_format import MixedFormat
 
 from . import ecp5_cells
 from .registry import Bench, parameters
@@ -33,8 +35,8 @@ class LogElementUnit(wiring.Component):
     above: data.View
     sums: data.View
 
-    def __init__(self, *, number_format: str, device: str) -> None:
-        self._format = LogFormat(ArrayArithmetic(Lns.parse(number_format)))
+    def __init__(self, *, element_format: LogFormat | MixedFormat, device: str) -> None:
+        self._format = element_format
         self._chip = Chip(device) if device else None
         above, below = (self._format.partial_sum(rows) for rows in (1, 2))
         super().__init__(
@@ -63,9 +65,22 @@ class LogElementUnit(wiring.Component):
         return m
 
 
-def make(number_format: str, device: str = "") -> LogElementUnit:
+def _arithmetic(number_format: str, linear: int) -> ArrayArithmetic | MixedArithmetic:
+    """Of weights of a format, with activations of the same or, if ``linear``, of int8."""
+    lns = Lns.parse(number_format)
+    return MixedArithmetic(lns) if linear else ArrayArithmetic(lns)
+
+
+def _format(arithmetic: ArrayArithmetic | MixedArithmetic) -> LogFormat | MixedFormat:
+    if isinstance(arithmetic, MixedArithmetic):
+        return MixedFormat(arithmetic)
+    return LogFormat(arithmetic)
+
+
+def make(number_format: str, device: str = "", linear: int = 0) -> LogElementUnit:
     """The element of this format."""
-    return LogElementUnit(number_format=number_format, device=device)
+    element_format = _format(_arithmetic(number_format, linear))
+    return LogElementUnit(element_format=element_format, device=device)
 
 
 BENCH = Bench(
@@ -77,6 +92,8 @@ BENCH = Bench(
         {"number_format": "lns1+3+2"},
         {"number_format": "lns1+3+4", "device": "LFE5U-85F"},
         {"number_format": "lns1+2+2", "device": "LFE5U-85F"},
+        {"number_format": "lns1+4+0", "linear": 1},
+        {"number_format": "lns1+3+2", "linear": 1, "device": "LFE5U-85F"},
     ),
     verilog=ecp5_cells.verilog,
 )
@@ -89,17 +106,21 @@ def _packed(values: np.ndarray, bits: int) -> int:
 @cocotb.test()
 async def all_products(dut: Any) -> None:
     """Each activation with each weight, added to other products."""
-    arithmetic = ArrayArithmetic(Lns.parse(parameters()["number_format"]))
-    number_format = LogFormat(arithmetic)
+    given = parameters()
+    linear = given.get("linear", 0)
+    arithmetic = _arithmetic(given["number_format"], linear)
+    number_format = _format(arithmetic)
     largest = arithmetic.lns.largest_code
     codes = np.arange(-largest, largest + 1)
-    groups = -(-len(codes) // _PIXELS)
-    rounds = np.resize(codes, (groups, _PIXELS))
+    entering = np.arange(-128, 128) if linear else codes
+    groups = -(-len(entering) // _PIXELS)
+    rounds = np.resize(entering, (groups, _PIXELS))
     activations = np.tile(rounds, (len(codes), 1))
     weights = np.repeat(codes, groups)
     generator = np.random.default_rng(1)
-    above = arithmetic.multiply(*generator.choice(codes, (2, *activations.shape)))
-    above[::7] = arithmetic.multiply(largest, largest)
+    others = (generator.choice(values, activations.shape) for values in (entering, codes))
+    above = arithmetic.multiply(*others)
+    above[::7] = arithmetic.multiply(entering[0], -largest)
     expected = above + arithmetic.multiply(activations, weights[:, None])
     latency = element_latency(number_format)
     above_bits, bits = (number_format.partial_sum(rows).width for rows in (1, 2))

@@ -31,7 +31,7 @@ class LogFormat:
     @property
     def activation(self) -> Shape:
         """Magnitude of the code, sign, and whether it is not zero."""
-        return unsigned(element_code(self._arithmetic).size)
+        return unsigned(element_code(self._arithmetic.lns).size)
 
     @property
     def stored_weight(self) -> Shape:
@@ -49,11 +49,11 @@ class LogFormat:
 
     def encode(self, activation: Any) -> Value:
         """An ordered code's magnitude, sign, and whether it is not zero, combinational."""
-        return decode(self._arithmetic, activation)
+        return decode(self._arithmetic.lns, activation)
 
     def store(self, weight: Any) -> Value:
         """The same."""
-        return decode(self._arithmetic, weight)
+        return decode(self._arithmetic.lns, weight)
 
     def multiplier(self, *, pixels: int) -> LogMultiplier:
         """What multiplies P activations a cycle by an element's weight."""

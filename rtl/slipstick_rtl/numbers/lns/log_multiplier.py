@@ -23,28 +23,28 @@ from amaranth.utils import ceil_log2
 from ...primitives.constant_table import small_look_up
 from ...primitives.delay import delay
 from .array_arithmetic import ArrayArithmetic
+from .formats import Lns
 
 _TABLE_INPUTS = 4
 """Bits that a look-up table decides on: so many of the sum address the antilogarithms."""
 
 
-def element_code(arithmetic: ArrayArithmetic) -> data.StructLayout:
+def element_code(lns: Lns) -> data.StructLayout:
     """An operand inside the array; zero has magnitude and sign 0."""
-    bits = arithmetic.lns.exponent_bits
+    bits = lns.exponent_bits
     return data.StructLayout({"magnitude": bits, "negative": 1, "present": 1})
 
 
-def decode(arithmetic: ArrayArithmetic, code: Any) -> Value:
+def decode(lns: Lns, code: Any) -> Value:
     """``element_code`` of an ordered code; combinational."""
-    bits = arithmetic.lns.exponent_bits
+    bits = lns.exponent_bits
     low, negative = code[:bits], code[bits]
     magnitude = ((low ^ negative.replicate(bits)) + negative)[:bits]
     return Cat(magnitude, negative, low.any())
 
 
-def product_layout(arithmetic: ArrayArithmetic) -> data.StructLayout:
+def product_layout(bits: int) -> data.StructLayout:
     """A product: ``bits`` where ``mask`` is 1, 0 elsewhere, negated if it is ``negative``."""
-    bits = arithmetic.product_bits
     return data.StructLayout({"bits": bits, "mask": bits, "negative": 1})
 
 
@@ -102,20 +102,20 @@ class LogMultiplier(wiring.Component):
 
     def __init__(self, *, arithmetic: ArrayArithmetic, pixels: int) -> None:
         self._arithmetic, self._pixels = arithmetic, pixels
-        code = element_code(arithmetic)
+        code = element_code(arithmetic.lns)
         super().__init__(
             {
                 "activations": In(data.ArrayLayout(code.size, pixels)),
                 "weight": In(code.size),
                 "swap": In(1),
                 "swap_late": In(1),
-                "products": Out(data.ArrayLayout(product_layout(arithmetic), pixels)),
+                "products": Out(data.ArrayLayout(product_layout(arithmetic.product_bits), pixels)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        code = element_code(self._arithmetic)
+        code = element_code(self._arithmetic.lns)
         active = Signal(code, reset_less=True)
         with m.If(self.swap):
             m.d.sync += Value.cast(active).eq(self.weight)
@@ -153,7 +153,7 @@ class LogMultiplier(wiring.Component):
         registered = _registered_levels(arithmetic)
         for k, places in enumerate(_shift_levels(arithmetic)):
             name = f"shifted_{places}_{p}"
-            entry = _shift(m, platform, entry, rest[0], places, name)
+            entry = shift_left(m, platform, entry, rest[0], places, name)
             rest = rest[1:]
             if k in registered:
                 entry = delay(m, entry, 1, name, reset_less=True)
@@ -190,7 +190,7 @@ class LogMultiplier(wiring.Component):
         return bits, Cat(masks)
 
 
-def _shift(
+def shift_left(
     m: Module, platform: object, number: Value, shifts: Value, places: int, name: str
 ) -> Value:
     """``number`` shifted to the left, or not; a look-up table a bit."""
