@@ -79,7 +79,7 @@ def test_products_in_a_fine_format_follow_float32() -> None:
 def test_a_training_that_was_interrupted_goes_on_as_if_it_was_not(small: Path, slipstick) -> None:
     command = ("study", "lns-mnist", "--quick", "--json", "-a", "compensated", "-a", "float32")
     whole = json.loads(slipstick(*command)[1])
-    (checkpoint,) = Path("build").rglob("lns1+6+6-compensated-seed0.npz")
+    (checkpoint,) = Path("build").rglob("lns1+6+8-compensated-seed0.npz")
     with np.load(checkpoint) as file:
         finished = dict(file)
     slipstick(*command, "--epochs", 1)
@@ -114,7 +114,7 @@ def test_report_table_and_picture(small: Path, slipstick, monkeypatch: pytest.Mo
     ]
     assert all(entry["bits"] == 11 and entry["complete"] for entry in report["sweep"])
     coarse, usual = report["formats"]
-    assert (coarse["format"], usual["format"]) == ("lns1+6+4", "lns1+6+6")
+    assert (coarse["format"], usual["format"]) == ("lns1+6+4", "lns1+6+8")
     assert coarse["complete_seeds"] == {"everywhere": 2}
     errors = [error for entry in report["sweep"] for error in entry["errors"]]
     assert coarse["last_epochs_error_percent"]["everywhere"] == pytest.approx(np.mean(errors))

@@ -16,6 +16,7 @@ from slipstick_rtl.numbers.lns.formats import Lns
 from .lns_accuracy import LOG_SUM_FORMATS, MIXED_FORMATS
 
 if TYPE_CHECKING:
+    from slipstick_rtl.numbers.number_format import NumberFormat
     from slipstick_rtl.rigs.pieces import Piece
 
 INT8_BITS = 8
@@ -84,21 +85,34 @@ class Kind:
         # multipliers of DSP blocks and of look-up tables are an FPGA's
         return None if _INT8[self.name] else f"1x{SIDE}x{SIDE}"
 
+    @property
+    def is_packed(self) -> bool:
+        """Two elements share a DSP block."""
+        return self.lns is None and "packed" in _INT8[self.name]
+
+    def element_format(self, rows: int) -> "NumberFormat":
+        """What an array of so many rows asks of linear sums' elements."""
+        from slipstick_rtl.numbers.lns.log_format import LogFormat
+        from slipstick_rtl.numbers.lns.mixed_arithmetic import MixedArithmetic
+        from slipstick_rtl.numbers.lns.mixed_format import MixedFormat
+        from slipstick_rtl.numbers.lns.wide_arithmetic import WideArithmetic
+        from slipstick_rtl.numbers.number_format import number_format
+
+        if self.linear_activations:
+            return MixedFormat(MixedArithmetic(self.log_format))
+        if not self.in_core:
+            return LogFormat(WideArithmetic(self.log_format))
+        return number_format(self._configuration(rows, rows))
+
     def column(self, rows: int) -> "Piece":
         """A column of elements, or for packed int8 a pair of columns."""
-        from slipstick_rtl.numbers.number_format import number_format
         from slipstick_rtl.rigs import pieces
 
         if self.sums == LOG:
             return pieces.log_sum_column(self.log_format, rows)
-        if self.linear_activations:
-            return pieces.mixed_column(self.log_format, rows)
-        if not self.in_core:
-            return pieces.wide_column(self.log_format, rows)
-        configuration = self._configuration(rows, rows)
-        if configuration.packed_rows:
-            return pieces.packed_column(configuration)
-        return pieces.exact_sum_column(number_format(configuration), rows)
+        if self.is_packed:
+            return pieces.packed_column(self._configuration(rows, rows))
+        return pieces.exact_sum_column(self.element_format(rows), rows)
 
     def array(self, side: int) -> "Piece":
         """An array of so many rows and columns.

@@ -20,6 +20,7 @@ from .price_core import core
 from .price_errors import errors
 from .price_kinds import KINDS, LOG, SIDE, Kind
 from .price_measures import array, column, element, gates, unit
+from .price_power import power
 
 REPORT = Path(reports.FOLDER) / "price_list.json"
 
@@ -57,7 +58,7 @@ class Measurement:
         """Of what it is measured with."""
         if self.measure.split()[0] in ("errors", "accuracy"):
             return {"numpy": version("numpy")}
-        timing = tools.OPENSTA if self.measure in ("gates", "core") else tools.NEXTPNR_ECP5
+        timing = tools.OPENSTA if self.measure in ("gates", "power", "core") else tools.NEXTPNR_ECP5
         return {tool.name: _version(tool) for tool in (tools.YOSYS, timing)}
 
     @property
@@ -110,6 +111,10 @@ def measurements(measure: str, side: int = SIDE) -> list[Measurement]:
     if measure == "errors":
         kinds = [kind for kind in KINDS.values() if kind.lns is not None]
         return [Measurement(measure, kind.name, partial(_errors, kind)) for kind in kinds]
+    if measure == "power":
+        # packed elements are an FPGA's
+        kinds = [kind for kind in KINDS.values() if not kind.is_packed]
+        return [Measurement(measure, kind.name, partial(power, kind)) for kind in kinds]
     run = {"element": element, "column": column, "gates": gates}[measure]
     return [Measurement(measure, kind.name, partial(run, kind)) for kind in KINDS.values()]
 
@@ -139,7 +144,7 @@ def _core(kind: Kind, folder: Path) -> Figures:
     return core(find_target(kind.core_target), loaded.quantised(kind.lns), loaded.samples, folder)
 
 
-MEASURES = ("errors", "element", "column", "gates", "unit", "accuracy", "core", "array")
+MEASURES = ("errors", "element", "column", "gates", "power", "unit", "accuracy", "core", "array")
 """The quick ones first."""
 
 

@@ -57,6 +57,11 @@ def synthesise(gateware: Any, part: Part, folder: Path, ports: Any = None) -> di
     return {"ff": budget.count_registers(netlist, toolchain), **found}
 
 
+def piece_rtlil(piece: "Piece", platform: Any, top: str) -> str:
+    """A piece as Yosys reads it."""
+    return _rtlil(piece.gateware, [*piece.inputs, *piece.outputs], platform, top)
+
+
 def _rtlil(gateware: Any, ports: Any, platform: Any, top: str) -> str:
     rtlil = importlib.import_module("amaranth.back.rtlil")
     return rtlil.convert(gateware, platform=platform, name=top, emit_src=False, ports=ports)
@@ -80,7 +85,7 @@ def column(kind: Kind, folder: Path) -> dict[str, Any]:
 def gates(kind: Kind, folder: Path) -> dict[str, Any]:
     """A column of elements in standard cells: an element's area on the average, and the clock."""
     piece = kind.column(ROWS)
-    rtlil = _rtlil(piece.gateware, [*piece.inputs, *piece.outputs], None, TOP)
+    rtlil = piece_rtlil(piece, None, TOP)
     # tables are logic: an element has no memory
     done = implement(rtlil, find_pdk(PDK), folder, memories=FLIP_FLOPS)
     return {

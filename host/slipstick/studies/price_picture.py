@@ -62,6 +62,7 @@ _ENERGY = f"uJ of an inference, core of {SIDE}x{SIDE} elements in {PDK}"
 _PANELS: Mapping[str, Callable[[Row], float | None]] = {
     "look-up tables of an ECP5": lambda row: row.element.get("lut"),
     f"standard cells of {PDK}, um2": lambda row: row.gates.get("um2"),
+    f"picojoules of a multiply-accumulate in {PDK}": lambda row: row.power.get("mac_pj"),
     _ENERGY: lambda row: row.core.get("inference_uj"),
 }
 """One below the other, those that anything was measured of."""

@@ -29,7 +29,7 @@ class Row:
     Parameters
     ----------
     kind : Kind
-    element, column, gates, array, core, errors : mappings
+    element, column, gates, power, array, core, errors : mappings
         A measurement's figures, empty if it is missing.
     percent : mapping of float by network
     """
@@ -38,6 +38,7 @@ class Row:
     element: Mapping[str, Any]
     column: Mapping[str, Any]
     gates: Mapping[str, Any]
+    power: Mapping[str, Any]
     array: Mapping[str, Any]
     core: Mapping[str, Any]
     errors: Mapping[str, Any]
@@ -95,6 +96,7 @@ def rows(report: PriceReport, percent: Percentages) -> list[Row]:
             element=figures("element", kind),
             column=figures("column", kind),
             gates=figures("gates", kind),
+            power=figures("power", kind),
             array=figures("array", kind),
             core=core(kind),
             errors=figures("errors", kind),
@@ -109,7 +111,7 @@ _ARRAY = f"{SIDE}x{SIDE}"
 COLUMNS = (
     *("element", "bits", "LUT", "FF", "DSP", "EBR", "MHz"),
     *(f"{_ARRAY} {name}" for name in ("LUT", "FF", "DSP", "MHz")),
-    *("um2", "ns"),
+    *("um2", "ns", "pJ", "leakage, uW"),
     *("product, ulp", "sum, ulp"),
     *(f"{task.name}, %" for task in TASKS),
 )
@@ -135,6 +137,8 @@ def cells(row: Row) -> list[str]:
         *_array_cells(row),
         _number(row.gates.get("um2"), 0),
         _number(row.gates.get("period_ns"), 2),
+        _number(row.power.get("mac_pj"), 2),
+        _number(row.power.get("leakage_uw"), 1),
         _errors(row, "product"),
         _errors(row, "sum"),
         *(_number(row.percent.get(task.name), 1 + (k > 0)) for k, task in enumerate(TASKS)),

@@ -11,12 +11,8 @@ from ..array.processing_element import ProcessingElement
 from ..array.systolic_array import SystolicArray
 from ..config import Configuration
 from ..numbers.lns.formats import Lns
-from ..numbers.lns.log_format import LogFormat
 from ..numbers.lns.log_sums import LogSumArray, LogSumElement
-from ..numbers.lns.mixed_arithmetic import MixedArithmetic
-from ..numbers.lns.mixed_format import MixedFormat
 from ..numbers.lns.unit import LnsUnit
-from ..numbers.lns.wide_arithmetic import WideArithmetic
 from ..numbers.number_format import NumberFormat, number_format
 from .shift_rig import ShiftRig
 
@@ -65,16 +61,6 @@ def packed_column(configuration: Configuration) -> Piece:
 def log_sum_column(lns: Lns, rows: int) -> Piece:
     """Elements of one column with logarithmic sums."""
     return _column([LogSumElement(lns, first=row == 0) for row in range(rows)])
-
-
-def wide_column(lns: Lns, rows: int) -> Piece:
-    """Elements of one column with linear sums of a format that no core has."""
-    return exact_sum_column(LogFormat(WideArithmetic(lns)), rows)
-
-
-def mixed_column(lns: Lns, rows: int) -> Piece:
-    """Elements of one column whose weights are logarithmic and whose activations are int8."""
-    return exact_sum_column(MixedFormat(MixedArithmetic(lns)), rows)
 
 
 def _column(column: Sequence[Any], unpacker: Unpacker | None = None) -> Piece:

@@ -1,0 +1,131 @@
+"""Switching activity out of a waveform (VCD) of Amaranth's simulator."""
+
+import re
+from collections import defaultdict
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from ..errors import TargetError
+from .saif import Activity, Recording
+
+CLOCK = "clk"
+
+_UNNAMED = re.compile(rb"^(\$var \S+ \d+ \S+ )(\$)", re.M)
+"""Signals without a name are called ``$signal``, which the reader takes as escaped names only."""
+
+
+def read_vcd(path: Path, top: str) -> Recording:
+    """Counts changes of each bit, and the share of time it is 1.
+
+    What a signal becomes within one instant counts once.
+
+    Parameters
+    ----------
+    path : Path
+    top : str
+        The scopes from the outermost to that of the design, with points between them; it has a
+        clock named ``CLOCK``.
+
+    Raises
+    ------
+    TargetError
+        If the file cannot be read, or has no cycle of the clock.
+    """
+    # comes with Amaranth
+    from vcd.reader import TokenKind, VCDParseError, tokenize
+
+    counter, scopes = _Counter(), list[str]()
+    try:
+        text = _UNNAMED.sub(rb"\1\\\2", path.read_bytes())
+        for token in tokenize(BytesIO(text)):
+            if token.kind is TokenKind.SCOPE:
+                scopes.append(token.scope.ident)
+            elif token.kind is TokenKind.UPSCOPE:
+                scopes.pop()
+            elif token.kind is TokenKind.VAR:
+                name = ".".join([*scopes, token.var.reference.removeprefix("\\")])
+                if name.startswith(f"{top}."):
+                    counter.declare(name[len(top) + 1 :], token.var.id_code, token.var.size)
+            elif token.kind is TokenKind.CHANGE_TIME:
+                counter.go_on(token.time_change)
+            elif token.kind in (TokenKind.CHANGE_SCALAR, TokenKind.CHANGE_VECTOR):
+                change: Any = token.data
+                counter.change(change.id_code, change.value)
+    except (OSError, VCDParseError) as error:
+        raise TargetError(f"VCD file {path} cannot be read: {error}") from None
+    recording = counter.recording()
+    if recording is None:
+        raise TargetError(f"VCD file {path} must hold a cycle of {top}.{CLOCK}")
+    return recording
+
+
+class _Counter:
+    """Adds up what variables do from one instant to the next."""
+
+    def __init__(self) -> None:
+        self._names = defaultdict[str, list[str]](list)
+        self._sizes = dict[str, int]()
+        self._values = dict[str, int]()
+        self._pending = dict[str, int]()
+        self._since = dict[str, int]()
+        self._changes = defaultdict[tuple[str, int], int](int)
+        self._high = defaultdict[tuple[str, int], int](int)
+        self._now = 0
+
+    def declare(self, name: str, code: str, size: int) -> None:
+        """A variable; several may share a code."""
+        self._names[code].append(name)
+        self._sizes[code] = size
+
+    def change(self, code: str, value: int | str) -> None:
+        """A new value; what is unknown of it counts as 0."""
+        if code in self._sizes:
+            known = value if isinstance(value, int) else int("".join(map(_known, value)), 2)
+            self._pending[code] = known
+
+    def go_on(self, time: int) -> None:
+        """To another instant."""
+        for code, value in self._pending.items():
+            before = self._values.get(code)
+            if before != value:
+                self._add_time(code)
+                for bit in _bits((before if before is not None else value) ^ value):
+                    self._changes[code, bit] += 1
+                self._values[code] = value
+        self._pending.clear()
+        self._now = time
+
+    def _add_time(self, code: str) -> None:
+        """That it had its value for."""
+        for bit in _bits(self._values.get(code, 0)):
+            self._high[code, bit] += self._now - self._since.get(code, 0)
+        self._since[code] = self._now
+
+    def recording(self) -> Recording | None:
+        """All of it; None without a cycle of the clock."""
+        self.go_on(self._now)
+        for code in self._values:
+            self._add_time(code)
+        clock = next((code for code, names in self._names.items() if CLOCK in names), None)
+        cycles = 0 if clock is None else self._changes[clock, 0] // 2
+        if not cycles:
+            return None
+        signals = {
+            (name, bit): Activity(
+                self._changes[code, bit] / cycles, self._high[code, bit] / self._now
+            )
+            for code, names in self._names.items()
+            for bit in range(self._sizes[code])
+            for name in names
+        }
+        return Recording(cycles, signals)
+
+
+def _known(digit: str) -> str:
+    return "1" if digit == "1" else "0"
+
+
+def _bits(value: int) -> list[int]:
+    """The places of its ones."""
+    return [place for place in range(value.bit_length()) if value >> place & 1]
