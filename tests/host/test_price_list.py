@@ -241,6 +241,21 @@ def test_an_array_that_no_part_has_room_for_is_not_placed(
     assert measured["does_not_fit"] == "240 of 156 dsp"
 
 
+def test_an_array_that_nearly_fills_a_part_goes_to_a_larger_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placed: list[str] = []
+    for luts in (1900, 2000):
+        found = {"lut": luts, "ff": 10, "dsp": 0, "bram": 0}
+        monkeypatch.setattr(price_measures, "synthesise", lambda *arguments, f=found: f)
+        monkeypatch.setattr(
+            price_measures, "routed", lambda piece, part, folder: placed.append(part.device) or {}
+        )
+        # sixteen columns of it
+        price_measures.array(KINDS["lns1+2+2 log sums"], folder, side=16)
+    assert placed == ["LFE5U-45F", "LFE5U-85F"]
+
+
 def test_only_what_is_missing_is_measured(folder: Path) -> None:
     report = PriceReport()
     report.record(measured("lns1+3+4", lut=80.0), {"lut": 80.0})

@@ -32,6 +32,9 @@ PDK = "gscl45"
 _FULLEST = 0.9
 """Share of a part's places that an array's elements may take: there is more around them."""
 
+_ROOMY = 0.7
+"""The same where there is a larger part: placers take hours to fill one to the brim."""
+
 
 RESOURCES = ("lut", "ff", "dsp", "bram")
 SEED = 1
@@ -112,8 +115,8 @@ def array(kind: Kind, folder: Path, *, side: int) -> dict[str, Any]:
     )
     columns = side * side / piece.elements
     needed = {name: round(count * columns) for name, count in found.items()}
-    for part in PARTS[1:]:
-        if not budget.overfull(needed, part, _FULLEST):
+    for part, share in zip(PARTS[1:], (_ROOMY, _FULLEST), strict=True):
+        if not budget.overfull(needed, part, share):
             return {**shape, **routed(kind.array(side), part, folder)}
     part = PARTS[-1]
     lacking = budget.overfull(needed, part, _FULLEST)
