@@ -1,5 +1,6 @@
 """The pixel counter: walks the output pixels of a tile, P at a time, or in pairs."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
@@ -10,6 +11,17 @@ from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 from ..primitives.delay import delay
 from .depthwise_turns import DepthwiseTurns, made_by_twos
+
+
+@dataclass(frozen=True)
+class _Cycle:
+    """What a cycle is: a row's last one; of a depthwise group, whether it reads the lower half of
+    a stream column, and whether the next one does.
+    """
+
+    row_ends: Signal
+    down: Value
+    next_down: Value
 
 
 class PixelCounter(wiring.Component):
@@ -111,7 +123,7 @@ class PixelCounter(wiring.Component):
                 self.block.eq(turns.block),
             ]
             row_ends = self._count(m, turns, by_twos)
-            self._walk(m, state, row_ends, turns.down, turns.next_down, by_twos)
+            self._walk(m, state, _Cycle(row_ends, turns.down, turns.next_down), by_twos)
         else:
             index = Signal(12, reset_less=True)
             with m.If(self.start):
@@ -120,7 +132,7 @@ class PixelCounter(wiring.Component):
                 m.d.sync += index.eq(index + 1)
             m.d.comb += [self.index.eq(index), self.complete.eq(1)]
             row_ends = self._count(m, None, by_twos)
-            self._walk(m, state, row_ends, Const(0, 1), Const(0, 1), by_twos)
+            self._walk(m, state, _Cycle(row_ends, Const(0, 1), Const(0, 1)), by_twos)
         return m
 
     def _count(self, m: Module, turns: DepthwiseTurns | None, by_twos: Value) -> Signal:
@@ -179,15 +191,7 @@ class PixelCounter(wiring.Component):
         with m.Elif(turns.several):
             m.d.sync += ends.eq(ending)
 
-    def _walk(
-        self,
-        m: Module,
-        state: Any,
-        row_ends: Signal,
-        down: Value,
-        next_down: Value,
-        by_twos: Value,
-    ) -> None:
+    def _walk(self, m: Module, state: Any, cycle: _Cycle, by_twos: Value) -> None:
         """Coordinates and addresses of the windows; the next row's are known before it begins."""
         source = self.instruction
         row_ahead = Signal(self._address_bits, reset_less=True)
@@ -202,14 +206,14 @@ class PixelCounter(wiring.Component):
                 row_ahead.eq(source.row_step << by_twos),
                 stride_y.eq(given_stride),
                 lower_y.eq(given_lower),
-                step_y.eq(Mux(next_down, given_lower, 0)),
+                step_y.eq(Mux(cycle.next_down, given_lower, 0)),
                 row_y.eq(source.origin_y),
                 next_row_y.eq(source.origin_y + given_stride),
                 state.y.eq(source.origin_y),
             ]
         with m.Else():
-            m.d.sync += step_y.eq(Mux(next_down, lower_y, 0))
-            with m.If(row_ends):
+            m.d.sync += step_y.eq(Mux(cycle.next_down, lower_y, 0))
+            with m.If(cycle.row_ends):
                 m.d.sync += [
                     state.y.eq(next_row_y),
                     row_y.eq(next_row_y),
@@ -217,7 +221,7 @@ class PixelCounter(wiring.Component):
                 ]
             with m.Else():
                 m.d.sync += state.y.eq(row_y + step_y)
-        self._walk_columns(m, state, row_ends, down, next_down, row_ahead)
+        self._walk_columns(m, state, cycle, row_ahead)
 
     def _from_origin(self, step: Value, window: int, apart: Value | int) -> Value:
         """How far a window begins from the origin in all rows but the first.
@@ -230,15 +234,7 @@ class PixelCounter(wiring.Component):
             return ahead
         return Mux(self.instruction.joined, Mux(apart, (window + 1) * step, step), ahead)
 
-    def _walk_columns(
-        self,
-        m: Module,
-        state: Any,
-        row_ends: Signal,
-        down: Value,
-        next_down: Value,
-        row_ahead: Signal,
-    ) -> None:
+    def _walk_columns(self, m: Module, state: Any, cycle: _Cycle, row_ahead: Signal) -> None:
         """Column and address of each window, and those of the row's first.
 
         How far the next address is on is chosen a cycle before it is added.
@@ -264,11 +260,11 @@ class PixelCounter(wiring.Component):
             m.d.sync += [
                 lower.eq(step),
                 ahead.eq(several(source.column_step) - step),
-                onwards.eq(Mux(next_down, step, several(source.column_step))),
+                onwards.eq(Mux(cycle.next_down, step, several(source.column_step))),
                 ahead_x.eq(several(source.stride_x)),
             ]
         with m.Else():
-            m.d.sync += onwards.eq(Mux(next_down, lower, ahead))
+            m.d.sync += onwards.eq(Mux(cycle.next_down, lower, ahead))
         for p in range(self._windows):
             next_row = Signal(self._address_bits, name=f"next_row_{p}")
             m.d.comb += next_row.eq(row_base[p] + row_ahead)
@@ -282,10 +278,10 @@ class PixelCounter(wiring.Component):
                 ]
             with m.Else():
                 beside = state.base[p] + onwards
-                x_beside = state.x[p] + Mux(down, 0, ahead_x)
+                x_beside = state.x[p] + Mux(cycle.down, 0, ahead_x)
                 m.d.sync += [
-                    state.base[p].eq(Mux(row_ends, next_row, beside)),
-                    state.x[p].eq(Mux(row_ends, row_x[p], x_beside)),
+                    state.base[p].eq(Mux(cycle.row_ends, next_row, beside)),
+                    state.x[p].eq(Mux(cycle.row_ends, row_x[p], x_beside)),
                 ]
-                with m.If(row_ends):
+                with m.If(cycle.row_ends):
                     m.d.sync += row_base[p].eq(next_row)
