@@ -1,4 +1,4 @@
-"""The picture of the price list: accuracy against the area of an element, and against energy."""
+"""The picture of the price list: accuracy against the area of an element, and against energies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -95,8 +95,8 @@ def draw_prices(path: Path, rows: Sequence[Row]) -> None:
     top = 1 - 0.055 * height
     figure.text(0.06, top, "What a number costs and gives", fontsize=16, fontweight="bold")
     caption = (
-        f"right answers of {TASKS[0].name} in % against the area of an element, and against the"
-        f" energy of an inference; what has less than {LOWEST_PERCENT:g} % is left out"
+        f"right answers of {TASKS[0].name} in % against an element's area, its energy, and that of"
+        f" an inference; what has less than {LOWEST_PERCENT:g} % is left out"
     )
     figure.text(0.06, top - 0.04 * height, caption, fontsize=10, color=FAINT_INK)
     save_figure(figure, path)
@@ -141,7 +141,8 @@ def _scale(axis: "Axes", areas: Sequence[float]) -> None:
 
 def _name(row: Row, *, blocks: bool) -> str:
     """The format, and on an FPGA the blocks that an element has besides."""
-    name = row.kind.name.replace("lns", "").removesuffix(" log sums")
+    # the rest is told by the colour
+    name = row.kind.name.removeprefix("int8 x ").removeprefix("lns").removesuffix(" log sums")
     if not blocks:
         return name
     counts = {"DSP": row.element.get("dsp"), "EBR": row.element.get("bram")}
