@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -200,12 +200,12 @@ class Accuracy:
 class Variant(Enum):
     """What of a network is logarithmic."""
 
-    ARRAY = "in_logarithms"
-    """Codes of an array, bit for bit."""
+    ARRAY = auto()
+    """Codes of an array, bit for bit; the others are emulated."""
 
-    WIDE = "emulated"
-    LOG_SUMS = "in_log_sums"
-    LINEAR_ACTIVATIONS = "in_mixed"
+    WIDE = auto()
+    LOG_SUMS = auto()
+    LINEAR_ACTIVATIONS = auto()
 
     @property
     def usual(self) -> Sequence[str]:
@@ -232,9 +232,15 @@ def measure(
 ) -> dict[str, Any]:
     """A task's accuracy in float, int8 and each format, and what that is less than int8's."""
     int8 = accuracy.in_int8(advance)
+    run = {
+        Variant.ARRAY: accuracy.in_logarithms,
+        Variant.WIDE: accuracy.emulated,
+        Variant.LOG_SUMS: accuracy.in_log_sums,
+        Variant.LINEAR_ACTIVATIONS: accuracy.in_mixed,
+    }[variant]
     entries = []
     for name in formats:
-        percent: float = getattr(accuracy, variant.value)(name, advance)
+        percent = run(name, advance)
         entries.append(
             {
                 "format": name,
