@@ -12,24 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from .formats import Lns
+from .antilogarithms import LARGEST_INTEGER_BITS, Antilogarithms
 
 LARGEST_OPERAND_BITS = 8
 """Of an array's formats: an ordered code is a byte."""
-
-LARGEST_INTEGER_BITS = 4
-"""Likewise: a wider range would only be cut off, as the linear sums have 32 bits."""
-
-LARGEST_PRODUCT_BITS = 20
-"""Of a product's magnitude: what lies below is cut off. A 32-bit accumulator then holds 2,048
-products of the largest operands."""
 
 GUARD_BITS = 3
 """Binary places that a requantiser's logarithm has below the format's."""
 
 
 @dataclass(frozen=True)
-class ArrayArithmetic:
+class ArrayArithmetic(Antilogarithms):
     """The arithmetic of one format.
 
     Parameters
@@ -42,8 +35,6 @@ class ArrayArithmetic:
     ValueError
         If it has more.
     """
-
-    lns: Lns
 
     def __post_init__(self) -> None:
         if self.lns.bits > LARGEST_OPERAND_BITS:
@@ -58,35 +49,14 @@ class ArrayArithmetic:
             )
 
     @property
-    def antilog_places(self) -> int:
-        """Binary places of the table's entries, F + 2."""
-        return self.lns.fraction_bits + 2
-
-    @cached_property
-    def antilog(self) -> np.ndarray:
-        """2^(f / 2^F) for each f below 2^F, rounded, with ``antilog_places``: int32."""
-        count = 1 << self.lns.fraction_bits
-        return np.rint(2.0 ** (np.arange(count) / count + self.antilog_places)).astype(np.int32)
-
-    @property
     def largest_shift(self) -> int:
         """The integer part of the largest sum of two codes."""
         return 2 * self.lns.largest_code >> self.lns.fraction_bits
 
     @property
-    def dropped_places(self) -> int:
-        """Binary places that are cut off a shifted table entry."""
-        return max(0, self.largest_shift + self.antilog_places + 1 - LARGEST_PRODUCT_BITS)
-
-    @property
-    def product_bits(self) -> int:
-        """Of a product's magnitude."""
-        return self.largest_shift + self.antilog_places + 1 - self.dropped_places
-
-    @property
-    def unit(self) -> float:
-        """What a product of 1 stands for, beside the operands' scales: 2^dropped / 2^places."""
-        return 2.0 ** (self.dropped_places - self.antilog_places)
+    def whole_bits(self) -> int:
+        """Of a product's magnitude before places are dropped."""
+        return self.largest_shift + self.antilog_places + 1
 
     def multiply(self, a: Any, b: Any) -> np.ndarray:
         """Products of ordered codes, int32, in units of ``unit`` and of both operands' scales.

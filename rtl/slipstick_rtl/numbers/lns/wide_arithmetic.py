@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from .array_arithmetic import LARGEST_INTEGER_BITS, ArrayArithmetic
+from .antilogarithms import LARGEST_INTEGER_BITS, check_bits
+from .array_arithmetic import ArrayArithmetic
 
 LARGEST_FRACTION_BITS = 6
 """Up to here a bit of the table of antilogarithms takes four look-up tables."""
@@ -20,9 +21,9 @@ class WideArithmetic(ArrayArithmetic):
     """
 
     def __post_init__(self) -> None:
-        integer, fraction = self.lns.integer_bits, self.lns.fraction_bits
-        if integer > LARGEST_INTEGER_BITS or fraction > LARGEST_FRACTION_BITS:
-            raise ValueError(
-                f"an element with linear sums must have at most {LARGEST_INTEGER_BITS} integer and"
-                f" {LARGEST_FRACTION_BITS} fraction bits, not {integer} and {fraction}"
-            )
+        check_bits(
+            self.lns,
+            "an element with linear sums",
+            integer=LARGEST_INTEGER_BITS,
+            fraction=LARGEST_FRACTION_BITS,
+        )
