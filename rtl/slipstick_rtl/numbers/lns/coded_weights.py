@@ -5,8 +5,8 @@ from typing import Any
 from amaranth.hdl import Const, Shape, Value, signed, unsigned
 
 from ...primitives.carry_sum import Operand
+from .coded_multiplier import decode, element_code
 from .formats import Lns
-from .log_multiplier import decode, element_code
 
 
 class CodedWeights:

@@ -12,40 +12,18 @@ The mask and the sign are left to the gates of the carry chain that adds the pro
 (:mod:`...primitives.carry_sum`), where they cost nothing.
 """
 
-from typing import Any
-
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from ...primitives.constant_table import small_look_up
 from ...primitives.delay import delay
 from .array_arithmetic import ArrayArithmetic
-from .formats import Lns
+from .coded_multiplier import CodedMultiplier, element_code
 
 _TABLE_INPUTS = 4
 """Bits that a look-up table decides on: so many of the sum address the antilogarithms."""
-
-
-def element_code(lns: Lns) -> data.StructLayout:
-    """An operand inside the array; zero has magnitude and sign 0."""
-    bits = lns.exponent_bits
-    return data.StructLayout({"magnitude": bits, "negative": 1, "present": 1})
-
-
-def decode(lns: Lns, code: Any) -> Value:
-    """``element_code`` of an ordered code; combinational."""
-    bits = lns.exponent_bits
-    low, negative = code[:bits], code[bits]
-    magnitude = ((low ^ negative.replicate(bits)) + negative)[:bits]
-    return Cat(magnitude, negative, low.any())
-
-
-def product_layout(bits: int) -> data.StructLayout:
-    """A product: ``bits`` where ``mask`` is 1, 0 elsewhere, negated if it is ``negative``."""
-    return data.StructLayout({"bits": bits, "mask": bits, "negative": 1})
 
 
 def _group_bits(arithmetic: ArrayArithmetic) -> int:
@@ -77,64 +55,36 @@ def multiplier_latency(arithmetic: ArrayArithmetic) -> int:
     return 1 + len(_registered_levels(arithmetic))
 
 
-class LogMultiplier(wiring.Component):
-    """P products; their last step is left to the sum.
+class LogMultiplier(CodedMultiplier):
+    """P products of two logarithms, ``multiplier_latency`` cycles after the activations.
 
     Parameters
     ----------
     arithmetic : ArrayArithmetic
     pixels : int
         P.
-
-    Members
-    -------
-    activations, weight, swap, swap_late : In
-        As of :class:`...number_format.ElementMultiplier`.
-    products : Out
-        [P] of ``product_layout``, ``multiplier_latency`` cycles after the activations.
     """
 
-    activations: data.View
-    weight: Signal
-    swap: Signal
-    swap_late: Signal
-    products: data.View
-
     def __init__(self, *, arithmetic: ArrayArithmetic, pixels: int) -> None:
-        self._arithmetic, self._pixels = arithmetic, pixels
-        code = element_code(arithmetic.lns)
+        self._arithmetic = arithmetic
         super().__init__(
-            {
-                "activations": In(data.ArrayLayout(code.size, pixels)),
-                "weight": In(code.size),
-                "swap": In(1),
-                "swap_late": In(1),
-                "products": Out(data.ArrayLayout(product_layout(arithmetic.product_bits), pixels)),
-            }
+            activation=element_code(arithmetic.lns), arithmetic=arithmetic, pixels=pixels
         )
 
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        code = element_code(self._arithmetic.lns)
-        active = Signal(code, reset_less=True)
-        with m.If(self.swap):
-            m.d.sync += Value.cast(active).eq(self.weight)
-        for p in range(self._pixels):
-            activation = Signal(code, name=f"activation_{p}")
-            m.d.comb += Value.cast(activation).eq(self.activations[p])
-            total = Signal(len(active.magnitude) + 1, name=f"total_{p}", reset_less=True)
-            present = Signal(name=f"present_{p}", reset_less=True)
-            negative = Signal(name=f"negative_{p}", reset_less=True)
-            both = activation.present & active.present
-            m.d.sync += [
-                total.eq(activation.magnitude + active.magnitude),
-                present.eq(both),
-                negative.eq(both & (activation.negative ^ active.negative)),
-            ]
-            bits, mask, sign = self._product(m, platform, p, total, present, negative)
-            product = self.products[p]
-            m.d.comb += [product.bits.eq(bits), product.mask.eq(mask), product.negative.eq(sign)]
-        return m
+    def multiply(
+        self, m: Module, platform: object, p: int, activation: data.View, active: data.View
+    ) -> tuple[Value, Value, Value]:
+        """Adds the logarithms."""
+        total = Signal(len(active.magnitude) + 1, name=f"total_{p}", reset_less=True)
+        present = Signal(name=f"present_{p}", reset_less=True)
+        negative = Signal(name=f"negative_{p}", reset_less=True)
+        both = activation.present & active.present
+        m.d.sync += [
+            total.eq(activation.magnitude + active.magnitude),
+            present.eq(both),
+            negative.eq(both & (activation.negative ^ active.negative)),
+        ]
+        return self._product(m, platform, p, total, present, negative)
 
     def _product(
         self,

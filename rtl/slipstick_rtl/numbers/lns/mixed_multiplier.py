@@ -9,12 +9,12 @@ multiplexer; the rest is masked, and mask and sign are left to the carry chain o
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import Cat, Module, Mux, Value
+from amaranth.lib import data
 
 from ...primitives.delay import delay
-from .log_multiplier import element_code, product_layout, shift_left
+from .coded_multiplier import CodedMultiplier
+from .log_multiplier import shift_left
 from .mixed_arithmetic import ACTIVATION_BITS, LARGEST_ACTIVATION, MixedArithmetic
 
 _STEPS_A_CYCLE = 2
@@ -54,57 +54,26 @@ def multiplier_latency(arithmetic: MixedArithmetic) -> int:
     return -(-_steps(arithmetic) // _STEPS_A_CYCLE)
 
 
-class MixedMultiplier(wiring.Component):
-    """P products; their last step is left to the sum.
+class MixedMultiplier(CodedMultiplier):
+    """P products of int8 and logarithms, ``multiplier_latency`` cycles after the activations.
 
     Parameters
     ----------
     arithmetic : MixedArithmetic
     pixels : int
         P.
-
-    Members
-    -------
-    activations, weight, swap, swap_late : In
-        As of :class:`...number_format.ElementMultiplier`.
-    products : Out
-        [P] of ``product_layout``, ``multiplier_latency`` cycles after the activations.
     """
 
-    activations: data.View
-    weight: Signal
-    swap: Signal
-    swap_late: Signal
-    products: data.View
-
     def __init__(self, *, arithmetic: MixedArithmetic, pixels: int) -> None:
-        self._arithmetic, self._pixels = arithmetic, pixels
-        product = product_layout(arithmetic.product_bits)
+        self._arithmetic = arithmetic
         super().__init__(
-            {
-                "activations": In(data.ArrayLayout(activation_code(arithmetic).size, pixels)),
-                "weight": In(element_code(arithmetic.lns).size),
-                "swap": In(1),
-                "swap_late": In(1),
-                "products": Out(data.ArrayLayout(product, pixels)),
-            }
+            activation=activation_code(arithmetic), arithmetic=arithmetic, pixels=pixels
         )
 
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        active = Signal(element_code(self._arithmetic.lns), reset_less=True)
-        with m.If(self.swap):
-            m.d.sync += Value.cast(active).eq(self.weight)
-        for p in range(self._pixels):
-            activation = Signal(activation_code(self._arithmetic), name=f"activation_{p}")
-            m.d.comb += Value.cast(activation).eq(self.activations[p])
-            self._multiply(m, platform, p, activation, active)
-        return m
-
-    def _multiply(
+    def multiply(
         self, m: Module, platform: object, p: int, activation: data.View, active: data.View
-    ) -> None:
-        """One product: chosen, shifted, with a register behind every second step."""
+    ) -> tuple[Value, Value, Value]:
+        """Chooses a multiple and shifts it, with a register behind every second step."""
         lns = self._arithmetic.lns
         number: Value = activation.magnitude
         shifts = active.magnitude[lns.fraction_bits :]
@@ -122,8 +91,7 @@ class MixedMultiplier(wiring.Component):
                 number = delay(m, number, 1, f"number_{step}_{p}", reset_less=True)
                 rest = delay(m, rest, 1, f"rest_{step}_{p}", reset_less=True)
         bits, mask = self._spread(number, rest[0], rest[1])
-        product = self.products[p]
-        m.d.comb += [product.bits.eq(bits), product.mask.eq(mask), product.negative.eq(rest[2])]
+        return bits, mask, rest[2]
 
     def _choose(self, activation: data.View, fraction: Value) -> Value:
         """The multiple of an activation that a weight's fraction names."""
