@@ -9,7 +9,7 @@ import pytest
 from slipstick.asic.saif import Activity, Recording
 from slipstick.asic.vcd import read_vcd
 from slipstick.errors import TargetError
-from slipstick.studies import price_power
+from slipstick.studies import price_measures, price_power
 from slipstick.studies.price_kinds import KINDS
 from slipstick.studies.price_list import measurements
 from slipstick.studies.price_operands import operands
@@ -128,8 +128,8 @@ def test_power_of_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         given.append(recording)
         return SimpleNamespace(dynamic_mw=64.0, leakage_mw=0.16, matched=9, sources=10)
 
-    monkeypatch.setattr(price_power, "implement", implement)
-    monkeypatch.setattr(price_power, "find_pdk", lambda name: name)
+    monkeypatch.setattr(price_measures, "implement", implement)
+    monkeypatch.setattr(price_measures, "find_pdk", lambda name: name)
     monkeypatch.setattr(price_power, "cell_power", cell_power)
     found = price_power.power(KINDS["lns1+2+2"], tmp_path)
     assert (found["mac_pj"], found["leakage_uw"], found["period_ns"]) == (2.0, 10.0, 0.5)

@@ -8,7 +8,7 @@ from slipstick_rtl.numbers.lns.formats import Lns
 
 from .. import budget, synthesis
 from .. import build_tools as tools
-from ..asic.implementation import TOP, implement
+from ..asic.implementation import TOP, Implementation, implement
 from ..asic.memories import FLIP_FLOPS
 from ..asic.pdk import find_pdk
 from ..errors import TargetError
@@ -60,9 +60,10 @@ def synthesise(gateware: Any, part: Part, folder: Path, ports: Any = None) -> di
     return {"ff": budget.count_registers(netlist, toolchain), **found}
 
 
-def piece_rtlil(piece: "Piece", platform: Any, top: str) -> str:
-    """A piece as Yosys reads it."""
-    return _rtlil(piece.gateware, [*piece.inputs, *piece.outputs], platform, top)
+def gates_of(piece: "Piece", folder: Path) -> Implementation:
+    """A piece in standard cells. Tables are logic: an element has no memory."""
+    rtlil = _rtlil(piece.gateware, [*piece.inputs, *piece.outputs], None, TOP)
+    return implement(rtlil, find_pdk(PDK), folder, memories=FLIP_FLOPS)
 
 
 def _rtlil(gateware: Any, ports: Any, platform: Any, top: str) -> str:
@@ -88,9 +89,7 @@ def column(kind: Kind, folder: Path) -> dict[str, Any]:
 def gates(kind: Kind, folder: Path) -> dict[str, Any]:
     """A column of elements in standard cells: an element's area on the average, and the clock."""
     piece = kind.column(ROWS)
-    rtlil = piece_rtlil(piece, None, TOP)
-    # tables are logic: an element has no memory
-    done = implement(rtlil, find_pdk(PDK), folder, memories=FLIP_FLOPS)
+    done = gates_of(piece, folder)
     return {
         "rows": ROWS,
         "pdk": PDK,

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..asic.energy import rounded
-from ..asic.implementation import TOP, implement
-from ..asic.memories import FLIP_FLOPS
-from ..asic.pdk import find_pdk
 from ..asic.power import cell_power
 from ..asic.saif import Recording
 from ..asic.vcd import read_vcd
 from .price_kinds import Kind
-from .price_measures import PDK, ROWS, piece_rtlil
+from .price_measures import PDK, ROWS, gates_of
 from .price_operands import operands
 
 if TYPE_CHECKING:
@@ -40,8 +37,7 @@ def power(kind: Kind, folder: Path) -> dict[str, Any]:
         ``mac_pj`` without leakage, ``leakage_uw``.
     """
     piece = kind.column(ROWS)
-    rtlil = piece_rtlil(piece, None, TOP)
-    done = implement(rtlil, find_pdk(PDK), folder, memories=FLIP_FLOPS)
+    done = gates_of(piece, folder)
     activity = record(kind.column(ROWS), *operands(kind, CYCLES, ROWS), folder / _VCD)
     period = done.timing.period_ns
     cells = cell_power(done.mapping, activity, period)
