@@ -67,7 +67,8 @@ class Reduction:
 
     def lanes(self, rows: int) -> tuple[np.ndarray, ...]:
         """(ky, kx, c, counts) of every lane, each (tiles x R,)."""
-        segment_tiles = -(-self.segment // rows)
+        # pairs are one segment, half of whose first tile holds no lanes of its own
+        segment_tiles = self.tiles if self.pairs else -(-self.segment // rows)
         tile, lane = np.divmod(np.arange(self.tiles * rows), rows)
         number, part = np.divmod(tile, segment_tiles)
         within = part * rows + lane
