@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_operators as ops
 import tflm_cases as cases
 from onnx_writer import OnnxWriter
 from program_runner import run_program
@@ -28,6 +26,8 @@ from slipstick.references import Definition, open_references
 from slipstick.semantics import with_semantics
 from slipstick.session import InferenceSession
 from slipstick.verification import Verifier
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_operators as ops
 from slipstick_rtl.config import Configuration
 from tflm_networks import odd_networks
 

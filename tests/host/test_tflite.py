@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import tflite
-import tflite_operators as ops
 import tflm_cases as cases
 from slipstick.errors import ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends import load
 from slipstick.frontends.tflite import load_tflite, load_tflite_bytes, tensor_indices
 from slipstick.frontends.tflite_operators import OPERATORS
 from slipstick.graph import Graph
-from tflite_writer import TfliteWriter
+from slipstick.writers import tflite_operators as ops
+from slipstick.writers.tflite import TfliteWriter
 
 SHAPE = (1, 6, 6, 2)
 

@@ -5,7 +5,6 @@ from contextlib import suppress
 
 import damaged_files
 import numpy as np
-import tflite_operators as ops
 import tflm_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from shared_data import DATA
 from slipstick.errors import ModelError
 from slipstick.frontends.tflite import load_tflite_bytes, tensor_indices
 from slipstick.graph import Graph
+from slipstick.writers import tflite_operators as ops
 from tflm_networks import odd_networks
 
 QUIETLY = settings(damaged_files.QUIETLY, max_examples=200)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_move_operators as ops
-import tflite_operators as first
 from slipstick.errors import ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_moves as ops
+from slipstick.writers import tflite_operators as first
 from tflm_networks import Described, described, integers, network
 
 SAME = 0.5, 3

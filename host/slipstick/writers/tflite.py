@@ -19,7 +19,8 @@ import flatbuffers
 import numpy as np
 import tflite
 from numpy.typing import ArrayLike
-from tflite_operators import Operator
+
+from .tflite_operators import Operator
 
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
