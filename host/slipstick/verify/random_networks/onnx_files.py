@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from ...frontends.onnx_logarithms import DOMAIN
+from ...kernels.log_codes import arithmetic_of, encode, magnitudes
 from .layer_values import draw_weights
-from .recipes import Codes, Layer, Recipe, Shape, walk, weights_per_output
+from .recipes import WEIGHTED, Codes, Layer, Recipe, Shape, walk, weights_per_output
 
 OPSET, IR_VERSION = 21, 10
 MICROSOFT = "com.microsoft"
@@ -32,7 +34,8 @@ def write_onnx(recipe: Recipe) -> bytes:
     RecipeError
         If its layers do not fit together.
     """
-    return _File(recipe).to_bytes()
+    kind = _LogFile if recipe.form.startswith("lns") else _File
+    return kind(recipe).to_bytes()
 
 
 def channels_first(shape: Sequence[int]) -> tuple[int, ...]:
@@ -49,28 +52,44 @@ class _File:
         self._constants: list[Any] = []
         self._shift = 128 if recipe.dtype == "uint8" else 0
         self._shapes = recipe.shapes()
-        self._names = ["x"]
+        self._names: list[str] = []
+        self.begin()
         for number, layer, sources, made in walk(recipe):
             exact = recipe.form == "qoperator" and layer.kind in _EXACT_KINDS
             self._names.append(f"{EXACT}_{number + 1}" if exact else f"t_{number + 1}")
-            of_codes = recipe.form == "qoperator" or layer.kind not in _REAL
-            if of_codes and layer.kind in _OF_CODES:
+            if self._takes_codes(layer):
                 _OF_CODES[layer.kind](self, layer, sources, made)
             else:
                 self._between_conversions(layer, sources, made)
 
+    def _takes_codes(self, layer: Layer) -> bool:
+        """Whether a layer becomes an operator of codes; in QDQ form only what has no other."""
+        if layer.kind not in _OF_CODES:
+            return False
+        is_float = layer.kind in _REAL or layer.kind in WEIGHTED
+        return self._recipe.form == "qoperator" or not is_float
+
+    def begin(self) -> None:
+        """Names the input's codes."""
+        self._names.append("x")
+
     def to_bytes(self) -> bytes:
         """Returns the file."""
-        kind = _TYPES[self._recipe.dtype]
-        x = helper.make_tensor_value_info("x", kind, channels_first(self._recipe.shape))
-        outputs = [
-            helper.make_tensor_value_info(
-                self._names[tensor], kind, channels_first(self._shapes[tensor])
-            )
+        shown = [
+            (self._names[tensor], channels_first(self._shapes[tensor]))
             for tensor in self._recipe.outputs
         ]
+        return self.file(_TYPES[self._recipe.dtype], shown)
+
+    def file(self, kind: int, shown: Sequence[tuple[str, tuple[int, ...]]]) -> bytes:
+        """Returns the file, whose inputs and outputs are of one type."""
+        x = helper.make_tensor_value_info("x", kind, channels_first(self._recipe.shape))
+        outputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in shown]
         graph = helper.make_graph(self._nodes, "random", [x], outputs, self._constants)
-        domains = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
+        domains = [
+            helper.make_opsetid(domain, version)
+            for domain, version in (("", OPSET), (MICROSOFT, 1), (DOMAIN, 1))
+        ]
         model = helper.make_model(graph, opset_imports=domains, ir_version=IR_VERSION)
         return model.SerializeToString()
 
@@ -143,28 +162,42 @@ class _File:
         (x,) = self.names(layer)
         return x if len(source) == 2 else self.node("Flatten", [x], self.spare(), axis=1)
 
-    def _between_conversions(self, layer: Layer, sources: list[Shape], made: Shape) -> None:
-        reals = []
-        for number, name in enumerate(self.names(layer)):
-            inputs = [name, *self.source_codes(layer, number)]
-            reals.append(self.node("DequantizeLinear", inputs, self.spare()))
-        if layer.kind in ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"):
-            real = self._real_product(layer, reals[0], sources, made)
-        else:
-            real = _REAL[layer.kind](self, layer, reals, sources[0])
-        self.node("QuantizeLinear", [real, *self.codes(layer.codes)])
+    def real(self, name: str, codes: Codes) -> str:
+        """Adds the conversion of codes to real numbers."""
+        return self.node("DequantizeLinear", [name, *self.codes(codes)], self.spare())
 
-    def _real_product(self, layer: Layer, x: str, sources: list[Shape], made: Shape) -> str:
+    def quantised(self, real: str, codes: Codes) -> None:
+        """Adds the conversion of real numbers to the codes that are being made."""
+        self.node("QuantizeLinear", [real, *self.codes(codes)])
+
+    def product_constants(self, layer: Layer, sources: list[Shape], made: Shape) -> tuple[str, str]:
+        """Adds weights and bias, as real numbers behind conversions; a bias of "" is none."""
         parts, bias = self.weights(layer, sources, made)
         axis = 1 if layer.kind == "transpose_conv2d" else 0
         kernel = self.node("DequantizeLinear", parts, self.spare(), axis=axis)
-        inputs = [x, kernel]
         if bias:
-            scale = self._recipe.codes_of(layer.sources[0])[0]
-            drawn = draw_weights(layer, made[-1], 1, self._recipe.codes_of(layer.sources[0]))
-            scales = np.asarray(drawn.scales * scale, np.float32)
-            bias_parts = [bias, self.constant(scales if len(scales) > 1 else scales[0], "float32")]
-            inputs.append(self.node("DequantizeLinear", bias_parts, self.spare(), axis=0))
+            source = self._recipe.codes_of(layer.sources[0])
+            # the scales do not depend on how many products there are
+            scales = draw_weights(layer, made[-1], 1, source).scales * source[0]
+            kept = scales if len(scales) > 1 else scales[0]
+            inputs = [bias, self.constant(kept, "float32")]
+            bias = self.node("DequantizeLinear", inputs, self.spare(), axis=0)
+        return kernel, bias
+
+    def _between_conversions(self, layer: Layer, sources: list[Shape], made: Shape) -> None:
+        reals = [
+            self.real(self._names[source], self._recipe.codes_of(source))
+            for source in layer.sources
+        ]
+        if layer.kind in WEIGHTED:
+            real = self._real_product(layer, reals[0], sources, made)
+        else:
+            real = _REAL[layer.kind](self, layer, reals, sources[0])
+        self.quantised(real, layer.codes)
+
+    def _real_product(self, layer: Layer, x: str, sources: list[Shape], made: Shape) -> str:
+        kernel, bias = self.product_constants(layer, sources, made)
+        inputs = [x, kernel, *([bias] if bias else [])]
         match layer.kind:
             case "fully_connected":
                 if len(sources[0]) != 2:
@@ -176,6 +209,69 @@ class _File:
         groups = sources[0][3] if layer.kind == "depthwise_conv2d" else layer.parameters["groups"]
         options = self.window(layer, sources[0])
         return self.node("Conv", inputs, self.spare(), group=groups, **options)
+
+
+class _LogFile(_File):
+    """A file of logarithmic codes, between conversions of its own domain.
+
+    Its inputs and outputs are real numbers; codes have no zero point.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        arithmetic = arithmetic_of(recipe.form)
+        assert arithmetic is not None
+        self._arithmetic = arithmetic
+        lns = arithmetic.lns
+        self._bits = {"integer_bits": lns.integer_bits, "fraction_bits": lns.fraction_bits}
+        super().__init__(recipe)
+
+    def begin(self) -> None:
+        """Adds the conversion of the input."""
+        self._names.append("t_0")
+        self.quantised("x", self._recipe.codes)
+
+    def to_bytes(self) -> bytes:
+        """Returns the file."""
+        outputs = []
+        for tensor in self._recipe.outputs:
+            real = self.real(self._names[tensor], self._recipe.codes_of(tensor))
+            outputs.append((real, channels_first(self._shapes[tensor])))
+        return self.file(TensorProto.FLOAT, outputs)
+
+    def codes(self, codes: Codes) -> list[str]:
+        """Adds the scale of an activation, of which the largest code is 128 steps of int8."""
+        return [self.constant(128 * codes[0] / self._largest, "float32")]
+
+    @property
+    def _largest(self) -> float:
+        return float(magnitudes(self._arithmetic)[-1])
+
+    def real(self, name: str, codes: Codes) -> str:
+        """Adds the conversion of codes to real numbers."""
+        return self._convert("LogDequantizeLinear", [name, *self.codes(codes)], self.spare())
+
+    def quantised(self, real: str, codes: Codes) -> None:
+        """Adds the conversion of real numbers to the codes that are being made."""
+        self._convert("LogQuantizeLinear", [real, *self.codes(codes)], self.output)
+
+    def _convert(self, operator: str, inputs: list[str], output: str, **options: Any) -> str:
+        return self.node(operator, inputs, output, domain=DOMAIN, **self._bits, **options)
+
+    def product_constants(self, layer: Layer, sources: list[Shape], made: Shape) -> tuple[str, str]:
+        """Adds weights and bias; a bias of "" is none."""
+        products, channels = weights_per_output(layer, sources[0]), made[-1]
+        drawn = draw_weights(layer, channels, products, self._recipe.codes_of(layer.sources[0]))
+        real = drawn.codes * np.broadcast_to(drawn.scales, channels)[:, None]
+        tops = np.abs(real).max(axis=1)
+        scales = (np.where(tops > 0, tops, 1.0) / self._largest).astype(np.float32)
+        codes = encode(real, scales[:, None].astype(np.float64), self._arithmetic)
+        shape = _weight_shape(layer, products, channels)
+        parts = [self.constant(codes.reshape(shape), "int8"), self.constant(scales, "float32")]
+        kernel = self._convert("LogDequantizeLinear", parts, self.spare(), axis=0)
+        if drawn.bias is None:
+            return kernel, ""
+        bias = drawn.bias * drawn.scales * self._recipe.codes_of(layer.sources[0])[0]
+        return kernel, self.constant(bias, "float32")
 
 
 def _weight_shape(layer: Layer, products: int, channels: int) -> tuple[int, ...]:
@@ -403,3 +499,10 @@ ONNX_KINDS = {
     "average_pool2d": 2.0,
 }
 """How often each kind is drawn for an .onnx file."""
+
+LOGARITHMIC_KINDS = {
+    kind: share
+    for kind, share in ONNX_KINDS.items()
+    if kind in _REAL or kind in ("conv2d", "depthwise_conv2d", "fully_connected")
+}
+"""How often each kind is drawn for a file of logarithmic codes."""

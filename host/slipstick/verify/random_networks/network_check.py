@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from slipstick_rtl.config import Configuration
 
-from ..compiler import compile_graph
-from ..devices import open_device
-from ..errors import SlipstickError
-from ..execution import Execution
-from ..graph import Graph
-from ..schedule.interleaving import INTERLEAVING_EFFORT
+from ...compiler import compile_graph
+from ...devices import open_device
+from ...errors import SlipstickError
+from ...execution import Execution
+from ...graph import Graph
+from ...schedule.interleaving import INTERLEAVING_EFFORT
 from .decisions import decisions
 from .recipes import Recipe
 
@@ -114,7 +114,7 @@ class FileFormat:
 @cache
 def _device(kind: str, configuration: Configuration, hazards: bool) -> Any:
     if hazards:
-        from ..devices.model import ModelDevice
+        from ...devices.model import ModelDevice
 
         return ModelDevice(configuration, check_hazards=True)
     return open_device(kind, configuration)
@@ -175,7 +175,7 @@ def check(
 
 def _kind_of(error: SlipstickError) -> str:
     """A network may be refused; but a program that was compiled must run."""
-    from ..errors import DeviceError, ModelError, UnsupportedError
+    from ...errors import DeviceError, ModelError, UnsupportedError
 
     if isinstance(error, UnsupportedError | ModelError):
         return "refused"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..writers import tflite_functions as functions
-from ..writers import tflite_moves as moves
-from ..writers import tflite_operators as basic
-from ..writers.tflite import TfliteWriter
-from ..writers.tflite_operators import Operator
+from ...writers import tflite_functions as functions
+from ...writers import tflite_moves as moves
+from ...writers import tflite_operators as basic
+from ...writers.tflite import TfliteWriter
+from ...writers.tflite_operators import Operator
 from .layer_values import draw_codes, draw_weights
 from .recipes import Layer, Recipe, Shape, walk, weights_per_output
 

@@ -26,7 +26,7 @@ Parameters = dict[str, Any]
 MOST_ELEMENTS = 24_000
 """Elements of a tensor: larger ones only cost time."""
 
-MOST_HEAVY_ELEMENTS = 130_000
+MOST_HEAVY_ELEMENTS = 120_000
 """The same, of heavy networks: some are larger than the memory of the default target."""
 
 MOST_MACS = 4_000_000
@@ -121,7 +121,8 @@ class Drawer:
     def _filled(self, recipe: Recipe) -> Recipe:
         """Adds a fully connected layer, so that all weights are about as many as fit, or more."""
         shapes = recipe.shapes()
-        room = self._weight_bytes * self._rng.uniform(0.5, 1.5)
+        share = self._rng.uniform(0.97, 1.1) if self._chance(0.4) else self._rng.uniform(0.5, 1.6)
+        room = self._weight_bytes * share
         for _, layer, sources, made in walk(recipe):
             room -= weights_per_output(layer, sources[0]) * made[-1]
         filters = int(room / math.prod(shapes[-1]))
@@ -148,7 +149,7 @@ class Drawer:
         heavy = self._chance(0.12)
         return Taste(
             layers=self._integer(1, 7),
-            side=int(self._rng.choice([4, 8, 12, 40] if heavy else [4, 9, 9, 14, 20, 40])),
+            side=int(self._rng.choice([4, 8, 40, 40] if heavy else [4, 9, 9, 14, 20, 40])),
             channels=int(self._rng.choice([48, 70] if heavy else [8, 12, 20, 34, 70])),
             heavy=heavy,
         )

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from .. import kernels
-from ..frontends.onnx import load_onnx_bytes
-from ..frontends.tflite import load_tflite_bytes
-from ..graph import Graph
-from ..reference import TflmReference
-from ..references import LayerRuntime
+from ... import kernels
+from ...frontends.onnx import load_onnx_bytes
+from ...frontends.tflite import load_tflite_bytes
+from ...graph import Graph
+from ...reference import TflmReference
+from ...references import LayerRuntime
 from .drawing import Dialect, Drawer, Parameters
 from .layer_values import draw_inputs
-from .onnx_networks import EXACT, ONNX_KINDS, write_onnx
-from .outcomes import Compared, FileFormat
+from .network_check import Compared, FileFormat
+from .onnx_files import EXACT, LOGARITHMIC_KINDS, ONNX_KINDS, write_onnx
 from .recipes import SHAPES, Recipe, RecipeError, Shape
-from .tflite_networks import write_tflite
+from .tflite_files import write_tflite
 
 TFLITE_KINDS = {
     **dict.fromkeys(SHAPES, 1.0),
@@ -89,6 +89,14 @@ def _onnx_inputs(recipe: Recipe) -> np.ndarray:
     return codes if recipe.dtype == "int8" else (codes.astype(np.int16) + 128).astype(np.uint8)
 
 
+def _real_inputs(recipe: Recipe) -> np.ndarray:
+    """Real numbers that reach over all codes."""
+    codes = draw_inputs(recipe).astype(np.float32)
+    if codes.ndim == 4:
+        codes = np.ascontiguousarray(codes.transpose(0, 3, 1, 2))
+    return codes * np.float32(recipe.codes[0])
+
+
 def _compare_tflm(data: bytes, graph: Graph, inputs: np.ndarray) -> Compared:
     return Compared(TflmReference(data).run_layers(inputs))
 
@@ -126,3 +134,21 @@ ONNX = FileFormat("onnx", _draw_onnx, write_onnx, load_onnx_bytes, _onnx_inputs,
 """ONNX files; Slipstick's definition says the codes, and is held to onnxruntime."""
 
 FORMATS = {form.name: form for form in (TFLITE, ONNX)}
+
+
+def logarithmic(number_format: str) -> FileFormat:
+    """Returns .onnx files of logarithmic codes: only their definition says what is right."""
+    dialect = Dialect(
+        kinds=LOGARITHMIC_KINDS,
+        fixed_codes={},
+        adapt=_for_onnx,
+        files=lambda rng: {"form": number_format},
+    )
+
+    def draw(seed: int, weight_bytes: int) -> Recipe:
+        return Drawer(seed, dialect, weight_bytes).draw()
+
+    def compare(data: bytes, graph: Graph, inputs: np.ndarray) -> Compared:
+        return Compared(kernels.run_graph(graph, [inputs]))
+
+    return FileFormat(number_format, draw, write_onnx, load_onnx_bytes, _real_inputs, compare)
