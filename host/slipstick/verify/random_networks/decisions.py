@@ -67,9 +67,7 @@ def possible(configuration: Configuration) -> frozenset[str]:
     if not c.ninth_bits:
         impossible.add("layout: parity-bit weights")
     if c.is_compact:
-        impossible |= {"tiling: turns", "tiling: banks in parts", "fusion: layers interleaved"}
-        impossible |= {"layout: pixels folded", "fusion: map beside convolution"}
-        impossible |= {"layout: taps packed"}
+        impossible |= {"tiling: turns", "tiling: banks in parts", "layout: pixels folded"}
     if c.tile_words > c.columns:
         impossible.add("layout: diagonal")
     return frozenset(DECISIONS) - impossible
