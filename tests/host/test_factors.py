@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -10,12 +11,26 @@ from hypothesis import strategies as st
 from program_runner import run_program
 from random_networks import NetworkBuilder
 from slipstick.compiler import compile_graph
+from slipstick.devices import open_device
+from slipstick.execution import Execution
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
 from slipstick.targets import find_target
 from slipstick_rtl.config import Configuration
 
 TARGETS = ("icebreaker", "tang-nano-9k", "tang-nano-20k")
+COMPACT = Configuration(
+    engine="compact",
+    rows=2,
+    columns=8,
+    lanes=1,
+    activation_bytes=1 << 11,
+    weight_bytes=1 << 11,
+    parameter_words=128,
+    instruction_words=1 << 9,
+    accumulator_depth=32,
+)
+"""The small core that the tests of streaming build as well."""
 PATTERNS = (
     "+-------",
     "-+++++++",
@@ -69,6 +84,19 @@ def test_depthwise_layer_of_a_compact_engine(target: str, pattern: str) -> None:
     set_factors(builder, pattern)
     program = check(builder, find_target(target).configuration)
     assert [layer.where for layer in program.layers] == ["device"]
+
+
+def test_depthwise_layers_on_the_rtl_of_a_compact_engine() -> None:
+    with closing(open_device("sim", COMPACT)) as sim:
+        for seed, pattern in enumerate(PATTERNS):
+            builder = NetworkBuilder(seed, 6, 5, 11)
+            builder.same_conv2d(1, 11)
+            builder.depthwise((3, 3), 1)
+            set_factors(builder, pattern)
+            graph, image = builder.graph(), builder.images()
+            found = Execution(compile_graph(graph, COMPACT), sim).infer({"input": image})
+            expected = run_graph(graph, [image])[builder.last]
+            np.testing.assert_array_equal(found[builder.last], expected, pattern)
 
 
 @pytest.mark.parametrize("target", [*TARGETS, "sim-medium", "sim-small", "asic-4x4", "ulx3s-85f"])
