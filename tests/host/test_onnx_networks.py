@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared_data import DATA
+from shared_data import shared
 from slipstick import InferenceSession
 from slipstick.onnx_reference import OnnxReference
 from slipstick.verification import Verifier
 from slipstick_rtl.config import Configuration
 
-CIFAR = DATA / "data/cifar10/ic01_cifar10_200.npz"
 QDQ = "resnet8_cifar10_int8_qdq"
 RESNETS = (QDQ, "resnet8_cifar10_int8_qoperator_perchannel")
 MNIST = "mnist_int8_qoperator_pertensor"
@@ -24,20 +23,17 @@ MOST_OF_A_LAYER = 1e-5
 
 
 def model(name: str) -> Path:
-    path = DATA / "models" / f"{name}.onnx"
-    if not path.exists():
-        pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
-    return path
+    return shared(f"models/{name}.onnx")
 
 
 def pictures() -> tuple[np.ndarray, np.ndarray]:
     """CIFAR-10 test images as N x C x H x W, and their classes."""
-    with np.load(CIFAR) as archive:
+    with np.load(shared("data/cifar10/ic01_cifar10_200.npz")) as archive:
         return archive["x"].transpose(0, 3, 1, 2).astype(np.float32), archive["y"]
 
 
 def digits(name: str, header: int) -> np.ndarray:
-    path = DATA / "data/mnist" / f"t10k-{name}-ubyte.gz"
+    path = shared(f"data/mnist/t10k-{name}-ubyte.gz")
     return np.frombuffer(gzip.decompress(path.read_bytes())[header:], np.uint8)
 
 
