@@ -113,20 +113,16 @@ def average_pool2d(
         size - own for size, own in zip(attributes["padding"], attributes["counted"], strict=True)
     )
     counted = pad_image(counted, beyond, 0)
-    centred = _centred(x, source, attributes)
+    centred = _centred(x, source)
     padded = pad_image(centred, attributes["padding"], 0)
     total = np.zeros((len(x), *output.shape[1:]), padded.dtype)
     count = np.zeros((1, *sizes, 1), np.int64)
     height, width = attributes["window"]
     down, across = attributes.get("dilation", (1, 1))
-    # float32 sums have an order: one by one, or those of the columns
-    parts = [[(y * down, column * across)] for y, column in np.ndindex(height, width)]
-    if attributes.get("float32") == "columns":
-        parts = [[(y * down, column * across) for y in range(height)] for column in range(width)]
-    for part in parts:
-        total += sum(tap(padded, origin, stride, sizes) for origin in part)
     for y, column in np.ndindex(height, width):
-        count += tap(counted, (y * down, column * across), stride, sizes)
+        origin = y * down, column * across
+        total += tap(padded, origin, stride, sizes)
+        count += tap(counted, origin, stride, sizes)
     return _mean(total, count, (source, output), attributes)
 
 
@@ -154,7 +150,7 @@ def mean(
     """The mean over some axes."""
     axes = tuple(attributes["axes"])
     count = np.array(int(np.prod([source.shape[axis] for axis in axes])))
-    centred = _centred(x, source, attributes)
+    centred = _centred(x, source)
     places = np.moveaxis(centred, axes, range(len(axes))).reshape(-1, *_rest(centred, axes))
     # one by one and in their order: where they are float32, that decides the last bit
     total = np.zeros(places.shape[1:], places.dtype)
@@ -164,9 +160,9 @@ def mean(
     return _mean(total, count, (source, output), attributes)
 
 
-def _centred(x: np.ndarray, source: Tensor, attributes: Mapping[str, Any]) -> np.ndarray:
+def _centred(x: np.ndarray, source: Tensor) -> np.ndarray:
     """What is summed up: codes less their zero point, or the real numbers."""
-    if source.quantization is None or "float32" in attributes:
+    if source.quantization is None:
         return to_real(x, source)
     return x.astype(np.int64) - scalar(source.quantization)[1]
 
@@ -182,13 +178,15 @@ def _mean(
     attributes: Mapping[str, Any],
 ) -> np.ndarray:
     source, output = tensors
-    if source.quantization is None or total.dtype == np.float32:
+    if source.quantization is None:
         return from_real(total / count.astype(np.float32), output, attributes)
     if output.quantization is None:
         scale = np.float32(scalar(source.quantization)[0])
         return (total.astype(np.float32) * scale / count.astype(np.float32)).astype(np.float32)
     parts = {
-        int(number): average_factor(source.quantization, output.quantization, int(number))
+        int(number): average_factor(
+            source.quantization, output.quantization, int(number), attributes
+        )
         for number in np.unique(count)
     }
     factors = np.vectorize(lambda number: parts[number], otypes=[np.float32])(count)
