@@ -79,18 +79,13 @@ def average(operator: Operator, value: Value) -> Pending:
         source = builder.picture(builder.real(value))
         laid = picture_shape(output)
         made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
-        given = {**attributes, **_of_codes(operator)}
+        given = dict(attributes)
         if wanted.clamp is not None:
             given["clamp"] = wanted.clamp
         builder.node(operator.name, kind, (source.tensor,), made, given)
         return Activation(made, output, "picture")
 
     return Pending(operator.output, output, emit)
-
-
-def _of_codes(operator: Operator) -> dict[str, bool]:
-    """The attribute of means that onnxruntime takes of codes, by a factor of its own."""
-    return {"of_codes": True} if operator.operator.startswith("QLinear") else {}
 
 
 def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> Pending:
@@ -118,7 +113,6 @@ def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> P
         name = wanted.name if keep else f"{wanted.name}/kept"
         made = builder.tensor(name, laid, wanted.dtype, wanted.quantization)
         attributes: dict[str, Any] = {"axes": tuple(sorted(own)), "keep_dimensions": True}
-        attributes |= _of_codes(operator)
         if wanted.clamp is not None:
             attributes["clamp"] = wanted.clamp
         builder.node(operator.name, "mean", (source.tensor,), made, attributes)

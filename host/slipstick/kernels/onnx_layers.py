@@ -184,9 +184,7 @@ def _mean(
         scale = np.float32(scalar(source.quantization)[0])
         return (total.astype(np.float32) * scale / count.astype(np.float32)).astype(np.float32)
     parts = {
-        int(number): average_factor(
-            source.quantization, output.quantization, int(number), attributes
-        )
+        int(number): average_factor(source.quantization, output.quantization, int(number))
         for number in np.unique(count)
     }
     factors = np.vectorize(lambda number: parts[number], otypes=[np.float32])(count)

@@ -67,19 +67,10 @@ def to_codes(
     return np.clip(value, *code_range(attributes, output.dtype)).astype(output.dtype)
 
 
-def average_factor(
-    source: Quantization, output: Quantization, count: int, attributes: Mapping[str, Any]
-) -> np.float32:
-    """The factor from a sum of codes to the code of their mean.
-
-    It is ratio / count, where ratio is that of the scales: means between equal scales do not depend
-    on the scale. With ``of_codes`` in the attributes it is scale / (output's scale x count), which
-    is how onnxruntime rounds it in its operators of codes.
-    """
-    own, other, number = (
-        np.float32(item) for item in (scalar(source)[0], scalar(output)[0], count)
-    )
-    return own / (other * number) if attributes.get("of_codes") else own / other / number
+def average_factor(source: Quantization, output: Quantization, count: int) -> np.float32:
+    """The factor from a sum of codes to the code of their mean: that of onnxruntime's operators of
+    codes, for means of real numbers as well, whose float32 sums depend on the machine."""
+    return np.float32(scalar(source)[0]) / (np.float32(scalar(output)[0]) * np.float32(count))
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ def _averaging(node: Node, tensors: tuple[Tensor, Tensor], taps: int, count: int
     """The sum of some taps over a count of them, from one scale to another."""
     source, result = tensors
     assert source.quantization is not None and result.quantization is not None
-    factor = average_factor(source.quantization, result.quantization, count, node.attributes)
+    factor = average_factor(source.quantization, result.quantization, count)
     multiplier, shift = factor_parts(np.array([factor]))
     if not -31 <= shift[0] <= 7:
         raise HostReason(f"its factor is 2^{shift[0]}, beyond the requantiser")
