@@ -48,9 +48,8 @@ def real_conv2d(
     output: Tensor,
     attributes: Mapping[str, Any],
 ) -> np.ndarray:
-    """A convolution in float32; x NHWC, weights OHWI; exact where all are ``whole`` numbers."""
-    if attributes.get("whole"):
-        x, weights = x.astype(np.float64), weights.astype(np.float64)
+    """A convolution in float64, x NHWC, weights OHWI: sums of whole numbers are exact."""
+    x, weights = x.astype(np.float64), weights.astype(np.float64)
     groups, channels, filters = attributes["groups"], weights.shape[3], len(weights)
     padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
     padded = pad_image(x, padding, 0)
@@ -72,13 +71,14 @@ def real_transpose_conv2d(
     output: Tensor,
     attributes: Mapping[str, Any],
 ) -> np.ndarray:
-    """A transposed convolution in float32; x NHWC, weights OHWI, without groups."""
+    """A transposed convolution in float64; x NHWC, weights OHWI, without groups."""
+    x, weights = x.astype(np.float64), weights.astype(np.float64)
     stride, (top, left) = attributes["stride"], attributes["padding"]
     spans = zip(
         x.shape[1:3], weights.shape[1:3], output.shape[1:3], (top, left), stride, strict=True
     )
     sides = [max((size - 1) * step + taps, out + cut) for size, taps, out, cut, step in spans]
-    whole = np.zeros((len(x), *sides, len(weights)), np.float32)
+    whole = np.zeros((len(x), *sides, len(weights)))
     for y, column in np.ndindex(weights.shape[1:3]):
         places = tap(whole, (y, column), stride, x.shape[1:3])
         places += x @ weights[:, y, column].T
@@ -92,8 +92,9 @@ def matmul(
     """The product of two activations, of matrices in the last two axes."""
     first, second, output = tensors
     if first.quantization is None or second.quantization is None:
-        kind = np.float64 if attributes.get("whole") else np.float32
-        reals = to_real(a, first).astype(kind), to_real(b, second).astype(kind)
+        reals = [
+            to_real(value, tensor).astype(np.float64) for value, tensor in ((a, first), (b, second))
+        ]
         return from_real(np.matmul(*reals), output, attributes)
     centred = [
         value.astype(np.float64) - scalar(tensor.quantization)[1]
