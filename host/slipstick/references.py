@@ -79,6 +79,12 @@ class LayerRuntime:
     ----------
     model : path or bytes
     graph : Graph
+
+    Members
+    -------
+    agreements : mapping of Agreement by the graph's name
+    saturating : tuple of str
+        Both as ``OnnxReference`` has them.
     """
 
     def __init__(self, model: Path | bytes, graph: Graph) -> None:
@@ -86,6 +92,7 @@ class LayerRuntime:
 
         self._graph = graph
         self._runtime = OnnxReference(model)
+        self.agreements, self.saturating = self._runtime.agreements, self._runtime.saturating
 
     def differences(self, inputs: Mapping[str, np.ndarray], note: Note) -> Values:
         """Calls ``note`` with each layer's tensor, the runtime's codes and the rule's.

@@ -12,6 +12,18 @@ from .log_registry import LOG_KERNELS
 from .onnx_registry import ONNX_KERNELS
 from .registry import KERNELS, Kernel
 
+FLOAT_OPERATORS = frozenset(
+    (
+        *("einsum", "function", "layer_normalization", "log_softmax", "matmul", "pow", "reduce"),
+        *("resize", "softmax"),
+    )
+)
+"""Operators that add up or approximate float numbers: NumPy and BLAS choose the order of additions,
+and which instructions they use, by an array's shape and strides."""
+
+FLOAT_LAYERS = frozenset(("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d"))
+"""Layers that do so where their weights have no codes."""
+
 KERNELS_BY_SEMANTICS: Mapping[str, Mapping[str, Kernel]] = {
     "tflm": KERNELS,
     "onnx": ONNX_KERNELS,
@@ -28,6 +40,9 @@ def kernels_of(semantics: str) -> Mapping[str, Kernel]:
 
 def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Runs one node with the reference's integer semantics.
+
+    Results depend on the values alone: not on how an array lies in memory, nor on which other
+    samples are in the batch.
 
     Parameters
     ----------
@@ -55,7 +70,27 @@ def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         raise UnsupportedError(
             f"node {node.name}: operator must be one of {tuple(known)}, not {node.operator}"
         )
-    return [known[node.operator](node, graph, _operands(node, graph, inputs))]
+    laid = [np.asarray(value, order="C") for value in inputs]
+    kernel = known[node.operator]
+    count = max(map(len, laid), default=1)
+    if count < 2 or not _is_float(node, graph):
+        return [kernel(node, graph, _operands(node, graph, laid))]
+    # float sums of a sample must not depend on how many there are
+    made = []
+    for index in range(count):
+        sample = [value[index : index + 1] if len(value) > 1 else value for value in laid]
+        made.append(kernel(node, graph, _operands(node, graph, sample)))
+    return [np.concatenate(made)]
+
+
+def _is_float(node: Node, graph: Graph) -> bool:
+    """Whether a node adds up float numbers."""
+    if node.operator in FLOAT_LAYERS:
+        # logarithmic codes have transposed convolutions in float only
+        logarithmic = arithmetic_of(graph.semantics) is not None
+        turned = logarithmic and node.operator == "transpose_conv2d"
+        return turned or graph.tensors[node.inputs[1]].quantization is None
+    return node.operator in FLOAT_OPERATORS
 
 
 def run_graph(graph: Graph, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
@@ -84,7 +119,13 @@ def _operands(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[An
                 f" batch of that, not {value.dtype} of shape {value.shape}"
             )
     queue = iter(inputs)
-    constants = [graph.tensors[name].data if name else None for name in node.inputs]
+    # those of a file may be views, those of a program are not
+    constants = [
+        None
+        if not name or graph.tensors[name].data is None
+        else np.asarray(graph.tensors[name].data, order="C")
+        for name in node.inputs
+    ]
     return [
         next(queue) if name and constant is None else constant
         for name, constant in zip(node.inputs, constants, strict=True)
