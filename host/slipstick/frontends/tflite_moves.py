@@ -15,7 +15,7 @@ def reshape(operator: Operator) -> Normalised:
     operator.require_operands(1, 2)
     x, output = operator.activation(0), operator.require_output()
     # the output's shape says it all; a second input only must not be computed
-    if len(operator.inputs) > 1:
+    if len(operator.inputs) > 1 and operator.inputs[1] is not None:
         operator.constant(1, INDICES)
     if math.prod(x.shape) != math.prod(output.shape):
         operator.reject(f"output must hold as much as {x.shape}, not {output.shape}")

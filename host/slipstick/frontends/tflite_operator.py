@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class Operator(Labelled):
     """Whether its codes were uint8 in the file: some operators round otherwise then."""
     lifted: Set[str] = frozenset()
     """Tensors that have one axis more than in the file: a batch of 1, in front."""
+    made: dict[str, Tensor] = field(default_factory=dict)
+    """Constants that the node reads instead of the file's, by name."""
 
     @property
     def output(self) -> Tensor:
@@ -101,6 +103,14 @@ class Operator(Labelled):
         if tensor.data is None:
             self.refuse(f"input {index} {quoted(tensor.name)} must be a constant, not computed")
         return tensor, tensor.data
+
+    def reshaped(self, constant: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A constant of another shape: itself, or a new one."""
+        if constant.data is None or constant.shape == shape:
+            return constant
+        name, data = f"{constant.name}/{self.output.name}", constant.data.reshape(shape)
+        self.made[name] = dataclasses.replace(constant, name=name, shape=shape, data=data)
+        return self.made[name]
 
     def require_rank(self, tensor: Tensor, rank: int) -> None:
         """Rejects a tensor of another rank."""
