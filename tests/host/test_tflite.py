@@ -230,12 +230,12 @@ def test_refusals(data: bytes, error: type[SlipstickError], message: str) -> Non
 
 
 def test_unknown_operator_is_named() -> None:
-    class Sine(ops.Operator):
-        code = "SIN"
+    class AddAll(ops.Operator):
+        code = "ADD_N"
         version = 1
 
-    with pytest.raises(UnsupportedError, match=r"tiny: SIN \(operator 0, output 'y'\): operator"):
-        load_tflite_bytes(unary(Sine(), INT8, INT8), "tiny")
+    with pytest.raises(UnsupportedError, match=r"tiny: ADD_N \(operator 0, output 'y'\): operator"):
+        load_tflite_bytes(unary(AddAll(), INT8, INT8), "tiny")
 
 
 def input_as_output() -> bytes:

@@ -16,6 +16,9 @@ ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
 INDICES = ("int32", "int64")
 """The types of shapes, axes and the like."""
 
+EITHER = ("int8", "float32")
+"""The types of operators that compute codes or, on the host, float32 numbers."""
+
 SAME_SCALE = 1e-5
 """Relative difference below which two scales count as one, as float32 writers differ."""
 
@@ -82,13 +85,17 @@ class Operator(Labelled):
             if len(tensor.quantization.scale) != 1:
                 self.refuse(f"{what} must have 1 scale, not {len(tensor.quantization.scale)}")
 
-    def operand(self, index: int) -> Tensor:
-        """An int8 input with one scale, computed or constant."""
+    def operand(self, index: int, dtypes: tuple[str, ...] = ("int8",)) -> Tensor:
+        """An input of one of these types and with one scale, computed or constant."""
         tensor = self.inputs[index]
         if tensor is None:
             self.reject(f"input {index} must be there, and is absent")
-        self.require_type(tensor, f"input {index}", ("int8",))
+        self.require_type(tensor, f"input {index}", dtypes)
         return tensor
+
+    def either(self) -> tuple[str, ...]:
+        """The type of all operands: float32 if the output is, else int8."""
+        return ("float32",) if self.output.dtype == "float32" else ("int8",)
 
     def constant(self, index: int, dtypes: tuple[str, ...]) -> tuple[Tensor, np.ndarray]:
         """An input that the file holds, with its contents."""

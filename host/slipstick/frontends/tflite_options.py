@@ -20,6 +20,7 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ADD": ("AddOptions", _ACTIVATED),
     "SUB": ("SubOptions", _ACTIVATED),
     "MUL": ("MulOptions", _ACTIVATED),
+    "DIV": ("DivOptions", _ACTIVATED),
     "AVERAGE_POOL_2D": ("Pool2DOptions", _POOL),
     "MAX_POOL_2D": ("Pool2DOptions", _POOL),
     "MEAN": ("ReducerOptions", ("KeepDims",)),

@@ -83,12 +83,14 @@ def transpose_conv2d(operator: Operator) -> Normalised:
 def fully_connected(operator: Operator) -> Normalised:
     """FULLY_CONNECTED: weights OI, which may have zero points."""
     operator.require_operands(2, 3)
-    x, output = operator.activation(0), operator.require_output()
-    weights, _ = operator.constant(1, ("int8",))
+    dtypes = operator.either()
+    x, output = operator.activation(0, dtypes), operator.require_output(dtypes)
+    weights, _ = operator.constant(1, dtypes)
     operator.require_rank(weights, 2)
     if operator.options["WeightsFormat"]:
         operator.refuse(f"weights format must be 0, not {operator.options['WeightsFormat']}")
-    check_weights(operator, weights, axis=0, shifted=True)
+    if x.dtype != "float32":
+        check_weights(operator, weights, axis=0, shifted=True)
     outputs, inputs = weights.shape
     rows, rest = divmod(math.prod(x.shape), inputs)
     keep = bool(operator.options["KeepNumDims"])
@@ -133,7 +135,8 @@ def check_bias(operator: Operator, channels: int, index: int = 2) -> str:
     """The name of the bias, "" where there is none."""
     if len(operator.inputs) <= index or operator.inputs[index] is None:
         return ""
-    bias, data = operator.constant(index, ("int32",))
+    dtype = "float32" if operator.output.dtype == "float32" else "int32"
+    bias, data = operator.constant(index, (dtype,))
     if data.size != channels:
         operator.reject(
             f"bias {quoted(bias.name)} must have {channels} numbers, not shape {data.shape}"

@@ -7,9 +7,11 @@ from .fuse_activation import fuse_activation
 from .lower_prelu import lower_prelu
 from .lower_transposed import lower_transposed
 from .order_shortcuts import order_shortcuts
+from .tabulate_islands import tabulate_islands
 from .widen_weights import widen_weights
 
 PASSES = (
+    tabulate_islands,
     drop_identities,
     fold_padding,
     fuse_activation,
