@@ -39,7 +39,7 @@ class TflmReference:
         # the runtime trusts its input and would crash: the strict reader goes first
         self._model = read_model(data, self._name)
         self._names = unique_names(self._model)
-        self._check_absent_inputs()
+        self._check_readable()
         self._interpreter = _interpreter(data, self._arena_bytes(), self._name)
 
     @property
@@ -103,7 +103,13 @@ class TflmReference:
             if tensor.data is None
         )
 
-    def _check_absent_inputs(self) -> None:
+    def _check_readable(self) -> None:
+        for tensor in self._model.tensors:
+            if tensor.outside:
+                raise DeviceError(
+                    f"the reference runtime does not read {self._name}: the contents of tensor"
+                    f" {tensor.index} must be in the file's tables, and are behind them"
+                )
         for operator in self._model.operators:
             if operator.name == "DEPTHWISE_CONV_2D" and -1 in operator.inputs:
                 raise DeviceError(

@@ -23,6 +23,10 @@ Note = Callable[[str, np.ndarray, np.ndarray], None]
 """Told a tensor's name, and what it is by two ways."""
 
 
+_NOT_IN_TFLM = ("RELU_0_TO_1", "RELU_N1_TO_1", "TILE")
+"""Operators that LiteRT has and tflm has not."""
+
+
 class Reference(Protocol):
     """Every layer's tensor of a network, to the last bit."""
 
@@ -48,8 +52,8 @@ class Runtime(Protocol):
 class Definition:
     """A semantics as it is defined: the host's kernels, on the graph as it was read.
 
-    ONNX's; that of logarithmic codes; and TensorFlow Lite's of uint8 codes, which no runtime at
-    hand computes.
+    ONNX's; that of logarithmic codes; and TensorFlow Lite's of uint8 codes, and of operators that
+    tflm has not, which no runtime at hand computes.
 
     Parameters
     ----------
@@ -164,7 +168,9 @@ def open_references(
     if not is_onnx(data):
         if semantics not in (None, "tflm"):
             return Definition(with_semantics(load_tflite_bytes(data, place.stem), semantics)), None
-        if legacy_tensors(read_model(data, place.stem)):
+        model = read_model(data, place.stem)
+        unknown = any(operator.name in _NOT_IN_TFLM for operator in model.operators)
+        if unknown or legacy_tensors(model):
             return Definition(load_tflite_bytes(data, place.stem)), None
         return TflmReference(place), None
     from .frontends.onnx import load_onnx

@@ -22,7 +22,7 @@ _ALIKE = (
     *("add", "mul", "maximum", "minimum", "prelu", "max_pool2d", "mean", "matmul"),
     *("reshape", "concatenation", "pack", "slice", "transpose", "pad", "mirror_pad"),
     *("space_to_depth", "depth_to_space", "resize_nearest", "arg_max", "arg_min"),
-    *("reduce_max", "reduce_min", "quantize", "dequantize"),
+    *("reduce_max", "reduce_min", "quantize", "dequantize", "tile"),
 )
 """What both semantics have, and describe alike but for clamps."""
 

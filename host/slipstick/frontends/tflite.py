@@ -29,10 +29,7 @@ def load_tflite(path: str | Path) -> Graph:
 
 def load_tflite_bytes(data: bytes, name: str = "model") -> Graph:
     """As ``load_tflite``, from bytes; ``name`` becomes the graph's name."""
-    model = read_model(data, name)
-    if model.subgraphs != 1:
-        raise UnsupportedError(f"{name} must hold one subgraph, not {model.subgraphs}")
-    return _Builder(model, name).graph()
+    return _Builder(read_model(data, name), name).graph()
 
 
 def tensor_indices(data: bytes, name: str = "model") -> dict[str, int]:
@@ -57,6 +54,7 @@ class _Builder:
         self._written: set[int] = set()
         self._legacy = legacy_tensors(model)
         self._lifted: set[str] = set()
+        self._made: dict[str, Tensor] = {}
 
     def graph(self) -> Graph:
         """The whole network."""
@@ -76,6 +74,7 @@ class _Builder:
         nodes[:0] = [node for node, _ in border if node.inputs[0] in self._inputs]
         nodes += [node for node, _ in border if node.outputs[0] in self._outputs]
         tensors = {tensor.name: tensor for _, tensor in border}
+        tensors |= self._made
         used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
         tensors |= {
             tensor.name: tensor
@@ -128,11 +127,13 @@ class _Builder:
 
     def _check_input(self, index: int) -> None:
         raw = self._model.tensors[index]
-        # converters write -1 for a free batch, beside a shape that says 1
-        if -1 in raw.signature[1:]:
-            raise UnsupportedError(
-                f"{self._what(index)}: shape must be fixed but for the batch, not {raw.signature}"
-            )
+        # converters write -1 for what is free, beside a shape that says 1
+        for axis, (free, size) in enumerate(zip(raw.signature, raw.shape, strict=False)):
+            if axis and free == -1 and size == 1:
+                raise UnsupportedError(
+                    f"{self._what(index)}: sizes must be fixed, and axis {axis} is free: convert"
+                    " the network with fixed sizes (an input_shape or input_signature without None)"
+                )
         tensor = self._tensor(index)
         if tensor.data is not None or index in self._written:
             raise ModelError(f"{self._what(index)} must be an input once, and no constant")
@@ -163,6 +164,7 @@ class _Builder:
         for number, (kind, names, attributes) in enumerate(made):
             name = f"{kind}_{raw.index}" + (f"_{number}" if len(made) > 1 else "")
             nodes.append(Node(name, kind, names, (operator.outputs[number].name,), attributes))
+        self._made |= operator.made
         self._written.update(raw.outputs)
         return nodes
 

@@ -9,8 +9,10 @@ from ..errors import UnsupportedError
 from ..graph import Quantization, Tensor
 from ..kernels.binary import sub_parameters
 from ..kernels.scaling import AddParameters, add_parameters
-from .tflite_operator import INDICES, Operator, single
+from .tflite_operator import EITHER, INDICES, Operator, single
 from .tflite_windows import Normalised
+
+_REAL = (("float32",), ("float32",))
 
 
 def add(operator: Operator) -> Normalised:
@@ -49,7 +51,7 @@ def prelu(operator: Operator) -> Normalised:
     """PRELU: a factor, as a rule one a channel, where the input is negative."""
     a, b = _broadcast(operator)
     operator.require_shape(a.shape)
-    return "prelu", (operator.activation(0).name, b.name), {}
+    return "prelu", (operator.activation(0, operator.either()).name, b.name), {}
 
 
 def _choice(operator: Operator, name: str) -> Normalised:
@@ -67,7 +69,8 @@ def _sum(
     tensors = (*_broadcast(operator), operator.output)
     quantizations = [tensor.quantization for tensor in tensors]
     try:
-        parameters(*(item for item in quantizations if item is not None))
+        if operator.output.dtype != "float32":
+            parameters(*(item for item in quantizations if item is not None))
     except UnsupportedError as error:
         operator.refuse(str(error))
     inputs = tensors[0].name, tensors[1].name
@@ -77,8 +80,9 @@ def _sum(
 def _broadcast(operator: Operator) -> tuple[Tensor, Tensor]:
     """Two operands that broadcast to the output's shape, one of them computed."""
     operator.require_operands(2, 2)
-    output = operator.require_output()
-    operands = [operator.operand(index) for index in (0, 1)]
+    dtypes = operator.either()
+    output = operator.require_output(dtypes)
+    operands = [operator.operand(index, dtypes) for index in (0, 1)]
     if all(tensor.data is not None for tensor in operands):
         operator.refuse("one of the inputs must be computed, and both are constants")
     for index, tensor in enumerate(operands):
@@ -176,7 +180,7 @@ def arg_min(operator: Operator) -> Normalised:
 
 def _place(operator: Operator, name: str) -> Normalised:
     operator.require_operands(2, 2)
-    x = operator.activation(0)
+    x = operator.activation(0, EITHER)
     operator.require_output(INDICES)
     axis = operator.axis(operator.integers(1, 1, "axis")[0], x)
     operator.require_shape((*x.shape[:axis], *x.shape[axis + 1 :]))
@@ -196,17 +200,35 @@ def unary(
     return x
 
 
+def either(operator: Operator) -> Tensor:
+    """As ``unary``, of codes or of float32 numbers."""
+    return unary(operator, operator.either(), operator.either())
+
+
 def plain(name: str) -> Callable[[Operator], Normalised]:
     """An activation of any quantisations and no options."""
-    return lambda operator: (name, (unary(operator).name,), {})
+    return lambda operator: (name, (either(operator).name,), {})
+
+
+def real(name: str) -> Callable[[Operator], Normalised]:
+    """A function that the runtimes have of float32 numbers only."""
+    return lambda operator: (name, (unary(operator, *_REAL).name,), {})
+
+
+def div(operator: Operator) -> Normalised:
+    """DIV, of float32 numbers."""
+    operator.require_output(("float32",))
+    a, b = _broadcast(operator)
+    return "div", (a.name, b.name), {"activation": operator.fused_activation()}
 
 
 def fixed(name: str, scale: float, zero_point: int) -> Callable[[Operator], Normalised]:
     """An activation whose output has one quantisation only."""
 
     def normalise(operator: Operator) -> Normalised:
-        x = unary(operator)
-        operator.require_output_quantization(scale, zero_point)
+        x = either(operator)
+        if x.dtype != "float32":
+            operator.require_output_quantization(scale, zero_point)
         return name, (x.name,), {}
 
     return normalise
@@ -214,8 +236,9 @@ def fixed(name: str, scale: float, zero_point: int) -> Callable[[Operator], Norm
 
 def softmax(operator: Operator) -> Normalised:
     """SOFTMAX."""
-    x = unary(operator)
-    operator.require_output_quantization(1 / 256, -128)
+    x = either(operator)
+    if x.dtype != "float32":
+        operator.require_output_quantization(1 / 256, -128)
     beta = float(operator.options["Beta"])
     if not (math.isfinite(beta) and beta > 0):
         operator.reject(f"beta must be positive and finite, not {beta}")
@@ -224,7 +247,7 @@ def softmax(operator: Operator) -> Normalised:
 
 def leaky_relu(operator: Operator) -> Normalised:
     """LEAKY_RELU."""
-    x = unary(operator)
+    x = either(operator)
     alpha = float(operator.options["Alpha"])
     if not abs(alpha) <= 1e6:
         operator.reject(f"alpha must be finite and at most 1e6, not {alpha}")
@@ -233,10 +256,10 @@ def leaky_relu(operator: Operator) -> Normalised:
 
 def hard_swish(operator: Operator) -> Normalised:
     """HARD_SWISH."""
-    x = unary(operator)
+    x = either(operator)
     scale, output_scale = single(x)[0], single(operator.output)[0]
     # the reference's 16-bit arithmetic only shifts right
-    if scale / 128 >= output_scale:
+    if x.dtype != "float32" and scale / 128 >= output_scale:
         operator.refuse(f"output scale must be above {scale / 128:g}, not {output_scale:g}")
     return "hard_swish", (x.name,), {}
 

@@ -4,7 +4,7 @@ import math
 
 from ..graph import Tensor
 from .files import MAXIMUM_ELEMENTS, quoted
-from .tflite_operator import INDICES, Operator, single
+from .tflite_operator import EITHER, INDICES, Operator, single
 from .tflite_windows import Normalised
 
 _MIRRORS = ("reflect", "symmetric")
@@ -13,14 +13,21 @@ _MIRRORS = ("reflect", "symmetric")
 def reshape(operator: Operator) -> Normalised:
     """RESHAPE, SQUEEZE, EXPAND_DIMS."""
     operator.require_operands(1, 2)
-    x, output = operator.activation(0), operator.require_output()
+    x, output = moved(operator), operator.output
     # the output's shape says it all; a second input only must not be computed
-    if len(operator.inputs) > 1:
+    if len(operator.inputs) > 1 and operator.inputs[1] is not None:
         operator.constant(1, INDICES)
     if math.prod(x.shape) != math.prod(output.shape):
         operator.reject(f"output must hold as much as {x.shape}, not {output.shape}")
     operator.require_same_quantization(x)
     return "reshape", (x.name,), {"shape": output.shape}
+
+
+def moved(operator: Operator) -> Tensor:
+    """The input of an operator that moves codes, or float32 numbers."""
+    x = operator.activation(0, EITHER)
+    operator.require_output((x.dtype,))
+    return x
 
 
 def pad(operator: Operator) -> Normalised:
@@ -78,7 +85,7 @@ def concatenation(operator: Operator) -> Normalised:
     operator.require_operands(1, len(operator.inputs))
     if operator.fused_activation() != "none":
         operator.refuse(f"activation must be none, not {operator.fused_activation()}")
-    output = operator.require_output()
+    output = operator.require_output(operator.either())
     tensors = _operands(operator)
     axis = operator.axis(operator.options["Axis"], output)
     total, rank = 0, len(output.shape)
@@ -102,7 +109,7 @@ def concatenation(operator: Operator) -> Normalised:
 def pack(operator: Operator) -> Normalised:
     """PACK."""
     operator.require_operands(1, len(operator.inputs))
-    output = operator.require_output()
+    output = operator.require_output(operator.either())
     tensors = _operands(operator)
     axis = operator.axis(operator.options["Axis"], output)
     for tensor in tensors:
@@ -118,7 +125,8 @@ def pack(operator: Operator) -> Normalised:
 
 def _operands(operator: Operator) -> list[Tensor]:
     """All inputs, one of them computed."""
-    tensors = [operator.operand(index) for index in range(len(operator.inputs))]
+    dtypes = operator.either()
+    tensors = [operator.operand(index, dtypes) for index in range(len(operator.inputs))]
     if all(tensor.data is not None for tensor in tensors):
         operator.refuse("one of the inputs must be computed, and all are constants")
     return tensors
@@ -131,8 +139,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 def transpose(operator: Operator) -> Normalised:
     """TRANSPOSE."""
     operator.require_operands(2, 2)
-    x = operator.activation(0)
-    operator.require_output()
+    x = moved(operator)
     operator.require_same_quantization(x)
     shape = operator.shape(x)
     rank = len(shape)
@@ -146,6 +153,25 @@ def transpose(operator: Operator) -> Normalised:
     # a batch of 1 that moves leaves the codes where they are
     permutation = (0, *(axis for axis in order if axis))
     return "transpose", (x.name,), {"permutation": permutation}
+
+
+def tile(operator: Operator) -> Normalised:
+    """TILE: all of a tensor, so many times behind itself along each axis."""
+    operator.require_operands(2, 2)
+    x = moved(operator)
+    operator.require_same_quantization(x)
+    shape = operator.shape(x)
+    repeats = operator.integers(1, len(shape), "multiples")
+    if min(repeats) < 1:
+        operator.reject(f"multiples must be at least 1, not {repeats}")
+    extra = x.name in operator.lifted
+    if repeats[0] != 1 and not extra:
+        operator.refuse(f"the multiple of axis 0, the batch, must be 1, not {repeats[0]}")
+    repeats = (1,) * extra + repeats
+    operator.require_shape(
+        tuple(size * count for size, count in zip(x.shape, repeats, strict=True))
+    )
+    return "tile", (x.name,), {"repeats": repeats}
 
 
 def space_to_depth(operator: Operator) -> Normalised:

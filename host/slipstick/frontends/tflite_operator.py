@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
 
 INDICES = ("int32", "int64")
 """The types of shapes, axes and the like."""
+
+EITHER = ("int8", "float32")
+"""The types of operators that compute codes or, on the host, float32 numbers."""
 
 SAME_SCALE = 1e-5
 """Relative difference below which two scales count as one, as float32 writers differ."""
@@ -36,6 +39,8 @@ class Operator(Labelled):
     """Whether its codes were uint8 in the file: some operators round otherwise then."""
     lifted: Set[str] = frozenset()
     """Tensors that have one axis more than in the file: a batch of 1, in front."""
+    made: dict[str, Tensor] = field(default_factory=dict)
+    """Constants that the node reads instead of the file's, by name."""
 
     @property
     def output(self) -> Tensor:
@@ -80,13 +85,17 @@ class Operator(Labelled):
             if len(tensor.quantization.scale) != 1:
                 self.refuse(f"{what} must have 1 scale, not {len(tensor.quantization.scale)}")
 
-    def operand(self, index: int) -> Tensor:
-        """An int8 input with one scale, computed or constant."""
+    def operand(self, index: int, dtypes: tuple[str, ...] = ("int8",)) -> Tensor:
+        """An input of one of these types and with one scale, computed or constant."""
         tensor = self.inputs[index]
         if tensor is None:
             self.reject(f"input {index} must be there, and is absent")
-        self.require_type(tensor, f"input {index}", ("int8",))
+        self.require_type(tensor, f"input {index}", dtypes)
         return tensor
+
+    def either(self) -> tuple[str, ...]:
+        """The type of all operands: float32 if the output is, else int8."""
+        return ("float32",) if self.output.dtype == "float32" else ("int8",)
 
     def constant(self, index: int, dtypes: tuple[str, ...]) -> tuple[Tensor, np.ndarray]:
         """An input that the file holds, with its contents."""
@@ -101,6 +110,14 @@ class Operator(Labelled):
         if tensor.data is None:
             self.refuse(f"input {index} {quoted(tensor.name)} must be a constant, not computed")
         return tensor, tensor.data
+
+    def reshaped(self, constant: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A constant of another shape: itself, or a new one."""
+        if constant.data is None or constant.shape == shape:
+            return constant
+        name, data = f"{constant.name}/{self.output.name}", constant.data.reshape(shape)
+        self.made[name] = dataclasses.replace(constant, name=name, shape=shape, data=data)
+        return self.made[name]
 
     def require_rank(self, tensor: Tensor, rank: int) -> None:
         """Rejects a tensor of another rank."""

@@ -60,6 +60,13 @@ OPERATORS: Mapping[str, Callable[[Operator], Normalised]] = {
     "HARD_SWISH": functions.hard_swish,
     "QUANTIZE": functions.quantize,
     "DEQUANTIZE": functions.dequantize,
+    "TILE": moves.tile,
+    "DIV": functions.div,
+    **{
+        operator: functions.real(operator.lower())
+        for operator in ("CEIL", "COS", "EXP", "FLOOR", "LOG", "NEG", "ROUND", "SIN", "SQRT")
+    },
+    "SQUARE": functions.real("square"),
 }
 """What the front-end reads: operators of one output."""
 

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 _WINDOW = ("Padding", "StrideH", "StrideW", "FusedActivationFunction")
 _POOL = (*_WINDOW, "FilterHeight", "FilterWidth")
 _CONVOLUTION = (*_WINDOW, "DilationHFactor", "DilationWFactor")
+NEEDED = ("StrideH", "FilterHeight", "Beta", "Alpha", "ValuesCount", "Num", "BlockSize")
+"""Fields whose default in the schema is of no use: their operators must have options."""
+
 _ACTIVATED = ("FusedActivationFunction",)
 OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "CONV_2D": ("Conv2DOptions", _CONVOLUTION),
@@ -17,6 +20,7 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ADD": ("AddOptions", _ACTIVATED),
     "SUB": ("SubOptions", _ACTIVATED),
     "MUL": ("MulOptions", _ACTIVATED),
+    "DIV": ("DivOptions", _ACTIVATED),
     "AVERAGE_POOL_2D": ("Pool2DOptions", _POOL),
     "MAX_POOL_2D": ("Pool2DOptions", _POOL),
     "MEAN": ("ReducerOptions", ("KeepDims",)),

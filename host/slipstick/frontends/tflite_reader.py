@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import flatbuffers
 import numpy as np
 import tflite
+from flatbuffers import number_types
 
 from ..errors import ModelError
 from .files import MAXIMUM_OPERANDS, MAXIMUM_RANK, MAXIMUM_TABLES
-from .tflite_options import OPTIONS
+from .tflite_options import NEEDED, OPTIONS
 
 IDENTIFIER = b"TFL3"
 SCHEMA_VERSION = 3
@@ -52,6 +54,8 @@ class RawTensor:
     data: np.ndarray | None
     oddity: str
     """What it has that an ordinary tensor has not ("sparse", ...), or nothing."""
+    outside: bool = False
+    """Whether its bytes are behind the file's tables."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def _read(data: bytes, name: str) -> RawModel:
         raise ModelError(f"{name} must hold a subgraph, and holds none")
     _count(model.BuffersLength(), "buffers", name)
     tensors = tuple(
-        _tensor(model, subgraph.Tensors(index), index, name)
+        _tensor(model, subgraph.Tensors(index), index, name, data)
         for index in range(_count(subgraph.TensorsLength(), "tensors", name))
     )
     # strings may share bytes in a forged file: together they must not exceed what files hold
@@ -160,12 +164,11 @@ def _indices(vector: Any, tensors: int, what: str, *, optional: bool) -> tuple[i
     return indices
 
 
-def _tensor(model: Any, table: Any, index: int, model_name: str) -> RawTensor:
+def _tensor(model: Any, table: Any, index: int, model_name: str, data: bytes) -> RawTensor:
     name = (table.Name() or b"").decode("utf-8", "replace")
     what = f"{model_name}: tensor {index}"
-    dtype = _DTYPES.get(table.Type())
-    if dtype is None:
-        raise ModelError(f"{what}: type must be a known one, not {table.Type()}")
+    # refused where it is used: files may have tensors that nobody reads
+    dtype = _DTYPES.get(table.Type(), f"type {table.Type()}")
     quantization = table.Quantization()
     scales, zero_points, axis = np.zeros(0, np.float32), np.zeros(0, np.int64), 0
     oddity = "sparse" if table.Sparsity() is not None else ""
@@ -182,7 +185,7 @@ def _tensor(model: Any, table: Any, index: int, model_name: str) -> RawTensor:
             f"{what}: buffer must be one of {model.BuffersLength()}, not buffer {table.Buffer()}"
         )
     buffer = model.Buffers(table.Buffer())
-    oddity = "kept outside the file's tables" if buffer.Offset() or buffer.Size() else oddity
+    contents = _contents(buffer, data, what)
     return RawTensor(
         index,
         name,
@@ -192,9 +195,26 @@ def _tensor(model: Any, table: Any, index: int, model_name: str) -> RawTensor:
         scales,
         zero_points,
         axis,
-        buffer.DataAsNumpy() if buffer.DataLength() else None,
+        contents,
         oddity,
+        contents is not None and not buffer.DataLength(),
     )
+
+
+def _contents(buffer: Any, data: bytes, what: str) -> np.ndarray | None:
+    """A buffer's bytes, which files over 2 GB have behind their tables."""
+    if buffer.DataLength():
+        return buffer.DataAsNumpy()
+    # 1 stands for a place that is not yet known
+    if buffer.Offset() <= 1 or not buffer.Size():
+        return None
+    end = buffer.Offset() + buffer.Size()
+    if end > len(data):
+        raise ModelError(
+            f"{what}: its buffer, bytes {buffer.Offset()} to {end}, must lie within the file's"
+            f" {len(data)}"
+        )
+    return np.frombuffer(data, np.uint8, buffer.Size(), buffer.Offset())
 
 
 def _operator(model: Any, table: Any, index: int, tensors: int, model_name: str) -> RawOperator:
@@ -204,7 +224,7 @@ def _operator(model: Any, table: Any, index: int, tensors: int, model_name: str)
         raise ModelError(f"{what} must have one of {codes} codes, not code {table.OpcodeIndex()}")
     code = model.OperatorCodes(table.OpcodeIndex())
     # before 2020 there was only the 8-bit field, now it only repeats small numbers
-    number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    number = max(_builtin_code(code), code.DeprecatedBuiltinCode())
     name = _OPERATORS.get(number, f"operator code {number}")
     if number == tflite.BuiltinOperator.CUSTOM:
         name = f"CUSTOM {(code.CustomCode() or b'').decode('utf-8', 'replace')!r}"
@@ -217,11 +237,31 @@ def _operator(model: Any, table: Any, index: int, tensors: int, model_name: str)
     )
 
 
+def _builtin_code(code: Any) -> int:
+    """The 32-bit field: the package gives the 8-bit one for small numbers, and files may leave
+    that out."""
+    place = code._tab.Offset(10)
+    return code._tab.Get(number_types.Int32Flags, code._tab.Pos + place) if place else 0
+
+
 def _options(table: Any, operator: str, what: str) -> dict[str, Any]:
     kind, fields = OPTIONS[operator]
-    union = table.BuiltinOptions()
-    if union is None or table.BuiltinOptionsType() != getattr(tflite.BuiltinOptions, kind):
-        raise ModelError(f"{what} ({operator}) must have {kind}, and has none")
     options = getattr(tflite, kind)()
-    options.Init(union.Bytes, union.Pos)
+    union = table.BuiltinOptions()
+    if union is None and not set(fields) & set(NEEDED):
+        # what is left out is the schema's default
+        builder = flatbuffers.Builder(16)
+        builder.StartObject(0)
+        builder.Finish(builder.EndObject())
+        options = options.GetRootAs(bytes(builder.Output()), 0)
+    elif union is None:
+        needed = ", ".join(field for field in fields if field in NEEDED)
+        raise ModelError(f"{what} ({operator}) must have {kind}, which hold {needed}, and has none")
+    elif table.BuiltinOptionsType() != getattr(tflite.BuiltinOptions, kind):
+        raise ModelError(
+            f"{what} ({operator}) must have {kind} (type {getattr(tflite.BuiltinOptions, kind)}),"
+            f" not options of type {table.BuiltinOptionsType()}"
+        )
+    else:
+        options.Init(union.Bytes, union.Pos)
     return {field: getattr(options, field)() for field in fields}

@@ -3,7 +3,7 @@
 from collections.abc import Set
 
 from ..graph import Tensor
-from .tflite_operator import INDICES, Operator
+from .tflite_operator import EITHER, INDICES, Operator
 from .tflite_windows import Normalised
 
 Part = tuple[int, int, int]
@@ -13,7 +13,7 @@ Part = tuple[int, int, int]
 def slice_(operator: Operator) -> Normalised:
     """SLICE."""
     operator.require_operands(3, 3)
-    x = operator.activation(0)
+    x = operator.activation(0, EITHER)
     shape = operator.shape(x)
     rank = len(shape)
     begins, sizes = operator.integers(1, rank, "begin"), operator.integers(2, rank, "size")
@@ -29,7 +29,7 @@ def slice_(operator: Operator) -> Normalised:
 def strided_slice(operator: Operator) -> Normalised:
     """STRIDED_SLICE."""
     operator.require_operands(4, 4)
-    x = operator.activation(0)
+    x = operator.activation(0, EITHER)
     for field in ("EllipsisMask", "NewAxisMask", "Offset"):
         if operator.options[field]:
             operator.refuse(f"{field} must be 0, not {int(operator.options[field])}")
@@ -74,7 +74,7 @@ def _part(operator: Operator, axis: int, length: int, spans: tuple[tuple[int, ..
 def split(operator: Operator) -> list[Normalised]:
     """SPLIT: as many equal parts as there are outputs."""
     operator.require_operands(2, 2)
-    x = operator.activation(1)
+    x = operator.activation(1, EITHER)
     axis = operator.axis(operator.integers(0, 1, "axis")[0], x)
     size, rest = divmod(x.shape[axis], len(operator.outputs))
     if rest:
@@ -85,7 +85,7 @@ def split(operator: Operator) -> list[Normalised]:
 def split_v(operator: Operator) -> list[Normalised]:
     """SPLIT_V: parts of given sizes, one of which may be -1, the rest."""
     operator.require_operands(3, 3)
-    x = operator.activation(0)
+    x = operator.activation(0, EITHER)
     axis = operator.axis(operator.integers(2, 1, "axis")[0], x)
     listed = operator.integers(1, len(operator.outputs), "sizes")
     rest = x.shape[axis] - sum(size for size in listed if size != -1)
@@ -98,7 +98,7 @@ def split_v(operator: Operator) -> list[Normalised]:
 def unpack(operator: Operator) -> list[Normalised]:
     """UNPACK: one output for each place along an axis, without the axis."""
     operator.require_operands(1, 1)
-    x = operator.activation(0)
+    x = operator.activation(0, EITHER)
     axis = operator.axis(operator.options["Axis"], x)
     if x.shape[axis] != len(operator.outputs):
         operator.reject(f"outputs must be {x.shape[axis]}, not {len(operator.outputs)}")
@@ -126,7 +126,7 @@ def _slice(
 
     Parts and axes are counted as the file does.
     """
-    output = operator.require_output()
+    output = operator.require_output((x.dtype,))
     operator.require_same_quantization(x)
     if x.name not in operator.lifted and parts[0][::2] != (0, x.shape[0]):
         operator.refuse("axis 0, the batch, must be taken whole")

@@ -43,33 +43,46 @@ def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
         raise UnsupportedError(f"{what}: type must be one of {DTYPES}, not {raw.dtype}")
     if -1 in raw.shape:
         raise UnsupportedError(f"{what}: shape must be fixed, not {raw.shape}")
-    if any(size < 1 for size in raw.shape) or math.prod(raw.shape) > MAXIMUM_ELEMENTS:
+    # the shape of a single number has no element
+    smallest = 0 if raw.dtype in ("int32", "int64") else 1
+    if any(size < smallest for size in raw.shape) or math.prod(raw.shape) > MAXIMUM_ELEMENTS:
         raise ModelError(
-            f"{what}: shape must have sizes of at least 1 and at most {MAXIMUM_ELEMENTS}"
+            f"{what}: shape must have sizes of at least {smallest} and at most {MAXIMUM_ELEMENTS}"
             f" elements, not {raw.shape}"
         )
     return Tensor(name, raw.shape, raw.dtype, _quantization(raw, what), _contents(raw, what))
 
 
 def _contents(raw: RawTensor, what: str) -> np.ndarray | None:
-    if raw.data is None:
-        return None
     dtype = np.dtype(raw.dtype).newbyteorder("<")
     needed = math.prod(raw.shape) * dtype.itemsize
-    if len(raw.data) != needed:
+    if not needed:
+        # a constant without a byte
+        return np.zeros(raw.shape, dtype)
+    if raw.data is None:
+        return None
+    if len(raw.data) < needed:
         raise ModelError(
             f"{what}: {raw.dtype} of shape {raw.shape} must have {needed} bytes,"
             f" not {len(raw.data)}"
         )
-    return raw.data.view(dtype).reshape(raw.shape)
+    return raw.data[:needed].view(dtype).reshape(raw.shape)
 
 
 def _quantization(raw: RawTensor, what: str) -> Quantization | None:
     count = len(raw.scales)
     if not count:
         return None
-    if len(raw.zero_points) != count:
-        raise ModelError(f"{what} must have {count} zero points, not {len(raw.zero_points)}")
+    if raw.dtype not in _ZERO_POINTS:
+        return _of_plain_numbers(raw)
+    zero_points = raw.zero_points
+    if len(zero_points) == 1:
+        # files save the zero points of weights, which are all 0, but for one
+        zero_points = np.repeat(zero_points, count)
+    if len(zero_points) != count:
+        each = f"{count} zero points, or one for all" if count > 1 else "a zero point"
+        raise ModelError(f"{what} must have {each}, not {len(zero_points)}: no runtime reads that")
+    # one scale has no axis, whatever the file says
     axis = raw.axis if count > 1 else None
     if axis is not None and not 0 <= axis < len(raw.shape):
         raise ModelError(
@@ -80,8 +93,19 @@ def _quantization(raw: RawTensor, what: str) -> Quantization | None:
     wrong = raw.scales[~((raw.scales >= SCALES[0]) & (raw.scales <= SCALES[1]))]
     if len(wrong):
         raise ModelError(f"{what}: scale must be within {SCALES[0]}..{SCALES[1]}, not {wrong[0]}")
-    low, high = _ZERO_POINTS.get(raw.dtype, (-(1 << 31), (1 << 31) - 1))
-    if raw.zero_points.min() < low or raw.zero_points.max() > high:
-        wrong = raw.zero_points[(raw.zero_points < low) | (raw.zero_points > high)]
+    low, high = _ZERO_POINTS[raw.dtype]
+    wrong = zero_points[(zero_points < low) | (zero_points > high)]
+    if len(wrong):
         raise ModelError(f"{what}: zero point must be within {low}..{high}, not {wrong[0]}")
-    return Quantization(raw.scales.astype(np.float64), raw.zero_points.astype(np.int64), axis)
+    return Quantization(raw.scales.astype(np.float64), zero_points.astype(np.int64), axis)
+
+
+def _of_plain_numbers(raw: RawTensor) -> Quantization | None:
+    """The quantisation of a bias; others say nothing, and runtimes read past them.
+
+    tflite-micro's person detection has biases whose scales lie along an axis that they have not.
+    """
+    scale = raw.scales[0]
+    if len(raw.scales) > 1 or not SCALES[0] <= scale <= SCALES[1]:
+        return None
+    return Quantization(raw.scales.astype(np.float64), np.zeros(1, np.int64))

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..graph import Tensor
 from .files import MAXIMUM_ELEMENTS, quoted
-from .tflite_operator import INDICES, Operator
+from .tflite_operator import INDICES, Operator, single
 
 Normalised = tuple[str, tuple[str, ...], dict[str, Any]]
 """The graph's operator name, its inputs, its attributes."""
@@ -14,6 +14,9 @@ MAXIMUM_STEP = 4096
 """Largest stride, dilation and window: larger ones are nonsense, and would cost memory."""
 
 _SAME, _VALID = 0, 1
+
+_BIAS_TOLERANCE = 0.02
+"""By how many codes of the result the units of a bias and of its sum may differ."""
 
 
 def conv2d(operator: Operator) -> Normalised:
@@ -80,12 +83,14 @@ def transpose_conv2d(operator: Operator) -> Normalised:
 def fully_connected(operator: Operator) -> Normalised:
     """FULLY_CONNECTED: weights OI, which may have a zero point beside one scale."""
     operator.require_operands(2, 3)
-    x, output = operator.activation(0), operator.require_output()
-    weights, _ = operator.constant(1, ("int8",))
+    dtypes = operator.either()
+    x, output = operator.activation(0, dtypes), operator.require_output(dtypes)
+    weights, _ = operator.constant(1, dtypes)
     operator.require_rank(weights, 2)
     if operator.options["WeightsFormat"]:
         operator.refuse(f"weights format must be 0, not {operator.options['WeightsFormat']}")
-    check_weights(operator, weights, axis=0, shifted=True)
+    if x.dtype != "float32":
+        check_weights(operator, weights, axis=0, shifted=True)
     outputs, inputs = weights.shape
     rows, rest = divmod(math.prod(x.shape), inputs)
     keep = bool(operator.options["KeepNumDims"])
@@ -93,6 +98,7 @@ def fully_connected(operator: Operator) -> Normalised:
         operator.reject(f"weights of {inputs} inputs must divide an input of {x.shape}")
     if output.shape[-1] != outputs or math.prod(output.shape) != rows * outputs:
         operator.reject(f"output must be {rows} rows of {outputs}, not {output.shape}")
+    _check_bias_scale(operator, weights)
     attributes = {"activation": operator.fused_activation(), "keep_dimensions": keep}
     return "fully_connected", (x.name, weights.name, check_bias(operator, outputs)), attributes
 
@@ -134,10 +140,29 @@ def check_bias(operator: Operator, channels: int, index: int = 2) -> str:
     """The name of the bias, "" where there is none."""
     if len(operator.inputs) <= index or operator.inputs[index] is None:
         return ""
-    bias, data = operator.constant(index, ("int32",))
-    if data.shape != (channels,):
-        operator.reject(f"bias {quoted(bias.name)} must have shape ({channels},), not {data.shape}")
-    return bias.name
+    dtype = "float32" if operator.output.dtype == "float32" else "int32"
+    bias, data = operator.constant(index, (dtype,))
+    if data.size != channels:
+        operator.reject(
+            f"bias {quoted(bias.name)} must have {channels} numbers, not shape {data.shape}"
+        )
+    return operator.reshaped(bias, (channels,)).name
+
+
+def _check_bias_scale(operator: Operator, weights: Tensor) -> None:
+    """Rejects what the reference does: a bias in another unit than the sum that it is added to."""
+    bias = operator.inputs[2] if len(operator.inputs) > 2 else None
+    quantization = weights.quantization
+    # of several scales the reference asks nothing
+    if bias is None or bias.quantization is None or quantization is None or quantization.axis == 0:
+        return
+    wanted = single(operator.activation(0))[0] * float(quantization.scale[0])
+    scale = float(bias.quantization.scale[0])
+    if abs(scale - wanted) > _BIAS_TOLERANCE * single(operator.output)[0]:
+        operator.reject(
+            f"bias {quoted(bias.name)} must have scale {wanted:g}, input's times weights', not"
+            f" {scale:g}: tflm refuses it too"
+        )
 
 
 def _layer(operator: Operator, axis: int) -> tuple[Tensor, Tensor, tuple[str, ...]]:

@@ -182,7 +182,9 @@ def _leaky_relu(
 def _elu(codes: np.ndarray, source: tuple[float, int], target: tuple[float, int]) -> np.ndarray:
     """x where it is positive, exp(x) - 1 where it is not, in float32."""
     real = np.float32(source[0]) * (codes - source[1]).astype(np.float32)
-    value = np.where(real < 0, np.exp(np.minimum(real, 0)) - np.float32(1), real)
+    # NumPy's float32 exponential depends on the machine
+    power = np.exp(np.minimum(real, 0).astype(np.float64)).astype(np.float32)
+    value = np.where(real < 0, power - np.float32(1), real)
     value = value * (np.float32(1) / np.float32(target[0]))
     rounded = np.copysign(np.floor(np.abs(value).astype(np.float64) + 0.5), value)
     return np.clip(rounded + target[1], -128, 127).astype(np.int8)

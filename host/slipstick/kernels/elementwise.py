@@ -46,7 +46,8 @@ def add(
 def quantize(x: np.ndarray, source: Tensor, output: Tensor) -> np.ndarray:
     """float32, or codes of another scale or type, as codes of the output; ties away from zero.
 
-    NaN has no code: the caller keeps it out.
+    What C leaves open is fixed here: NaN, as of the logarithm of a negative number, is the lowest
+    code, and what is beyond 32 bits clamps like any large number.
     """
     target = scalar(output.quantization)
     if source.dtype != "float32":
@@ -58,6 +59,7 @@ def quantize(x: np.ndarray, source: Tensor, output: Tensor) -> np.ndarray:
     with np.errstate(over="ignore"):
         real = x.astype(np.float32) / np.float32(target[0])
     value = np.copysign(np.floor(np.abs(real).astype(np.float64) + 0.5), real) + target[1]
+    value = np.nan_to_num(value, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
     return np.clip(value, *CODES[output.dtype]).astype(output.dtype)
 
 

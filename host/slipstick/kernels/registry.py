@@ -9,6 +9,7 @@ from ..graph import Graph, Node, Quantization, Tensor
 from . import binary, elementwise, matrix, pooling, rearrange, resize
 from .activation import TABLE_OPERATORS, activation_table, softmax
 from .log_softmax import log_softmax
+from .real import REAL_OPERATORS, compute
 
 Operands = Sequence[Any]
 """A node's inputs in their order: arrays, and None for an absent one."""
@@ -158,7 +159,26 @@ def _table(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     return table[operands[0].astype(np.int64) + 128]
 
 
-KERNELS: Mapping[str, Kernel] = {
+def _lookup(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    x, table = operands
+    return table[x.astype(np.int64) + 128]
+
+
+def _of_either(operator: str, kernel: Kernel | None) -> Kernel:
+    """The kernel of an operator that has codes, or float32 numbers, on both sides."""
+    if operator not in REAL_OPERATORS:
+        assert kernel is not None
+        return kernel
+
+    def run_either(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+        if kernel is None or graph.tensors[node.outputs[0]].dtype == "float32":
+            return compute(node, graph, operands)
+        return kernel(node, graph, operands)
+
+    return run_either
+
+
+_CODES: Mapping[str, Kernel] = {
     **dict.fromkeys(TABLE_OPERATORS, _table),
     "conv2d": _layer(matrix.conv2d),
     "depthwise_conv2d": _layer(matrix.depthwise_conv2d),
@@ -195,5 +215,13 @@ KERNELS: Mapping[str, Kernel] = {
     "log_softmax": _log_softmax,
     "quantize": _quantize,
     "dequantize": _dequantize,
+    "lookup": _lookup,
+    "tile": lambda node, graph, operands: np.tile(operands[0], node.attributes["repeats"]),
+}
+"""By the graph's names, on codes."""
+
+KERNELS: Mapping[str, Kernel] = {
+    operator: _of_either(operator, _CODES.get(operator))
+    for operator in dict.fromkeys((*_CODES, *REAL_OPERATORS))
 }
 """The operators that the host runs, by the graph's names."""

@@ -57,6 +57,7 @@ _MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
     "resize_nearest": make_nearest,
     "depth_to_space": make_blocks,
     "space_to_depth": make_blocks,
+    "lookup": make_lookup,
     **dict.fromkeys(TABLE_OPERATORS, make_function),
 }
 

@@ -1,0 +1,77 @@
+"""Makes tables of float32 arithmetic between codes, as converters leave it in int8 networks."""
+
+import dataclasses
+
+import numpy as np
+
+from ..graph import Graph, Node, Tensor
+from ..kernels import run
+from ..kernels.real import ELEMENTWISE
+from .clean import fresh_name, replace_nodes
+
+CODES = 256
+
+
+def _island(graph: Graph, last: Node) -> tuple[str, list[Node]] | None:
+    """The only codes that a quantize's depend on, place by place, and the nodes between them."""
+    producers = {name: node for node in graph.nodes for name in node.outputs}
+    shape = graph.tensors[last.outputs[0]].shape
+    sources, found, waiting = set[str](), {last.name}, [last]
+    while waiting:
+        node = waiting.pop()
+        for name in node.inputs:
+            tensor, producer = graph.tensors[name], producers.get(name)
+            if tensor.data is not None and tensor.data.size == 1:
+                continue
+            if tensor.data is not None or tensor.shape != shape:
+                return None
+            if node.operator == "dequantize":
+                sources.add(name)
+            elif producer is None or producer.operator not in ("dequantize", *ELEMENTWISE):
+                return None
+            elif producer.name not in found:
+                found.add(producer.name)
+                waiting.append(producer)
+    if len(sources) != 1 or graph.tensors[(source := sources.pop())].dtype != "int8":
+        return None
+    return source, [node for node in graph.nodes if node.name in found]
+
+
+def _table(graph: Graph, source: str, nodes: list[Node]) -> np.ndarray:
+    """What the nodes, one after the other, make of -128, ..., 127."""
+    names = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+    tensors = {}
+    for name in names:
+        tensor = graph.tensors[name]
+        data = None if tensor.data is None else tensor.data.reshape(1, 1)
+        shape = (1, CODES if data is None else 1)
+        tensors[name] = dataclasses.replace(tensor, shape=shape, data=data)
+    small = graph.replace(tensors=tensors)
+    values = {source: np.arange(-128, 128, dtype=np.int8).reshape(1, CODES)}
+    for node in nodes:
+        operands = [values[name] for name in node.inputs if tensors[name].data is None]
+        values[node.outputs[0]] = run(node, small, operands)[0]
+    return values[nodes[-1].outputs[0]].reshape(-1)
+
+
+def _lowered(graph: Graph, node: Node) -> tuple[list[Node], list[Tensor]] | None:
+    source, result = (graph.tensors[names[0]] for names in (node.inputs, node.outputs))
+    if node.operator != "quantize" or (source.dtype, result.dtype) != ("float32", "int8"):
+        return None
+    island = _island(graph, node)
+    if island is None:
+        return None
+    name, nodes = island
+    table = fresh_name(graph, f"{result.name}_table")
+    functions = [each.operator for each in nodes if each.operator != "dequantize"]
+    made = Node("_".join([*functions[:-1], node.name]), "lookup", (name, table), node.outputs)
+    return [made], [Tensor(table, (CODES,), "int8", data=_table(graph, name, nodes))]
+
+
+def tabulate_islands(graph: Graph) -> Graph:
+    """With a table instead of each DEQUANTIZE, functions of one number, QUANTIZE.
+
+    The functions between may be several, and meet again, as x times its sigmoid does, as long as
+    each result depends on one code.
+    """
+    return replace_nodes(graph, _lowered) if graph.semantics == "tflm" else graph
