@@ -27,7 +27,7 @@ def _make_alias(node: Node, graph: Graph, views: Views) -> Alias:
         raise HostReason("its input comes from the host")
     if views.cut:
         raise HostReason("activations are on the device in parts")
-    if source.name in graph.outputs and result.name in graph.outputs:
+    if source.name in graph.results and result.name in graph.results:
         raise HostReason("both its sides are outputs")
     view = views.current(source.name)
     needs_own_view = {"conv2d", "depthwise_conv2d", "average_pool2d", "max_pool2d", "mean"}
