@@ -12,6 +12,7 @@ from .tflite_operator import Operator
 from .tflite_operators import OPERATORS, SPLITTERS
 from .tflite_reader import RawModel, RawOperator, read_model, unique_names
 from .tflite_tensors import make_tensor
+from .tflite_variables import STATE_OPERATORS, Variables
 
 
 def load_tflite(path: str | Path) -> Graph:
@@ -29,10 +30,7 @@ def load_tflite(path: str | Path) -> Graph:
 
 def load_tflite_bytes(data: bytes, name: str = "model") -> Graph:
     """As ``load_tflite``, from bytes; ``name`` becomes the graph's name."""
-    model = read_model(data, name)
-    if model.subgraphs != 1:
-        raise UnsupportedError(f"{name} must hold one subgraph, not {model.subgraphs}")
-    return _Builder(model, name).graph()
+    return _Builder(read_model(data, name), name).graph()
 
 
 def tensor_indices(data: bytes, name: str = "model") -> dict[str, int]:
@@ -57,6 +55,7 @@ class _Builder:
         self._written: set[int] = set()
         self._legacy = legacy_tensors(model)
         self._lifted: set[str] = set()
+        self._variables = Variables(model, name, self._tensor)
 
     def graph(self) -> Graph:
         """The whole network."""
@@ -72,17 +71,26 @@ class _Builder:
         for index in model.outputs:
             if index not in self._written or index in model.inputs:
                 raise ModelError(f"{self._what(index)} is an output, and no operator writes it")
+        variables = self._variables.made()
         border = self._border()
         nodes[:0] = [node for node, _ in border if node.inputs[0] in self._inputs]
         nodes += [node for node, _ in border if node.outputs[0] in self._outputs]
         tensors = {tensor.name: tensor for _, tensor in border}
         used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+        used |= {name for variable in variables for name in (variable.source, variable.result)}
         tensors |= {
             tensor.name: tensor
             for index, tensor in self._tensors.items()
             if tensor.name in used or index in model.inputs
         }
-        return Graph(self._name, self._inputs, self._outputs, tensors, tuple(nodes))
+        return Graph(
+            self._name,
+            self._inputs,
+            self._outputs,
+            tensors,
+            tuple(nodes),
+            variables=variables,
+        )
 
     @property
     def _inputs(self) -> tuple[str, ...]:
@@ -147,10 +155,12 @@ class _Builder:
         label = f"{self._name}: {raw.name} (operator {raw.index})"
         if len(raw.outputs) == 1:
             label = f"{label[:-1]}, output {quoted(self._names[raw.outputs[0]])})"
+        if raw.name in STATE_OPERATORS:
+            return self._state_nodes(raw, label)
         if raw.outputs and self._folds(raw):
             return []
         if raw.name not in OPERATORS and raw.name not in SPLITTERS:
-            known = ", ".join([*OPERATORS, *SPLITTERS])
+            known = ", ".join([*OPERATORS, *SPLITTERS, *STATE_OPERATORS])
             raise UnsupportedError(f"{label}: operator must be one of {known}")
         if not raw.outputs or len(raw.outputs) > 1 and raw.name not in SPLITTERS:
             raise ModelError(f"{label}: outputs must be 1, not {len(raw.outputs)}")
@@ -163,6 +173,20 @@ class _Builder:
         for number, (kind, names, attributes) in enumerate(made):
             name = f"{kind}_{raw.index}" + (f"_{number}" if len(made) > 1 else "")
             nodes.append(Node(name, kind, names, (operator.outputs[number].name,), attributes))
+        self._written.update(raw.outputs)
+        return nodes
+
+    def _state_nodes(self, raw: RawOperator, label: str) -> list[Node]:
+        """Of an operator on variables; what it assigns must be there, what it reads is then."""
+        for index in raw.inputs[1:]:
+            if index >= 0 and index not in self._written and not self._tensor_is_constant(index):
+                raise ModelError(
+                    f"{label}: input {quoted(self._names[index])} is read before it is written"
+                )
+        for index in raw.outputs:
+            if index in self._written or self._tensor_is_constant(index):
+                raise ModelError(f"{label}: the output must be written once, and no constant")
+        nodes = self._variables.nodes(raw, label)
         self._written.update(raw.outputs)
         return nodes
 

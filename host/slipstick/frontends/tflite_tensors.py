@@ -37,8 +37,9 @@ def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
         If it is of a type, or stored in a way, that Slipstick does not read.
     """
     what = f"{model}: tensor {raw.index} {quoted(name)}"
-    if raw.oddity:
-        raise UnsupportedError(f"{what} must be an ordinary tensor, and is {raw.oddity}")
+    oddity = raw.oddity or ("a variable" if raw.variable else "")
+    if oddity:
+        raise UnsupportedError(f"{what} must be an ordinary tensor, and is {oddity}")
     if raw.dtype not in DTYPES:
         raise UnsupportedError(f"{what}: type must be one of {DTYPES}, not {raw.dtype}")
     if -1 in raw.shape:
