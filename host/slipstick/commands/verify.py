@@ -16,6 +16,8 @@ from .options import INPUTS_HELP, Json, Limit, Network, SemanticsName, TargetNam
 from .run import one_input
 
 RANDOM_IMAGES = 4
+RANDOM_RUNS = 32
+"""Of a network that keeps something from run to run: one after the other."""
 
 
 def verify_command(
@@ -42,7 +44,8 @@ def verify_command(
     check_least("--seed", seed, 0)
     verifier = Verifier(model, configuration_of(target), semantics)
     if inputs is None:
-        feeds = verifier.random_inputs(limit or RANDOM_IMAGES, seed)
+        usual = RANDOM_RUNS if verifier.program.variables else RANDOM_IMAGES
+        feeds = verifier.random_inputs(limit or usual, seed)
     else:
         name = one_input(verifier.program)
         shape = verifier.program.tensors[name].shape
@@ -64,6 +67,7 @@ def verify_command(
         "fingerprint": verifier.program.fingerprint,
         "semantics": verifier.program.semantics,
         "count": count,
+        "state_bytes": verifier.program.state_bytes,
         "layers": [_entry(tensor) for tensor in checked],
         "total_mismatches": total,
     }
@@ -129,7 +133,8 @@ def _show(result: dict[str, Any]) -> None:
         f"{result['model']} on {result['target']}: elements that differ",
         columns,
         rows,
-        f"{result['total_mismatches']:,} mismatches on {result['count']} inputs",
+        f"{result['total_mismatches']:,} mismatches on {result['count']} inputs"
+        + (", run one after the other with what is kept" if result["state_bytes"] else ""),
     )
 
 
