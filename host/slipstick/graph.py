@@ -82,6 +82,10 @@ class Node:
     leaky_relu                    x; alpha
     prelu                         x, alpha, which broadcasts
     quantize, dequantize          x
+    lstm                          x, hidden state, cells; weights of x and of the hidden state, and
+                                  biases, of the input, forget, cell and output gate each; clip
+                                  (a cell's largest magnitude, 0: none). Outputs: the hidden states
+                                  of all steps, the last one, the last cells
     ============================  ==================================================================
 
     Of graphs with ONNX's semantics (they have not all of the above, and no fused activations):

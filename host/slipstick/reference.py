@@ -84,10 +84,12 @@ class TflmReference:
         self._interpreter = _interpreter(self._data, self._arena_bytes(), self._name)
 
     def run_layers(self, *inputs: np.ndarray) -> dict[str, np.ndarray]:
-        """As ``run``, but returns every tensor that an operator writes, by name."""
+        """As ``run``, but returns every tensor that an operator writes, by name, and each variable
+        tensor as it was before each run."""
         tensors = self._model.tensors
         written = [index for operator in self._model.operators for index in operator.outputs]
         written = [index for index in written if tensors[index].dtype != "resource"]
+        written += [tensor.index for tensor in tensors if tensor.variable]
         return self._run(inputs, written)
 
     def _run(self, inputs: Sequence[np.ndarray], wanted: Sequence[int]) -> dict[str, np.ndarray]:
@@ -96,15 +98,20 @@ class TflmReference:
         ]
         batches = single_images(self._name, described, inputs)
         results: dict[int, list[np.ndarray]] = {index: [] for index in wanted}
+        kept = {index for index in results if self._model.tensors[index].variable}
         for images in zip(*batches, strict=True):
             for position, image in enumerate(images):
                 self._interpreter.set_input(np.ascontiguousarray(image), position)
+            for index in kept:
+                results[index].append(self._shown(index))
             self._interpreter.invoke()
-            for index, values in results.items():
-                # a scalar has no axis to lay batches along
-                shown = self._interpreter.GetTensor(index, 0)["tensor_data"]
-                values.append(np.atleast_1d(shown))
+            for index in results.keys() - kept:
+                results[index].append(self._shown(index))
         return {self._names[index]: np.concatenate(values) for index, values in results.items()}
+
+    def _shown(self, index: int) -> np.ndarray:
+        # a copy, as the next run writes over it; a scalar has no axis to lay batches along
+        return np.atleast_1d(self._interpreter.GetTensor(index, 0)["tensor_data"]).copy()
 
     def _arena_bytes(self) -> int:
         """Room for all activations at once, twice over as the runtime aligns and pads them."""

@@ -8,6 +8,7 @@ from ..graph import Graph, Node, Tensor
 from .files import quoted, read_file
 from .tflite_folding import fold
 from .tflite_legacy import check_types, conversion, legacy_tensors, lowered
+from .tflite_lstm import LSTM, SequenceLstms
 from .tflite_operator import Operator
 from .tflite_operators import OPERATORS, SPLITTERS
 from .tflite_reader import RawModel, RawOperator, read_model, unique_names
@@ -56,6 +57,8 @@ class _Builder:
         self._legacy = legacy_tensors(model)
         self._lifted: set[str] = set()
         self._variables = Variables(model, name, self._tensor)
+        self._lstms = SequenceLstms(model, name, self._names)
+        self._made: list[Tensor] = []
 
     def graph(self) -> Graph:
         """The whole network."""
@@ -71,11 +74,11 @@ class _Builder:
         for index in model.outputs:
             if index not in self._written or index in model.inputs:
                 raise ModelError(f"{self._what(index)} is an output, and no operator writes it")
-        variables = self._variables.made()
+        variables = (*self._variables.made(), *self._lstms.variables)
         border = self._border()
         nodes[:0] = [node for node, _ in border if node.inputs[0] in self._inputs]
         nodes += [node for node, _ in border if node.outputs[0] in self._outputs]
-        tensors = {tensor.name: tensor for _, tensor in border}
+        tensors = {tensor.name: tensor for tensor in (*self._made, *(own for _, own in border))}
         used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
         used |= {name for variable in variables for name in (variable.source, variable.result)}
         tensors |= {
@@ -157,10 +160,12 @@ class _Builder:
             label = f"{label[:-1]}, output {quoted(self._names[raw.outputs[0]])})"
         if raw.name in STATE_OPERATORS:
             return self._state_nodes(raw, label)
+        if raw.name == LSTM:
+            return [self._lstm_node(raw, label)]
         if raw.outputs and self._folds(raw):
             return []
         if raw.name not in OPERATORS and raw.name not in SPLITTERS:
-            known = ", ".join([*OPERATORS, *SPLITTERS, *STATE_OPERATORS])
+            known = ", ".join([*OPERATORS, *SPLITTERS, *STATE_OPERATORS, LSTM])
             raise UnsupportedError(f"{label}: operator must be one of {known}")
         if not raw.outputs or len(raw.outputs) > 1 and raw.name not in SPLITTERS:
             raise ModelError(f"{label}: outputs must be 1, not {len(raw.outputs)}")
@@ -189,6 +194,15 @@ class _Builder:
         nodes = self._variables.nodes(raw, label)
         self._written.update(raw.outputs)
         return nodes
+
+    def _lstm_node(self, raw: RawOperator, label: str) -> Node:
+        states = self._lstms.states(raw, label)
+        self._tensors |= states
+        self._written.update(states)
+        node, behind = self._lstms.node(raw, self._operator(raw, label))
+        self._made += behind
+        self._written.update(raw.outputs)
+        return node
 
     def _folds(self, raw: RawOperator) -> bool:
         """Whether an operator's output is known: it becomes a constant then."""

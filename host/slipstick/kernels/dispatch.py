@@ -1,6 +1,6 @@
 """One entry to all kernels: a node of a graph, run on a batch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,11 @@ from ..errors import InputError, UnsupportedError
 from ..graph import Graph, Node
 from .log_codes import arithmetic_of
 from .log_registry import LOG_KERNELS
+from .lstm import lstm
 from .onnx_registry import ONNX_KERNELS
-from .registry import KERNELS, Kernel
+from .registry import KERNELS, Kernel, Operands
+
+SeveralKernel = Callable[[Node, Graph, Operands], tuple[np.ndarray, ...]]
 
 Values = dict[str, np.ndarray]
 """Tensors by name, each with a batch axis."""
@@ -20,6 +23,9 @@ KERNELS_BY_SEMANTICS: Mapping[str, Mapping[str, Kernel]] = {
     "onnx": ONNX_KERNELS,
 }
 """The host's operators, for each reference that a graph of int8 codes may follow."""
+
+KERNELS_OF_SEVERAL: Mapping[str, Mapping[str, SeveralKernel]] = {"tflm": {"lstm": lstm}}
+"""Operators of several outputs, likewise."""
 
 
 def kernels_of(semantics: str) -> Mapping[str, Kernel]:
@@ -53,6 +59,9 @@ def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     UnsupportedError
         If there is no kernel for the operator.
     """
+    several = KERNELS_OF_SEVERAL.get(graph.semantics, {})
+    if node.operator in several:
+        return list(several[node.operator](node, graph, _operands(node, graph, inputs)))
     known = kernels_of(graph.semantics)
     if node.operator not in known:
         raise UnsupportedError(

@@ -133,6 +133,9 @@ def _check_loops(made: Map, lanes: int) -> None:
 
 def _host_macs(node: Node, graph: Graph) -> int:
     """Multiply-accumulates of a layer that the host runs."""
+    if node.operator == "lstm":
+        steps = graph.tensors[node.inputs[0]].shape[1]
+        return steps * sum(int(np.prod(graph.tensors[name].shape)) for name in node.inputs[3:11])
     if node.operator not in ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"):
         return 0
     weights, result = (graph.tensors[name].shape for name in (node.inputs[1], node.outputs[0]))
