@@ -182,7 +182,7 @@ def _interleaved(
 def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool) -> Program:
     """In segments, strips and boxes, with what they need streamed from the host."""
     selected, views = select(graph, configuration, cut=True)
-    cutter = Cutter(selected, set(graph.outputs), configuration, inspect=inspect)
+    cutter = Cutter(selected, set(graph.results), configuration, inspect=inspect)
     pieces = cutter.pieces()
     streamed = Streamer(pieces, cutter.operations, views.known, configuration).stream()
     layers = tuple(
@@ -228,6 +228,7 @@ def _program(
         units=units,
         constants=_constants(graph, operations),
         layers=layers,
+        variables=graph.variables,
     )
 
 
@@ -270,7 +271,7 @@ def _plan_halved(graph: Graph, configuration: Configuration, on_host: frozenset[
     selected, views = select(graph, configuration, on_host=on_host)
     operations, shown = halve(fold(selected, configuration), views.known, configuration)
     changed = {made.result for made in operations if isinstance(made, Convolution) and made.apart}
-    if not changed or changed & set(graph.outputs):
+    if not changed or changed & set(graph.results):
         return []
     plans: list[Plan] = []
     for spares, fuse in itertools.product((True, False), repeat=2):
@@ -281,7 +282,7 @@ def _plan_halved(graph: Graph, configuration: Configuration, on_host: frozenset[
                 if isinstance(made, Convolution):
                     channel_tiles(made, buffers[made.source].pitches, configuration)
             arranger = Arranger(
-                graph.outputs, operations, buffers, fuse=fuse, inspect=False, prolongs=True
+                graph.results, operations, buffers, fuse=fuse, inspect=False, prolongs=True
             )
             plans.append(Plan(operations, buffers, arranger.arrange(configuration)))
         except CapacityError:
@@ -305,7 +306,7 @@ def _arrange(
     for fuse in (True, False):
         try:
             arranger = Arranger(
-                graph.outputs, operations, buffers, fuse=fuse, inspect=inspect, prolongs=prolongs
+                graph.results, operations, buffers, fuse=fuse, inspect=inspect, prolongs=prolongs
             )
             return arranger.arrange(configuration)
         except PlanError as error:
@@ -313,7 +314,7 @@ def _arrange(
     trailing: dict[str, int] = {}
     while True:
         arranger = Arranger(
-            graph.outputs, operations, buffers, fuse=False, inspect=inspect, trailing=trailing
+            graph.results, operations, buffers, fuse=False, inspect=inspect, trailing=trailing
         )
         try:
             return arranger.arrange(configuration)

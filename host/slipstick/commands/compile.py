@@ -45,6 +45,7 @@ def compile_command(
         "loaded_bytes": traffic.loaded,
         "uploaded_bytes": traffic.uploaded,
         "downloaded_bytes": traffic.downloaded,
+        "state_bytes": program.state_bytes,
         "output": None if output is None else str(output),
     }
     if json:
@@ -106,6 +107,7 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         f" {seconds * 1e3:.3g} ms at {hardware.clock_hz / 1e6:g} MHz;"
         f" program of {result['program_bytes']:,} bytes"
         + (_streaming(result) if result["streamed"] else "")
+        + (_state(result) if result["state_bytes"] else "")
         + (f", written to {result['output']}" if result["output"] else ""),
     )
 
@@ -116,4 +118,13 @@ def _streaming(result: dict[str, Any]) -> str:
         f"; more than the chip holds: {result['runs']:,} runs, {result['loaded_bytes']:,} bytes of"
         f" weights and instructions in, and of activations {result['uploaded_bytes']:,} in,"
         f" {result['downloaded_bytes']:,} out"
+    )
+
+
+def _state(result: dict[str, Any]) -> str:
+    """What is kept from run to run, and travels."""
+    return (
+        f"; {result['state_bytes']:,} bytes are kept from run to run, by the host: with them"
+        f" {result['uploaded_bytes']:,} bytes of activations go in and"
+        f" {result['downloaded_bytes']:,} come out at each run"
     )

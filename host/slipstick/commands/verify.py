@@ -19,6 +19,8 @@ from .run import one_input
 from .verify_random import verify_random
 
 RANDOM_IMAGES = 4
+RANDOM_RUNS = 32
+"""Of a network that keeps something from run to run: one after the other."""
 
 
 class RandomFormat(StrEnum):
@@ -104,7 +106,8 @@ def verify_command(
             raise InputError(f"{option} needs --random N")
     verifier = Verifier(model, configuration_of(target), semantics)
     if inputs is None:
-        feeds = verifier.random_inputs(limit or RANDOM_IMAGES, seed)
+        usual = RANDOM_RUNS if verifier.program.variables else RANDOM_IMAGES
+        feeds = verifier.random_inputs(limit or usual, seed)
     else:
         name = one_input(verifier.program)
         shape = verifier.program.tensors[name].shape
@@ -126,6 +129,7 @@ def verify_command(
         "fingerprint": verifier.program.fingerprint,
         "semantics": verifier.program.semantics,
         "count": count,
+        "state_bytes": verifier.program.state_bytes,
         "layers": [_entry(tensor) for tensor in checked],
         "total_mismatches": total,
     }
@@ -191,7 +195,8 @@ def _show(result: dict[str, Any]) -> None:
         f"{result['model']} on {result['target']}: elements that differ",
         columns,
         rows,
-        f"{result['total_mismatches']:,} mismatches on {result['count']} inputs",
+        f"{result['total_mismatches']:,} mismatches on {result['count']} inputs"
+        + (", run one after the other with what is kept" if result["state_bytes"] else ""),
     )
 
 

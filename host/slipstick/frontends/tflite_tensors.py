@@ -18,7 +18,7 @@ SCALES = (1e-30, 1e30)
 _ZERO_POINTS = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
-def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
+def make_tensor(raw: RawTensor, name: str, model: str, dtypes: tuple[str, ...] = DTYPES) -> Tensor:
     """A tensor of the graph.
 
     Parameters
@@ -28,6 +28,8 @@ def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
         Its name in the graph.
     model : str
         The file's name, for messages.
+    dtypes : tuple of str
+        The types that it may have.
 
     Raises
     ------
@@ -37,10 +39,11 @@ def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
         If it is of a type, or stored in a way, that Slipstick does not read.
     """
     what = f"{model}: tensor {raw.index} {quoted(name)}"
-    if raw.oddity:
-        raise UnsupportedError(f"{what} must be an ordinary tensor, and is {raw.oddity}")
-    if raw.dtype not in DTYPES:
-        raise UnsupportedError(f"{what}: type must be one of {DTYPES}, not {raw.dtype}")
+    oddity = raw.oddity or ("a variable" if raw.variable else "")
+    if oddity:
+        raise UnsupportedError(f"{what} must be an ordinary tensor, and is {oddity}")
+    if raw.dtype not in dtypes:
+        raise UnsupportedError(f"{what}: type must be one of {dtypes}, not {raw.dtype}")
     if -1 in raw.shape:
         raise UnsupportedError(f"{what}: shape must be fixed, not {raw.shape}")
     # the shape of a single number has no element

@@ -1,6 +1,6 @@
 """One entry to all kernels: a node of a graph, run on a batch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,14 @@ from ..errors import InputError, UnsupportedError
 from ..graph import Graph, Node
 from .log_codes import arithmetic_of
 from .log_registry import LOG_KERNELS
+from .lstm import lstm
 from .onnx_registry import ONNX_KERNELS
-from .registry import KERNELS, Kernel
+from .registry import KERNELS, Kernel, Operands
+
+SeveralKernel = Callable[[Node, Graph, Operands], tuple[np.ndarray, ...]]
+
+Values = dict[str, np.ndarray]
+"""Tensors by name, each with a batch axis."""
 
 FLOAT_OPERATORS = frozenset(
     (
@@ -29,6 +35,9 @@ KERNELS_BY_SEMANTICS: Mapping[str, Mapping[str, Kernel]] = {
     "onnx": ONNX_KERNELS,
 }
 """The host's operators, for each reference that a graph of int8 codes may follow."""
+
+KERNELS_OF_SEVERAL: Mapping[str, Mapping[str, SeveralKernel]] = {"tflm": {"lstm": lstm}}
+"""Operators of several outputs, likewise."""
 
 
 def kernels_of(semantics: str) -> Mapping[str, Kernel]:
@@ -65,6 +74,9 @@ def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     UnsupportedError
         If there is no kernel for the operator.
     """
+    several = KERNELS_OF_SEVERAL.get(graph.semantics, {})
+    if node.operator in several:
+        return list(several[node.operator](node, graph, _operands(node, graph, inputs)))
     known = kernels_of(graph.semantics)
     if node.operator not in known:
         raise UnsupportedError(
@@ -96,11 +108,35 @@ def _is_float(node: Node, graph: Graph) -> bool:
 def run_graph(graph: Graph, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """Runs a whole graph and returns every activation by tensor name.
 
-    Parameters and errors are as for ``run``, with the graph's inputs.
+    Parameters and errors are as for ``run``, with the graph's inputs. Of a graph with variables the
+    images of a batch follow each other in time, from the initial values on.
     """
+    return run_graph_from(graph, inputs, initial_state(graph))[0]
+
+
+def initial_state(graph: Graph) -> Values:
+    """What the graph's variables hold at first, by their sources."""
+    return {variable.source: variable.initial for variable in graph.variables}
+
+
+def run_graph_from(
+    graph: Graph, inputs: Sequence[np.ndarray], state: Values
+) -> tuple[Values, Values]:
+    """As ``run_graph``, from what variables hold; returns what they hold then, too."""
     if len(inputs) != len(graph.inputs):
         raise InputError(f"{graph.name} takes {len(graph.inputs)} inputs, not {len(inputs)}")
-    values = dict(zip(graph.inputs, inputs, strict=True))
+    fed = dict(zip(graph.inputs, inputs, strict=True))
+    if not graph.variables:
+        return _run_nodes(graph, fed), state
+    runs = []
+    for at in range(len(inputs[0]) if inputs else 1):
+        one = {name: value[at : at + 1] for name, value in fed.items()}
+        runs.append(_run_nodes(graph, {**one, **state}))
+        state = {each.source: runs[-1][each.result].copy() for each in graph.variables}
+    return {name: np.concatenate([run[name] for run in runs]) for name in runs[0]}, state
+
+
+def _run_nodes(graph: Graph, values: Values) -> Values:
     for node in graph.nodes:
         activations = [values[name] for name in node.inputs if name in values]
         values.update(zip(node.outputs, run(node, graph, activations), strict=True))
