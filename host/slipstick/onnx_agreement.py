@@ -37,7 +37,7 @@ FOLDED = frozenset(("Add", "BatchNormalization", "Div", "Mul", "Sub"))
 
 INTEGER_SUMS = frozenset(("ConvInteger", "MatMulInteger"))
 CODED_SUMS = frozenset(("QGemm", "QLinearConv", "QLinearMatMul"))
-CODED_MEANS = frozenset(("QLinearAveragePool", "QLinearGlobalAveragePool"))
+CODED_MEANS = frozenset(("QLinearGlobalAveragePool",))
 
 MEAN = "it is a mean of float32 numbers, in onnxruntime's order: ties differ"
 """A reason: between equal scales 1 of n means of n codes is a tie, if n is even."""

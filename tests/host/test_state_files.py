@@ -90,12 +90,6 @@ def contained() -> bytes:
     return plain(net)
 
 
-def uncalled() -> bytes:
-    net = networks.delay()
-    net.main.subgraph()
-    return plain(net)
-
-
 def unmade(operator: basic.Operator, inputs: list[str], outputs: list[str]) -> bytes:
     """An operator on tensors that nothing makes."""
     net = networks.delay()
@@ -160,7 +154,6 @@ CASES: list[tuple[bytes, type[SlipstickError], str]] = [
     (late(), UnsupportedError, r"must be assigned before the network reads or assigns it"),
     (handled("int32"), ModelError, r"VAR_HANDLE .*: the output must be a resource, not int32"),
     (contained(), UnsupportedError, r"variable 'line' must be in the container '', not 'c'"),
-    (uncalled(), UnsupportedError, r"must hold one subgraph and those .*calls subgraph 2"),
     (
         unmade(state.AssignVariable(), ["line_handle", "ghost"], []),
         ModelError,
@@ -301,3 +294,9 @@ def test_program_files_of_other_versions_are_refused_with_advice() -> None:
     data[4] = 2
     with pytest.raises(ProgramError, match="must be of version 3, not 2: compile its network anew"):
         decode(bytes(data))
+
+
+def test_a_subgraph_that_nothing_calls_is_read_past() -> None:
+    net = networks.delay()
+    net.main.subgraph()
+    assert [variable.name for variable in load_tflite_bytes(plain(net)).variables] == ["line"]

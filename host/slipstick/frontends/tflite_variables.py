@@ -55,7 +55,6 @@ class Variables:
         self._names = unique_names(model)
         self._states: dict[str, _State] = {}
         self._handles: dict[int, str] = {}
-        self._called: set[int] = set()
 
     def nodes(self, raw: RawOperator, label: str) -> list[Node]:
         """What one of ``STATE_OPERATORS`` computes: nothing, but for a second reading."""
@@ -71,19 +70,7 @@ class Variables:
         return []
 
     def made(self) -> tuple[Variable, ...]:
-        """All that a run reads before it assigns them, once the operators are walked.
-
-        Raises
-        ------
-        UnsupportedError
-            If there is a subgraph that nothing calls.
-        """
-        for number in range(1, len(self._model.others) + 1):
-            if number not in self._called:
-                raise UnsupportedError(
-                    f"{self._name} must hold one subgraph and those that CALL_ONCE calls, and"
-                    f" nothing calls subgraph {number}"
-                )
+        """All that a run reads before it assigns them, once the operators are walked."""
         return tuple(
             Variable(key, state.source.name, state.current.name, self._initial(state))
             for key, state in self._states.items()
@@ -127,7 +114,6 @@ class Variables:
             )
         if not number:
             raise ModelError(f"{label}: the subgraph must be another, not 0, which calls it")
-        self._called.add(number)
         part = self._model.others[number - 1]
         handles: dict[int, str] = {}
         for operator in part.operators:

@@ -21,7 +21,7 @@ from .recipes import Recipe
 QUICK_EFFORT = 800
 """Instructions that the compiler issues in trials per network: a hundredth of its usual effort."""
 
-FULL_EFFORT_EVERY = 20
+FULL_EFFORT_EVERY = 200
 """One network of so many is compiled with the usual effort, as users compile it."""
 
 HAZARDS_EVERY = 5

@@ -14,15 +14,6 @@ from .recipes import WEIGHTED, Codes, Layer, Recipe, Shape, walk, weights_per_ou
 OPSET, IR_VERSION = 21, 10
 MICROSOFT = "com.microsoft"
 
-EXACT = "exact"
-"""How names of tensors begin whose codes onnxruntime computes without a rounding error."""
-
-_EXACT_KINDS = frozenset(
-    {"conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d", "pad", "slice", "reshape"}
-    | {"resize_nearest", "quantize"}
-)
-"""Kinds whose operator of codes sums integers, or moves codes."""
-
 _TYPES = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8}
 
 
@@ -55,8 +46,7 @@ class _File:
         self._names: list[str] = []
         self.begin()
         for number, layer, sources, made in walk(recipe):
-            exact = recipe.form == "qoperator" and layer.kind in _EXACT_KINDS
-            self._names.append(f"{EXACT}_{number + 1}" if exact else f"t_{number + 1}")
+            self._names.append(f"t_{number + 1}")
             if self._takes_codes(layer):
                 _OF_CODES[layer.kind](self, layer, sources, made)
             else:
