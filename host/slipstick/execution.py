@@ -13,6 +13,7 @@ from .devices.base import Device
 from .graph import Graph, Node
 from .loaded import Loaded
 from .program import Program
+from .sharing import Sharing, exclusive, sharing_of
 from .steps import (
     DownloadStep,
     HostStep,
@@ -49,6 +50,9 @@ class BatchDevice(Protocol):
 class Execution:
     """Runs a program's steps, host layers included.
 
+    Threads may share an execution, and executions a device: one inference runs at a time, and a
+    program that another one has replaced on the device is loaded again.
+
     Parameters
     ----------
     program : Program
@@ -72,11 +76,9 @@ class Execution:
 
     def __init__(self, program: Program, device: Device) -> None:
         program.check(device.configuration)
-        device.identify()
         self.program, self.device = program, device
         self.last_cycles = 0
         self.on_run: Callable[[DeviceStatus], None] | None = None
-        self._unfinished = False
         self._memory = DeviceMemory(device, program.name, self._finished)
         self._loaded = self._nothing_loaded()
         tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
@@ -88,8 +90,23 @@ class Execution:
             (),
             program.semantics,
         )
-        for image in program.images:
+        with exclusive(device) as sharing:
+            device.identify()
+            self._own(sharing)
+
+    def _own(self, sharing: Sharing) -> None:
+        """Makes sure that the device holds this program."""
+        if sharing.owned_by(self):
+            return
+        if sharing.unfinished:
+            self.device.reset()
+            sharing.unfinished = False
+        # a failure leaves a part of it there, which is nobody's
+        sharing.give_to(None)
+        for image in self.program.images:
             self._memory.load(image)
+        self._loaded.forget()
+        sharing.give_to(self)
 
     def _nothing_loaded(self) -> Loaded:
         """Of a device whose memories may hold anything."""
@@ -103,9 +120,11 @@ class Execution:
 
     def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
-        return self._restarting(
-            lambda: self._steps(dict(inputs), self._memory, self._loaded, self.program.steps)
-        )
+        with exclusive(self.device) as sharing:
+            self._own(sharing)
+            return self._restarting(
+                lambda: self._steps(dict(inputs), self._memory, self._loaded, self.program.steps)
+            )
 
     def _restarting(self, action: Callable[[], Result]) -> Result:
         """What an inference, or some, return; they are done again where a RUN is not answered."""
@@ -118,13 +137,14 @@ class Execution:
 
     def _once(self, action: Callable[[], Result]) -> Result:
         self.last_cycles = 0
-        if self._unfinished:
+        sharing = sharing_of(self.device)
+        if sharing.unfinished:
             # a run that nobody waited for would go on over the inputs
             self.device.reset()
             self._loaded.forget()
-        self._unfinished = True
+        sharing.unfinished = True
         result = action()
-        self._unfinished = False
+        sharing.unfinished = False
         return result
 
     def infer_batch(
@@ -147,6 +167,16 @@ class Execution:
         -------
         dict of array, each (samples, ...)
         """
+        with exclusive(self.device) as sharing:
+            self._own(sharing)
+            return self._infer_batch(inputs, wanted, advance)
+
+    def _infer_batch(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        wanted: tuple[str, ...] | None,
+        advance: Callable[[int], object],
+    ) -> Values:
         count = len(next(iter(inputs.values()))) if inputs else 1
         # a single sample takes the way of every other device, in frames
         batched = isinstance(self.device, BatchDevice) and count > 1
