@@ -13,6 +13,7 @@ from .devices.base import Device
 from .graph import Graph, Node
 from .loaded import Loaded
 from .program import Program
+from .sharing import Sharing, exclusive, sharing_of
 from .steps import (
     DownloadStep,
     HostStep,
@@ -49,6 +50,9 @@ class BatchDevice(Protocol):
 class Execution:
     """Runs a program's steps, host layers included.
 
+    Threads may share an execution, and executions a device: one inference runs at a time, and a
+    program that another one has replaced on the device is loaded again.
+
     What a program keeps from one inference to the next is kept here, on the host: an inference
     begins with it, and only one that ends well changes it. Samples of such a program follow each
     other in time: a batch of them is as many inferences, one after the other.
@@ -76,13 +80,11 @@ class Execution:
 
     def __init__(self, program: Program, device: Device) -> None:
         program.check(device.configuration)
-        device.identify()
         self.program, self.device = program, device
         self.last_cycles = 0
         self.on_run: Callable[[DeviceStatus], None] | None = None
         self._state: Values = {}
         self.reset_state()
-        self._unfinished = False
         self._memory = DeviceMemory(device, program.name, self._finished)
         self._loaded = self._nothing_loaded()
         tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
@@ -94,8 +96,23 @@ class Execution:
             (),
             program.semantics,
         )
-        for image in program.images:
+        with exclusive(device) as sharing:
+            device.identify()
+            self._own(sharing)
+
+    def _own(self, sharing: Sharing) -> None:
+        """Makes sure that the device holds this program."""
+        if sharing.owned_by(self):
+            return
+        if sharing.unfinished:
+            self.device.reset()
+            sharing.unfinished = False
+        # a failure leaves a part of it there, which is nobody's
+        sharing.give_to(None)
+        for image in self.program.images:
             self._memory.load(image)
+        self._loaded.forget()
+        sharing.give_to(self)
 
     def reset_state(self) -> None:
         """The next inference begins as the first one did."""
@@ -118,12 +135,14 @@ class Execution:
 
     def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
-        begun = {**inputs, **self._state}
-        values = self._restarting(
-            lambda: self._steps(dict(begun), self._memory, self._loaded, self.program.steps)
-        )
-        self._keep(values)
-        return values
+        with exclusive(self.device) as sharing:
+            self._own(sharing)
+            begun = {**inputs, **self._state}
+            values = self._restarting(
+                lambda: self._steps(dict(begun), self._memory, self._loaded, self.program.steps)
+            )
+            self._keep(values)
+            return values
 
     def _restarting(self, action: Callable[[], Result]) -> Result:
         """What an inference, or some, return; they are done again where a RUN is not answered."""
@@ -136,13 +155,14 @@ class Execution:
 
     def _once(self, action: Callable[[], Result]) -> Result:
         self.last_cycles = 0
-        if self._unfinished:
+        sharing = sharing_of(self.device)
+        if sharing.unfinished:
             # a run that nobody waited for would go on over the inputs
             self.device.reset()
             self._loaded.forget()
-        self._unfinished = True
+        sharing.unfinished = True
         result = action()
-        self._unfinished = False
+        sharing.unfinished = False
         return result
 
     def infer_batch(
@@ -165,6 +185,16 @@ class Execution:
         -------
         dict of array, each (samples, ...)
         """
+        with exclusive(self.device) as sharing:
+            self._own(sharing)
+            return self._infer_batch(inputs, wanted, advance)
+
+    def _infer_batch(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        wanted: tuple[str, ...] | None,
+        advance: Callable[[int], object],
+    ) -> Values:
         count = len(next(iter(inputs.values()))) if inputs else 1
         # a single sample takes the way of every other device, in frames
         batched = isinstance(self.device, BatchDevice) and count > 1

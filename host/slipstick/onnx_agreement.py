@@ -37,7 +37,6 @@ FOLDED = frozenset(("Add", "BatchNormalization", "Div", "Mul", "Sub"))
 
 INTEGER_SUMS = frozenset(("ConvInteger", "MatMulInteger"))
 CODED_SUMS = frozenset(("QGemm", "QLinearConv", "QLinearMatMul"))
-CODED_MEANS = frozenset(("QLinearGlobalAveragePool",))
 
 MEAN = "it is a mean of float32 numbers, in onnxruntime's order: ties differ"
 """A reason: between equal scales 1 of n means of n codes is a tie, if n is even."""
@@ -104,7 +103,7 @@ class _Finder:
             return Agreement(bound=0, reason="it is an integer sum")
         if node.operator in CODED_SUMS:
             return self._coded_sum(tensor, node)
-        if node.operator in CODED_MEANS:
+        if node.operator == "QLinearGlobalAveragePool":
             return Agreement(bound=0, reason="it is an integer sum times onnxruntime's factor")
         if node.operator in MOVES:
             return Agreement(bound=0, reason="codes only move")

@@ -3,11 +3,13 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
 
 from . import kernels
+from .errors import DeviceError
 from .frontends import is_onnx
 from .frontends.files import read_file
 from .frontends.tflite import load_tflite_bytes
@@ -15,6 +17,7 @@ from .frontends.tflite_legacy import legacy_tensors
 from .frontends.tflite_reader import read_model
 from .graph import Graph
 from .kernels.log_codes import arithmetic_of
+from .onnx_agreement import Agreement
 from .reference import TflmReference
 from .semantics import with_semantics
 
@@ -45,11 +48,26 @@ class Reference(Protocol):
 
 
 class Runtime(Protocol):
-    """What is near a network's reference."""
+    """What is near a network's reference.
+
+    Members
+    -------
+    agreements : mapping of Agreement by the graph's name
+        How near the rule is to it, of each tensor of which that is known.
+    saturating : tuple of str
+        Nodes that it may compute wrongly on this machine.
+    """
+
+    agreements: Mapping[str, Agreement]
+    saturating: tuple[str, ...]
 
     def differences(self, inputs: Mapping[str, np.ndarray], note: Note) -> Values:
         """Calls ``note`` with each layer's tensor, its own codes and the rule's; returns every
         tensor that it computes from end to end, by the graph's name."""
+        ...
+
+    def optimised_outputs(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        """The outputs by another way of the same runtime, if it has one, by the graph's name."""
         ...
 
 
@@ -100,6 +118,8 @@ class LayerRuntime:
     agreements : mapping of Agreement by the graph's name
     saturating : tuple of str
         Both as ``OnnxReference`` has them.
+    optimised : OnnxReference or None
+        The runtime with all of its optimisations; None where it refuses the network so.
     """
 
     def __init__(self, model: Path | bytes, graph: Graph) -> None:
@@ -108,6 +128,17 @@ class LayerRuntime:
         self._graph = graph
         self._runtime = OnnxReference(model)
         self.agreements, self.saturating = self._runtime.agreements, self._runtime.saturating
+        try:
+            self.optimised = OnnxReference(model, fused=True)
+        except DeviceError:
+            self.optimised = None
+
+    def optimised_outputs(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        """The network's outputs from end to end, as the optimised runtime has them."""
+        if self.optimised is None:
+            return {}
+        given = [inputs[name] for name in self._graph.inputs]
+        return dict(zip(self.optimised.outputs, self.optimised.run(*given), strict=True))
 
     def differences(self, inputs: Mapping[str, np.ndarray], note: Note) -> Values:
         """Calls ``note`` with each layer's tensor, the runtime's codes and the rule's.
@@ -135,8 +166,15 @@ class ExactLayers:
     graph : Graph
     """
 
+    agreements: Mapping[str, Agreement] = MappingProxyType({})
+    saturating: tuple[str, ...] = ()
+
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+
+    def optimised_outputs(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        """None."""
+        return {}
 
     def differences(self, inputs: Mapping[str, np.ndarray], note: Note) -> Values:
         """Calls ``note`` with each layer's tensor, the exact codes and the rule's, of its inputs.

@@ -14,6 +14,7 @@ from .execution import BatchDevice, Execution
 from .feeds import prepare
 from .loading import configuration_of, load_program
 from .program import Program
+from .sharing import exclusive
 from .targets import Target, find_target
 
 
@@ -28,6 +29,8 @@ class TensorArgument:
 
 class InferenceSession:
     """Runs a network.
+
+    Threads may share a session, and sessions an open device: inferences wait for each other.
 
     One that keeps something from run to run (``program.variables``) goes on where the last run of
     this session ended, or from its beginning after ``reset_state``. Inputs with a larger batch axis
@@ -146,12 +149,13 @@ class InferenceSession:
 
         The golden model runs several images at a time on both cores, the others one by one.
         """
-        if self._closed:
-            raise DeviceError(f"the session of {self.program.name} is closed")
         names = self._output_names(output_names)
         inputs = prepare(self.program, input_feed)
-        values = self._execution.infer_batch(inputs, names, advance)
-        self._ran = True
+        with exclusive(self.device):
+            if self._closed:
+                raise DeviceError(f"the session of {self.program.name} is closed")
+            values = self._execution.infer_batch(inputs, names, advance)
+            self._ran = True
         return [values[name] for name in names]
 
     def reset_state(self) -> None:
@@ -164,7 +168,8 @@ class InferenceSession:
         """
         if self._closed:
             raise DeviceError(f"the session of {self.program.name} is closed")
-        self._execution.reset_state()
+        with exclusive(self.device):
+            self._execution.reset_state()
 
     def _output_names(self, names: Sequence[str] | None) -> tuple[str, ...]:
         if names is None:
@@ -181,10 +186,11 @@ class InferenceSession:
         return chosen
 
     def close(self) -> None:
-        """Closes the device, if the session opened it."""
-        if not self._closed and self._own:
-            self.device.close()
-        self._closed = True
+        """Closes the device, if the session opened it, when no other thread runs on it any more."""
+        with exclusive(self.device):
+            if not self._closed and self._own:
+                self.device.close()
+            self._closed = True
 
     def __enter__(self) -> Self:
         return self

@@ -4,12 +4,12 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from slipstick_rtl.config import Configuration
 
+from .comparisons import CheckedTensor, Comparison, Tally
 from .compiler import compile_graph
 from .devices import open_device
 from .errors import InputError
@@ -18,11 +18,14 @@ from .feeds import dequantise, prepare
 from .frontends import load
 from .kernels.log_codes import decode
 from .loading import compile_file
+from .onnx_agreement import Agreement
 from .program import Program
 from .references import open_references
 from .semantics import with_semantics
 from .single_layers import single_layers
 from .steps import HostStep
+
+__all__ = ["CheckedTensor", "Comparison", "Verifier"]
 
 Advance = Callable[[int], None]
 Progress = Callable[[str, int], Advance]
@@ -32,73 +35,6 @@ CHUNK = 16
 
 MOST_RANDOM_ELEMENTS = 1 << 28
 """Of all inputs together: they are made at once."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Elements that differ, over all images that were compared.
-
-    Parameters
-    ----------
-    images, elements : int
-        What was compared.
-    mismatches : int
-    largest : float
-        By how much an element differs at most; infinite if type or number do.
-    """
-
-    images: int
-    mismatches: int
-    elements: int = 0
-    largest: float = 0.0
-
-    def plus(self, images: int, wanted: np.ndarray, actual: np.ndarray) -> "Comparison":
-        """With more that was compared."""
-        if wanted.dtype != actual.dtype or wanted.size != actual.size:
-            count, largest = max(wanted.size, actual.size), math.inf
-        else:
-            away = np.abs(np.subtract(wanted, actual.reshape(wanted.shape), dtype=np.float64))
-            count, largest = int((away != 0).sum()), float(away.max(initial=0))
-        return Comparison(
-            self.images + images,
-            self.mismatches + count,
-            self.elements + wanted.size,
-            max(self.largest, largest),
-        )
-
-
-@dataclass(frozen=True)
-class CheckedTensor:
-    """A layer, a variable at the beginning of each run, or an output of the whole network.
-
-    Parameters
-    ----------
-    layer, operator, where : str
-        ``operator`` is "variable", or "output" for the network's outputs, run by the ordinary
-        program.
-    tensor : str
-    reference : Comparison or None
-        The golden model against the reference; None where that has no such tensor.
-    rtl : Comparison or None
-        The compiled RTL against the golden model; None where it was not asked for.
-    runtime : Comparison or None
-        Where the reference is ONNX's rule, that against onnxruntime, which rounds in float32: of a
-        layer on the runtime's inputs, of an output from end to end. Where it is that of logarithmic
-        codes, that against the nearest codes of exact results. It is no mismatch.
-    """
-
-    layer: str
-    operator: str
-    where: str
-    tensor: str
-    reference: Comparison | None
-    rtl: Comparison | None
-    runtime: Comparison | None = None
-
-    @property
-    def mismatches(self) -> int:
-        """All differing elements."""
-        return sum(part.mismatches for part in (self.reference, self.rtl) if part is not None)
 
 
 class Verifier:
@@ -222,7 +158,7 @@ class Verifier:
         inputs = prepare(self.program, feeds)
         singles = single_layers(self._graph, self._configuration, rtl_layers if rtl else ())
         count = _count(inputs)
-        layers, outputs = _Tally(), _Tally()
+        layers, outputs = Tally(), Tally()
         for program, tally, title in (
             (self.inspected, layers, "every layer"),
             (self.program, outputs, "outputs"),
@@ -246,22 +182,30 @@ class Verifier:
                 advance = progress(f"RTL against the golden model, {what}", _count(images))
                 self._check_rtl(program, images, tally, advance)
         lines = [
-            CheckedTensor(
-                layer.name, layer.operator, layer.where, layer.output, *layers.of(layer.output)
+            layers.checked(
+                (layer.name, layer.operator, layer.where, layer.output),
+                self._agreement(layer.output),
             )
             for layer in self.inspected.layers
         ]
         lines += [
-            CheckedTensor(each.name, "variable", "host", each.source, *layers.of(each.source))
+            layers.checked((each.name, "variable", "host", each.source))
             for each in self.inspected.variables
         ]
         return lines + [
-            CheckedTensor(name, "output", "device", name, *outputs.of(name))
-            for name in self.program.outputs
+            outputs.checked((name, "output", "device", name)) for name in self.program.outputs
         ]
 
+    @property
+    def saturating(self) -> tuple[str, ...]:
+        """Nodes that the runtime may compute wrongly on this machine."""
+        return () if self._runtime is None else self._runtime.saturating
+
+    def _agreement(self, tensor: str) -> Agreement | None:
+        return None if self._runtime is None else self._runtime.agreements.get(tensor)
+
     def _check_runtime(
-        self, inputs: Values, layers: "_Tally", outputs: "_Tally", progress: Progress
+        self, inputs: Values, layers: Tally, outputs: Tally, progress: Progress
     ) -> None:
         if self._runtime is None:
             return
@@ -278,17 +222,22 @@ class Verifier:
                 layers.runtime[name] = before.plus(count, wanted, actual)
 
             shown = self._runtime.differences(part, note)
-            rule = self._run_reference(part)
-            for name in shown.keys() & set(self.program.outputs):
-                before = outputs.runtime.get(name, Comparison(0, 0))
-                outputs.runtime[name] = before.plus(images, shown[name], rule[name])
+            rule, optimised = self._run_reference(part), self._runtime.optimised_outputs(part)
+            for tally, one, other in (
+                (outputs.runtime, shown, rule),
+                (outputs.optimised, shown, optimised),
+                (outputs.rule_optimised, optimised, rule),
+            ):
+                for name in one.keys() & other.keys() & set(self.program.outputs):
+                    before = tally.get(name, Comparison(0, 0))
+                    tally[name] = before.plus(images, one[name], other[name])
             advance(images)
 
     def _check_single_layers(
         self,
         images: Values,
         programs: Sequence[tuple[str, Program]],
-        tally: "_Tally",
+        tally: Tally,
         progress: Progress,
     ) -> None:
         """Some layers on the RTL, on what the golden model gives them."""
@@ -303,7 +252,7 @@ class Verifier:
         self,
         program: Program,
         images: Values,
-        tally: "_Tally",
+        tally: Tally,
         advance: Advance,
         wanted: tuple[str, ...] | None = None,
     ) -> None:
@@ -321,19 +270,6 @@ class Verifier:
         # an output may be no operator's, but an input itself
         layers = self._reference.run_layers(*(inputs[name] for name in self._reference.inputs))
         return {**inputs, **layers}
-
-
-class _Tally:
-    """Comparisons by tensor, of both links of the chain."""
-
-    def __init__(self) -> None:
-        self.reference: dict[str, Comparison] = {}
-        self.rtl: dict[str, Comparison] = {}
-        self.runtime: dict[str, Comparison] = {}
-
-    def of(self, tensor: str) -> tuple[Comparison | None, Comparison | None, Comparison | None]:
-        """A tensor's, None where it was not compared."""
-        return self.reference.get(tensor), self.rtl.get(tensor), self.runtime.get(tensor)
 
 
 def _count(values: Values) -> int:

@@ -12,6 +12,7 @@ TYPES = {
     "float32": TensorProto.FLOAT,
     "int8": TensorProto.INT8,
     "uint8": TensorProto.UINT8,
+    "int32": TensorProto.INT32,
     "int64": TensorProto.INT64,
 }
 

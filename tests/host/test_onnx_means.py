@@ -6,9 +6,10 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx_checks import check, on_device
-from onnx_writer import OnnxWriter
+from onnx_writer import MICROSOFT, OnnxWriter
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.kernels import run_graph
+from slipstick.onnx_reference import OnnxReference
 from slipstick.references import LayerRuntime
 
 RNG = np.random.default_rng(11)
@@ -110,6 +111,24 @@ def test_it_is_what_onnxruntime_fuses_them_into(operator: str, window: tuple[int
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.qdqisint8allowed", "1")
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    wanted = np.concatenate([session.run(None, {"x": one[None]})[0] for one in x])
+    wanted = np.concatenate([np.asarray(session.run(None, {"x": one[None]})[0]) for one in x])
     graph = load_onnx_bytes(data)
     np.testing.assert_array_equal(run_graph(graph, [x])[graph.outputs[0]], wanted)
+
+
+@pytest.mark.parametrize("zero_point", [4, 5])
+def test_windows_of_codes_differ_at_ties_only(zero_point: int) -> None:
+    """QLinearAveragePool adds float32 numbers there, and an odd zero point before it rounds."""
+    net = OnnxWriter()
+    x = net.input("x", (1, 6, 8, 8), "int8")
+    parts = net.scale(0.1713, zero_point)
+    options: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    y = net.add("QLinearAveragePool", [x, *parts, *parts], domain=MICROSOFT, **options)
+    data = net.to_bytes([y], "int8")
+    codes = RNG.integers(-128, 128, (30, 6, 8, 8)).astype(np.int8)
+    graph = load_onnx_bytes(data)
+    ours = run_graph(graph, [codes])[graph.outputs[0]].astype(np.int64)
+    (theirs,) = OnnxReference(data).run(codes)
+    sums = codes.astype(np.int64).reshape(30, 6, 4, 2, 4, 2).sum(axis=(3, 5))
+    assert np.abs(ours - theirs).max() == 1
+    assert (sums[ours != theirs] % 4 == 2).all()

@@ -37,7 +37,8 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="int8 codes around float operators (qdq) or operators of codes (qoperator);"
+        help="int8 codes around float operators (qdq), or operators of codes (qoperator), whose"
+        " sums onnxruntime computes exactly, too;"
         " logarithmic codes of 5 to 8 bits (lns5 to lns8), or of I and F (lns1+I+F).",
     ),
 ]

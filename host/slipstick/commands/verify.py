@@ -1,6 +1,6 @@
 """``slipstick verify``: reference runtime, golden model and RTL held against each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import console
+from ..comparisons import runtime_summary
 from ..errors import InputError
 from ..inputs import load_inputs
 from ..loading import configuration_of
@@ -133,6 +134,9 @@ def verify_command(
         "layers": [_entry(tensor) for tensor in checked],
         "total_mismatches": total,
     }
+    if verifier.program.semantics == "onnx":
+        result["onnxruntime"] = runtime_summary(checked)
+        result["saturating_nodes"] = list(verifier.saturating)
     if json:
         console.print_json(result)
     else:
@@ -151,6 +155,8 @@ def _entry(tensor: CheckedTensor) -> dict[str, Any]:
         "golden_vs_reference": _comparison(tensor.reference),
         "rtl_vs_golden": _comparison(tensor.rtl),
         "reference_vs_runtime": _comparison(tensor.runtime, largest=True),
+        "bound": None if tensor.agreement is None else tensor.agreement.bound,
+        "reason": None if tensor.agreement is None else tensor.agreement.reason,
     }
 
 
@@ -198,6 +204,47 @@ def _show(result: dict[str, Any]) -> None:
         f"{result['total_mismatches']:,} mismatches on {result['count']} inputs"
         + (", run one after the other with what is kept" if result["state_bytes"] else ""),
     )
+    if result.get("onnxruntime"):
+        for line in _drift(result):
+            console.print_line(line)
+
+
+def _drift(result: dict[str, Any]) -> Iterator[str]:
+    """Sentences on how far the rule and onnxruntime, which rounds in float32, are apart."""
+    found = result["onnxruntime"]
+    layers = found["layers"]
+    if layers:
+        yield (
+            f"rule against onnxruntime: {_differing(layers, 'layer codes')}, in"
+            f" {found['differing_layers']} layers, each on onnxruntime's own inputs"
+        )
+    if found["outputs"]:
+        yield f"from end to end: {_differing(found['outputs'], 'outputs')}"
+    if found["runtime_outputs"]:
+        yield (
+            "onnxruntime with its optimisations against itself without:"
+            f" {_differing(found['runtime_outputs'], 'outputs')}; against the rule:"
+            f" {_differing(found['optimised_outputs'], 'outputs')}"
+        )
+    if found["beyond_bound"]:
+        yield f"more than float32 explains: {', '.join(found['beyond_bound'])}"
+    if layers and layers["mismatches"] and not result["saturating_nodes"]:
+        yield (
+            "onnxruntime sums real numbers in float32 there (docs/onnx.md); a network of operators"
+            " of codes has exact sums: slipstick quantize --format qoperator"
+        )
+    if result["saturating_nodes"]:
+        yield (
+            "onnxruntime is no reference on this machine: without VNNI it saturates sums of uint8"
+            f" by int8 products in {', '.join(result['saturating_nodes'])}"
+        )
+
+
+def _differing(comparison: dict[str, int | float] | None, what: str) -> str:
+    if comparison is None:
+        return f"no {what} compared"
+    text = f"{comparison['mismatches']:,} of {comparison['elements']:,} {what} differ"
+    return text + (f", by at most {comparison['largest']:.6g}" if comparison["mismatches"] else "")
 
 
 def _cell(comparison: dict[str, int | float] | None) -> str | None:

@@ -22,9 +22,9 @@ def pad(operator: Operator) -> Value:
     shape = shape_of(value)
     rank = len(shape)
     pads = operator.integers("pads", ()) if operator.opset < 11 else operator.constant_integers(1)
-    filler = operator.number("value", 0.0)
+    filler: float | int = operator.number("value", 0.0)
     if operator.has(2):
-        filler = float(operator.constant(2).reshape(-1)[0])
+        filler = operator.constant(2).reshape(-1)[0].item()
     axes = tuple(range(operator.lead, rank))
     if operator.has(3):
         axes = tuple(operator.axis(axis, rank) for axis in operator.constant_integers(3))
@@ -46,7 +46,7 @@ def pad(operator: Operator) -> Value:
 
     def move(activation: Activation, name: str) -> Activation:
         tensor = builder.tensors[activation.tensor]
-        code: float | int = filler
+        code: float | int = filler if tensor.dtype == "float32" else int(filler)
         if mode != "constant":
             code = 0
         elif isinstance(value, Codes):

@@ -183,7 +183,7 @@ TAKE_CODES = (
 
 TAKE_PLACES = (
     *("ArgMax", "ArgMin", "Cast", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity"),
-    *("ReduceMax", "ReduceMin", "Reshape", "Shape", "Slice", "Split", "Squeeze", "Tile"),
+    *("Pad", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Slice", "Split", "Squeeze", "Tile"),
     *("Transpose", "Unsqueeze"),
 )
 """Operators that take whole numbers that are no codes."""

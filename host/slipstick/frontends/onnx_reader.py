@@ -19,6 +19,9 @@ from .files import MAXIMUM_OPERANDS, MAXIMUM_RANK, MAXIMUM_TABLES, quoted
 from .onnx_constants import read_tensor, text
 
 OLDEST_OPSET = 10
+STANDARD = ("", "ai.onnx")
+"""Two names of ONNX's own domain."""
+
 DOMAINS = ("", "com.microsoft", "slipstick")
 """Operators that Slipstick knows are of these; "ai.onnx" is another name of the first."""
 
@@ -114,7 +117,16 @@ def read_model(data: bytes, name: str, folder: Path | None = None) -> RawModel:
 
 def _opset(model: onnx.ModelProto, name: str) -> int:
     newest = defs.onnx_opset_version()
-    versions = [item.version for item in model.opset_import if item.domain in ("", "ai.onnx")]
+    versions = [item.version for item in model.opset_import if item.domain in STANDARD]
+    if not versions:
+        used = [node for node in model.graph.node if node.domain in STANDARD]
+        if used:
+            raise ModelError(
+                f"{name} must import a version of ONNX's operators, of which"
+                f" {quoted(text(used[0].op_type))} is one"
+            )
+        # operators of other domains do not depend on it
+        return newest
     if len(versions) != 1:
         raise ModelError(f"{name} must import one version of ONNX's operators, not {versions}")
     if not OLDEST_OPSET <= versions[0] <= newest:
