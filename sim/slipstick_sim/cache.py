@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class ToolError(RuntimeError):
-    """A tool is missing, is too old, or failed; the message says which, and why."""
+    """A tool, or the cache of what it makes, is missing or failed; the message says which."""
 
 
 def cache_directory() -> Path:
