@@ -13,12 +13,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.complete
 
+# Long commands tell what they do at once, into a pipe as well.
+export PYTHONUNBUFFERED := 1
+
 .PHONY: setup demo test sim formal bitstream asic bench price-list check clean
 
 setup: $(STAMP)
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Slipstick needs Python 3.11 or newer, not %d.%d" % sys.version_info[:2])'
+	@echo "installing what requirements.lock names into $(VENV): some minutes the first time"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -20,66 +20,14 @@ from amaranth.hdl import ClockDomain, ClockSignal, Module, Signal, Value
 from amaranth.lib import wiring
 
 from . import tools
-from .tools import ToolError
+from .cache import ToolError
+from .cache import cache_directory as cache_directory
 
 _LOG_LINES = 20
 _MEMORY_INITIALISATION = re.compile(
     r"^( *)cell \$meminit(?:_v2)? .*?^\1end\n", re.MULTILINE | re.DOTALL
 )
 _ONES_IN_DATA = re.compile(r"connect \\DATA (?!\d+'0+\n)")
-
-
-def cache_directory() -> Path:
-    """Where built models are kept: ``$SLIPSTICK_CACHE``, by default ``~/.cache/slipstick``.
-
-    Without a home that can be written it is a folder of the user's own among the temporary files,
-    which is told on the standard error.
-
-    Raises
-    ------
-    ToolError
-        If the folder that the variable names cannot be written.
-    """
-    if named := os.environ.get("SLIPSTICK_CACHE"):
-        if complaint := _complaint(Path(named)):
-            raise ToolError(f"SLIPSTICK_CACHE must name a folder that can be written: {complaint}")
-        return Path(named)
-    home = os.environ.get("HOME", os.path.expanduser("~"))
-    if not home.startswith("/"):
-        complaint = "there is no home folder"
-    else:
-        folder = Path(home) / ".cache" / "slipstick"
-        complaint = _complaint(folder)
-        if not complaint:
-            return folder
-    return _temporary_cache(complaint)
-
-
-def _complaint(folder: Path) -> str:
-    """Why a folder cannot be written; it is made if it is missing."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        return f"{folder}: {error.strerror}"
-    return "" if os.access(folder, os.W_OK | os.X_OK) else f"{folder}: it is read-only"
-
-
-@functools.cache
-def _temporary_cache(complaint: str) -> Path:
-    folder = Path(tempfile.gettempdir()) / f"slipstick-{os.getuid()}"
-    with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700)
-    found = folder.stat(follow_symlinks=False) if folder.is_dir() else None
-    if found is None or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        # libraries are run: nobody else may have put them there
-        folder = Path(tempfile.mkdtemp(prefix="slipstick-"))
-    print(
-        f"compiled simulations are kept in {folder}, as there is no cache ({complaint});"
-        " SLIPSTICK_CACHE names another folder",
-        file=sys.stderr,
-        flush=True,
-    )
-    return folder
 
 
 def verilator_root() -> Path:

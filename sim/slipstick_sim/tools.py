@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import cache
+from .cache import ToolError
+
 UNKNOWN = "unknown"
 """The version of a program that tells none."""
 
+_YOWASP = "yowasp-"
 _VERSION = re.compile(r"\d+\.\d[\w.+-]*")
-
-
-class ToolError(RuntimeError):
-    """A tool is missing, is too old, or failed; the message says which, and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +108,8 @@ class Tool:
         if (found := self.package.find()) is None:
             raise self._missing()
         self._check(found, self.package.version(), self.package.least)
+        if self.package.program.startswith(_YOWASP):
+            cache.lend_to_yowasp()
         return found
 
     def version(self) -> str:
@@ -212,7 +214,7 @@ _SIMULATION = "pip install 'slipstick[sim]'"
 def _yowasp(
     name: str, variable: str, package: str, package_least: str, least: str | None = None
 ) -> Tool:
-    held = Package(name=f"yowasp-{package}", program=f"yowasp-{name}", least=package_least)
+    held = Package(name=_YOWASP + package, program=_YOWASP + name, least=package_least)
     return Tool(name=name, variable=variable, source=_BUILD, package=held, least=least)
 
 

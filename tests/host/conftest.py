@@ -4,7 +4,15 @@ import zlib
 
 import numpy as np
 import pytest
+import shared_data
 from slipstick.cli import app
+
+
+@pytest.fixture(autouse=True)
+def borrowing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets none but marked tests have shared data."""
+    marked = request.node.get_closest_marker("borrows") is not None
+    monkeypatch.setattr(shared_data, "BORROWING", marked)
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,8 @@ from slipstick_sim.toolchain import convert_to_rtlil
 from test_asic_timing import Pair
 from tiny_liberty import tiny_liberty
 
+pytestmark = pytest.mark.borrows
+
 Run = Callable[..., tuple[int, str, str]]
 
 

@@ -186,6 +186,7 @@ def test_an_unknown_pdk_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", NAMED)
+@pytest.mark.borrows
 def test_the_named_pdks_are_read(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("SLIPSTICK_DATA", str(shared("pdk").parent))
     pdk = find_pdk(name)

@@ -222,6 +222,7 @@ def test_bad_input_is_one_sentence(
         ("resnet8_cifar10_fp32.onnx", "must be quantised, and is float"),
     ],
 )
+@pytest.mark.borrows
 def test_foreign_networks(slipstick, name: str, message: str) -> None:
     path = shared(f"models/{name}")
     outcome = slipstick("compile", path)
@@ -240,6 +241,7 @@ def test_single_layers_on_the_rtl(slipstick) -> None:
     assert outcome.status == 2 and "layer 'conv2d_9' is unknown: there are" in outcome.err
 
 
+@pytest.mark.borrows
 def test_a_network_too_large_is_cut(slipstick) -> None:
     path = shared("models/tf2_mobilenet_v2_1.0_224_ptq.tflite")
     outcome = slipstick("compile", path)
@@ -286,6 +288,7 @@ def test_progress_is_silent_where_there_is_no_terminal(capsys) -> None:
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.borrows
 def test_resnet8_equals_the_reference(slipstick) -> None:
     model = shared("models/ic01_resnet8_int8.tflite")
     data = shared("data/cifar10/ic01_cifar10_200.npz")

@@ -27,6 +27,7 @@ DS_CNN = "models/kws01_dscnn_int8.tflite"
     ],
     ids=lambda value: Path(value).stem if isinstance(value, str | Path) else None,
 )
+@pytest.mark.borrows
 def test_every_layer_is_the_reference(
     model: str | Path, target: str, least_use: float, inspect: bool
 ) -> None:

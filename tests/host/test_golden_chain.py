@@ -9,6 +9,8 @@ from slipstick.frontends.tflite import tensor_indices
 from slipstick.graph import Graph
 from slipstick.reference import TflmReference
 
+pytestmark = pytest.mark.borrows
+
 NETWORKS = {
     "ic01_resnet8_int8": 16,
     "kws01_dscnn_int8": 13,

@@ -17,6 +17,8 @@ from slipstick.studies.lns_mixed import MixedEmulation, affine
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 
+pytestmark = pytest.mark.borrows
+
 
 def test_formats_are_all_of_an_array() -> None:
     formats = [Lns.parse(name) for name in lns_accuracy.FORMATS]

@@ -227,6 +227,7 @@ def test_bad_input_is_one_sentence(
     assert sorted(item.name for item in path.parent.iterdir()) == ["small.onnx", "x.npy"]
 
 
+@pytest.mark.borrows
 def test_mnist_on_the_golden_core(tmp_path: Path) -> None:
     network = FloatNetwork(shared("models/mnist-8.onnx"))
     mnist = shared("data/mnist")
@@ -236,6 +237,7 @@ def test_mnist_on_the_golden_core(tmp_path: Path) -> None:
     assert accuracy_on_the_golden_core(network, samples, shown, labels, tmp_path) > 0.97
 
 
+@pytest.mark.borrows
 def test_digits_on_the_golden_core(tmp_path: Path) -> None:
     path = tmp_path / "float.onnx"
     path.write_bytes(digits_network())

@@ -14,6 +14,8 @@ from slipstick.onnx_reference import OnnxReference
 from slipstick.verification import Verifier
 from slipstick_rtl.config import Configuration
 
+pytestmark = pytest.mark.borrows
+
 QDQ = "resnet8_cifar10_int8_qdq"
 RESNETS = (QDQ, "resnet8_cifar10_int8_qoperator_perchannel")
 MNIST = "mnist_int8_qoperator_pertensor"

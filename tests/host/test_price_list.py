@@ -27,6 +27,8 @@ from slipstick.targets import find_target
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 
+pytestmark = pytest.mark.borrows
+
 ACCURACY = {
     "networks": [
         {

@@ -232,6 +232,7 @@ def test_mutated_networks(path: Path, seed: int) -> None:
         assert len(str(error)) > 20
 
 
+@pytest.mark.borrows
 def test_real_networks() -> None:
     """Calibrated on others than, or half of, what they are tried on."""
     cases = (

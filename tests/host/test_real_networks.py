@@ -13,6 +13,8 @@ from slipstick.reference import TflmReference
 from slipstick.targets import find_target
 from slipstick_rtl.config import Configuration
 
+pytestmark = pytest.mark.borrows
+
 NETWORKS = ("ic01_resnet8_int8", "kws01_dscnn_int8", "vww01_mobilenetv1_025_int8", "ad01_int8")
 
 LARGE = find_target("ecpix5-85f").configuration

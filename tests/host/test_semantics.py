@@ -186,6 +186,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "'ruy' is not one of 'tflm', 'onnx'" in capsys.readouterr().err
 
 
+@pytest.mark.borrows
 def test_depthwise_network_equals_xnnpack() -> None:
     """Which rounds as onnx does; its additions are its own, and this network has none."""
     path = shared("models/kws01_dscnn_int8.tflite")

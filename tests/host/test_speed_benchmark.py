@@ -21,6 +21,7 @@ def test_what_is_missing_is_skipped(
     assert not list(tmp_path.rglob("*.json"))
 
 
+@pytest.mark.borrows
 def test_networks_of_both_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = (
         Case("ad01_int8.tflite", None, 3),

@@ -65,6 +65,7 @@ def test_bad_lists_are_refused(tmp_path: Path, text: str, message: str) -> None:
         read_topology(path)
 
 
+@pytest.mark.borrows
 def test_every_shared_list_is_read() -> None:
     for name in (*scalesim_benchmark.LISTS, "gemm_unet2d.csv"):
         assert len(read_topology(shared(f"{scalesim_benchmark.TOPOLOGIES}/{name}"))) >= 2

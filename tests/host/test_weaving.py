@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 from program_runner import run_program
 from shared_data import shared
 from slipstick import compiler
@@ -85,6 +86,7 @@ def _share(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None)
     return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
 
 
+@pytest.mark.borrows
 def test_resnet8_is_woven(monkeypatch):
     path = shared("models/ic01_resnet8_int8.tflite")
     streams = []
