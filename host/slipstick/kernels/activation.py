@@ -11,6 +11,7 @@ from . import fixed_point
 from .roots import rsqrt
 from .scaling import (
     activation_range,
+    mantissa_and_shift,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     scalar,
@@ -182,7 +183,9 @@ def _leaky_relu(
 def _elu(codes: np.ndarray, source: tuple[float, int], target: tuple[float, int]) -> np.ndarray:
     """x where it is positive, exp(x) - 1 where it is not, in float32."""
     real = np.float32(source[0]) * (codes - source[1]).astype(np.float32)
-    value = np.where(real < 0, np.exp(np.minimum(real, 0)) - np.float32(1), real)
+    # NumPy's own exp of float32 is another on other processors
+    power = np.exp(np.minimum(real, 0).astype(np.float64)).astype(np.float32)
+    value = np.where(real < 0, power - np.float32(1), real)
     value = value * (np.float32(1) / np.float32(target[0]))
     rounded = np.copysign(np.floor(np.abs(value).astype(np.float64) + 0.5), value)
     return np.clip(rounded + target[1], -128, 127).astype(np.int8)
@@ -226,7 +229,7 @@ def softmax(x: np.ndarray, quantization: Quantization, beta: float) -> np.ndarra
     array of int8, of scale 1/256 and zero point -128
     """
     factor = float(np.float32(beta)) * scalar(quantization)[0] * (1 << (31 - EXPONENT_BITS))
-    multiplier, shift = quantize_multiplier(min(factor, float(fixed_point.LIMIT)))
+    multiplier, shift = mantissa_and_shift(min(factor, float(fixed_point.LIMIT)))
     codes = x.astype(np.int64)
     difference = codes - codes.max(axis=-1, keepdims=True)
     counts = difference >= -input_radius(EXPONENT_BITS, shift)
