@@ -17,6 +17,7 @@ from ..errors import ModelError, SlipstickError, UnsupportedError
 from ..graph import Graph, Quantization, Tensor
 from .files import MAXIMUM_ELEMENTS, quoted, read_file
 from .onnx_builder import Builder, Source, per_tensor
+from .onnx_factors import check_factors
 from .onnx_folding import fold
 from .onnx_logarithms import arithmetic_of_nodes, require_logarithms
 from .onnx_operator import Operator
@@ -146,7 +147,10 @@ class _Reading:
         tensors = {name: tensor for name, tensor in builder.tensors.items() if name in used}
         inputs = tuple(self._inputs[tensor.name] for tensor in model.inputs)
         semantics = "onnx" if builder.arithmetic is None else builder.arithmetic.lns.name
-        return Graph(self._name, inputs, outputs, tensors, tuple(builder.nodes), semantics)
+        graph = Graph(self._name, inputs, outputs, tensors, tuple(builder.nodes), semantics)
+        if builder.arithmetic is None:
+            check_factors(graph)
+        return graph
 
     def _needed(self) -> list[RawNode]:
         """The nodes that an output depends on."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from ..errors import ModelError, UnsupportedError
 from ..graph import Graph, Node, Tensor
 from .files import quoted, read_file
+from .tflite_factors import check_factors
 from .tflite_folding import fold
 from .tflite_legacy import check_types, conversion, legacy_tensors, lowered
 from .tflite_lstm import LSTM, SequenceLstms
@@ -177,6 +178,7 @@ class _Builder:
             made = SPLITTERS[raw.name](operator)
         else:
             made = [OPERATORS[raw.name](operator)]
+            check_factors(operator, made[0][0], made[0][2])
         nodes = []
         for number, (kind, names, attributes) in enumerate(made):
             name = f"{kind}_{raw.index}" + (f"_{number}" if len(made) > 1 else "")

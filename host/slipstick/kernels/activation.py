@@ -11,6 +11,7 @@ from . import fixed_point
 from .roots import rsqrt
 from .scaling import (
     activation_range,
+    mantissa_and_shift,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     scalar,
@@ -228,7 +229,7 @@ def softmax(x: np.ndarray, quantization: Quantization, beta: float) -> np.ndarra
     array of int8, of scale 1/256 and zero point -128
     """
     factor = float(np.float32(beta)) * scalar(quantization)[0] * (1 << (31 - EXPONENT_BITS))
-    multiplier, shift = quantize_multiplier(min(factor, float(fixed_point.LIMIT)))
+    multiplier, shift = mantissa_and_shift(min(factor, float(fixed_point.LIMIT)))
     codes = x.astype(np.int64)
     difference = codes - codes.max(axis=-1, keepdims=True)
     counts = difference >= -input_radius(EXPONENT_BITS, shift)

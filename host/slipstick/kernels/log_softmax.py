@@ -6,7 +6,12 @@ from ..graph import Quantization
 from . import fixed_point
 from .activation import EXPONENT_BITS, SUM_BITS, input_radius
 from .fixed_point import LIMIT, divide_by_power_of_two, multiply, saturate
-from .scaling import multiply_by_quantized_multiplier, quantize_multiplier, scalar
+from .scaling import (
+    mantissa_and_shift,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    scalar,
+)
 
 OUTPUT_BITS = 4
 """Integer bits of the result, of scale 16/256: it ends at -16."""
@@ -33,7 +38,7 @@ def log_softmax(x: np.ndarray, quantization: Quantization) -> np.ndarray:
     array of int8, of scale 16/256 and zero point 127
     """
     factor = scalar(quantization)[0] * (1 << (31 - EXPONENT_BITS))
-    multiplier, shift = quantize_multiplier(min(factor, float(LIMIT)))
+    multiplier, shift = mantissa_and_shift(min(factor, float(LIMIT)))
     codes = x.astype(np.int64)
     difference = codes - codes.max(axis=-1, keepdims=True)
     lowest = -input_radius(EXPONENT_BITS, shift)

@@ -66,6 +66,16 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     ValueError
         If the factor is negative or not finite.
     """
+    mantissa, shift = mantissa_and_shift(real)
+    if shift < -31:
+        return 0, 0
+    if shift > 30:
+        return (1 << 31) - 1, 30
+    return mantissa, shift
+
+
+def mantissa_and_shift(real: float) -> tuple[int, int]:
+    """As ``quantize_multiplier``, with any shift."""
     if not math.isfinite(real) or real < 0:
         raise ValueError(f"a multiplier must be finite and at least 0, not {real}")
     fraction, shift = math.frexp(real)
@@ -73,10 +83,6 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     mantissa = math.floor(fraction * (1 << 31) + 0.5)
     if mantissa == 1 << 31:
         mantissa, shift = mantissa // 2, shift + 1
-    if shift < -31:
-        return 0, 0
-    if shift > 30:
-        return (1 << 31) - 1, 30
     return mantissa, shift
 
 
