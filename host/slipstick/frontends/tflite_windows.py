@@ -122,7 +122,8 @@ def check_weights(operator: Operator, weights: Tensor, axis: int, *, shifted: bo
     if zero_points.any() and not (shifted or operator.legacy):
         operator.refuse(
             f"zero points of weights {quoted(weights.name)} must be 0,"
-            f" not {zero_points[zero_points != 0][0]}"
+            f" not {zero_points[zero_points != 0][0]}: tflm would ignore it; quantise the weights"
+            " symmetrically"
         )
     if weights.quantization.axis not in (None, axis):
         operator.refuse(
