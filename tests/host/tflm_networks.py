@@ -7,6 +7,7 @@ import numpy as np
 import tflite_function_operators as functions
 import tflite_move_operators as extra
 import tflite_operators as basic
+import tflite_real_operators as real
 from numpy.random import Generator
 from slipstick import kernels
 from slipstick.compiler import compile_graph
@@ -92,6 +93,10 @@ def odd_networks(rng: Generator) -> list[bytes]:
     wide = described((1, 8, 8, 2), same)
     old = {**x, "dtype": "uint8"}
     old_filters = {**filters, "dtype": "uint8", "data": codes(rng, (2, 3, 3, 2), "uint8")}
+    number = {"shape": shape, "dtype": "float32"}
+    row = {"shape": (1, 3), "dtype": "float32"}
+    matrix = {"shape": (3, 3), "dtype": "float32", "data": rng.normal(size=(3, 3))}
+    bias = {"shape": (3,), "dtype": "float32", "data": rng.normal(size=3)}
     strides = [integers([0, 3, 0, 0]), integers([1, -9, 4, 2]), integers([1, -2, 1, 1])]
     return [
         network(extra.Split(count=2), [integers([1]), x], [y, y]),
@@ -103,4 +108,7 @@ def odd_networks(rng: Generator) -> list[bytes]:
         network(functions.Mul(), [x, described((1, 1, 1, 2), same)], [x]),
         network(extra.MirrorPad(), [x, integers([[0, 0], [2, 2], [2, 2], [0, 0]])], [wide]),
         network(basic.Conv2D(), [old, old_filters], [old]),
+        network(real.Tile(), [y, integers([1, 2, 1, 1])], [x]),
+        network(real.Div(), [number, {**number, "data": np.full(shape, 0.5)}], [number]),
+        network(basic.FullyConnected(), [row, matrix, bias], [row]),
     ]
