@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import tflite_operators as ops
 from numpy.lib.stride_tricks import sliding_window_view
+from slipstick.writers import tflite_operators as ops
 
 INPUT = "image"
 """The name under which layers read the network's input."""

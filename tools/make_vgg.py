@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from tflite_operators import Conv2D, FullyConnected, MaxPool2D, Reshape
-from tflite_writer import TfliteWriter
+from slipstick.writers.tflite import TfliteWriter
+from slipstick.writers.tflite_operators import Conv2D, FullyConnected, MaxPool2D, Reshape
 
 BLOCKS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 """Channels of the convolutions before each pool."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import tflite_operators as ops
 from float_layers import INPUT, FloatLayer, run_float
-from tflite_writer import TfliteWriter
+from slipstick.writers import tflite_operators as ops
+from slipstick.writers.tflite import TfliteWriter
 
 
 @dataclass(frozen=True)

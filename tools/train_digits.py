@@ -13,11 +13,11 @@ import platform
 from pathlib import Path
 
 import numpy as np
-import tflite_operators as ops
 import torch
 from float_layers import INPUT, FloatLayer, run_float
 from quantize_layers import Codes, quantize
 from slipstick.examples import digits
+from slipstick.writers import tflite_operators as ops
 from tflite_micro.python.tflite_micro import runtime
 from torch import nn
 

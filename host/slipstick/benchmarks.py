@@ -115,13 +115,13 @@ def benchmarks() -> int:
     program = compile_file(model, SHAPES[0])
     samples = load_inputs([data], program.tensors[program.inputs[0]].shape)
     figures: dict[str, Any] = {"network": model.stem}
-    with console.waiting("golden model"):
+    with console.step("golden model"):
         figures.update(_golden(model, samples))
-    with console.waiting("compiled RTL"):
+    with console.step("compiled RTL"):
         figures.update(simulated(model, samples, SHAPES[0]))
-    with console.waiting("building the simulation"):
+    with console.step("building the simulation"):
         figures["sim_build_seconds"] = library_seconds(SHAPES[0])
-    with console.waiting("cycles of the RTL"):
+    with console.step("cycles of the RTL"):
         figures["rtl"] = _cycles(model)
     _show(figures)
     path = reports.write("bench_resnet8", COMMAND, figures)

@@ -167,7 +167,7 @@ def build(
         command = [packer, *toolchain.packing(part, best.folder)]
         tools.run("packing", command, folder=folder, log=folder / "packing.log")
     seconds = time.monotonic() - started
-    versions = {name: tools.version_of(program) for name, program in programs.items()}
+    versions = {tool.name: tool.version() for tool in toolchain.tools}
     bitstream = folder / toolchain.bitstream
     registers = count_registers(netlist, toolchain)
     return Build(target, tuple(attempts), best, bitstream, seconds, link, versions, registers)

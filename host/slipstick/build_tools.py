@@ -1,85 +1,76 @@
 """The tools of a build: found, called, their logs kept."""
 
-import os
-import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .errors import TargetError
 
-_VERSION = re.compile(r"\d+\.\d[\w.+-]*")
+if TYPE_CHECKING:
+    from slipstick_sim import tools
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that a build calls.
-
-    Parameters
-    ----------
-    name : str
-        What the tool is called where it is installed natively.
-    variable : str
-        Environment variable that names another one.
-    source : str
-        Where it comes from, for people who lack it.
-    """
+    """A program that a build calls, as ``slipstick_sim.tools`` knows it by this name."""
 
     name: str
-    variable: str
-    source: str = "install the FPGA tools with pip install 'slipstick[build]'"
+
+    @property
+    def variable(self) -> str:
+        """Environment variable that names another one than the package's."""
+        return self._known.variable
 
     def find(self) -> str:
-        """The program of the variable, else the native one on PATH, else YoWASP's.
-
-        YoWASP's lies beside the Python that runs, whether that folder is on PATH or not.
+        """The program of the variable, else the package's, else, if there is none, that on PATH.
 
         Raises
         ------
         TargetError
-            If there is none.
+            If there is none, or it is too old.
         """
-        scripts = str(Path(sys.executable).parent)
-        search = os.pathsep.join([os.environ.get("PATH", os.defpath), scripts])
-        given = os.environ.get(self.variable)
-        for name in [given] if given else [self.name, f"yowasp-{self.name}"]:
-            found = shutil.which(name, path=search)
-            if found is not None:
-                return found
-        raise TargetError(
-            f"building needs {given or self.name}, which is not on PATH: {self.source}, or name one"
-            f" in {self.variable}"
-        )
+        from slipstick_sim.tools import ToolError
+
+        try:
+            return self._known.find()
+        except ToolError as error:
+            raise TargetError(str(error)) from None
+
+    def version(self) -> str:
+        """What the program gives as its version, such as ``0.11.1``; "unknown" if it gives none.
+
+        Raises
+        ------
+        TargetError
+            If there is no such program, or it cannot be run.
+        """
+        from slipstick_sim.tools import ToolError
+
+        try:
+            return self._known.version()
+        except ToolError as error:
+            raise TargetError(str(error)) from None
+
+    @property
+    def _known(self) -> "tools.Tool":
+        from slipstick_sim.tools import TOOLS
+
+        return TOOLS[self.name]
 
 
-YOSYS = Tool("yosys", "YOSYS")
-NEXTPNR_ECP5 = Tool("nextpnr-ecp5", "NEXTPNR_ECP5")
-ECPPACK = Tool("ecppack", "ECPPACK")
-NEXTPNR_ICE40 = Tool("nextpnr-ice40", "NEXTPNR_ICE40")
-ICEPACK = Tool("icepack", "ICEPACK")
-NEXTPNR_GOWIN = Tool("nextpnr-himbaechel-gowin", "NEXTPNR_GOWIN")
-GOWIN_PACK = Tool("gowin_pack", "GOWIN_PACK")
-OPENSTA = Tool("sta", "OPENSTA", "install OpenSTA, Debian's package opensta")
-
-
-def version_of(program: str) -> str:
-    """What a tool gives as its version, such as ``0.11.1``; "unknown" if it gives none."""
-    try:
-        # some tools ask for commands when they have given it
-        done = subprocess.run(
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError as error:
-        raise TargetError(f"{program} cannot be run: {error.strerror}") from None
-    found = _VERSION.search(done.stdout + done.stderr)
-    return found[0] if found else "unknown"
+YOSYS = Tool("yosys")
+NEXTPNR_ECP5 = Tool("nextpnr-ecp5")
+ECPPACK = Tool("ecppack")
+NEXTPNR_ICE40 = Tool("nextpnr-ice40")
+ICEPACK = Tool("icepack")
+NEXTPNR_GOWIN = Tool("nextpnr-himbaechel-gowin")
+GOWIN_PACK = Tool("gowin_pack")
+LOADER = Tool("openFPGALoader")
+OPENSTA = Tool("sta")
+ICARUS = Tool("iverilog")
+ICARUS_RUNTIME = Tool("vvp")
 
 
 def run(what: str, command: Sequence[str], *, folder: Path, log: Path) -> str:

@@ -20,7 +20,7 @@ from .schedule.folding import fold
 from .schedule.groups import Group
 from .schedule.halving import halve
 from .schedule.images import Images
-from .schedule.interleaving import interleave
+from .schedule.interleaving import INTERLEAVING_EFFORT, interleave
 from .schedule.layout import Buffer, assign_pitches, make_buffers
 from .schedule.leaving import left_out
 from .schedule.operations import Convolution, HostOperation, Map, Operation
@@ -56,7 +56,12 @@ class Plan(NamedTuple):
 
 
 def compile_graph(
-    graph: Graph, configuration: Configuration, *, inspect: bool = False, cut: bool = True
+    graph: Graph,
+    configuration: Configuration,
+    *,
+    inspect: bool = False,
+    cut: bool = True,
+    effort: int = INTERLEAVING_EFFORT,
 ) -> Program:
     """Compiles a network for one piece of hardware.
 
@@ -71,6 +76,9 @@ def compile_graph(
         place, and the output of every layer on the device is downloaded after its run.
     cut : bool
         False: what does not fit at once is refused instead.
+    effort : int
+        Instructions issued in trials of each way to interleave layers. Less compiles faster, to
+        programs that may take more cycles.
 
     Raises
     ------
@@ -84,16 +92,16 @@ def compile_graph(
     require_tensors(graph)
     graph = optimize(graph)
     if not cut:
-        return _compile_whole(graph, configuration, inspect)
+        return _compile_whole(graph, configuration, inspect, effort)
     if not _is_hopeless(graph, configuration):
         try:
-            return _compile_whole(graph, configuration, inspect)
+            return _compile_whole(graph, configuration, inspect, effort)
         except CapacityError:
             small = left_out(select(graph, configuration)[0], configuration)
         ways = [{"in_ninth": small}] if configuration.ninth_bits else []
         for way in [*ways, {"on_host": small}] if small else []:
             try:
-                return _compile_whole(graph, configuration, inspect, **way)
+                return _compile_whole(graph, configuration, inspect, effort, **way)
             except CapacityError:
                 continue
     return _compile_cut(graph, configuration, inspect)
@@ -114,6 +122,7 @@ def _compile_whole(
     graph: Graph,
     configuration: Configuration,
     inspect: bool,
+    effort: int,
     *,
     on_host: frozenset[str] = frozenset(),
     in_ninth: frozenset[str] = frozenset(),
@@ -127,7 +136,7 @@ def _compile_whole(
     )
     streams = {number: run.scheduled.timeline for number, run in plain.items()}
     if not configuration.is_compact:
-        streams = _interleaved(plain, configuration)
+        streams = _interleaved(plain, configuration, effort)
     assembler = Assembler(operations, arrangement, streams)
     halved = {made.result for made in operations if isinstance(made, Convolution) and made.apart}
     return _program(
@@ -157,13 +166,15 @@ def _schedule(
     return plan, tuple(loaded), dict(zip(numbers, made, strict=True))
 
 
-def _interleaved(runs: Mapping[int, Run], configuration: Configuration) -> dict[int, Timeline]:
+def _interleaved(
+    runs: Mapping[int, Run], configuration: Configuration, effort: int
+) -> dict[int, Timeline]:
     """The instructions of all runs, woven where that helps and there is room for it."""
     spare = configuration.instructions - sum(len(run.scheduled.timeline) for run in runs.values())
     streams = {}
     for number, (groups, scheduled) in runs.items():
         length = len(scheduled.timeline)
-        streams[number] = interleave(groups, scheduled, length + spare)
+        streams[number] = interleave(groups, scheduled, length + spare, effort)
         spare -= len(streams[number]) - length
     return streams
 
@@ -171,7 +182,7 @@ def _interleaved(runs: Mapping[int, Run], configuration: Configuration) -> dict[
 def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool) -> Program:
     """In segments, strips and boxes, with what they need streamed from the host."""
     selected, views = select(graph, configuration, cut=True)
-    cutter = Cutter(selected, set(graph.outputs), configuration, inspect=inspect)
+    cutter = Cutter(selected, set(graph.results), configuration, inspect=inspect)
     pieces = cutter.pieces()
     streamed = Streamer(pieces, cutter.operations, views.known, configuration).stream()
     layers = tuple(
@@ -217,6 +228,7 @@ def _program(
         units=units,
         constants=_constants(graph, operations),
         layers=layers,
+        variables=graph.variables,
     )
 
 
@@ -259,7 +271,7 @@ def _plan_halved(graph: Graph, configuration: Configuration, on_host: frozenset[
     selected, views = select(graph, configuration, on_host=on_host)
     operations, shown = halve(fold(selected, configuration), views.known, configuration)
     changed = {made.result for made in operations if isinstance(made, Convolution) and made.apart}
-    if not changed or changed & set(graph.outputs):
+    if not changed or changed & set(graph.results):
         return []
     plans: list[Plan] = []
     for spares, fuse in itertools.product((True, False), repeat=2):
@@ -270,7 +282,7 @@ def _plan_halved(graph: Graph, configuration: Configuration, on_host: frozenset[
                 if isinstance(made, Convolution):
                     channel_tiles(made, buffers[made.source].pitches, configuration)
             arranger = Arranger(
-                graph.outputs, operations, buffers, fuse=fuse, inspect=False, prolongs=True
+                graph.results, operations, buffers, fuse=fuse, inspect=False, prolongs=True
             )
             plans.append(Plan(operations, buffers, arranger.arrange(configuration)))
         except CapacityError:
@@ -294,7 +306,7 @@ def _arrange(
     for fuse in (True, False):
         try:
             arranger = Arranger(
-                graph.outputs, operations, buffers, fuse=fuse, inspect=inspect, prolongs=prolongs
+                graph.results, operations, buffers, fuse=fuse, inspect=inspect, prolongs=prolongs
             )
             return arranger.arrange(configuration)
         except PlanError as error:
@@ -302,7 +314,7 @@ def _arrange(
     trailing: dict[str, int] = {}
     while True:
         arranger = Arranger(
-            graph.outputs, operations, buffers, fuse=False, inspect=inspect, trailing=trailing
+            graph.results, operations, buffers, fuse=False, inspect=inspect, trailing=trailing
         )
         try:
             return arranger.arrange(configuration)

@@ -49,6 +49,10 @@ class BatchDevice(Protocol):
 class Execution:
     """Runs a program's steps, host layers included.
 
+    What a program keeps from one inference to the next is kept here, on the host: an inference
+    begins with it, and only one that ends well changes it. Samples of such a program follow each
+    other in time: a batch of them is as many inferences, one after the other.
+
     Parameters
     ----------
     program : Program
@@ -76,6 +80,8 @@ class Execution:
         self.program, self.device = program, device
         self.last_cycles = 0
         self.on_run: Callable[[DeviceStatus], None] | None = None
+        self._state: Values = {}
+        self.reset_state()
         self._unfinished = False
         self._memory = DeviceMemory(device, program.name, self._finished)
         self._loaded = self._nothing_loaded()
@@ -91,6 +97,15 @@ class Execution:
         for image in program.images:
             self._memory.load(image)
 
+    def reset_state(self) -> None:
+        """The next inference begins as the first one did."""
+        self._state = {each.source: each.initial for each in self.program.variables}
+
+    def _keep(self, values: Values) -> None:
+        """The next inference begins with what this one gave."""
+        # copies: the values are the caller's too
+        self._state = {each.source: values[each.result].copy() for each in self.program.variables}
+
     def _nothing_loaded(self) -> Loaded:
         """Of a device whose memories may hold anything."""
         return Loaded(self.program.loads, self.program.hardware)
@@ -103,9 +118,12 @@ class Execution:
 
     def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
-        return self._restarting(
-            lambda: self._steps(dict(inputs), self._memory, self._loaded, self.program.steps)
+        begun = {**inputs, **self._state}
+        values = self._restarting(
+            lambda: self._steps(dict(begun), self._memory, self._loaded, self.program.steps)
         )
+        self._keep(values)
+        return values
 
     def _restarting(self, action: Callable[[], Result]) -> Result:
         """What an inference, or some, return; they are done again where a RUN is not answered."""
@@ -150,6 +168,8 @@ class Execution:
         count = len(next(iter(inputs.values()))) if inputs else 1
         # a single sample takes the way of every other device, in frames
         batched = isinstance(self.device, BatchDevice) and count > 1
+        if self.program.variables:
+            return self._follow(inputs, count, wanted, advance, batched=batched)
         if self.program.units and count > 1 and not batched:
             return self._share_loads(inputs, count, wanted, advance)
         # both cores get work however few the samples; but of a network in many small runs the work
@@ -172,6 +192,34 @@ class Execution:
         else:
             results = [run(part) for part in parts]
         return {name: np.concatenate([r[name] for r in results]) for name in results[0]}
+
+    def _follow(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        count: int,
+        wanted: tuple[str, ...] | None,
+        advance: Callable[[int], object],
+        *,
+        batched: bool,
+    ) -> Values:
+        """Samples that follow each other in time; if one fails, none has been."""
+        before, results = self._state, list[Values]()
+        try:
+            for at in range(count):
+                sample = {name: value[at : at + 1] for name, value in inputs.items()}
+                if batched:
+                    values = self._run_together({**sample, **self._state})
+                    self._keep(values)
+                else:
+                    values = self.infer(sample)
+                results.append(
+                    {name: values[name] for name in (values if wanted is None else wanted)}
+                )
+                advance(1)
+        except BaseException:
+            self._state = before
+            raise
+        return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
 
     def _share_loads(
         self,

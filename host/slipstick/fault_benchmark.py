@@ -219,7 +219,7 @@ def fault_benchmark(
     """Torments boards, prints the figures and writes the report; 1 if anything was wrong."""
     result: Figures = {"faults_wanted": faults, "boards": []}
     for name in [device] if device else [*BOARDS, WIRES]:
-        with console.waiting(f"faults on the {name}"):
+        with console.step(f"faults on the {name}"):
             if name == WIRES:
                 result[WIRES] = torment_wires(faults, seed)
             else:

@@ -82,6 +82,10 @@ class Node:
     leaky_relu                    x; alpha
     prelu                         x, alpha, which broadcasts
     quantize, dequantize          x
+    lstm                          x, hidden state, cells; weights of x and of the hidden state, and
+                                  biases, of the input, forget, cell and output gate each; clip
+                                  (a cell's largest magnitude, 0: none). Outputs: the hidden states
+                                  of all steps, the last one, the last cells
     ============================  ==================================================================
 
     Of graphs with ONNX's semantics (they have not all of the above, and no fused activations):
@@ -132,8 +136,32 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Variable:
+    """A tensor that a network keeps from run to run.
+
+    Parameters
+    ----------
+    name : str
+    source : str
+        The tensor that a run begins with; no node makes it.
+    result : str
+        The tensor that the next run begins with: a node's output, or itself a source or an input.
+    initial : array
+        The first run's.
+    """
+
+    name: str
+    source: str
+    result: str
+    initial: np.ndarray
+
+
+@dataclass(frozen=True)
 class Graph:
     """A network: nodes in an order in which they can run, every tensor by name.
+
+    ``variables`` are what it keeps from run to run: their sources are inputs of a run, and their
+    results outputs, beside the network's own.
 
     ``semantics`` names the reference whose rounding the integers follow: "tflm" or "onnx"; or, of a
     graph of logarithmic codes, their format, such as "lns1+3+4": all codes are of one format.
@@ -145,6 +173,18 @@ class Graph:
     tensors: Mapping[str, Tensor]
     nodes: tuple[Node, ...]
     semantics: str = "tflm"
+    variables: tuple[Variable, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All that a run begins with: the inputs, and what variables hold."""
+        return (*self.inputs, *(variable.source for variable in self.variables))
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """All that must be there when a run ends: the outputs, and what variables are to hold."""
+        kept = (variable.result for variable in self.variables)
+        return tuple(dict.fromkeys((*self.outputs, *kept)))
 
     def replace(self, **changes: Any) -> "Graph":
         """A copy with some fields changed."""

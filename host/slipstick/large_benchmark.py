@@ -122,11 +122,11 @@ def large_benchmark() -> int:
     """Both networks, printed and written under ``reports/``."""
     figures: dict[str, Any] = {}
     if VGG_SCRIPT.is_file():
-        with console.waiting("VGG-16, compiled"):
+        with console.step("VGG-16, compiled"):
             figures["vgg16"] = compiled_vgg()
     model, photos = shared_folder() / NETWORK, shared_folder() / PHOTOS
     if model.is_file() and photos.is_dir():
-        with console.waiting("MobileNetV2 on the compiled RTL"):
+        with console.step("MobileNetV2 on the compiled RTL"):
             figures["mobilenet_v2"] = simulated(model, photos)
     else:
         console.print_line(f"skipped: {model} or {photos} is not there; set SLIPSTICK_DATA")

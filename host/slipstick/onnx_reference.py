@@ -1,6 +1,6 @@
 """The reference runtime of ONNX networks, onnxruntime on the CPU, behind the names of the graph."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,9 @@ from .errors import DeviceError
 from .frontends.files import read_file
 from .frontends.onnx import read_network
 from .frontends.onnx_builder import Source
+from .frontends.onnx_reader import read_model
+from .onnx_agreement import Agreement, agreements
+from .onnx_saturation import runtime_saturates, saturating_nodes
 from .reference import single_images
 
 NEWEST_IR = 10
@@ -22,6 +25,9 @@ class OnnxReference:
     Parameters
     ----------
     model : path or bytes
+    fused : bool
+        With all of its optimisations instead, those that make operators of codes of QDQ's among
+        them. Layers are then joined, and only the outputs are to be had.
 
     Raises
     ------
@@ -29,18 +35,31 @@ class OnnxReference:
         If the front-end refuses the network.
     DeviceError
         If the package is missing, or the runtime refuses the network.
+
+    Members
+    -------
+    agreements : mapping of Agreement by the graph's name
+        How near the rule is to the runtime in each tensor, on the runtime's own inputs of it.
+    saturating : tuple of str
+        Nodes that the runtime may compute wrongly on this machine, see ``onnx_saturation``.
     """
 
-    def __init__(self, model: str | Path | bytes) -> None:
+    def __init__(self, model: str | Path | bytes, *, fused: bool = False) -> None:
         whole = isinstance(model, bytes)
         data = model if whole else read_file(model)
         self._name = "model" if whole else Path(model).stem
         folder = None if whole else Path(model).parent
         graph, self._sources = read_network(data, self._name, folder)
         self.inputs, self.outputs = graph.inputs, graph.outputs
+        raw = read_model(data, self._name, folder)
+        self.agreements: Mapping[str, Agreement] = agreements(raw, graph, self._sources)
+        self.saturating = tuple(
+            node.name or node.outputs[0] for node in saturating_nodes(raw) if runtime_saturates()
+        )
         self._tensors = {name: graph.tensors[name] for name in graph.inputs}
         shown = {source.name for source in self._sources.values()} - set(graph.outputs)
-        self._session = _session(data, folder, sorted(shown - set(graph.inputs)), self._name)
+        listed = [] if fused else sorted(shown - set(graph.inputs))
+        self._session = _session(data, folder, listed, self._name, fused=fused)
 
     def run(self, *inputs: np.ndarray) -> list[np.ndarray]:
         """As ``TflmReference.run``."""
@@ -94,7 +113,9 @@ def _as_graph(value: np.ndarray, source: Source) -> np.ndarray:
     return value
 
 
-def _session(data: bytes, folder: Path | None, shown: Sequence[str], name: str) -> Any:
+def _session(
+    data: bytes, folder: Path | None, shown: Sequence[str], name: str, *, fused: bool
+) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
@@ -102,7 +123,10 @@ def _session(data: bytes, folder: Path | None, shown: Sequence[str], name: str) 
             "the reference runtime needs the package onnxruntime: install slipstick[reference]"
         ) from error
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if fused:
+        options.add_session_config_entry("session.qdqisint8allowed", "1")
+    else:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     try:
         return onnxruntime.InferenceSession(

@@ -11,7 +11,7 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 
 from .errors import ProgramError
-from .graph import Tensor
+from .graph import Tensor, Variable
 from .steps import (
     DownloadStep,
     HostStep,
@@ -73,6 +73,8 @@ class Program:
         What host steps read besides activations.
     layers : tuple of LayerRecord
         The mapping table.
+    variables : tuple of Variable
+        What is kept from one inference to the next: each is an input and an output of the steps.
 
     Raises
     ------
@@ -93,6 +95,7 @@ class Program:
     units: tuple[tuple[Step, ...], ...]
     constants: Mapping[str, Tensor]
     layers: tuple[LayerRecord, ...]
+    variables: tuple[Variable, ...] = ()
 
     def __post_init__(self) -> None:
         try:
@@ -112,6 +115,7 @@ class Program:
             f"semantics must be {' or '.join(known)}, not {self.semantics!r}",
         )
         self._check_names()
+        self._check_variables()
         self._check_steps()
         self._check_memories(configuration)
 
@@ -166,6 +170,24 @@ class Program:
                 require(placed, f"program {self.name!r}: tensor {step.tensor!r} has no placement")
         for name in used:
             require(name in known, f"program {self.name!r}: tensor {name!r} is not described")
+
+    def _check_variables(self) -> None:
+        taken = set(self.inputs)
+        for variable in self.variables:
+            what = f"program {self.name!r}: variable {variable.name!r}"
+            ends = [self.tensors.get(name) for name in (variable.source, variable.result)]
+            require(None not in ends, f"{what}: its tensors are not described")
+            require(
+                variable.source not in taken,
+                f"{what}: {variable.source!r} must be its own, and nothing else's",
+            )
+            taken.add(variable.source)
+            initial = variable.initial
+            alike = {(initial.dtype.name, initial.shape)}
+            alike |= {(end.dtype, end.shape) for end in ends if end is not None}
+            kinds = ", ".join(sorted(f"{dtype} of shape {shape}" for dtype, shape in alike))
+            require(len(alike) == 1, f"{what} must be of one type and shape, not {kinds}")
+            require(initial.shape[:1] == (1,), f"{what} must have a batch of 1, not {kinds}")
 
     def _check_memories(self, configuration: Configuration) -> None:
         units = space_units(configuration)
@@ -231,6 +253,11 @@ class Program:
                 up += size * isinstance(step, UploadStep)
                 down += size * isinstance(step, DownloadStep)
         return Traffic(loaded, up, down)
+
+    @property
+    def state_bytes(self) -> int:
+        """What is kept from one inference to the next."""
+        return sum(variable.initial.nbytes for variable in self.variables)
 
     @property
     def hardware(self) -> Configuration:

@@ -28,7 +28,7 @@ from .program import Program
 from .steps import DTYPES
 
 MAGIC = b"SLIP"
-VERSION = 2
+VERSION = 3
 LARGEST_FILE = 1 << 28
 _HEADER = struct.Struct("<4sHHII")
 
@@ -225,7 +225,9 @@ def decode(data: bytes) -> Program:
         raise ProgramError(f"a program file must have at least {shortest} bytes, not {len(data)}")
     _, version, reserved, header_bytes, blob_bytes = _HEADER.unpack_from(data)
     if version != VERSION or reserved:
-        raise ProgramError(f"a program file must be of version {VERSION}, not {version}")
+        raise ProgramError(
+            f"a program file must be of version {VERSION}, not {version}: compile its network anew"
+        )
     expected = _HEADER.size + header_bytes + blob_bytes + 4
     if len(data) != expected:
         odd = "truncated" if len(data) < expected else "something follows it"

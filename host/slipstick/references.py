@@ -39,6 +39,10 @@ class Reference(Protocol):
         """Every tensor that it has, by the graph's name, for a batch of inputs."""
         ...
 
+    def reset_state(self) -> None:
+        """The next image is the first one again, for a network that keeps something."""
+        ...
+
 
 class Runtime(Protocol):
     """What is near a network's reference."""
@@ -62,6 +66,7 @@ class Definition:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        self._state = kernels.initial_state(graph)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -69,8 +74,14 @@ class Definition:
         return self._graph.inputs
 
     def run_layers(self, *inputs: np.ndarray) -> Values:
-        """Every tensor of the graph, by name, for a batch of inputs."""
-        return kernels.run_graph(self._graph, inputs)
+        """Every tensor of the graph, by name, for a batch of inputs; images follow each other in
+        time, and those of the call before, if the network keeps something."""
+        values, self._state = kernels.run_graph_from(self._graph, inputs, self._state)
+        return values
+
+    def reset_state(self) -> None:
+        """The next image is the first one again."""
+        self._state = kernels.initial_state(self._graph)
 
 
 class LayerRuntime:
@@ -83,6 +94,12 @@ class LayerRuntime:
     ----------
     model : path or bytes
     graph : Graph
+
+    Members
+    -------
+    agreements : mapping of Agreement by the graph's name
+    saturating : tuple of str
+        Both as ``OnnxReference`` has them.
     """
 
     def __init__(self, model: Path | bytes, graph: Graph) -> None:
@@ -90,6 +107,7 @@ class LayerRuntime:
 
         self._graph = graph
         self._runtime = OnnxReference(model)
+        self.agreements, self.saturating = self._runtime.agreements, self._runtime.saturating
 
     def differences(self, inputs: Mapping[str, np.ndarray], note: Note) -> Values:
         """Calls ``note`` with each layer's tensor, the runtime's codes and the rule's.

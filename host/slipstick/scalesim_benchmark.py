@@ -172,7 +172,7 @@ def scalesim_benchmark(
         if not path.is_file():
             console.print_line(f"skipped: {path} is not there; set SLIPSTICK_DATA")
             continue
-        with console.waiting(f"{path.stem} through SCALE-Sim and the compiler"):
+        with console.step(f"{path.stem} through SCALE-Sim and the compiler"):
             networks.append(_network(name, configuration, rtl=rtl))
         _show_layers(networks[-1], configuration)
     if not networks:

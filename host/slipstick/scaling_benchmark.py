@@ -74,7 +74,7 @@ def scaling_benchmark() -> int:
         if not model.is_file():
             console.print_line(f"skipped: {model} is not there; set SLIPSTICK_DATA")
             continue
-        with console.waiting(f"{name} on {', '.join(TARGETS)}"):
+        with console.step(f"{name} on {', '.join(TARGETS)}"):
             figures, benchmark = scaling(model, TARGETS)
         networks.append(figures)
         _show(figures)
@@ -86,7 +86,7 @@ def scaling_benchmark() -> int:
     figures: dict[str, Any] = {"networks": networks}
     model, images = shared_folder() / "models" / f"{NETWORKS[0]}.tflite", shared_folder() / IMAGES
     if model.is_file() and images.is_file():
-        with console.waiting(f"building the simulation of {TARGET}"):
+        with console.step(f"building the simulation of {TARGET}"):
             figures["simulation"] = simulation_speed(model, images, TARGET)
         speed = figures["simulation"]
         console.print_line(

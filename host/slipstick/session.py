@@ -29,6 +29,10 @@ class TensorArgument:
 class InferenceSession:
     """Runs a network.
 
+    One that keeps something from run to run (``program.variables``) goes on where the last run of
+    this session ended, or from its beginning after ``reset_state``. Inputs with a larger batch axis
+    are runs one after the other. After an error the state is that before the failed call.
+
     Parameters
     ----------
     model : path or Program
@@ -149,6 +153,18 @@ class InferenceSession:
         values = self._execution.infer_batch(inputs, names, advance)
         self._ran = True
         return [values[name] for name in names]
+
+    def reset_state(self) -> None:
+        """Sets all that the network keeps from run to run to its initial values.
+
+        Raises
+        ------
+        DeviceError
+            If the session is closed.
+        """
+        if self._closed:
+            raise DeviceError(f"the session of {self.program.name} is closed")
+        self._execution.reset_state()
 
     def _output_names(self, names: Sequence[str] | None) -> tuple[str, ...]:
         if names is None:

@@ -138,7 +138,7 @@ def speed_benchmark() -> int:
         if missing:
             console.print_line(f"skipped: {missing[0]} is not there; set SLIPSTICK_DATA")
             continue
-        with console.waiting(case.model):
+        with console.step(case.model):
             measured.append(_measure(case, folder))
     if measured:
         _show(measured)

@@ -69,12 +69,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class CheckedTensor:
-    """A layer, or an output of the whole network.
+    """A layer, a variable at the beginning of each run, or an output of the whole network.
 
     Parameters
     ----------
     layer, operator, where : str
-        ``operator`` is "output" for the network's outputs, run by the ordinary program.
+        ``operator`` is "variable", or "output" for the network's outputs, run by the ordinary
+        program.
     tensor : str
     reference : Comparison or None
         The golden model against the reference; None where that has no such tensor.
@@ -102,6 +103,9 @@ class CheckedTensor:
 
 class Verifier:
     """Runs one network in every way and compares.
+
+    The images of a network that keeps something from run to run follow each other in time; each
+    comparison begins with the initial values on both sides.
 
     Layers are compared by a program of their own, compiled so that each layer's output comes back
     to the host; the network's outputs by the program that users run.
@@ -213,7 +217,7 @@ class Verifier:
         Returns
         -------
         list of CheckedTensor
-            The layers in order, then the outputs.
+            The layers in order, the variables, then the outputs.
         """
         inputs = prepare(self.program, feeds)
         singles = single_layers(self._graph, self._configuration, rtl_layers if rtl else ())
@@ -224,6 +228,7 @@ class Verifier:
             (self.program, outputs, "outputs"),
         ):
             advance = progress(f"golden model against the reference, {title}", count)
+            self._reference.reset_state()
             with closing(open_device("model", self._configuration)) as device:
                 golden = Execution(program, device).infer_batch
                 _compare(tally.reference, inputs, self._run_reference, golden, advance)
@@ -246,6 +251,10 @@ class Verifier:
             )
             for layer in self.inspected.layers
         ]
+        lines += [
+            CheckedTensor(each.name, "variable", "host", each.source, *layers.of(each.source))
+            for each in self.inspected.variables
+        ]
         return lines + [
             CheckedTensor(name, "output", "device", name, *outputs.of(name))
             for name in self.program.outputs
@@ -258,6 +267,7 @@ class Verifier:
             return
         other = "onnxruntime" if self._logarithmic is None else "exact results"
         advance = progress(f"rule against {other}", _count(inputs))
+        self._reference.reset_state()
         for part in _chunks(inputs):
             images = _count(part)
 

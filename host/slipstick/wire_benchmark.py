@@ -145,7 +145,7 @@ def main() -> int:
 
 
 def _measure(physical: Physical) -> int:
-    with console.waiting(f"transfers to {TARGET} through its {physical.upper()}"):
+    with console.step(f"transfers to {TARGET} through its {physical.upper()}"):
         figures = wire_benchmark(physical)
     percent = console.percent
     rows = [
@@ -160,7 +160,7 @@ def _measure(physical: Physical) -> int:
     model, images = (shared_folder() / path for path in (NETWORK, IMAGES))
     sound = figures["read_equals_written"]
     if model.exists() and images.exists():
-        with console.waiting(f"{model.stem} through the {physical.upper()}"):
+        with console.step(f"{model.stem} through the {physical.upper()}"):
             figures |= network_benchmark(physical, model, images)
         sound = sound and figures["equal_images"] == figures["images"]
         rows += [

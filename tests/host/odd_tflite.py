@@ -7,8 +7,8 @@ from unittest import mock
 
 import flatbuffers
 import numpy as np
-import tflite_writer
-from tflite_writer import BUFFER_ALIGNMENT, TfliteWriter
+from slipstick.writers import tflite as tflite_writer
+from slipstick.writers.tflite import BUFFER_ALIGNMENT, TfliteWriter
 
 _UNKNOWN_YET = 1 << 40
 """An offset beyond the file, while its size is not known; no zero, which would not be written."""

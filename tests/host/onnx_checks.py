@@ -6,11 +6,16 @@ from slipstick.compiler import compile_graph
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.graph import Graph
 from slipstick.kernels import run_graph
+from slipstick.onnx_agreement import MEAN
 from slipstick.references import LayerRuntime
 from slipstick_rtl.config import Configuration
 
 MOST_DIFFERING = 0.002
 """Share of codes that a sum of float32 products may round otherwise, in small tensors."""
+
+MOST_TIES = 0.25
+"""Of means of two codes between equal scales half are ties, and a float32 sum's error, which has
+either sign, decides about half of those otherwise at most."""
 
 
 def check(data: bytes, *inputs: np.ndarray, most: float = MOST_DIFFERING) -> Graph:
@@ -36,10 +41,17 @@ def check(data: bytes, *inputs: np.ndarray, most: float = MOST_DIFFERING) -> Gra
             return
         away = np.abs(actual.astype(np.int64) - wanted)
         assert away.max() <= 1, (name, away.max())
-        assert (away > 0).mean() <= most, (name, (away > 0).sum())
+        agreement = runtime.agreements.get(name)
+        ties = agreement is not None and agreement.reason == MEAN
+        assert (away > 0).mean() <= (MOST_TIES if ties else most), (name, (away > 0).sum())
+        if agreement is not None and agreement.bound is not None:
+            assert away.max() <= agreement.bound, (name, away.max(), agreement)
 
-    LayerRuntime(data, graph).differences(given, note)
-    assert compared >= set(graph.outputs)
+    runtime = LayerRuntime(data, graph)
+    # on a machine where the runtime is wrong, the rule is held to itself alone
+    if not runtime.saturating:
+        runtime.differences(given, note)
+        assert compared >= set(graph.outputs)
     values = run_graph(graph, inputs)
     made = run_program(
         compile_graph(graph, Configuration()), {name: value[:1] for name, value in given.items()}

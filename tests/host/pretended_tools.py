@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slipstick.build_tools import OPENSTA
 from slipstick.parts import Part
 from slipstick.targets import Target
 from slipstick.toolchains import TOOLCHAINS
@@ -56,7 +57,7 @@ def report_text(fmax: float = 104.26, luts: int = 14359, other: float = 208.52) 
 def pretend(folder: Path, monkeypatch: pytest.MonkeyPatch, **bodies: str) -> None:
     """Tools that run a line of Python each; ``arguments`` are theirs."""
     folder.mkdir(exist_ok=True)
-    for tool in ECP5.tools:
+    for tool in (*ECP5.tools, OPENSTA):
         body = bodies.get(tool.variable, "pass")
         program = folder / tool.name
         program.write_text(

@@ -2,15 +2,16 @@
 
 import itertools
 import json
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from optional_tools import needs_icarus
 from slipstick.asic.cell_models import cell_models
 from slipstick.asic.liberty import LibertyError
 from slipstick.asic.pdk import Pdk, find_pdk
+from slipstick_sim import tools
 from slipstick_sim.toolchain import run_full_yosys
 from tiny_liberty import tiny_liberty
 
@@ -140,12 +141,12 @@ endmodule
 """
 
 
+@needs_icarus
 def test_set_reset_and_enable_in_a_simulation(pdk: Pdk, tmp_path: Path) -> None:
-    if shutil.which("iverilog") is None:
-        pytest.skip("iverilog is not on PATH: apt-get install iverilog")
     (tmp_path / "cells.v").write_text(cell_models(pdk, ["DFFSR", "DFFE"]) + TEST_BENCH)
-    subprocess.run(["iverilog", "-o", "test", "cells.v"], cwd=tmp_path, check=True)
-    done = subprocess.run(["vvp", "test"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    subprocess.run([tools.ICARUS.find(), "-o", "test", "cells.v"], cwd=tmp_path, check=True)
+    command = [tools.ICARUS_RUNTIME.find(), "test"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
     # undefined; taken; held by the enable; released; preset; both; cleared; taken again
     assert done.stdout.split() == ["xx", "101", "011", "0", "10", "01", "01", "10"]
 

@@ -1,13 +1,14 @@
 """``slipstick asic``: what it prints and writes, and its refusals."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from optional_tools import needs_sta
+from pretended_tools import pretend
 from slipstick.asic import energy as energy_of
 from slipstick.asic.energy import inference_energy
 from slipstick.asic.implementation import implement
@@ -19,10 +20,6 @@ from test_asic_timing import Pair
 from tiny_liberty import tiny_liberty
 
 Run = Callable[..., tuple[int, str, str]]
-
-needs_sta = pytest.mark.skipif(
-    shutil.which("sta") is None, reason="needs OpenSTA, Debian's package opensta"
-)
 
 
 @pytest.fixture
@@ -137,8 +134,14 @@ def test_a_random_input_is_a_seeded_one(
     ],
 )
 def test_bad_input_is_one_sentence(
-    slipstick: Run, library: Path, arguments: tuple[str, ...], message: str
+    slipstick: Run,
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    message: str,
 ) -> None:
+    pretend(tmp_path / "tools", monkeypatch)
     Path("broken.lib").write_text("library")
     Path("bare.lib").write_text(tiny_liberty(flip_flops=""))
     status, out, err = slipstick("asic", *arguments)
@@ -147,7 +150,11 @@ def test_bad_input_is_one_sentence(
     assert err.count("\n") == 1
 
 
-def test_memories_need_a_feature_size(slipstick: Run, library: Path) -> None:
+def test_memories_need_a_feature_size(
+    slipstick: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(tmp_path / "tools", monkeypatch)
+    monkeypatch.delenv("YOSYS")
     status, _, err = slipstick("asic", "--pdk", library)
     assert status == 2
     assert "PDK tiny must have a feature size in nanometres" in err.splitlines()[-1]
@@ -159,5 +166,5 @@ def test_missing_tools_are_named_before_the_work(
     monkeypatch.setenv("OPENSTA", "no-such-sta")
     status, _, err = slipstick("asic", "--pdk", library, "--feature-nm", 45)
     assert status == 2
-    assert "needs no-such-sta" in err.splitlines()[-1]
+    assert "not no-such-sta" in err.splitlines()[-1]
     assert "mapping" not in err

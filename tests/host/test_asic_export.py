@@ -95,7 +95,9 @@ def test_files_of_the_flows(memories: str, models: list[str], tmp_path: Path, qu
 def test_constraints_are_tcl(tmp_path: Path, quick: None) -> None:
     """They run: a clock, delays of every other port."""
     exports.export(TARGET, "axi", tmp_path, memories=FLIP_FLOPS)
-    tkinter = pytest.importorskip("tkinter", reason="Tcl is not installed with this Python")
+    tkinter = pytest.importorskip(
+        "tkinter", reason="needs tkinter, on Debian: apt-get install python3-tk"
+    )
     shell = tkinter.Tcl()
     calls: list[str] = []
     for name in ("create_clock", "set_clock_uncertainty", "set_input_delay", "set_output_delay"):

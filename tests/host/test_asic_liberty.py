@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shared_data import DATA
+from shared_data import shared
 from slipstick.asic.functions import parse_function
 from slipstick.asic.liberty import LibertyError, parse_liberty
 from slipstick.asic.pdk import FLIP_FLOP, GATE, NAMED, find_pdk
@@ -187,9 +187,7 @@ def test_an_unknown_pdk_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_named_pdks_are_read(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    if not (DATA / "pdk").is_dir():
-        pytest.skip(f"needs {DATA / 'pdk'}")
-    monkeypatch.setenv("SLIPSTICK_DATA", str(DATA))
+    monkeypatch.setenv("SLIPSTICK_DATA", str(shared("pdk").parent))
     pdk = find_pdk(name)
     assert "DFFPOSX1" in pdk.flip_flops
     assert "LATCH" in pdk.latches

@@ -1,7 +1,6 @@
 """Timing and power: what OpenSTA says of small designs, and what is read of recordings."""
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from optional_tools import needs_sta
 from slipstick.asic import opensta
 from slipstick.asic.accesses import memory_ports, memory_uses
 from slipstick.asic.hierarchy import merge
@@ -24,10 +24,6 @@ from slipstick.asic.timing_netlist import port_name, timing_netlist
 from slipstick.errors import TargetError
 from slipstick_sim.toolchain import convert_to_rtlil
 from tiny_liberty import tiny_liberty
-
-needs_sta = pytest.mark.skipif(
-    shutil.which("sta") is None, reason="needs OpenSTA, Debian's package opensta"
-)
 
 SAIF = r"""(SAIFILE
 (DIVIDER / )
@@ -247,7 +243,8 @@ def test_a_missing_timer_is_named(
 ) -> None:
     monkeypatch.setenv("OPENSTA", "no-such-sta")
     with pytest.raises(
-        TargetError, match="needs no-such-sta, .* Debian's package opensta, or name"
+        TargetError,
+        match="OPENSTA must name a program .* not no-such-sta; .* apt-get install opensta",
     ):
         implemented(Hold(), pdk, tmp_path)
 

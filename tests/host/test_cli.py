@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from shared_data import DATA
+from shared_data import shared
 from slipstick import console, references
 from slipstick.commands import verify
 from slipstick.examples.digits import MODEL, load_digits
@@ -223,9 +223,7 @@ def test_bad_input_is_one_sentence(
     ],
 )
 def test_foreign_networks(slipstick, name: str, message: str) -> None:
-    path = DATA / "models" / name
-    if not path.exists():
-        pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
+    path = shared(f"models/{name}")
     outcome = slipstick("compile", path)
     assert outcome.status == 2 and message in outcome.err
 
@@ -243,9 +241,7 @@ def test_single_layers_on_the_rtl(slipstick) -> None:
 
 
 def test_a_network_too_large_is_cut(slipstick) -> None:
-    path = DATA / "models" / "tf2_mobilenet_v2_1.0_224_ptq.tflite"
-    if not path.exists():
-        pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
+    path = shared("models/tf2_mobilenet_v2_1.0_224_ptq.tflite")
     outcome = slipstick("compile", path)
     assert outcome.status == 0 and "300,775,552 MACs" in outcome.out
 
@@ -291,10 +287,8 @@ def test_progress_is_silent_where_there_is_no_terminal(capsys) -> None:
 
 
 def test_resnet8_equals_the_reference(slipstick) -> None:
-    model = DATA / "models" / "ic01_resnet8_int8.tflite"
-    data = DATA / "data" / "cifar10" / "ic01_cifar10_200.npz"
-    if not (model.exists() and data.exists()):
-        pytest.skip(f"{model} or {data} is not there (SLIPSTICK_DATA)")
+    model = shared("models/ic01_resnet8_int8.tflite")
+    data = shared("data/cifar10/ic01_cifar10_200.npz")
     arguments = ("verify", model, "--inputs", data, "--limit", 8, "--no-rtl", "--json")
     result = slipstick(*arguments).json
     assert result["total_mismatches"] == 0 and result["count"] == 8

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from shared_data import DATA
+from shared_data import shared
 from slipstick import kernels
 from slipstick.frontends import load
 from slipstick.frontends.tflite import tensor_indices
@@ -23,10 +23,10 @@ NETWORKS = {
 def real_inputs(name: str) -> np.ndarray | None:
     """A few inputs that someone recorded, where there are any."""
     if name.startswith("ic01"):
-        with np.load(DATA / "data/cifar10/ic01_cifar10_200.npz") as archive:
+        with np.load(shared("data/cifar10/ic01_cifar10_200.npz")) as archive:
             return (archive["x"][:3].astype(np.int16) - 128).astype(np.int8)
     if name.startswith("kws01"):
-        with np.load(DATA / "data/kws/kws01_mfcc_1000.npz") as archive:
+        with np.load(shared("data/kws/kws01_mfcc_1000.npz")) as archive:
             return archive["x"][:3].reshape(-1, 49, 10, 1)
     return None
 
@@ -42,9 +42,7 @@ def random_inputs(graph: Graph, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_layer(name: str) -> None:
-    path = DATA / "models" / f"{name}.tflite"
-    if not path.exists():
-        pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
+    path = shared(f"models/{name}.tflite")
     graph, reference = load(path), TflmReference(path)
     assert len(graph.nodes) == NETWORKS[name]
     assert set(graph.tensors) <= set(tensor_indices(path.read_bytes()))

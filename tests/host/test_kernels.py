@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import tflite_operators as ops
 import tflm_cases as cases
 from slipstick import kernels
 from slipstick.graph import Quantization
 from slipstick.reference import TflmReference
+from slipstick.writers import tflite_operators as ops
+from slipstick.writers.tflite import TfliteWriter
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import clamp, encode_shift, requantize
-from tflite_writer import TfliteWriter
 
 EVERY_CODE = np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
 

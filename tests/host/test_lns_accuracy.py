@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared_data import DATA
+from digits_network import TASK, digits, digits_network, write_digits
+from shared_data import DATA, shared
 from slipstick.cli import app
 from slipstick.quantize import FloatNetwork
 from slipstick.studies import lns_accuracy
@@ -24,24 +25,49 @@ def test_formats_are_all_of_an_array() -> None:
     assert len(set(lns_accuracy.FORMATS)) == 16
 
 
+@pytest.fixture(scope="module")
+def digits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("digits")
+    write_digits(folder)
+    return folder
+
+
 @pytest.fixture
-def calibrated_by_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_digits(digits_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study on a network that needs no files of others."""
+    monkeypatch.setenv("SLIPSTICK_DATA", str(digits_folder))
+    monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", [TASK])
+
+
+@pytest.fixture
+def on_the_real_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [dataclasses.replace(task, calibrating=4) for task in lns_accuracy.TASKS]
+    for task in few:
+        for name in (f"models/{task.model}", f"data/{task.images}", f"data/{task.calibration}"):
+            shared(name)
     monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
     monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", few)
 
 
-@pytest.mark.usefixtures("calibrated_by_few")
+@pytest.mark.parametrize(
+    ("fixture", "network"), [("on_digits", "digits CNN"), ("on_the_real_networks", "MNIST CNN")]
+)
 def test_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fixture: str,
+    network: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
+    request.getfixturevalue(fixture)
     monkeypatch.chdir(tmp_path)
-    command = ["study", "lns-accuracy", "--limit", "8", "--network", "MNIST CNN"]
+    command = ["study", "lns-accuracy", "--limit", "8", "--network", network]
     with pytest.raises(SystemExit) as ended:
         app([*command, "--format", "lns1+3+4", "--format", "lns1+1+3", "--json"])
     assert not ended.value.code
     (measured,) = json.loads(capsys.readouterr().out)["networks"]
-    assert (measured["network"], measured["images"]) == ("MNIST CNN", 8)
+    assert (measured["network"], measured["images"]) == (network, 8)
     assert measured["float_percent"] == measured["int8_percent"] == 100
     fine, coarse = measured["formats"]
     assert (fine["format"], fine["bits"], fine["accuracy_percent"]) == ("lns1+3+4", 8, 100)
@@ -53,8 +79,11 @@ def test_command(
     assert not ended.value.code and "lns1+3+4" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("calibrated_by_few")
-def test_wide_formats_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("fixture", ["on_digits", "on_the_real_networks"])
+def test_wide_formats_are_emulated(
+    fixture: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue(fixture)
     with pytest.raises(SystemExit) as ended:
         app(["study", "lns-accuracy", "--wide", "--limit", "4", "--format", "lns1+4+9", "--json"])
     assert not ended.value.code
@@ -63,9 +92,9 @@ def test_wide_formats_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
         assert entry["bits"] == 14 and entry["accuracy_percent"] == measured["float_percent"]
 
 
-@pytest.mark.usefixtures("calibrated_by_few")
+@pytest.mark.usefixtures("on_digits")
 def test_log_sums_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["study", "lns-accuracy", "--log-sums", "--limit", "4", "--network", "MNIST CNN"]
+    command = ["study", "lns-accuracy", "--log-sums", "--limit", "4", "--network", "digits CNN"]
     with pytest.raises(SystemExit) as ended:
         app([*command, "--format", "lns1+5+10", "--format", "lns1+2+2", "--json"])
     assert not ended.value.code
@@ -74,20 +103,21 @@ def test_log_sums_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
     assert fine["accuracy_percent"] == 100 > coarse["accuracy_percent"]
 
 
-@pytest.mark.usefixtures("calibrated_by_few")
+@pytest.mark.usefixtures("on_digits")
 def test_linear_activations_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["study", "lns-accuracy", "--linear-activations", "--limit", "16", "--json"]
     with pytest.raises(SystemExit) as ended:
-        app([*command, "--network", "MNIST CNN"])
+        app([*command, "--network", "digits CNN"])
     assert not ended.value.code
     (measured,) = json.loads(capsys.readouterr().out)["networks"]
     assert [entry["format"] for entry in measured["formats"]] == list(lns_accuracy.MIXED_FORMATS)
     assert all(entry["accuracy_percent"] > 90 for entry in measured["formats"])
 
 
-def test_finer_weights_err_less() -> None:
-    network = FloatNetwork(DATA / "models" / lns_accuracy.TASKS[1].model)
-    images = np.random.default_rng(4).integers(0, 256, (8, 1, 28, 28)).astype(np.float32)
+def test_finer_weights_err_less(tmp_path: Path) -> None:
+    path = tmp_path / "digits.onnx"
+    path.write_bytes(digits_network())
+    network, images = FloatNetwork(path), digits()[2][:8]
     emulation, exact = MixedEmulation(network, images), Emulation(network, images)
     wanted = exact.run(Lns(4, 11), images)
     errors = [

@@ -7,9 +7,10 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from digits_network import digits, digits_network
 from onnx import numpy_helper
 from onnx_writer import OnnxWriter
-from shared_data import DATA
+from shared_data import shared
 from slipstick import kernels
 from slipstick.cli import app
 from slipstick.frontends.onnx import load_onnx_bytes
@@ -227,17 +228,34 @@ def test_bad_input_is_one_sentence(
 
 
 def test_mnist_on_the_golden_core(tmp_path: Path) -> None:
-    network = FloatNetwork(DATA / "models" / "mnist-8.onnx")
-    mnist = DATA / "data" / "mnist"
+    network = FloatNetwork(shared("models/mnist-8.onnx"))
+    mnist = shared("data/mnist")
     samples = load_inputs([mnist / "train-images-idx3-ubyte.gz"], network.shape).first(100).x
-    place = tmp_path / "mnist.onnx"
-    place.write_bytes(network.quantize_logarithmic(samples, arithmetic("lns1+3+4")))
     shown = load_inputs([mnist / "t10k-images-idx3-ubyte.gz"], network.shape).first(60).x
     labels = load_labels(mnist / "t10k-labels-idx1-ubyte.gz")[:60]
+    assert accuracy_on_the_golden_core(network, samples, shown, labels, tmp_path) > 0.97
+
+
+def test_digits_on_the_golden_core(tmp_path: Path) -> None:
+    path = tmp_path / "float.onnx"
+    path.write_bytes(digits_network())
+    train, _, shown, labels = digits()
+    accuracy = accuracy_on_the_golden_core(
+        FloatNetwork(path), train[:100], shown[:60], labels[:60], tmp_path
+    )
+    assert accuracy > 0.97
+
+
+def accuracy_on_the_golden_core(
+    network: FloatNetwork, samples: np.ndarray, shown: np.ndarray, labels: np.ndarray, folder: Path
+) -> float:
+    """Share of right answers of a network in eight-bit logarithms, which are its definition's."""
+    place = folder / "coded.onnx"
+    place.write_bytes(network.quantize_logarithmic(samples, arithmetic("lns1+3+4")))
     target = find_target("sim-lns8").configuration
     with InferenceSession(place, "model", target) as session:
-        (scores,) = session.run(None, {"Input3": shown})
+        (scores,) = session.run(None, {session.get_inputs()[0].name: shown})
     graph = load_onnx_bytes(place.read_bytes())
     wanted = kernels.run_graph(graph, [shown.astype(np.float32)])[graph.outputs[0]]
     np.testing.assert_array_equal(scores, wanted)
-    assert (scores.argmax(axis=1) == labels).mean() > 0.97
+    return float((scores.argmax(axis=1) == labels).mean())

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-import tflite_function_operators as functions
-import tflite_operators as basic
 from slipstick.compiler import compile_graph
 from slipstick.frontends.tflite import load_tflite_bytes
-from tflite_writer import TfliteWriter
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_operators as basic
+from slipstick.writers.tflite import TfliteWriter
 from tflm_networks import SMALL
 
 

@@ -97,7 +97,7 @@ RESIZED = [
 @pytest.mark.parametrize("size", [(10, 14), (3, 4), (8, 5)])
 @pytest.mark.parametrize("same", [False, True])
 def test_resize(options: dict[str, Any], size: tuple[int, int], same: bool) -> None:
-    """Between equal scales means lie halfway between codes often: sums are onnxruntime's."""
+    """Between equal scales sums lie halfway between codes often: they are onnxruntime's here."""
     net, x = start()
     empty = net.constant([], "float32")
     sizes = net.constant([1, 6, *size], "int64")

@@ -193,3 +193,12 @@ def test_a_float_input_quantised_first() -> None:
     y = net.add("DequantizeLinear", [y, *net.scale(0.1, 0)])
     x = RNG.normal(0, 3, (3, *SHAPE[1:])).astype(np.float32)
     check(net.to_bytes([y]), x)
+
+
+@pytest.mark.parametrize("shape", [SHAPE, (1, 30)])
+def test_two_outputs_that_are_one_tensor(shape: tuple[int, ...]) -> None:
+    net = Codes("int8", shape)
+    y = net.add("QLinearSigmoid", [net.x, *net.own, *net.own], domain=MICROSOFT)
+    same = net.add("Identity", [y])
+    x = codes(2, *shape[1:])
+    check(net.to_bytes([y, same, net.add("Identity", [same])], "int8"), x, most=0)

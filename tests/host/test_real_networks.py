@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from program_runner import run_program
-from shared_data import DATA
+from shared_data import shared
 from slipstick.compiler import compile_graph
 from slipstick.frontends import load
 from slipstick.reference import TflmReference
@@ -27,10 +27,7 @@ HARDWARE = {
 
 
 def model(name: str) -> Path:
-    path = DATA / "models" / f"{name}.tflite"
-    if not path.exists():
-        pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
-    return path
+    return shared(f"models/{name}.tflite")
 
 
 @pytest.mark.parametrize("hardware", HARDWARE)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_operators as ops
 import tflm_cases as cases
 from slipstick.errors import DeviceError, InputError, ModelError
 from slipstick.reference import TflmReference
-from tflite_writer import TfliteWriter
+from slipstick.writers import tflite_operators as ops
+from slipstick.writers.tflite import TfliteWriter
 
 SHAPE = (1, 3, 4)
 X = np.arange(-6, 6, dtype=np.int8).reshape(SHAPE)

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import tflite_operators as ops
 import tflm_cases as cases
 from slipstick import kernels
 from slipstick.errors import InputError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Quantization
 from slipstick.kernels import fixed_point
+from slipstick.writers import tflite_operators as ops
 
 
 @pytest.mark.parametrize(

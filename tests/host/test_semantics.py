@@ -6,13 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_operators as ops
 import tflm_cases as cases
 from onnx_writer import OnnxWriter
 from program_runner import run_program
 from random_networks import random_network
-from shared_data import DATA
+from shared_data import shared
 from slipstick.cli import app
 from slipstick.compiler import compile_graph
 from slipstick.errors import ProgramError, UnsupportedError
@@ -28,6 +26,8 @@ from slipstick.references import Definition, open_references
 from slipstick.semantics import with_semantics
 from slipstick.session import InferenceSession
 from slipstick.verification import Verifier
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_operators as ops
 from slipstick_rtl.config import Configuration
 from tflm_networks import odd_networks
 
@@ -188,9 +188,8 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_depthwise_network_equals_xnnpack() -> None:
     """Which rounds as onnx does; its additions are its own, and this network has none."""
-    path, golden = DATA / "models/kws01_dscnn_int8.tflite", DATA / "golden/kws01_dscnn_int8.npz"
-    if not (path.exists() and golden.exists()):
-        pytest.skip(f"{path} or {golden} is not there (SLIPSTICK_DATA)")
+    path = shared("models/kws01_dscnn_int8.tflite")
+    golden = shared("golden/kws01_dscnn_int8.npz")
     with np.load(golden) as archive, InferenceSession(path, "model", semantics="onnx") as session:
         (ours,) = session.run(None, {session.program.inputs[0]: archive["x"]})
         np.testing.assert_array_equal(ours, archive["out_litert_xnnpack"])

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from shared_data import DATA
+from shared_data import DATA, shared
 from slipstick import speed_benchmark
 from slipstick.speed_benchmark import Case
 
@@ -27,8 +27,7 @@ def test_networks_of_both_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         Case("resnet8_cifar10_int8_qoperator_perchannel.onnx", speed_benchmark.CIFAR, 3),
     )
     for case in cases:
-        if not (DATA / "models" / case.model).exists():
-            pytest.skip(f"{DATA / 'models' / case.model} is not there (SLIPSTICK_DATA)")
+        shared(f"models/{case.model}")
     monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
     monkeypatch.setattr(speed_benchmark, "CASES", cases)
     monkeypatch.chdir(tmp_path)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_move_operators as moves
-import tflite_operators as basic
 from odd_tflite import Oddities, OddWriter
 from slipstick.errors import UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
+from slipstick.writers import tflite_moves as moves
+from slipstick.writers import tflite_operators as basic
 from tflm_networks import described, network
 
 FLOAT16, INT4 = 1, 17

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_move_operators as ops
-import tflite_operators as first
 from slipstick.errors import UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
-from tflite_writer import TfliteWriter
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_moves as ops
+from slipstick.writers import tflite_operators as first
+from slipstick.writers.tflite import TfliteWriter
 from tflm_cases import codes
 from tflm_networks import check, described, integers, network
 

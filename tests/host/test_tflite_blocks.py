@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_move_operators as ops
-import tflite_operators as first
 from program_runner import run_program
 from slipstick.compiler import compile_graph
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
 from slipstick.reference import TflmReference
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_moves as ops
+from slipstick.writers import tflite_operators as first
+from slipstick.writers.tflite import TfliteWriter
 from slipstick_rtl.config import Configuration
-from tflite_writer import TfliteWriter
 
 HARDWARE = Configuration(rows=8, columns=8, lanes=4, activation_bytes=1 << 15)
 

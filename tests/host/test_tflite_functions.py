@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_move_operators as ops
-import tflite_operators as first
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_moves as ops
+from slipstick.writers import tflite_operators as first
 from tflm_cases import ACTIVATIONS, codes, scale, tied_scale, zero_point
 from tflm_networks import check, described, integers, network, random_shape, unary
 

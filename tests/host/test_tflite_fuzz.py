@@ -5,14 +5,16 @@ from contextlib import suppress
 
 import damaged_files
 import numpy as np
-import tflite_operators as ops
 import tflm_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lstm_networks import two_lstms
 from shared_data import DATA
 from slipstick.errors import ModelError
 from slipstick.frontends.tflite import load_tflite_bytes, tensor_indices
 from slipstick.graph import Graph
+from slipstick.writers import tflite_operators as ops
+from stateful_networks import delay, wake_word
 from tflm_networks import odd_networks
 
 QUIETLY = settings(damaged_files.QUIETLY, max_examples=200)
@@ -25,6 +27,7 @@ def files() -> tuple[bytes, ...]:
     own = [cases.convolution(rng, depthwise=depthwise)[0] for depthwise in (False, True)]
     own += [cases.mean(rng)[0], cases.addition(rng)[0], cases.pooling(rng, ops.MaxPool2D)[0]]
     own += [cases.fully_connected(rng)[0], *odd_networks(rng)]
+    own += [delay().main.to_bytes(["x"], ["y"]), wake_word(rng), two_lstms(rng)]
     real = [path.read_bytes() for path in sorted((DATA / "models").glob("*_int8.tflite"))]
     # small files come first, and often: each of their bytes matters
     return tuple(own + real)

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_move_operators as moves
-import tflite_operators as basic
-import tflite_real_operators as real
 from numpy.random import Generator
 from slipstick import kernels
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
 from slipstick.reference import TflmReference
-from tflite_writer import TfliteWriter
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_moves as moves
+from slipstick.writers import tflite_operators as basic
+from slipstick.writers import tflite_real as real
+from slipstick.writers.tflite import TfliteWriter
 from tflm_networks import check
 
 EVERY_CODE = np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1)

@@ -6,9 +6,6 @@ from typing import Any
 import legacy_definition as definition
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_move_operators as ops
-import tflite_operators as first
 from slipstick import kernels
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
@@ -19,6 +16,9 @@ from slipstick.program import Program
 from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
 from slipstick.verification import Verifier
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_moves as ops
+from slipstick.writers import tflite_operators as first
 from tflm_cases import codes, scale
 from tflm_networks import SMALL, described, integers, network
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import tflite_move_operators as ops
-import tflite_operators as first
+from slipstick.writers import tflite_moves as ops
+from slipstick.writers import tflite_operators as first
 from tflm_cases import codes, scale, zero_point
 from tflm_networks import check, described, integers, network, random_shape, unary
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_operators as ops
 from odd_tflite import Oddities, OddWriter, seeded
 from slipstick.errors import DeviceError, ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.reference import TflmReference
-from tflite_writer import TfliteWriter
+from slipstick.writers import tflite_operators as ops
+from slipstick.writers.tflite import TfliteWriter
 from tflm_networks import check
 
 FILTERS = 4

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_move_operators as ops
-import tflite_operators as first
 from slipstick.errors import ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_moves as ops
+from slipstick.writers import tflite_operators as first
 from tflm_networks import Described, described, integers, network
 
 SAME = 0.5, 3
@@ -25,6 +25,7 @@ def filters(*shape: int, **more: Any) -> Described:
     return described(shape, (0.1, 0), data=np.ones(shape, np.int8), **more)
 
 
+ONES = np.ones((8, 1, 1, 8), np.int8)
 STRIDED = [integers([0] * 4), integers([1, 2, 6, 8]), integers([1] * 4)]
 CASES: list[tuple[bytes, type[SlipstickError], str]] = [
     (
@@ -51,6 +52,26 @@ CASES: list[tuple[bytes, type[SlipstickError], str]] = [
         network(ops.Concatenation(axis=3), [X, x(1, 4, 5, 8)], [x(1, 4, 6, 16)]),
         ModelError,
         r"input 'x1' must be \(1, 4, 6, 16\) but for axis 3, not \(1, 4, 5, 8\)",
+    ),
+    (
+        network(first.DepthwiseConv2D(multiplier=0), [X, filters(1, 3, 3, 16)], [x(1, 4, 6, 16)]),
+        ModelError,
+        "DEPTHWISE_CONV_2D .*: depth multiplier must be 2, not 0",
+    ),
+    (
+        network(first.Conv2D(), [X, described((8, 1, 1, 8), (0.1, 4), data=ONES)], [X]),
+        UnsupportedError,
+        "CONV_2D .*: zero points of weights 'x1' must be 0, not 4",
+    ),
+    (
+        network(
+            first.FullyConnected(),
+            [x(1, 2), {**filters(3, 2), "scale": [0.1] * 3, "zero_point": [0, 5, 0], "axis": 0}],
+            [x(1, 3)],
+        ),
+        UnsupportedError,
+        r"FULLY_CONNECTED .*: zero points of weights 'x1', which have a scale a channel, must be 0,"
+        " not 5",
     ),
     (
         network(ops.Pack(count=2, axis=2), [x(1, 4), x(1, 5)], [x(1, 4, 2)]),

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tflite_operators as basic
-import tflite_real_operators as real
 from slipstick import kernels
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
@@ -14,7 +12,9 @@ from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
 from slipstick.references import Definition, open_references
 from slipstick.session import InferenceSession
-from tflite_writer import TfliteWriter
+from slipstick.writers import tflite_operators as basic
+from slipstick.writers import tflite_real as real
+from slipstick.writers.tflite import TfliteWriter
 from tflm_networks import SMALL, described, integers, network
 
 SAME = 0.5, 3

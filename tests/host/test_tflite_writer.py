@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import tflite_operators as ops
+from slipstick.writers import tflite_operators as ops
+from slipstick.writers.tflite import BUFFER_ALIGNMENT, IDENTIFIER, TfliteWriter
 from tflite_micro.python.tflite_micro import runtime
-from tflite_writer import BUFFER_ALIGNMENT, IDENTIFIER, TfliteWriter
 
 RNG_SEED = 2
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared_data import DATA
+from shared_data import shared
 from slipstick import scalesim_benchmark
 from slipstick.compiler import compile_graph
 from slipstick.errors import InputError
@@ -67,10 +67,7 @@ def test_bad_lists_are_refused(tmp_path: Path, text: str, message: str) -> None:
 
 def test_every_shared_list_is_read() -> None:
     for name in (*scalesim_benchmark.LISTS, "gemm_unet2d.csv"):
-        path = DATA / scalesim_benchmark.TOPOLOGIES / name
-        if not path.is_file():
-            pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
-        assert len(read_topology(path)) >= 2
+        assert len(read_topology(shared(f"{scalesim_benchmark.TOPOLOGIES}/{name}"))) >= 2
 
 
 def test_a_layer_becomes_a_network_of_its_size() -> None:
@@ -98,7 +95,7 @@ def test_scalesim_counts_what_its_whole_simulation_reports(
     layer: TopologyLayer, cycles: int
 ) -> None:
     """The figures are "Total Cycles" of SCALE-Sim 3.0.0's own runs, its memories included."""
-    pytest.importorskip("scalesim", reason="the extra bench is not installed")
+    pytest.importorskip("scalesim", reason="needs scalesim: pip install 'slipstick[bench]'")
     assert scalesim_cycles(layer, 16, 16) == cycles
     folds = math.ceil(layer.reduction / 16) * math.ceil(layer.filters / 16)
     assert cycles == folds * (2 * 16 + 16 + layer.pixels - 2) - 1
@@ -113,7 +110,7 @@ def test_enlarged_memories_hold_a_layer_of_resnet() -> None:
 def test_the_benchmark_writes_its_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("scalesim", reason="the extra bench is not installed")
+    pytest.importorskip("scalesim", reason="needs scalesim: pip install 'slipstick[bench]'")
     monkeypatch.setenv("SLIPSTICK_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(scalesim_benchmark, "LISTS", ("mine.csv", "missing.csv"))
@@ -136,7 +133,7 @@ def test_the_benchmark_writes_its_report(
 
 
 def test_small_layers_are_simulated() -> None:
-    pytest.importorskip("scalesim", reason="the extra bench is not installed")
+    pytest.importorskip("scalesim", reason="needs scalesim: pip install 'slipstick[bench]'")
     layers = (square(6, 3, 4, 8, 1), replace(square(3, 1, 4, 4, 1), name="other"))
     configuration = scalesim_benchmark.enlarged(find_target("1x4x4").configuration)
     found = list(scalesim_benchmark.compare(layers, configuration))

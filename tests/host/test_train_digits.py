@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="the extra train is not installed")
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'slipstick[train]'")
 
 
 def test_layers_compute_what_pytorch_computes() -> None:

@@ -1,12 +1,10 @@
 """Layers that take turns: what may change places does, and the waits keep the rest in order."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
-import pytest
 from program_runner import run_program
-from shared_data import DATA
+from shared_data import shared
 from slipstick import compiler
 from slipstick.compiler import compile_graph
 from slipstick.frontends import load
@@ -88,9 +86,7 @@ def _share(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None)
 
 
 def test_resnet8_is_woven(monkeypatch):
-    path: Path = DATA / "models" / "ic01_resnet8_int8.tflite"
-    if not path.exists():
-        pytest.skip(f"{path} is not there (SLIPSTICK_DATA)")
+    path = shared("models/ic01_resnet8_int8.tflite")
     streams = []
 
     class Recording(Assembler):

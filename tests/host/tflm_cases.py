@@ -1,12 +1,12 @@
 """Small networks of random parameters, and the comparison of the host's kernels with tflm."""
 
 import numpy as np
-import tflite_operators as ops
 from numpy.random import Generator
 from slipstick import kernels
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.reference import TflmReference
-from tflite_writer import TfliteWriter
+from slipstick.writers import tflite_operators as ops
+from slipstick.writers.tflite import TfliteWriter
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 LOW_HIGH = {"int8": (-128, 128), "uint8": (0, 256)}

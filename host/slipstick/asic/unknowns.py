@@ -2,7 +2,6 @@
 
 import random
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, Command
 
+from .. import build_tools as tools
 from ..devices.link import LinkDevice
 from ..devices.transport import LoopbackTransport
 from ..errors import TargetError
@@ -119,8 +119,9 @@ def check_unknowns(target: Target, session: Callable[[LinkDevice], None]) -> Unk
     TargetError
         If Icarus is missing or fails, or the simulation ends early.
     """
-    if shutil.which("iverilog") is None:
-        raise TargetError("looking for unknown values needs iverilog, which is not on PATH")
+    # what is missing is told before the work
+    tools.ICARUS.find()
+    tools.ICARUS_RUNTIME.find()
     recorder = _Recorder(target)
     session(
         LinkDevice(
@@ -260,8 +261,8 @@ def simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
         (folder / "bench.v").write_text(verilog + bench, "utf-8")
         (folder / "bytes.hex").write_text("".join(f"{word:03x}\n" for word in words), "utf-8")
         try:
-            run_tool(["iverilog", "-g2005", "-o", "bench", "bench.v"], cwd=folder)
-            return run_tool(["vvp", "-n", "bench"], cwd=folder)
+            run_tool([tools.ICARUS.find(), "-g2005", "-o", "bench", "bench.v"], cwd=folder)
+            return run_tool([tools.ICARUS_RUNTIME.find(), "-n", "bench"], cwd=folder)
         except ToolError as error:
             raise TargetError(f"unknown values cannot be looked for: {error}") from None
 

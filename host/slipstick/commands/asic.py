@@ -102,7 +102,7 @@ def _figures(done: Implementation, target: Target, folder: Path) -> dict[str, An
         "shape": target.configuration.shape,
         **done.figures(),
         "treemap": str(folder / TREEMAP),
-        "tools": {tool.name: tools.version_of(tool.find()) for tool in TOOLS},
+        "tools": {tool.name: tool.version() for tool in TOOLS},
     }
 
 

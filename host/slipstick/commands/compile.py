@@ -46,6 +46,7 @@ def compile_command(
         "loaded_bytes": traffic.loaded,
         "uploaded_bytes": traffic.uploaded,
         "downloaded_bytes": traffic.downloaded,
+        "state_bytes": program.state_bytes,
         "output": None if output is None else str(output),
     }
     if json:
@@ -110,6 +111,7 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         f" program of {result['program_bytes']:,} bytes"
         + (_UNQUANTISED if _is_unquantised(program) else "")
         + (_streaming(result) if result["streamed"] else "")
+        + (_state(result) if result["state_bytes"] else "")
         + (f", written to {result['output']}" if result["output"] else ""),
     )
 
@@ -128,4 +130,13 @@ def _streaming(result: dict[str, Any]) -> str:
         f"; more than the chip holds: {result['runs']:,} runs, {result['loaded_bytes']:,} bytes of"
         f" weights and instructions in, and of activations {result['uploaded_bytes']:,} in,"
         f" {result['downloaded_bytes']:,} out"
+    )
+
+
+def _state(result: dict[str, Any]) -> str:
+    """What is kept from run to run, and travels."""
+    return (
+        f"; {result['state_bytes']:,} bytes are kept from run to run, by the host: with them"
+        f" {result['uploaded_bytes']:,} bytes of activations go in and"
+        f" {result['downloaded_bytes']:,} come out at each run"
     )

@@ -40,7 +40,10 @@ def run_command(
     limit: Limit = None,
     json: Json = False,
 ) -> None:
-    """Run a network on images or arrays; show the classes it gives."""
+    """Run a network on images or arrays; show the classes it gives.
+
+    Of a network that keeps something from run to run, the inputs follow each other in time.
+    """
     check_least("--top", top, 1)
     check_least("--limit", limit, 1)
     paths = [*(inputs or []), *(files or [])]
@@ -57,6 +60,7 @@ def run_command(
             "model": str(model),
             "device": device,
             "outputs": _entries(session, samples, outputs, top),
+            "state_bytes": session.program.state_bytes,
             "cycles": predicted if measured is None else measured,
             "cycles_are": "predicted" if measured is None else "measured",
         }
@@ -112,5 +116,6 @@ def _show(result: dict[str, Any]) -> None:
         f"{result['model']} on {result['device']}",
         columns,
         rows,
-        f"{result['cycles']:,} cycles an inference ({result['cycles_are']})",
+        f"{result['cycles']:,} cycles an inference ({result['cycles_are']})"
+        + ("; inputs follow each other in time" if result["state_bytes"] else ""),
     )

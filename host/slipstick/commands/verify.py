@@ -2,24 +2,39 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from .. import console
+from ..errors import InputError
 from ..inputs import load_inputs
 from ..loading import configuration_of
 from ..targets import DEFAULT_TARGET
 from ..verification import CheckedTensor, Comparison, Verifier
-from .options import INPUTS_HELP, Json, Limit, Network, SemanticsName, TargetName, check_least
+from .options import INPUTS_HELP, Json, Limit, SemanticsName, TargetName, check_least
 from .run import one_input
+from .verify_random import verify_random
 
 RANDOM_IMAGES = 4
+RANDOM_RUNS = 32
+"""Of a network that keeps something from run to run: one after the other."""
+
+
+class RandomFormat(StrEnum):
+    """The file that random networks are written as."""
+
+    TFLITE = "tflite"
+    ONNX = "onnx"
 
 
 def verify_command(
-    model: Network,
+    model: Annotated[
+        Path | None,
+        typer.Argument(help="A quantised .tflite or .onnx network; with --random none."),
+    ] = None,
     inputs: Annotated[
         Path | None,
         typer.Option("--inputs", "-i", help=f"{INPUTS_HELP} By default seeded random ones."),
@@ -29,20 +44,70 @@ def verify_command(
     limit: Limit = None,
     layer_limit: Annotated[int, typer.Option(help="Inputs whose every layer the RTL shows.")] = 20,
     seed: Annotated[int, typer.Option(help="Of random inputs.")] = 0,
-    rtl: Annotated[bool, typer.Option(help="Run the compiled RTL too.")] = True,
+    rtl: Annotated[
+        int | None,
+        typer.Option(help="With --random: so many of the networks run on the compiled RTL too."),
+    ] = None,
+    no_rtl: Annotated[bool, typer.Option("--no-rtl", help="Do not run the compiled RTL.")] = False,
     rtl_layer: Annotated[
         list[str] | None,
         typer.Option(help="Run only this layer on the RTL; may be given several times."),
     ] = None,
+    random: Annotated[
+        int | None,
+        typer.Option(help="Check so many random networks instead of a file."),
+    ] = None,
+    form: Annotated[
+        RandomFormat | None,
+        typer.Option("--format", help="With --random: the kind of file; by default both by turns."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="With --random: processes; by default one per processor.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option(help="With --random: folder for the smallest files that are wrong.")
+    ] = Path("random-networks"),
+    report: Annotated[
+        Path | None, typer.Option(help="With --random: JSON file for the figures.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Compare reference, golden model and RTL on every layer; exit with 1 if they differ."""
+    """Compare reference, golden model and RTL on every layer; exit with 1 if they differ.
+
+    With --random N, N networks are drawn and compared instead of one that is given.
+    """
     check_least("--limit", limit, 1)
     check_least("--layer-limit", layer_limit, 0)
     check_least("--seed", seed, 0)
+    if random is not None:
+        if model is not None or inputs is not None:
+            raise InputError(f"--random draws networks and inputs; {model or inputs} is too much")
+        verify_random(
+            random,
+            seed=seed,
+            target=target,
+            form=form,
+            rtl=rtl or 0,
+            jobs=jobs,
+            output=output,
+            report=report,
+            json=json,
+        )
+        return
+    if model is None:
+        raise InputError("verify needs a network's file, or --random N")
+    for option, value in (
+        ("--rtl", rtl),
+        ("--format", form),
+        ("--jobs", jobs),
+        ("--report", report),
+    ):
+        if value is not None:
+            raise InputError(f"{option} needs --random N")
     verifier = Verifier(model, configuration_of(target), semantics)
     if inputs is None:
-        feeds = verifier.random_inputs(limit or RANDOM_IMAGES, seed)
+        usual = RANDOM_RUNS if verifier.program.variables else RANDOM_IMAGES
+        feeds = verifier.random_inputs(limit or usual, seed)
     else:
         name = one_input(verifier.program)
         shape = verifier.program.tensors[name].shape
@@ -54,7 +119,7 @@ def verify_command(
             return bars.enter_context(console.progress(what, total))
 
         checked = verifier.check(
-            feeds, progress, rtl=rtl, layer_limit=layer_limit, rtl_layers=rtl_layer or ()
+            feeds, progress, rtl=not no_rtl, layer_limit=layer_limit, rtl_layers=rtl_layer or ()
         )
     total = sum(tensor.mismatches for tensor in checked)
     count = len(next(iter(feeds.values())))
@@ -64,6 +129,7 @@ def verify_command(
         "fingerprint": verifier.program.fingerprint,
         "semantics": verifier.program.semantics,
         "count": count,
+        "state_bytes": verifier.program.state_bytes,
         "layers": [_entry(tensor) for tensor in checked],
         "total_mismatches": total,
     }
@@ -129,7 +195,8 @@ def _show(result: dict[str, Any]) -> None:
         f"{result['model']} on {result['target']}: elements that differ",
         columns,
         rows,
-        f"{result['total_mismatches']:,} mismatches on {result['count']} inputs",
+        f"{result['total_mismatches']:,} mismatches on {result['count']} inputs"
+        + (", run one after the other with what is kept" if result["state_bytes"] else ""),
     )
 
 

@@ -323,7 +323,8 @@ class _Reading:
             self._refuse_codes(what, value.dtype)
         known = isinstance(value, Codes | Overall)
         activation = value.activation if known else builder.real(value)
-        activation = builder.natural(activation)
+        # another output may be the same tensor, and have given it its name
+        activation = builder.current(builder.natural(builder.current(activation)))
         wanted = value.dtype if known else tensor.dtype
         if wanted == "uint8" and builder.tensors[activation.tensor].quantization is None:
             activation = builder.relabelled(activation, per_tensor(1.0, -128))

@@ -1,5 +1,6 @@
 """The graph under construction: its tensors and nodes, and values brought to one layout or type."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,6 +104,7 @@ class Builder:
         self.nodes: list[Node] = []
         self.sources: dict[str, Source] = {}
         self._node_names: set[str] = set()
+        self._renamed: dict[str, str] = {}
         self._laid: dict[tuple[str, str], Activation] = {}
 
     @property
@@ -189,6 +191,12 @@ class Builder:
                 self.nodes[index] = Node(node.name, node.operator, inputs, outputs, node.attributes)
         if tensor in self.sources:
             self.sources[name] = self.sources.pop(tensor)
+        self._renamed[tensor] = name
+
+    def current(self, activation: Activation) -> Activation:
+        """The activation by the name that its tensor has now."""
+        name = self._renamed.get(activation.tensor)
+        return activation if name is None else dataclasses.replace(activation, tensor=name)
 
     def like(self, tensor: str, name: str, shape: Shape) -> str:
         """A new tensor of another's type and quantisation."""

@@ -52,7 +52,6 @@ def convolution(
         source = operator.builder.picture(operator.builder.real(x))
         laid = weights.array.reshape(filters, channels, *slide.kernel).transpose(0, 2, 3, 1)
         given = {**slide.attributes(), "dilation": slide.dilation, "groups": groups}
-        given |= whole_numbers(operator)
         return real_layer(operator, "conv2d", source, (laid, numbers), given, output)
     codes, scale, zero_point = coded
     laid = codes.reshape(filters, channels, *slide.kernel).transpose(0, 2, 3, 1)
@@ -97,11 +96,6 @@ def conv_integer(operator: Operator) -> Value:
     operator.require_inputs(2, 4)
     x, weights = integer_operand(operator, 0, 2), integer_operand(operator, 1, 3, axis=0)
     return as_integers(convolution(operator, x, weights, None, None))
-
-
-def whole_numbers(operator: Operator) -> dict[str, bool]:
-    """The attribute of layers in float32 whose sums must be exact."""
-    return {"whole": True} if operator.operator in ("ConvInteger", "MatMulInteger") else {}
 
 
 def as_integers(pending: Pending) -> Pending:

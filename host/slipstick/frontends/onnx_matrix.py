@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from .onnx_convolutions import as_integers, operand, result, whole_numbers
+from .onnx_convolutions import as_integers, operand, result
 from .onnx_dynamic import integer_operand
 from .onnx_elementwise import combine, part
 from .onnx_layers import Layer, bias_values, coded_weights, quantised, real_layer
@@ -50,7 +50,6 @@ def product(
             operator.refuse("the first matrix must be codes, and the second one's scales along N")
         source = operator.builder.natural(operator.builder.real(a))
         operands = (b.array.T, numbers)
-        attributes |= whole_numbers(operator)
         return real_layer(operator, "fully_connected", source, operands, attributes, shape)
     codes, scale, zero_point = coded
     if x.layout == "flattened":
@@ -114,7 +113,7 @@ def _of_activations(operator: Operator, values: tuple[Value, Value], shape: Shap
                 activation = ranked(operator, activation, shape)
             names.append(activation.tensor)
         made = builder.tensor(wanted.name, shape, wanted.dtype, wanted.quantization)
-        attributes: dict[str, object] = {**whole_numbers(operator)}
+        attributes: dict[str, object] = {}
         if wanted.clamp is not None:
             attributes["clamp"] = wanted.clamp
         builder.node(operator.name, "matmul", (names[0], names[1]), made, attributes)

@@ -79,35 +79,13 @@ def average(operator: Operator, value: Value) -> Pending:
         source = builder.picture(builder.real(value))
         laid = picture_shape(output)
         made = builder.tensor(wanted.name, laid, wanted.dtype, wanted.quantization)
-        given = {
-            **attributes,
-            **_exactness(operator, source, wanted, math.prod(slide.kernel), max(slide.stride)),
-        }
+        given = dict(attributes)
         if wanted.clamp is not None:
             given["clamp"] = wanted.clamp
         builder.node(operator.name, kind, (source.tensor,), made, given)
         return Activation(made, output, "picture")
 
     return Pending(operator.output, output, emit)
-
-
-def _exactness(
-    operator: Operator, source: Activation, wanted: Result, count: int, stride: int = 0
-) -> dict[str, str]:
-    """The order in which float32 numbers are summed up, if sums of codes give other results.
-
-    Between equal scales the mean of an even number of codes lies halfway between two of them every
-    now and then. onnxruntime averages float32 numbers and rounds by the errors of its sum there:
-    it adds them one by one, but to opset 18 column by column where a pool's stride is 1 or 2.
-    """
-    old = operator.builder.tensors[source.tensor].quantization
-    if old is None or wanted.quantization is None or operator.operator.startswith("QLinear"):
-        return {}
-    if operator.builder.arithmetic is not None:
-        return {}
-    same = float(old.scale[0]) == float(wanted.quantization.scale[0])
-    order = "columns" if stride in (1, 2) and operator.opset < 19 else "rows"
-    return {"float32": order} if same and count % 2 == 0 else {}
 
 
 def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> Pending:
@@ -134,9 +112,7 @@ def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> P
         laid = picture_shape(kept) if picture else kept
         name = wanted.name if keep else f"{wanted.name}/kept"
         made = builder.tensor(name, laid, wanted.dtype, wanted.quantization)
-        count = math.prod(shape[axis] for axis in axes)
-        attributes = {"axes": tuple(sorted(own)), "keep_dimensions": True}
-        attributes |= _exactness(operator, source, wanted, count)
+        attributes: dict[str, Any] = {"axes": tuple(sorted(own)), "keep_dimensions": True}
         if wanted.clamp is not None:
             attributes["clamp"] = wanted.clamp
         builder.node(operator.name, "mean", (source.tensor,), made, attributes)

@@ -9,10 +9,12 @@ from .files import quoted, read_file
 from .tflite_advice import advice, refuse_unknown
 from .tflite_folding import fold
 from .tflite_legacy import check_types, conversion, legacy_tensors, lowered
+from .tflite_lstm import LSTM, SequenceLstms
 from .tflite_operator import Operator
 from .tflite_operators import OPERATORS, SPLITTERS
 from .tflite_reader import RawModel, RawOperator, read_model, unique_names
 from .tflite_tensors import make_tensor
+from .tflite_variables import STATE_OPERATORS, Variables
 
 
 def load_tflite(path: str | Path) -> Graph:
@@ -55,6 +57,8 @@ class _Builder:
         self._written: set[int] = set()
         self._legacy = legacy_tensors(model)
         self._lifted: set[str] = set()
+        self._variables = Variables(model, name, self._tensor)
+        self._lstms = SequenceLstms(model, name, self._names)
         self._made: dict[str, Tensor] = {}
 
     def graph(self) -> Graph:
@@ -65,25 +69,34 @@ class _Builder:
                 f"{self._name} must have operators, inputs and outputs, not"
                 f" {len(model.operators)}, {len(model.inputs)} and {len(model.outputs)}"
             )
-        refuse_unknown(model, (*OPERATORS, *SPLITTERS), self._name)
+        refuse_unknown(model, (*OPERATORS, *SPLITTERS, *STATE_OPERATORS, LSTM), self._name)
         for index in model.inputs:
             self._check_input(index)
         nodes = [node for raw in model.operators for node in self._nodes(raw)]
         for index in model.outputs:
             if index not in self._written or index in model.inputs:
                 raise ModelError(f"{self._what(index)} is an output, and no operator writes it")
+        variables = (*self._variables.made(), *self._lstms.variables)
         border = self._border()
         nodes[:0] = [node for node, _ in border if node.inputs[0] in self._inputs]
         nodes += [node for node, _ in border if node.outputs[0] in self._outputs]
         tensors = {tensor.name: tensor for _, tensor in border}
         tensors |= self._made
         used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+        used |= {name for variable in variables for name in (variable.source, variable.result)}
         tensors |= {
             tensor.name: tensor
             for index, tensor in self._tensors.items()
             if tensor.name in used or index in model.inputs
         }
-        return Graph(self._name, self._inputs, self._outputs, tensors, tuple(nodes))
+        return Graph(
+            self._name,
+            self._inputs,
+            self._outputs,
+            tensors,
+            tuple(nodes),
+            variables=variables,
+        )
 
     @property
     def _inputs(self) -> tuple[str, ...]:
@@ -161,6 +174,10 @@ class _Builder:
             raise type(error)(f"{label}: {message.removeprefix(f'{self._name}: ')}") from None
 
     def _made_of(self, raw: RawOperator, label: str) -> list[Node]:
+        if raw.name in STATE_OPERATORS:
+            return self._state_nodes(raw, label)
+        if raw.name == LSTM:
+            return [self._lstm_node(raw, label)]
         if raw.outputs and self._folds(raw):
             return []
         if raw.name not in OPERATORS and raw.name not in SPLITTERS:
@@ -182,6 +199,29 @@ class _Builder:
         self._made |= operator.made
         self._written.update(raw.outputs)
         return nodes
+
+    def _state_nodes(self, raw: RawOperator, label: str) -> list[Node]:
+        """Of an operator on variables; what it assigns must be there, what it reads is then."""
+        for index in raw.inputs[1:]:
+            if index >= 0 and index not in self._written and not self._tensor_is_constant(index):
+                raise ModelError(
+                    f"{label}: input {quoted(self._names[index])} is read before it is written"
+                )
+        for index in raw.outputs:
+            if index in self._written or self._tensor_is_constant(index):
+                raise ModelError(f"{label}: the output must be written once, and no constant")
+        nodes = self._variables.nodes(raw, label)
+        self._written.update(raw.outputs)
+        return nodes
+
+    def _lstm_node(self, raw: RawOperator, label: str) -> Node:
+        states = self._lstms.states(raw, label)
+        self._tensors |= states
+        self._written.update(states)
+        node, behind = self._lstms.node(raw, self._operator(raw, label))
+        self._made |= {tensor.name: tensor for tensor in behind}
+        self._written.update(raw.outputs)
+        return node
 
     def _folds(self, raw: RawOperator) -> bool:
         """Whether an operator's output is known: it becomes a constant then."""

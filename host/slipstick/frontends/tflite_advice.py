@@ -15,7 +15,6 @@ _LISTED = "docs/tflite.md"
 _ACTIVATIONS = ("int8", "uint8", "int16")
 
 _CONTROL_FLOW = ("IF", "WHILE", "CALL", "STABLEHLO_WHILE")
-_STATE = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 
 _KINDS = (
     (("LSTM", "RNN", "SVDF"), "a recurrent layer", "run it beside Slipstick"),
@@ -78,8 +77,6 @@ def kind_of(operator: str) -> tuple[str, str]:
     """What an operator that is not read is, and what helps; "" if nothing is known."""
     if operator in _CONTROL_FLOW:
         return "control flow,", "convert the network without branches and loops"
-    if operator in _STATE:
-        return "state between runs,", "feed it as an input, and take it from an output"
     for parts, what, hint in _KINDS:
         if any(part in operator for part in parts):
             return f"{what},", hint

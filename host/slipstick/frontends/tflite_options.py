@@ -46,5 +46,11 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "ResizeNearestNeighborOptions",
         ("AlignCorners", "HalfPixelCenters"),
     ),
+    "CALL_ONCE": ("CallOnceOptions", ("InitSubgraphIndex",)),
+    "VAR_HANDLE": ("VarHandleOptions", ("Container", "SharedName")),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (
+        "UnidirectionalSequenceLSTMOptions",
+        (*_ACTIVATED, "CellClip", "ProjClip", "TimeMajor", "DiagonalRecurrentTensors"),
+    ),
     "RESIZE_BILINEAR": ("ResizeBilinearOptions", ("AlignCorners", "HalfPixelCenters")),
 }

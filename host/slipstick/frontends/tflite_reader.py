@@ -56,6 +56,8 @@ class RawTensor:
     """What it has that an ordinary tensor has not ("sparse", ...), or nothing."""
     outside: bool = False
     """Whether its bytes are behind the file's tables."""
+    variable: bool = False
+    """Whether it keeps its value between runs."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +72,20 @@ class RawOperator:
 
 
 @dataclass(frozen=True)
-class RawModel:
-    """The only subgraph of a file, and how many there are."""
+class RawSubgraph:
+    """A subgraph of a file."""
 
     tensors: tuple[RawTensor, ...]
     operators: tuple[RawOperator, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    subgraphs: int
+
+
+@dataclass(frozen=True)
+class RawModel(RawSubgraph):
+    """The first subgraph of a file, which is the network, and the others."""
+
+    others: tuple[RawSubgraph, ...] = ()
 
 
 def read_model(data: bytes, name: str) -> RawModel:
@@ -118,18 +126,30 @@ def _read(data: bytes, name: str) -> RawModel:
     model = tflite.Model.GetRootAs(data, 0)
     if model.Version() != SCHEMA_VERSION:
         raise ModelError(f"{name}: schema version must be {SCHEMA_VERSION}, not {model.Version()}")
-    subgraphs = _count(model.SubgraphsLength(), "subgraphs", name)
-    subgraph = model.Subgraphs(0) if subgraphs else None
-    if subgraph is None:
-        raise ModelError(f"{name} must hold a subgraph, and holds none")
+    count = _count(model.SubgraphsLength(), "subgraphs", name)
     _count(model.BuffersLength(), "buffers", name)
+    made: list[RawSubgraph] = []
+    for number in range(count):
+        subgraph = model.Subgraphs(number)
+        if subgraph is None:
+            break
+        label = f"{name}: subgraph {number}" if number else name
+        made.append(_subgraph(model, subgraph, label, data))
+        tables = sum(len(part.tensors) + len(part.operators) for part in made)
+        _count(tables, "tensors and operators in all subgraphs", name, 2 * MAXIMUM_TABLES)
+    if not made:
+        raise ModelError(f"{name} must hold a subgraph, and holds none")
+    # strings may share bytes in a forged file: together they must not exceed what files hold
+    if sum(len(tensor.name) for part in made for tensor in part.tensors) > 4 * len(data):
+        raise ModelError(f"{name}: the tensors' names are longer than the file")
+    return RawModel(**vars(made[0]), others=tuple(made[1:]))
+
+
+def _subgraph(model: Any, subgraph: Any, name: str, data: bytes) -> RawSubgraph:
     tensors = tuple(
         _tensor(model, subgraph.Tensors(index), index, name, data)
         for index in range(_count(subgraph.TensorsLength(), "tensors", name))
     )
-    # strings may share bytes in a forged file: together they must not exceed what files hold
-    if sum(len(tensor.name) for tensor in tensors) > 4 * len(data):
-        raise ModelError(f"{name}: the tensors' names are longer than the file")
     operators = tuple(
         _operator(model, subgraph.Operators(index), index, len(tensors), name)
         for index in range(_count(subgraph.OperatorsLength(), "operators", name))
@@ -138,7 +158,7 @@ def _read(data: bytes, name: str) -> RawModel:
     outputs = _indices(
         subgraph.OutputsAsNumpy(), len(tensors), f"{name}: an output", optional=False
     )
-    return RawModel(tensors, operators, inputs, outputs, subgraphs)
+    return RawSubgraph(tensors, operators, inputs, outputs)
 
 
 def _count(length: int, what: str, name: str, limit: int = MAXIMUM_TABLES) -> int:
@@ -172,7 +192,6 @@ def _tensor(model: Any, table: Any, index: int, model_name: str, data: bytes) ->
     quantization = table.Quantization()
     scales, zero_points, axis = np.zeros(0, np.float32), np.zeros(0, np.int64), 0
     oddity = "sparse" if table.Sparsity() is not None else ""
-    oddity = "a variable" if table.IsVariable() else oddity
     if quantization is not None:
         axis = quantization.QuantizedDimension()
         oddity = "quantised in a custom way" if quantization.DetailsType() else oddity
@@ -198,6 +217,7 @@ def _tensor(model: Any, table: Any, index: int, model_name: str, data: bytes) ->
         contents,
         oddity,
         contents is not None and not buffer.DataLength(),
+        bool(table.IsVariable()),
     )
 
 
@@ -264,4 +284,8 @@ def _options(table: Any, operator: str, what: str) -> dict[str, Any]:
         )
     else:
         options.Init(union.Bytes, union.Pos)
-    return {field: getattr(options, field)() for field in fields}
+    values = {field: getattr(options, field)() for field in fields}
+    return {
+        field: value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        for field, value in values.items()
+    }

@@ -19,7 +19,7 @@ SCALES = (1e-30, 1e30)
 _ZERO_POINTS = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
-def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
+def make_tensor(raw: RawTensor, name: str, model: str, dtypes: tuple[str, ...] = DTYPES) -> Tensor:
     """A tensor of the graph.
 
     Parameters
@@ -29,6 +29,8 @@ def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
         Its name in the graph.
     model : str
         The file's name, for messages.
+    dtypes : tuple of str
+        The types that it may have.
 
     Raises
     ------
@@ -38,13 +40,13 @@ def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
         If it is of a type, or stored in a way, that Slipstick does not read.
     """
     what = f"{model}: tensor {raw.index} {quoted(name)}"
-    if raw.oddity:
-        raise UnsupportedError(f"{what} must be an ordinary tensor, and is {raw.oddity}")
-    if raw.dtype not in DTYPES:
+    oddity = raw.oddity or ("a variable" if raw.variable else "")
+    if oddity:
+        raise UnsupportedError(f"{what} must be an ordinary tensor, and is {oddity}")
+    if raw.dtype not in dtypes:
         hint = type_advice(raw.dtype)
         raise UnsupportedError(
-            f"{what}: type must be {', '.join(DTYPES[:-1])} or {DTYPES[-1]}, not {raw.dtype}"
-            + (f": {hint}" if hint else "")
+            f"{what}: type must be one of {dtypes}, not {raw.dtype}" + (f": {hint}" if hint else "")
         )
     if -1 in raw.shape:
         raise UnsupportedError(f"{what}: shape must be fixed, not {raw.shape}")

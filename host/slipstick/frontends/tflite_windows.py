@@ -42,8 +42,8 @@ def depthwise_conv2d(operator: Operator) -> Normalised:
         operator.reject(
             f"weights must be 1 x height x width x a multiple of {x.shape[3]}, not {weights.shape}"
         )
-    # writers may leave the option 0, as the shapes say it all
-    if operator.options["DepthMultiplier"] not in (0, multiplier):
+    # the shapes say it too, but the reference takes the option: 0 makes no results at all
+    if operator.options["DepthMultiplier"] != multiplier:
         operator.reject(
             f"depth multiplier must be {multiplier}, not {operator.options['DepthMultiplier']}"
         )
@@ -81,7 +81,7 @@ def transpose_conv2d(operator: Operator) -> Normalised:
 
 
 def fully_connected(operator: Operator) -> Normalised:
-    """FULLY_CONNECTED: weights OI, which may have zero points."""
+    """FULLY_CONNECTED: weights OI, which may have a zero point beside one scale."""
     operator.require_operands(2, 3)
     dtypes = operator.either()
     x, output = operator.activation(0, dtypes), operator.require_output(dtypes)
@@ -115,13 +115,18 @@ def max_pool2d(operator: Operator) -> Normalised:
 
 
 def check_weights(operator: Operator, weights: Tensor, axis: int, *, shifted: bool = False) -> None:
-    """Weights with one scale or one an output channel; zero points if ``shifted`` or uint8."""
+    """Weights with one scale or one an output channel.
+
+    Zero points are for uint8; and for a single scale, if ``shifted``: the reference ignores others.
+    """
     if weights.quantization is None:
         operator.reject(f"weights {quoted(weights.name)} must have a scale, and have none")
     zero_points = weights.quantization.zero_point
-    if zero_points.any() and not (shifted or operator.legacy):
+    single_shift = shifted and len(zero_points) == 1
+    if zero_points.any() and not (single_shift or operator.legacy):
+        which = ", which have a scale a channel," if shifted else ""
         operator.refuse(
-            f"zero points of weights {quoted(weights.name)} must be 0,"
+            f"zero points of weights {quoted(weights.name)}{which} must be 0,"
             f" not {zero_points[zero_points != 0][0]}: tflm would ignore it; quantise the weights"
             " symmetrically"
         )

@@ -4,7 +4,7 @@ They run what the hardware does not, and compute the constants that the compiler
 """
 
 from .activation import TABLE_OPERATORS, activation_table, softmax
-from .dispatch import run, run_graph
+from .dispatch import initial_state, run, run_graph, run_graph_from
 from .elementwise import add, dequantize, quantize
 from .log_exact import exact
 from .matrix import conv2d, depthwise_conv2d, fully_connected
@@ -39,6 +39,7 @@ __all__ = [
     "exact",
     "dequantize",
     "fully_connected",
+    "initial_state",
     "layer_multipliers",
     "max_pool2d",
     "mean",
@@ -49,6 +50,7 @@ __all__ = [
     "quantize_multiplier",
     "run",
     "run_graph",
+    "run_graph_from",
     "scalar",
     "softmax",
 ]

@@ -1,6 +1,6 @@
 """One entry to all kernels: a node of a graph, run on a batch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,14 +9,35 @@ from ..errors import InputError, UnsupportedError
 from ..graph import Graph, Node
 from .log_codes import arithmetic_of
 from .log_registry import LOG_KERNELS
+from .lstm import lstm
 from .onnx_registry import ONNX_KERNELS
-from .registry import KERNELS, Kernel
+from .registry import KERNELS, Kernel, Operands
+
+SeveralKernel = Callable[[Node, Graph, Operands], tuple[np.ndarray, ...]]
+
+Values = dict[str, np.ndarray]
+"""Tensors by name, each with a batch axis."""
+
+FLOAT_OPERATORS = frozenset(
+    (
+        *("einsum", "function", "layer_normalization", "log_softmax", "matmul", "pow", "reduce"),
+        *("resize", "softmax"),
+    )
+)
+"""Operators that add up or approximate float numbers: NumPy and BLAS choose the order of additions,
+and which instructions they use, by an array's shape and strides."""
+
+FLOAT_LAYERS = frozenset(("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d"))
+"""Layers that do so where their weights have no codes."""
 
 KERNELS_BY_SEMANTICS: Mapping[str, Mapping[str, Kernel]] = {
     "tflm": KERNELS,
     "onnx": ONNX_KERNELS,
 }
 """The host's operators, for each reference that a graph of int8 codes may follow."""
+
+KERNELS_OF_SEVERAL: Mapping[str, Mapping[str, SeveralKernel]] = {"tflm": {"lstm": lstm}}
+"""Operators of several outputs, likewise."""
 
 
 def kernels_of(semantics: str) -> Mapping[str, Kernel]:
@@ -28,6 +49,9 @@ def kernels_of(semantics: str) -> Mapping[str, Kernel]:
 
 def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Runs one node with the reference's integer semantics.
+
+    Results depend on the values alone: not on how an array lies in memory, nor on which other
+    samples are in the batch.
 
     Parameters
     ----------
@@ -50,22 +74,69 @@ def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     UnsupportedError
         If there is no kernel for the operator.
     """
+    several = KERNELS_OF_SEVERAL.get(graph.semantics, {})
+    if node.operator in several:
+        return list(several[node.operator](node, graph, _operands(node, graph, inputs)))
     known = kernels_of(graph.semantics)
     if node.operator not in known:
         raise UnsupportedError(
             f"node {node.name}: operator must be one of {tuple(known)}, not {node.operator}"
         )
-    return [known[node.operator](node, graph, _operands(node, graph, inputs))]
+    laid = [np.asarray(value, order="C") for value in inputs]
+    kernel = known[node.operator]
+    count = max(map(len, laid), default=1)
+    if count < 2 or not _is_float(node, graph):
+        return [kernel(node, graph, _operands(node, graph, laid))]
+    # float sums of a sample must not depend on how many there are
+    made = []
+    for index in range(count):
+        sample = [value[index : index + 1] if len(value) > 1 else value for value in laid]
+        made.append(kernel(node, graph, _operands(node, graph, sample)))
+    return [np.concatenate(made)]
+
+
+def _is_float(node: Node, graph: Graph) -> bool:
+    """Whether a node adds up float numbers."""
+    if node.operator in FLOAT_LAYERS:
+        # logarithmic codes have transposed convolutions in float only
+        logarithmic = arithmetic_of(graph.semantics) is not None
+        turned = logarithmic and node.operator == "transpose_conv2d"
+        return turned or graph.tensors[node.inputs[1]].quantization is None
+    return node.operator in FLOAT_OPERATORS
 
 
 def run_graph(graph: Graph, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """Runs a whole graph and returns every activation by tensor name.
 
-    Parameters and errors are as for ``run``, with the graph's inputs.
+    Parameters and errors are as for ``run``, with the graph's inputs. Of a graph with variables the
+    images of a batch follow each other in time, from the initial values on.
     """
+    return run_graph_from(graph, inputs, initial_state(graph))[0]
+
+
+def initial_state(graph: Graph) -> Values:
+    """What the graph's variables hold at first, by their sources."""
+    return {variable.source: variable.initial for variable in graph.variables}
+
+
+def run_graph_from(
+    graph: Graph, inputs: Sequence[np.ndarray], state: Values
+) -> tuple[Values, Values]:
+    """As ``run_graph``, from what variables hold; returns what they hold then, too."""
     if len(inputs) != len(graph.inputs):
         raise InputError(f"{graph.name} takes {len(graph.inputs)} inputs, not {len(inputs)}")
-    values = dict(zip(graph.inputs, inputs, strict=True))
+    fed = dict(zip(graph.inputs, inputs, strict=True))
+    if not graph.variables:
+        return _run_nodes(graph, fed), state
+    runs = []
+    for at in range(len(inputs[0]) if inputs else 1):
+        one = {name: value[at : at + 1] for name, value in fed.items()}
+        runs.append(_run_nodes(graph, {**one, **state}))
+        state = {each.source: runs[-1][each.result].copy() for each in graph.variables}
+    return {name: np.concatenate([run[name] for run in runs]) for name in runs[0]}, state
+
+
+def _run_nodes(graph: Graph, values: Values) -> Values:
     for node in graph.nodes:
         activations = [values[name] for name in node.inputs if name in values]
         values.update(zip(node.outputs, run(node, graph, activations), strict=True))
@@ -84,7 +155,13 @@ def _operands(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[An
                 f" batch of that, not {value.dtype} of shape {value.shape}"
             )
     queue = iter(inputs)
-    constants = [graph.tensors[name].data if name else None for name in node.inputs]
+    # those of a file may be views, those of a program are not
+    constants = [
+        None
+        if not name or graph.tensors[name].data is None
+        else np.asarray(graph.tensors[name].data, order="C")
+        for name in node.inputs
+    ]
     return [
         next(queue) if name and constant is None else constant
         for name, constant in zip(node.inputs, constants, strict=True)

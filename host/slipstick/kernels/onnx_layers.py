@@ -48,9 +48,8 @@ def real_conv2d(
     output: Tensor,
     attributes: Mapping[str, Any],
 ) -> np.ndarray:
-    """A convolution in float32; x NHWC, weights OHWI; exact where all are ``whole`` numbers."""
-    if attributes.get("whole"):
-        x, weights = x.astype(np.float64), weights.astype(np.float64)
+    """A convolution in float64, x NHWC, weights OHWI: sums of whole numbers are exact."""
+    x, weights = x.astype(np.float64), weights.astype(np.float64)
     groups, channels, filters = attributes["groups"], weights.shape[3], len(weights)
     padding, stride, dilation = (attributes[key] for key in ("padding", "stride", "dilation"))
     padded = pad_image(x, padding, 0)
@@ -72,13 +71,14 @@ def real_transpose_conv2d(
     output: Tensor,
     attributes: Mapping[str, Any],
 ) -> np.ndarray:
-    """A transposed convolution in float32; x NHWC, weights OHWI, without groups."""
+    """A transposed convolution in float64; x NHWC, weights OHWI, without groups."""
+    x, weights = x.astype(np.float64), weights.astype(np.float64)
     stride, (top, left) = attributes["stride"], attributes["padding"]
     spans = zip(
         x.shape[1:3], weights.shape[1:3], output.shape[1:3], (top, left), stride, strict=True
     )
     sides = [max((size - 1) * step + taps, out + cut) for size, taps, out, cut, step in spans]
-    whole = np.zeros((len(x), *sides, len(weights)), np.float32)
+    whole = np.zeros((len(x), *sides, len(weights)))
     for y, column in np.ndindex(weights.shape[1:3]):
         places = tap(whole, (y, column), stride, x.shape[1:3])
         places += x @ weights[:, y, column].T
@@ -92,8 +92,9 @@ def matmul(
     """The product of two activations, of matrices in the last two axes."""
     first, second, output = tensors
     if first.quantization is None or second.quantization is None:
-        kind = np.float64 if attributes.get("whole") else np.float32
-        reals = to_real(a, first).astype(kind), to_real(b, second).astype(kind)
+        reals = [
+            to_real(value, tensor).astype(np.float64) for value, tensor in ((a, first), (b, second))
+        ]
         return from_real(np.matmul(*reals), output, attributes)
     centred = [
         value.astype(np.float64) - scalar(tensor.quantization)[1]
@@ -113,20 +114,16 @@ def average_pool2d(
         size - own for size, own in zip(attributes["padding"], attributes["counted"], strict=True)
     )
     counted = pad_image(counted, beyond, 0)
-    centred = _centred(x, source, attributes)
+    centred = _centred(x, source)
     padded = pad_image(centred, attributes["padding"], 0)
     total = np.zeros((len(x), *output.shape[1:]), padded.dtype)
     count = np.zeros((1, *sizes, 1), np.int64)
     height, width = attributes["window"]
     down, across = attributes.get("dilation", (1, 1))
-    # float32 sums have an order: one by one, or those of the columns
-    parts = [[(y * down, column * across)] for y, column in np.ndindex(height, width)]
-    if attributes.get("float32") == "columns":
-        parts = [[(y * down, column * across) for y in range(height)] for column in range(width)]
-    for part in parts:
-        total += sum(tap(padded, origin, stride, sizes) for origin in part)
     for y, column in np.ndindex(height, width):
-        count += tap(counted, (y * down, column * across), stride, sizes)
+        origin = y * down, column * across
+        total += tap(padded, origin, stride, sizes)
+        count += tap(counted, origin, stride, sizes)
     return _mean(total, count, (source, output), attributes)
 
 
@@ -154,7 +151,7 @@ def mean(
     """The mean over some axes."""
     axes = tuple(attributes["axes"])
     count = np.array(int(np.prod([source.shape[axis] for axis in axes])))
-    centred = _centred(x, source, attributes)
+    centred = _centred(x, source)
     places = np.moveaxis(centred, axes, range(len(axes))).reshape(-1, *_rest(centred, axes))
     # one by one and in their order: where they are float32, that decides the last bit
     total = np.zeros(places.shape[1:], places.dtype)
@@ -164,9 +161,9 @@ def mean(
     return _mean(total, count, (source, output), attributes)
 
 
-def _centred(x: np.ndarray, source: Tensor, attributes: Mapping[str, Any]) -> np.ndarray:
+def _centred(x: np.ndarray, source: Tensor) -> np.ndarray:
     """What is summed up: codes less their zero point, or the real numbers."""
-    if source.quantization is None or "float32" in attributes:
+    if source.quantization is None:
         return to_real(x, source)
     return x.astype(np.int64) - scalar(source.quantization)[1]
 
@@ -182,7 +179,7 @@ def _mean(
     attributes: Mapping[str, Any],
 ) -> np.ndarray:
     source, output = tensors
-    if source.quantization is None or total.dtype == np.float32:
+    if source.quantization is None:
         return from_real(total / count.astype(np.float32), output, attributes)
     if output.quantization is None:
         scale = np.float32(scalar(source.quantization)[0])

@@ -35,9 +35,8 @@ def _fully_connected(node: Node, graph: Graph, operands: Operands) -> np.ndarray
     x, weights, bias = operands[0], operands[1], operands[2] if len(operands) > 2 else None
     source, described, *_, output = _tensors(node, graph)
     if described.quantization is None:
-        kind = np.float64 if node.attributes.get("whole") else np.float32
-        rows = to_real(x, source).reshape(len(x), -1, weights.shape[1]).astype(kind)
-        value = (rows @ weights.T).reshape(len(x), *output.shape[1:])
+        rows = to_real(x, source).reshape(len(x), -1, weights.shape[1]).astype(np.float64)
+        value = (rows @ weights.T.astype(np.float64)).reshape(len(x), *output.shape[1:])
         return from_real(value if bias is None else value + bias, output, node.attributes)
     tensors = (source, described, output)
     sums = matrix.sum_fully_connected(x, weights, tensors)
@@ -128,7 +127,7 @@ def _dequantize_by(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
 def _einsum(*operands: np.ndarray | Mapping[str, Any]) -> np.ndarray:
     attributes = operands[-1]
     assert isinstance(attributes, Mapping)
-    reals = [np.asarray(operand) for operand in operands[:-1]]
+    reals = [np.asarray(operand, np.float64) for operand in operands[:-1]]
     return np.einsum(attributes["equation"], *reals, optimize=True)
 
 

@@ -68,7 +68,8 @@ def to_codes(
 
 
 def average_factor(source: Quantization, output: Quantization, count: int) -> np.float32:
-    """The factor from a sum of codes to the code of their mean."""
+    """The factor from a sum of codes to the code of their mean: that of onnxruntime's operators of
+    codes, for means of real numbers as well, whose float32 sums depend on the machine."""
     return np.float32(scalar(source)[0]) / (np.float32(scalar(output)[0]) * np.float32(count))
 
 

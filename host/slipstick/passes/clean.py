@@ -73,7 +73,7 @@ def drop_identities(graph: Graph) -> Graph:
     kept: list[Node] = []
     for node in graph.nodes:
         node = rename_inputs(node, names)
-        if _is_identity(graph, node) and node.outputs[0] not in graph.outputs:
+        if _is_identity(graph, node) and node.outputs[0] not in graph.results:
             names[node.outputs[0]] = node.inputs[0]
         else:
             kept.append(node)
@@ -82,11 +82,11 @@ def drop_identities(graph: Graph) -> Graph:
 
 def drop_dead_nodes(graph: Graph) -> Graph:
     """Without nodes, and activations, that no output depends on."""
-    wanted, kept = set(graph.outputs), []
+    wanted, kept = set(graph.results), []
     for node in reversed(graph.nodes):
         if wanted & set(node.outputs):
             wanted |= set(node.inputs)
             kept.append(node)
-    wanted |= set(graph.inputs) | {name for node in kept for name in node.outputs}
+    wanted |= set(graph.sources) | {name for node in kept for name in node.outputs}
     tensors = {name: tensor for name, tensor in graph.tensors.items() if name in wanted}
     return graph.replace(nodes=tuple(reversed(kept)), tensors=tensors)

@@ -31,7 +31,7 @@ def _producer_to_fuse(graph: Graph, node: Node) -> Node | None:
     producer = graph.producer(source)
     if producer is None or producer.operator not in _CLAMPING:
         return None
-    if producer.attributes.get("activation", "none") != "none" or source in graph.outputs:
+    if producer.attributes.get("activation", "none") != "none" or source in graph.results:
         return None
     before, after = graph.tensors[source], graph.tensors[node.outputs[0]]
     same = same_quantization(before.quantization, after.quantization) and before.dtype == "int8"

@@ -12,7 +12,7 @@ from slipstick_rtl.isa import POST_FIELDS, Opcode
 from ..steps import Placement
 from .images import CELLS_OF_NINTH, Images
 from .operations import Convolution
-from .reduction import ChannelTile, channel_tiles, is_diagonal, weight_words
+from .reduction import ChannelTile, channel_tiles, weight_words
 from .requantization import Requantization
 from .sliding import Sliding
 from .streams import Instruction, Region
@@ -134,11 +134,10 @@ class ConvolutionEmitter:
         last_row = origin_y + (y1 - y0 - 1) * stride_y + (convolution.kernel[0] - 1) * dilation_y
         rows = (max(origin_y, 0), min(last_row + 1, source.height))
         sliding = reduction.sliding
-        diagonal = sliding is None and is_diagonal(convolution, self._configuration)
         fields = {
             "opcode": Opcode.CONVOLVE,
             "accumulate": convolution.accumulates,
-            "diagonal": diagonal,
+            "diagonal": reduction.diagonal,
             "depthwise": 0,
             "skip": 0,
             "kept_rows": 0,

@@ -17,7 +17,7 @@ _UNIFORM = (1, 2, 3, 4)
 _MOST_UNITS = 64
 """Of a group; more take long to try, and gain little."""
 
-_EFFORT = 80_000
+INTERLEAVING_EFFORT = 80_000
 """Instructions that are issued in trials of one way to weave, about: a few seconds."""
 
 _HOPELESS = 1.3
@@ -41,6 +41,7 @@ class _Search:
         *,
         joins: bool,
         patience: int,
+        effort: int,
     ) -> None:
         self._empty, self._capacity = Timeline(plain.timeline.model), capacity
         self._plain_end, self._patience = plain.timeline.end, patience
@@ -50,7 +51,7 @@ class _Search:
             for group, tiling in zip(groups, plain.tilings, strict=True)
         ]
         self._options = [self._worthwhile(group) for group in groups]
-        self._effort = _EFFORT
+        self._effort = effort
 
     def _worthwhile(self, group: Group) -> list[Strand]:
         found = [self._strands.get(group, tiling) for tiling in group.tilings()]
@@ -106,7 +107,12 @@ class _Search:
         return chosen
 
 
-def interleave(groups: Sequence[Group], plain: Scheduled, capacity: int) -> Timeline:
+def interleave(
+    groups: Sequence[Group],
+    plain: Scheduled,
+    capacity: int,
+    effort: int = INTERLEAVING_EFFORT,
+) -> Timeline:
     """A run with its groups woven, if that is predicted to be faster and there is room for it.
 
     Parameters
@@ -116,11 +122,13 @@ def interleave(groups: Sequence[Group], plain: Scheduled, capacity: int) -> Time
         The run, one group after the other.
     capacity : int
         Instructions that there is room for.
+    effort : int
+        Instructions issued in trials of each way, about.
     """
     if len(groups) == 1 or _array_work(plain.timeline) >= _FULL * plain.timeline.end:
         return plain.timeline
     found = [
-        _Search(groups, plain, capacity, joins=joins, patience=patience).run()
+        _Search(groups, plain, capacity, joins=joins, patience=patience, effort=effort).run()
         for joins, patience in _WAYS
     ]
     fitting = [timeline for timeline in found if len(timeline) <= capacity]

@@ -37,9 +37,7 @@ def make_lookup(node: Node, graph: Graph, views: Views) -> Map:
     return function_map(node, node.inputs[0], views, table)
 
 
-def _averaging(
-    tensors: tuple[Tensor, Tensor], taps: int, count: int, clamp: tuple[int, int]
-) -> Requantization:
+def _averaging(node: Node, tensors: tuple[Tensor, Tensor], taps: int, count: int) -> Requantization:
     """The sum of some taps over a count of them, from one scale to another."""
     source, result = tensors
     assert source.quantization is not None and result.quantization is not None
@@ -48,14 +46,8 @@ def _averaging(
     if not -31 <= shift[0] <= 7:
         raise HostReason(f"its factor is 2^{shift[0]}, beyond the requantiser")
     bias = np.array([-taps * scale_and_zero(source)[1]])
+    clamp = code_range(node.attributes)
     return float_product(multiplier, shift, bias, scale_and_zero(result)[1], clamp)
-
-
-def _require_exact(node: Node) -> None:
-    if "float32" in node.attributes:
-        raise HostReason(
-            "its means often lie halfway between codes, where float32's last bit decides"
-        )
 
 
 def counted_taps(node: Node, source: Tensor, down: Run, across: Run) -> int:
@@ -76,23 +68,20 @@ def _counted(run: Run, size: int, pads: tuple[int, int, int], window: int, strid
 
 def make_onnx_pool(node: Node, graph: Graph, views: Views) -> Map:
     """An average_pool2d or max_pool2d; HostReason if the device cannot."""
-    _require_exact(node)
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
     clamp = code_range(node.attributes)
 
     def mean(down: Run, across: Run) -> Requantization:
         count = counted_taps(node, source, down, across)
-        return _averaging((source, result), down[2] * across[2], count, clamp)
+        return _averaging(node, (source, result), down[2] * across[2], count)
 
     return pool_map(node, views, clamp, mean)
 
 
 def make_onnx_mean(node: Node, graph: Graph, views: Views) -> Map:
     """A mean over height and width; HostReason for others."""
-    _require_exact(node)
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    clamp = code_range(node.attributes)
-    return picture_map(node, views, lambda taps: _averaging((source, result), taps, taps, clamp))
+    return picture_map(node, views, lambda taps: _averaging(node, (source, result), taps, taps))
 
 
 def picture_map(node: Node, views: Views, mean: Callable[[int], Requantization]) -> Map:

@@ -40,6 +40,8 @@ class Reduction:
     align_tap, align_row, merged : bool
     pairs : bool
         The first tile has R / 2 lanes, and takes two vectors a cycle.
+    diagonal : bool
+        A tile's weights are one word: lane r is of output channel r.
     sliding : Sliding, optional
         The only tile has no lanes: the kernel slides.
     """
@@ -54,6 +56,7 @@ class Reduction:
     align_row: bool = False
     merged: bool = False
     pairs: bool = False
+    diagonal: bool = False
     sliding: Sliding | None = None
 
     def twice_cycles(self, convolution: Convolution, configuration: Configuration) -> int:
@@ -67,7 +70,8 @@ class Reduction:
 
     def lanes(self, rows: int) -> tuple[np.ndarray, ...]:
         """(ky, kx, c, counts) of every lane, each (tiles x R,)."""
-        segment_tiles = -(-self.segment // rows)
+        # pairs are one segment, half of whose first tile holds no lanes of its own
+        segment_tiles = self.tiles if self.pairs else -(-self.segment // rows)
         tile, lane = np.divmod(np.arange(self.tiles * rows), rows)
         number, part = np.divmod(tile, segment_tiles)
         within = part * rows + lane
@@ -166,11 +170,11 @@ def _diagonal_candidates(
     if rows > columns and first + columns <= pitches[1]:
         shape = (first, columns, convolution.kernel, steps)
         run, taps = kernel_x * columns, kernel_x * kernel_y
-        yield Reduction(*shape, taps * columns, -(-taps * columns // rows))
-        yield Reduction(*shape, run, kernel_y * -(-run // rows), align_row=True)
-    yield Reduction(
-        first, count, convolution.kernel, steps, count, kernel_y * kernel_x, align_tap=True
-    )
+        yield Reduction(*shape, taps * columns, -(-taps * columns // rows), diagonal=True)
+        tiles = kernel_y * -(-run // rows)
+        yield Reduction(*shape, run, tiles, align_row=True, diagonal=True)
+    shape = (first, count, convolution.kernel, steps)
+    yield Reduction(*shape, count, kernel_y * kernel_x, align_tap=True, diagonal=True)
 
 
 def choose_reduction(
@@ -181,10 +185,12 @@ def choose_reduction(
     configuration: Configuration,
     *,
     keeps: bool = True,
+    diagonal: bool = True,
 ) -> Reduction:
     """The legal way with the fewest tiles; ``pitches`` are the input's (row, pixel), in bytes.
 
-    Input rows are kept in the array only if it ``keeps`` them.
+    Input rows are kept in the array only if it ``keeps`` them. The weights lie on the array's
+    diagonal, where they can, only if it may be ``diagonal``.
 
     Aligning every tap suits the memory always, as the channels of a tap are contiguous.
 
@@ -202,7 +208,7 @@ def choose_reduction(
     ]
     if convolution.apart:
         found = iter(())
-    elif is_diagonal(convolution, configuration):
+    elif diagonal and is_diagonal(convolution, configuration):
         found = _diagonal_candidates(convolution, first, count, pitches, configuration)
     else:
         found = _candidates(convolution, first, count, pitches, configuration)
@@ -247,7 +253,8 @@ def channel_spans(
         If channels of one slice of L need other roundings.
     """
     width = configuration.columns
-    if is_diagonal(convolution, configuration):
+    diagonal = is_diagonal(convolution, configuration)
+    if diagonal:
         width = min(width, configuration.rows)
     outputs = convolution.output.channels
     runs = rounding_runs(convolution.requantization, outputs, configuration.lanes)
@@ -256,8 +263,13 @@ def channel_spans(
             f"layer {convolution.node.name!r}: channels of one slice must have one rounding"
         )
     for start, end, rounding in runs:
-        for first in range(start, end, width):
-            yield first, min(width, end - first), rounding
+        first = start
+        while first < end:
+            # what begins within an aligned window ends with it, so that the next has the diagonal
+            begun = first % width if diagonal and configuration.aligned else 0
+            behind = min(first + width - begun, end)
+            yield first, behind - first, rounding
+            first = behind
 
 
 def channel_tiles(
@@ -269,7 +281,9 @@ def channel_tiles(
 ) -> tuple[ChannelTile, ...]:
     """The output in tiles of C channels; of min(R, C) where the weights are diagonal.
 
-    A tile ends early where the channels behind it need another rounding.
+    A tile ends early where the channels behind it need another rounding. Where windows are aligned
+    and the next one begins within a word, its inputs begin before it: they do not lie on the
+    diagonal.
     """
     rows = configuration.rows
     outputs, groups = convolution.output.channels, convolution.groups
@@ -279,10 +293,16 @@ def channel_tiles(
         low, high = first // filters * inputs, ((first + count - 1) // filters + 1) * inputs
         if configuration.aligned:
             low = low // rows * rows
-        key = (low, high)
+        key = (low, high, low == first)
         if key not in known:
             known[key] = choose_reduction(
-                convolution, low, high - low, pitches, configuration, keeps=keeps
+                convolution,
+                low,
+                high - low,
+                pitches,
+                configuration,
+                keeps=keeps,
+                diagonal=low == first,
             )
         tiles.append(ChannelTile(first, count, known[key], rounding))
     return tuple(tiles)
@@ -314,7 +334,7 @@ def weight_words(
         taps = convolution.weights[tile.first : tile.first + tile.count, :, :, 0]
         return _in_words(reduction.sliding.words(taps, configuration), configuration)
     ky, kx, c, counts = reduction.lanes(rows)
-    if is_diagonal(convolution, configuration):
+    if reduction.diagonal:
         words = np.zeros((reduction.tiles, chains, columns), np.int8)
         used = np.flatnonzero(counts & (c < tile.count))
         number, row = np.divmod(used, rows)

@@ -27,7 +27,7 @@ def _make_alias(node: Node, graph: Graph, views: Views) -> Alias:
         raise HostReason("its input comes from the host")
     if views.cut:
         raise HostReason("activations are on the device in parts")
-    if source.name in graph.outputs and result.name in graph.outputs:
+    if source.name in graph.results and result.name in graph.results:
         raise HostReason("both its sides are outputs")
     view = views.current(source.name)
     needs_own_view = {"conv2d", "depthwise_conv2d", "average_pool2d", "max_pool2d", "mean"}
@@ -138,6 +138,9 @@ def _host_macs(node: Node, graph: Graph) -> int:
         inner = -2 if node.attributes.get("transpose_a") else -1
         columns = graph.tensors[node.inputs[0]].shape[inner]
         return int(np.prod(graph.tensors[node.outputs[0]].shape)) * columns
+    if node.operator == "lstm":
+        steps = graph.tensors[node.inputs[0]].shape[1]
+        return steps * sum(int(np.prod(graph.tensors[name].shape)) for name in node.inputs[3:11])
     if node.operator not in ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"):
         return 0
     weights, result = (graph.tensors[name].shape for name in (node.inputs[1], node.outputs[0]))

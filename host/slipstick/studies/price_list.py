@@ -72,7 +72,7 @@ class Measurement:
 
 @cache
 def _version(tool: tools.Tool) -> str:
-    return tools.version_of(tool.find())
+    return tool.version()
 
 
 def measurement_key(measure: str, name: str, side: int = SIDE) -> str:

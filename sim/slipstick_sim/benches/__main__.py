@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print(bench.name, *map(describe, bench.parameters), sep="  ", markup=False)
         return 0
     try:
-        results = [result for bench in benches for result in _run(bench, options.waves, console)]
+        results = _run_all(benches, options.waves)
     except ToolError as error:
         print(error, file=sys.stderr)
         return 1
@@ -40,12 +40,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(result.passed for result in results) else 1
 
 
-def _run(bench: Bench, waves_of: str | None, console: Console) -> list[BenchResult]:
-    results = []
-    for index, parameters in enumerate(bench.parameters):
-        with console.status(f"{bench.name} ({describe(parameters)})"):
+def _run_all(benches: Sequence[Bench], waves_of: str | None) -> list[BenchResult]:
+    """Runs them, and tells each begin and end at once: all of them take half an hour."""
+    results = list[BenchResult]()
+    total = sum(len(bench.parameters) for bench in benches)
+    for bench in benches:
+        for index, parameters in enumerate(bench.parameters):
+            name = f"{bench.name} ({describe(parameters)})"
+            print(f"[{len(results) + 1}/{total}] {name} ...", flush=True)
             waves = _waves_path(bench.name, index) if bench.name == waves_of else None
-            results.append(run_bench(bench, parameters, waves=waves))
+            result = run_bench(bench, parameters, waves=waves)
+            results.append(result)
+            verdict = "passed" if result.passed else "FAILED"
+            print(f"[{len(results)}/{total}] {verdict} in {result.seconds:.1f} s", flush=True)
     return results
 
 

@@ -38,7 +38,7 @@ class Bench:
     parameters : tuple of mappings
         The sets to run with; values that JSON can carry. The tests read theirs by ``parameters()``.
     timeout_seconds : int
-        A simulation that runs longer, over all tests of one set, is ended and has failed.
+        Of processor time; a simulation that takes more, over all tests of one set, has failed.
     verilog : callable
         Makes the Verilog that is simulated from the component's RTLIL and its top's name.
     optimisation : str

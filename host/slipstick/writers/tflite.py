@@ -19,7 +19,8 @@ import flatbuffers
 import numpy as np
 import tflite
 from numpy.typing import ArrayLike
-from tflite_operators import Operator
+
+from .tflite_operators import Field, Operator
 
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
@@ -33,6 +34,7 @@ DTYPES = {
     "int16": tflite.TensorType.INT16,
     "int32": tflite.TensorType.INT32,
     "int64": tflite.TensorType.INT64,
+    "resource": tflite.TensorType.RESOURCE,
     "uint8": tflite.TensorType.UINT8,
 }
 
@@ -47,6 +49,7 @@ class _Tensor:
     axis: int
     data: bytes
     signature: tuple[int, ...] | None
+    variable: bool
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,12 @@ class TfliteWriter:
         self._description = description
         self._tensors: dict[str, _Tensor] = {}
         self._nodes: list[_Node] = []
+        self._subgraphs: list[TfliteWriter] = []
+
+    def subgraph(self) -> "TfliteWriter":
+        """A further subgraph of the file, to be filled; they count from 1 in the order of calls."""
+        self._subgraphs.append(TfliteWriter())
+        return self._subgraphs[-1]
 
     def tensor(
         self,
@@ -78,6 +87,7 @@ class TfliteWriter:
         axis: int | None = None,
         data: ArrayLike | None = None,
         signature: Sequence[int] | None = None,
+        variable: bool = False,
     ) -> str:
         """Declares a tensor and returns its name.
 
@@ -97,6 +107,8 @@ class TfliteWriter:
             Contents of a constant, of this shape, every value representable in ``dtype``.
         signature : sequence of int, optional
             The shape with -1 for dynamic dimensions, as converters write it for a free batch.
+        variable : bool
+            Whether it keeps its value between runs, as an LSTM's states do.
 
         Raises
         ------
@@ -118,6 +130,7 @@ class TfliteWriter:
             axis or 0,
             b"" if data is None else _contents(name, shape, dtype, data),
             None if signature is None else tuple(map(int, signature)),
+            variable,
         )
         return name
 
@@ -152,11 +165,42 @@ class TfliteWriter:
         self._check_declared("the network reads", inputs)
         self._check_declared("the network writes", outputs)
         builder = flatbuffers.Builder(1 << 16)
-        codes = list(dict.fromkeys((n.operator.code, n.operator.version) for n in self._nodes))
-        constants = [tensor for tensor in self._tensors.values() if tensor.data]
+        graphs = [self, *self._subgraphs]
+        nodes = [node for graph in graphs for node in graph._nodes]
+        codes = list(dict.fromkeys((n.operator.code, n.operator.version) for n in nodes))
         # buffer 0 is empty by convention and stands for every tensor without contents
-        buffers = [_buffer(builder, b"")] + [_buffer(builder, t.data) for t in constants]
-        buffer_of = {tensor.name: index for index, tensor in enumerate(constants, 1)}
+        buffers = [_buffer(builder, b"")]
+        places = []
+        for number, graph in enumerate(graphs):
+            ends = (inputs, outputs) if not number else ((), ())
+            places.append(graph._pack(builder, buffers, codes, *ends, number))
+        model = _table(
+            builder,
+            "Model",
+            {
+                "Version": SCHEMA_VERSION,
+                "OperatorCodes": _offsets(builder, [_code(builder, *code) for code in codes]),
+                "Subgraphs": _offsets(builder, places),
+                "Description": builder.CreateString(self._description),
+                "Buffers": _offsets(builder, buffers),
+            },
+        )
+        builder.Finish(model, file_identifier=IDENTIFIER)
+        return bytes(builder.Output())
+
+    def _pack(
+        self,
+        builder: flatbuffers.Builder,
+        buffers: list[int],
+        codes: Sequence[tuple[str, int]],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        number: int,
+    ) -> int:
+        """Writes this subgraph, and its constants behind the ``buffers`` that are there."""
+        constants = [tensor for tensor in self._tensors.values() if tensor.data]
+        buffer_of = {tensor.name: len(buffers) + n for n, tensor in enumerate(constants)}
+        buffers += [_buffer(builder, t.data) for t in constants]
         index_of: dict[str, int] = {name: index for index, name in enumerate(self._tensors)}
         index_of[""] = -1
 
@@ -168,7 +212,7 @@ class TfliteWriter:
         for node in self._nodes:
             code = codes.index((node.operator.code, node.operator.version))
             nodes.append(_node(builder, node, code, indices(node.inputs), indices(node.outputs)))
-        subgraph = _table(
+        return _table(
             builder,
             "SubGraph",
             {
@@ -176,22 +220,9 @@ class TfliteWriter:
                 "Inputs": indices(inputs),
                 "Outputs": indices(outputs),
                 "Operators": _offsets(builder, nodes),
-                "Name": builder.CreateString("main"),
+                "Name": builder.CreateString(f"subgraph_{number}" if number else "main"),
             },
         )
-        model = _table(
-            builder,
-            "Model",
-            {
-                "Version": SCHEMA_VERSION,
-                "OperatorCodes": _offsets(builder, [_code(builder, *code) for code in codes]),
-                "Subgraphs": _offsets(builder, [subgraph]),
-                "Description": builder.CreateString(self._description),
-                "Buffers": _offsets(builder, buffers),
-            },
-        )
-        builder.Finish(model, file_identifier=IDENTIFIER)
-        return bytes(builder.Output())
 
     def _check_declared(self, what: str, names: Sequence[str]) -> None:
         for name in names:
@@ -280,6 +311,8 @@ def _tensor(builder: flatbuffers.Builder, tensor: _Tensor, buffer: int) -> int:
         fields["Quantization"] = _table(builder, "QuantizationParameters", quantization)
     if tensor.signature is not None:
         fields["ShapeSignature"] = _vector(builder, "int32", tensor.signature)
+    if tensor.variable:
+        fields["IsVariable"] = True
     return _table(builder, "Tensor", fields)
 
 
@@ -288,9 +321,14 @@ def _node(builder: flatbuffers.Builder, node: _Node, code: int, inputs: int, out
     table = node.operator.table
     if table is not None:
         options = {
-            field: _vector(builder, "int32", value) if isinstance(value, Sequence) else value
-            for field, value in node.operator.fields().items()
+            field: _option(builder, value) for field, value in node.operator.fields().items()
         }
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, table)
         fields["BuiltinOptions"] = _table(builder, table, options)
     return _table(builder, "Operator", fields)
+
+
+def _option(builder: flatbuffers.Builder, value: Field) -> int | float:
+    if isinstance(value, str):
+        return builder.CreateString(value)
+    return _vector(builder, "int32", value) if isinstance(value, Sequence) else value

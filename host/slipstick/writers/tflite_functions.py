@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tflite_operators import ACTIVATIONS, Field, Operator, choice
+from .tflite_operators import ACTIVATIONS, Field, Operator, choice
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import tflite
 
-Field = int | float | Sequence[int]
+Field = int | float | str | Sequence[int]
 
 PADDINGS = {"SAME": tflite.Padding.SAME, "VALID": tflite.Padding.VALID}
 ACTIVATIONS = {

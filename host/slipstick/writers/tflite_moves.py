@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tflite_operators import ACTIVATIONS, PADDINGS, Field, Operator, choice
+from .tflite_operators import ACTIVATIONS, PADDINGS, Field, Operator, choice
 
 MODES = {"REFLECT": 0, "SYMMETRIC": 1}
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from tflite_function_operators import Mul
-from tflite_operators import Operator
+from .tflite_functions import Mul
+from .tflite_operators import Operator
 
 
 @dataclass(frozen=True, kw_only=True)

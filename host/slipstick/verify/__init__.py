@@ -1,0 +1,1 @@
+"""Verification at scale: random networks held against their references."""

@@ -1,0 +1,1 @@
+"""Random networks, held against their references: ``slipstick verify --random``."""

@@ -1,0 +1,154 @@
+"""The kinds of files that random networks are written as, each with its reference."""
+
+import numpy as np
+
+from ... import kernels
+from ...frontends.onnx import load_onnx_bytes
+from ...frontends.tflite import load_tflite_bytes
+from ...graph import Graph
+from ...reference import TflmReference
+from ...references import LayerRuntime
+from .drawing import Dialect, Drawer, Parameters
+from .layer_values import draw_inputs
+from .network_check import Compared, FileFormat
+from .onnx_files import EXACT, LOGARITHMIC_KINDS, ONNX_KINDS, write_onnx
+from .recipes import SHAPES, Recipe, RecipeError, Shape
+from .tflite_files import write_tflite
+
+TFLITE_KINDS = {
+    **dict.fromkeys(SHAPES, 1.0),
+    "conv2d": 14.0,
+    "depthwise_conv2d": 8.0,
+    "fully_connected": 4.0,
+    "transpose_conv2d": 2.0,
+    "add": 4.0,
+    "concatenation": 2.0,
+    "average_pool2d": 2.0,
+    "max_pool2d": 2.0,
+    "softmax": 0.3,
+    "squared_difference": 0.3,
+}
+"""How often each kind is drawn for a .tflite file."""
+
+
+def _as_drawn(kind: str, shape: Shape, own: Parameters, rng: np.random.Generator) -> Parameters:
+    return own
+
+
+def _for_onnx(kind: str, shape: Shape, own: Parameters, rng: np.random.Generator) -> Parameters:
+    """ONNX has no fused activations, and paddings of any size at each side."""
+    changed = {**own, "activation": "none"}
+    if kind == "mean":
+        changed |= {"axes": (1, 2), "keep_dimensions": True}
+    elif kind == "fully_connected":
+        changed |= {"keep_dimensions": False}
+    elif kind in ("add", "sub", "mul", "maximum", "minimum", "concatenation"):
+        if len(shape) not in (2, 4):
+            raise RecipeError(f"{kind} of {shape}")
+    if "kernel" in own and kind != "transpose_conv2d" and rng.random() < 0.2:
+        extents = [
+            (size - 1) * step + 1
+            for size, step in zip(own["kernel"], own.get("dilation", (1, 1)), strict=True)
+        ]
+        changed["padding"] = tuple(
+            int(rng.integers(0, extent)) for extent in extents for _ in range(2)
+        )
+    return changed
+
+
+def _onnx_file(rng: np.random.Generator) -> dict[str, str]:
+    return {
+        "dtype": "uint8" if rng.random() < 0.4 else "int8",
+        "form": "qdq" if rng.random() < 0.3 else "qoperator",
+    }
+
+
+_TFLITE = Dialect(
+    kinds=TFLITE_KINDS,
+    # TensorFlow Lite prescribes these
+    fixed_codes={"logistic": (1 / 256, -128), "softmax": (1 / 256, -128), "tanh": (1 / 128, 0)},
+    adapt=_as_drawn,
+    files=lambda rng: {},
+)
+_ONNX = Dialect(kinds=ONNX_KINDS, fixed_codes={}, adapt=_for_onnx, files=_onnx_file)
+
+
+def _draw_tflite(seed: int, weight_bytes: int) -> Recipe:
+    return Drawer(seed, _TFLITE, weight_bytes).draw()
+
+
+def _draw_onnx(seed: int, weight_bytes: int) -> Recipe:
+    return Drawer(seed, _ONNX, weight_bytes).draw()
+
+
+def _onnx_inputs(recipe: Recipe) -> np.ndarray:
+    """Codes as the file takes them: channels first, and of its type."""
+    codes = draw_inputs(recipe)
+    if codes.ndim == 4:
+        codes = np.ascontiguousarray(codes.transpose(0, 3, 1, 2))
+    return codes if recipe.dtype == "int8" else (codes.astype(np.int16) + 128).astype(np.uint8)
+
+
+def _real_inputs(recipe: Recipe) -> np.ndarray:
+    """Real numbers that reach over all codes."""
+    codes = draw_inputs(recipe).astype(np.float32)
+    if codes.ndim == 4:
+        codes = np.ascontiguousarray(codes.transpose(0, 3, 1, 2))
+    return codes * np.float32(recipe.codes[0])
+
+
+def _compare_tflm(data: bytes, graph: Graph, inputs: np.ndarray) -> Compared:
+    return Compared(TflmReference(data).run_layers(inputs))
+
+
+def _compare_onnx(data: bytes, graph: Graph, inputs: np.ndarray) -> Compared:
+    """The definition's codes, and how far it is from onnxruntime, layer by layer.
+
+    Operators of codes that sum integers must equal onnxruntime's. What it computes in float32 may
+    differ by one code.
+    """
+    wrong = tolerated = 0
+
+    def note(name: str, wanted: np.ndarray, actual: np.ndarray) -> None:
+        nonlocal wrong, tolerated
+        if wanted.size != actual.size or wanted.dtype != actual.dtype:
+            wrong += max(wanted.size, actual.size)
+            return
+        if wanted.dtype == np.float32:
+            return
+        away = np.abs(wanted.astype(np.int64) - actual.reshape(wanted.shape))
+        near = 0 if name.startswith(EXACT) else 1
+        wrong += int((away > near).sum())
+        tolerated += int((away == 1).sum()) if near else 0
+
+    LayerRuntime(data, graph).differences({graph.inputs[0]: inputs}, note)
+    return Compared(kernels.run_graph(graph, [inputs]), wrong, tolerated)
+
+
+TFLITE = FileFormat(
+    "tflite", _draw_tflite, write_tflite, load_tflite_bytes, draw_inputs, _compare_tflm
+)
+"""TensorFlow Lite files; tflite-micro says the codes of every tensor."""
+
+ONNX = FileFormat("onnx", _draw_onnx, write_onnx, load_onnx_bytes, _onnx_inputs, _compare_onnx)
+"""ONNX files; Slipstick's definition says the codes, and is held to onnxruntime."""
+
+FORMATS = {form.name: form for form in (TFLITE, ONNX)}
+
+
+def logarithmic(number_format: str) -> FileFormat:
+    """Returns .onnx files of logarithmic codes: only their definition says what is right."""
+    dialect = Dialect(
+        kinds=LOGARITHMIC_KINDS,
+        fixed_codes={},
+        adapt=_for_onnx,
+        files=lambda rng: {"form": number_format},
+    )
+
+    def draw(seed: int, weight_bytes: int) -> Recipe:
+        return Drawer(seed, dialect, weight_bytes).draw()
+
+    def compare(data: bytes, graph: Graph, inputs: np.ndarray) -> Compared:
+        return Compared(kernels.run_graph(graph, [inputs]))
+
+    return FileFormat(number_format, draw, write_onnx, load_onnx_bytes, _real_inputs, compare)
