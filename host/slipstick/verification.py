@@ -84,7 +84,8 @@ class CheckedTensor:
     runtime : Comparison or None
         Where the reference is ONNX's rule, that against onnxruntime, which rounds in float32: of a
         layer on the runtime's inputs, of an output from end to end. Where it is that of logarithmic
-        codes, that against the nearest codes of exact results. It is no mismatch.
+        codes, that against the nearest codes of exact results. Of float32 results of a C library's
+        functions, that against tflm. It is no mismatch.
     """
 
     layer: str
@@ -265,7 +266,8 @@ class Verifier:
     ) -> None:
         if self._runtime is None:
             return
-        other = "onnxruntime" if self._logarithmic is None else "exact results"
+        other = "tflm" if self.program.semantics == "tflm" else "onnxruntime"
+        other = other if self._logarithmic is None else "exact results"
         advance = progress(f"rule against {other}", _count(inputs))
         self._reference.reset_state()
         for part in _chunks(inputs):

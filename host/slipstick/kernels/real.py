@@ -85,6 +85,12 @@ _JOINED: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "sub": np.subtract,
 }
 
+TRANSCENDENTAL = (
+    *("cos", "elu", "exp", "log", "logistic", "sin", "tanh"),
+    *("softmax", "log_softmax"),
+)
+"""Operators of which C libraries give results that differ in the last bits."""
+
 FUNCTIONS = (*_FUNCTIONS, *(name for name in _BOUNDS if name != "none"), "leaky_relu")
 """Functions of one number."""
 
