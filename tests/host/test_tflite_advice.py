@@ -9,6 +9,7 @@ from slipstick.errors import UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.writers import tflite_moves as moves
 from slipstick.writers import tflite_operators as basic
+from slipstick.writers.tflite_state import SequenceLstm
 from tflm_networks import described, network
 
 FLOAT16, INT4 = 1, 17
@@ -127,3 +128,16 @@ def test_negated_codes() -> None:
     message = "NEG .*: output 'y0' must be float32, and is int8|input 0 'x0' must be float32"
     with pytest.raises(UnsupportedError, match=message):
         load_tflite_bytes(network(Named("NEG"), [x], [x]))
+
+
+def test_a_layer_that_has_only_codes() -> None:
+    """A float32 LSTM: its states are what is found first."""
+    writer = OddWriter(Oddities())
+    for name in ("x", "y"):
+        writer.tensor(name, (1, 3, 4), "float32")
+    held = [writer.tensor(f"w{n}", (4, 4), "float32", data=np.ones((4, 4))) for n in range(17)]
+    states = [writer.tensor(name, (1, 4), "float32", variable=True) for name in ("h", "c")]
+    writer.add(SequenceLstm(), ["x", *held, *states, *[""] * 4], ["y"])
+    message = "SEQUENCE_LSTM .*, not float32: quantise the network: .*TFLITE_BUILTINS_INT8"
+    with pytest.raises(UnsupportedError, match=message):
+        load_tflite_bytes(writer.to_bytes(["x"], ["y"]))

@@ -103,6 +103,8 @@ def advice(model: RawModel) -> str:
 def type_advice(dtype: str) -> str:
     """How a file comes not to have tensors of a type that is not read; "" if nothing is known."""
     match dtype:
+        case "float32":
+            return f"quantise the network: {_CONVERTER}"
         case "int16":
             return (
                 "convert with OpsSet.TFLITE_BUILTINS_INT8, for activations of 8 bits, not with"
