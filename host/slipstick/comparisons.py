@@ -60,7 +60,8 @@ class CheckedTensor:
     runtime : Comparison or None
         Where the reference is ONNX's rule, that against onnxruntime, which rounds in float32: of a
         layer on the runtime's inputs, of an output from end to end. Where it is that of logarithmic
-        codes, that against the nearest codes of exact results. It is no mismatch.
+        codes, that against the nearest codes of exact results. Of float32 results of a C library's
+        functions, that against tflm. It is no mismatch.
     optimised : Comparison or None
         Of an output: onnxruntime with all of its optimisations against itself without any.
     rule_optimised : Comparison or None

@@ -221,8 +221,13 @@ class Program:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of one inference."""
-        return sum(layer.macs for layer in self.layers)
+        """Multiply-accumulates of one inference on the device."""
+        return sum(layer.macs for layer in self.layers if layer.where == "device")
+
+    @property
+    def host_macs(self) -> int:
+        """Multiply-accumulates of one inference that the host's layers take."""
+        return sum(layer.macs for layer in self.layers if layer.where == "host")
 
     @property
     def predicted_cycles(self) -> int:

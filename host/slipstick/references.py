@@ -1,7 +1,7 @@
 """What a network's results are held to, by the kind of its file."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
@@ -17,6 +17,7 @@ from .frontends.tflite_legacy import legacy_tensors
 from .frontends.tflite_reader import read_model
 from .graph import Graph
 from .kernels.log_codes import arithmetic_of
+from .kernels.real import TRANSCENDENTAL
 from .onnx_agreement import Agreement
 from .reference import TflmReference
 from .semantics import with_semantics
@@ -100,6 +101,65 @@ class Definition:
     def reset_state(self) -> None:
         """The next image is the first one again."""
         self._state = kernels.initial_state(self._graph)
+
+
+class TflmTail:
+    """tflm, but for float32 results of a C library's functions: those are held to the definition.
+
+    It is its own runtime, and shows by how much tflm's differ.
+
+    Parameters
+    ----------
+    model : path
+    graph : Graph
+    tensors : collection of str
+        Those float32 results.
+    """
+
+    agreements: Mapping[str, Agreement] = MappingProxyType({})
+    saturating: tuple[str, ...] = ()
+
+    def __init__(self, model: Path, graph: Graph, tensors: Collection[str]) -> None:
+        self._tflm, self._definition = TflmReference(model), Definition(graph)
+        self._tensors = tensors
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the network's inputs."""
+        return self._tflm.inputs
+
+    def run_layers(self, *inputs: np.ndarray) -> Values:
+        """Every tensor that an operator writes, by name, for a batch of inputs."""
+        own = self._definition.run_layers(*inputs)
+        return {**self._tflm.run_layers(*inputs), **{name: own[name] for name in self._tensors}}
+
+    def reset_state(self) -> None:
+        """The next image is the first one again."""
+        self._tflm.reset_state()
+        self._definition.reset_state()
+
+    def differences(self, inputs: Mapping[str, np.ndarray], note: Note) -> Values:
+        """Calls ``note`` with each of those tensors, tflm's and the definition's."""
+        values = [inputs[name] for name in self.inputs]
+        shown, own = self._tflm.run_layers(*values), self._definition.run_layers(*values)
+        for name in self._tensors:
+            note(name, shown[name], own[name])
+        return {name: shown[name] for name in self._tensors}
+
+    def optimised_outputs(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        """tflm has no other way."""
+        return {}
+
+
+def _of_a_library(graph: Graph) -> list[str]:
+    """Float32 tensors that come of a transcendental function, however many operators before."""
+    found: dict[str, None] = {}
+    for node in graph.nodes:
+        if graph.tensors[node.outputs[0]].dtype == "float32" and (
+            node.operator in TRANSCENDENTAL or any(name in found for name in node.inputs)
+        ):
+            found |= dict.fromkeys(node.outputs)
+    return list(found)
 
 
 class LayerRuntime:
@@ -221,6 +281,11 @@ def open_references(
         unknown = any(operator.name in _NOT_IN_TFLM for operator in model.operators)
         if unknown or legacy_tensors(model):
             return Definition(load_tflite_bytes(data, place.stem)), None
+        graph = load_tflite_bytes(data, place.stem)
+        tensors = [] if graph.variables else _of_a_library(graph)
+        if tensors:
+            tail = TflmTail(place, graph, tensors)
+            return tail, tail
         return TflmReference(place), None
     from .frontends.onnx import load_onnx
 

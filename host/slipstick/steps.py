@@ -240,7 +240,8 @@ class LayerRecord:
     why : str
         Why it runs there, or what it became.
     macs : int
-        Multiply-accumulates of the network's layer, padding included, idle lanes not.
+        Multiply-accumulates of the network's layer, wherever it runs; padding included, idle lanes
+        not.
     predicted_cycles : int
         From the completion of the layer before it to its own, in all runs.
     output : str

@@ -209,7 +209,8 @@ class Verifier:
     ) -> None:
         if self._runtime is None:
             return
-        other = "onnxruntime" if self._logarithmic is None else "exact results"
+        other = "tflm" if self.program.semantics == "tflm" else "onnxruntime"
+        other = other if self._logarithmic is None else "exact results"
         advance = progress(f"rule against {other}", _count(inputs))
         self._reference.reset_state()
         for part in _chunks(inputs):

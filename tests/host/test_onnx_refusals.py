@@ -36,7 +36,11 @@ def network(
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (network("NonZero"), r"NonZero \(node 2 'NonZero_\d+'\): operator must be one of Abs"),
+        (
+            network("NonZero"),
+            r"NonZero \(node 2 'NonZero_\d+'\), of a result whose size .*, must be one of the"
+            r" operators that docs/onnx.md lists, and is not: end the network before it",
+        ),
         (network(domain="test.org"), r"of domain 'test.org' must be of a domain in \('', "),
         (network(fancy=3), r"attributes must be auto_pad, .*, not 'fancy' = 3"),
         (network(pads=[-1, 0, 0, 0]), r"pads must be 4 numbers of 0..4096, not \(-1, 0, 0, 0\)"),
@@ -224,3 +228,20 @@ def test_constants_outside_of_the_file(tmp_path: Path) -> None:
 def test_other_files_are_named() -> None:
     with pytest.raises(ModelError, match="is no ONNX file, damaged or cut short|must be an ONNX"):
         load_onnx_bytes(b"\x08\x0a\x12\xff\xff")
+
+
+def test_what_is_not_read_is_blamed_before_what_is_around_it() -> None:
+    """A recurrent layer's transposes move the batch: they are not in the way, it is."""
+    net = OnnxWriter(21)
+    x = net.pair(net.input("x", (1, 5, 6)), 0.1)
+    turned = net.add("Transpose", [x], perm=[1, 0, 2])
+    weights = [net.weights(np.ones(size, np.int8), np.float32(0.1)) for size in ((1, 4, 6),) * 2]
+    y = net.add("RNN", [turned, *weights], hidden_size=4)
+    z = net.add("Hardmax", [y])
+    with pytest.raises(UnsupportedError) as caught:
+        load_onnx_bytes(net.to_bytes([net.pair(z, 0.1)]))
+    assert str(caught.value).endswith(
+        ", a recurrent layer, must be one of the operators that docs/onnx.md lists, and is not,"
+        " nor Hardmax: run it beside Slipstick"
+    )
+    assert "RNN (node 5 'RNN_" in str(caught.value)

@@ -1,6 +1,7 @@
 """Float32 arithmetic that converters leave in int8 networks: as tables, or on the host."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from slipstick import kernels
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
 from slipstick.reference import TflmReference
+from slipstick.verification import Verifier
 from slipstick.writers import tflite_functions as functions
 from slipstick.writers import tflite_moves as moves
 from slipstick.writers import tflite_operators as basic
 from slipstick.writers import tflite_real as real
 from slipstick.writers.tflite import TfliteWriter
-from tflm_networks import check
+from tflm_networks import SMALL, check
 
 EVERY_CODE = np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1)
 SHAPE = EVERY_CODE.shape
@@ -245,3 +247,21 @@ def test_what_c_leaves_open() -> None:
     graph = load_tflite_bytes(island.codes(0.05, 10))
     codes = kernels.run_graph(graph, [EVERY_CODE])["y"].reshape(-1)
     assert set(codes[:128]) == {-128} and codes[128] == 127
+
+
+def test_verify_shows_by_how_much_a_tail_differs(tmp_path: Path) -> None:
+    """A C library's last bit is no mismatch; the codes before it are held to tflm's."""
+    island = Island(0.02, 4)
+    island.add(basic.Tanh())
+    island.add(real.Neg())
+    path = tmp_path / "tail.tflite"
+    path.write_bytes(island.numbers())
+    verifier = Verifier(path, SMALL)
+    checked = verifier.check({"x": EVERY_CODE}, lambda *_: lambda _: None, rtl=False)
+    lines = {line.layer: line for line in checked}
+    assert sum(line.mismatches for line in checked) == 0
+    assert lines["dequantize_0"].runtime is None and lines["dequantize_0"].reference is not None
+    for name in ("tanh_1", "neg_2", "2"):
+        runtime = lines[name].runtime
+        # two units in the last place of numbers below 1
+        assert runtime is not None and runtime.elements == 256 and runtime.largest <= 2**-23

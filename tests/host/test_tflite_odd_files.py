@@ -1,11 +1,15 @@
 """Files written in unusual ways, which the runtimes read: ours reads them to the same integers."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tflite_micro
 from odd_tflite import Oddities, OddWriter, seeded
+from slipstick import kernels
 from slipstick.errors import DeviceError, ModelError, SlipstickError, UnsupportedError
+from slipstick.frontends import load
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.reference import TflmReference
 from slipstick.writers import tflite_operators as ops
@@ -190,3 +194,34 @@ REFUSED: list[tuple[Oddities, type[SlipstickError], str]] = [
 def test_refused(odd: Oddities, error: type[SlipstickError], message: str) -> None:
     with pytest.raises(error, match=message):
         load_tflite_bytes(layers(odd))
+
+
+def test_the_runtime_s_own_examples() -> None:
+    """What the package ships is read, and gives its numbers, float32 ones too."""
+    folder = Path(tflite_micro.__file__).parent
+    examples = sorted(folder.rglob("*.tflite"))
+    assert examples
+    for path in examples:
+        graph = load(path)
+        inputs = []
+        for name in graph.inputs:
+            shape, dtype = graph.tensors[name].shape, graph.tensors[name].dtype
+            drawn = np.random.default_rng(3).uniform(-100, 100, (20, *shape[1:]))
+            inputs.append((drawn / 20 if dtype == "float32" else drawn).astype(dtype))
+        values = kernels.run_graph(graph, inputs)
+        for name, expected in TflmReference(path).run_layers(*inputs).items():
+            np.testing.assert_array_equal(values[name], expected, f"{path.name}: {name}")
+
+
+def test_compile_says_that_a_float_network_has_nothing_for_the_device(
+    slipstick: Any, tmp_path: Path
+) -> None:
+    writer = TfliteWriter()
+    for name in ("x", "y"):
+        writer.tensor(name, (1, 4), "float32")
+    writer.add(ops.Tanh(), ["x"], ["y"])
+    path = tmp_path / "float.tflite"
+    path.write_bytes(writer.to_bytes(["x"], ["y"]))
+    status, out, _ = slipstick("compile", path)
+    assert status == 0
+    assert "nothing runs on the device, as the network has no codes: quantise it to int8" in out

@@ -175,3 +175,11 @@ def test_refused(
     tensors = [described((1, 4), SAME), integers(multiples)]
     with pytest.raises(error, match=rf"TILE \(operator 0, output 'y0'\): {message}"):
         load_tflite_bytes(network(real.Tile(), tensors, [described(out, SAME)]))
+
+
+def test_many_times_stay_with_the_host() -> None:
+    """A copy of the device has at most 64 parts; none is made of a million."""
+    tensors = [described((1, 1, 4), SAME), integers((1, 1 << 20, 1))]
+    data = network(real.Tile(), tensors, [described((1, 1 << 20, 4), SAME)])
+    program = compile_graph(load_tflite_bytes(data), SMALL)
+    assert [(layer.operator, layer.where) for layer in program.layers] == [("tile", "host")]

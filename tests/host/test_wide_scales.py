@@ -5,8 +5,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import tflite_function_operators as functions
-import tflite_operators as basic
 import wide_scales
 from slipstick import kernels
 from slipstick.compiler import compile_graph
@@ -14,6 +12,8 @@ from slipstick.devices import open_device
 from slipstick.errors import SlipstickError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.session import InferenceSession
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_operators as basic
 from tflm_networks import SMALL, described, integers, network
 from tflm_process import TflmProcess
 

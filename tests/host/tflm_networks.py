@@ -15,6 +15,7 @@ from slipstick.session import InferenceSession
 from slipstick.writers import tflite_functions as functions
 from slipstick.writers import tflite_moves as extra
 from slipstick.writers import tflite_operators as basic
+from slipstick.writers import tflite_real as real
 from slipstick.writers.tflite import TfliteWriter
 from slipstick_rtl.config import Configuration
 from tflm_cases import codes, scale, zero_point
@@ -92,6 +93,10 @@ def odd_networks(rng: Generator) -> list[bytes]:
     wide = described((1, 8, 8, 2), same)
     old = {**x, "dtype": "uint8"}
     old_filters = {**filters, "dtype": "uint8", "data": codes(rng, (2, 3, 3, 2), "uint8")}
+    number = {"shape": shape, "dtype": "float32"}
+    row = {"shape": (1, 3), "dtype": "float32"}
+    matrix = {"shape": (3, 3), "dtype": "float32", "data": rng.normal(size=(3, 3))}
+    bias = {"shape": (3,), "dtype": "float32", "data": rng.normal(size=3)}
     strides = [integers([0, 3, 0, 0]), integers([1, -9, 4, 2]), integers([1, -2, 1, 1])]
     return [
         network(extra.Split(count=2), [integers([1]), x], [y, y]),
@@ -103,4 +108,7 @@ def odd_networks(rng: Generator) -> list[bytes]:
         network(functions.Mul(), [x, described((1, 1, 1, 2), same)], [x]),
         network(extra.MirrorPad(), [x, integers([[0, 0], [2, 2], [2, 2], [0, 0]])], [wide]),
         network(basic.Conv2D(), [old, old_filters], [old]),
+        network(real.Tile(), [y, integers([1, 2, 1, 1])], [x]),
+        network(real.Div(), [number, {**number, "data": np.full(shape, 0.5)}], [number]),
+        network(basic.FullyConnected(), [row, matrix, bias], [row]),
     ]

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import tflite_function_operators as functions
-import tflite_move_operators as moves
-import tflite_operators as basic
 from numpy.random import Generator
+from slipstick.writers import tflite_functions as functions
+from slipstick.writers import tflite_moves as moves
+from slipstick.writers import tflite_operators as basic
 from tflm_cases import ACTIVATIONS, codes, zero_point
 from tflm_networks import Described, described, integers, network
 

@@ -96,7 +96,8 @@ def _show(result: dict[str, Any], benchmark: Benchmark) -> None:
             entry["layer"],
             entry["operator"],
             entry["where"],
-            entry["macs"],
+            # what the host multiplies is no work of the device's
+            entry["macs"] if entry["where"] == "device" else None,
             entry["cycles"],
             entry["predicted_cycles"],
             console.percent(entry["utilisation"]),

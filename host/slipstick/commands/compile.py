@@ -39,6 +39,7 @@ def compile_command(
         "program_bytes": len(data),
         "predicted_cycles": program.predicted_cycles,
         "macs": program.macs,
+        "host_macs": program.host_macs,
         "utilisation": utilisation(program, program.macs, program.predicted_cycles),
         "streamed": program.is_streamed,
         "runs": sum(isinstance(step, RunStep) for step in program.steps),
@@ -90,26 +91,37 @@ def _show(program: Program, result: dict[str, Any]) -> None:
             entry["operator"],
             entry["where"],
             entry["why"],
-            entry["macs"],
+            # what the host multiplies is no work of the device's
+            entry["macs"] if entry["where"] == "device" else None,
             entry["predicted_cycles"],
             console.percent(entry["utilisation"]),
         ]
         for entry in result["layers"]
     ]
     hardware = program.hardware
+    on_host = f" and {program.host_macs:,} on the host" if program.host_macs else ""
     seconds = program.predicted_cycles / hardware.clock_hz
     console.print_table(
         f"{program.name} on {result['target']} ({hardware.shape}), cycles predicted",
         columns,
         rows,
-        f"{program.macs:,} MACs in {program.predicted_cycles:,} cycles,"
-        f" {console.percent(result['utilisation']) or 'none'} of peak;"
+        f"{program.macs:,} MACs in {program.predicted_cycles:,} cycles on the device"
+        f" ({console.percent(result['utilisation']) or 'none'} of peak){on_host};"
         f" {seconds * 1e3:.3g} ms at {hardware.clock_hz / 1e6:g} MHz;"
         f" program of {result['program_bytes']:,} bytes"
+        + (_UNQUANTISED if _is_unquantised(program) else "")
         + (_streaming(result) if result["streamed"] else "")
         + (_state(result) if result["state_bytes"] else "")
         + (f", written to {result['output']}" if result["output"] else ""),
     )
+
+
+_UNQUANTISED = "; nothing runs on the device, as the network has no codes: quantise it to int8"
+
+
+def _is_unquantised(program: Program) -> bool:
+    """Whether the network computes with float32 numbers alone."""
+    return all(tensor.dtype == "float32" for tensor in program.tensors.values())
 
 
 def _streaming(result: dict[str, Any]) -> str:

@@ -193,7 +193,7 @@ def _show(result: dict[str, Any]) -> None:
         for entry in result["layers"]
     ]
     if any(entry["reference_vs_runtime"] for entry in result["layers"]):
-        other = "onnxruntime" if result["semantics"] == "onnx" else "exact"
+        other = {"onnx": "onnxruntime", "tflm": "tflm"}.get(result["semantics"], "exact")
         columns[f"rule ≠ {other}"] = "right"
         for row, entry in zip(rows, result["layers"], strict=True):
             row.append(_cell(entry["reference_vs_runtime"]))

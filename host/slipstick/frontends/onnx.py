@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import ModelError, SlipstickError, UnsupportedError
 from ..graph import Graph, Quantization, Tensor
 from .files import MAXIMUM_ELEMENTS, quoted, read_file
+from .onnx_advice import LISTED, refuse_unknown
 from .onnx_builder import Builder, Source, per_tensor
 from .onnx_factors import check_factors
 from .onnx_folding import fold
@@ -126,7 +127,9 @@ class _Reading:
         self._builder.reserved |= {tensor.name for tensor in model.outputs}
         if len(self._builder.reserved) < len(model.outputs):
             raise ModelError(f"{self._name} must have outputs of different names")
-        for node in self._needed():
+        needed = self._needed()
+        refuse_unknown(needed, {each.name for each in self._model.inputs}, OPERATORS, self._name)
+        for node in needed:
             self._read(node)
         outputs = tuple(self._finish(tensor) for tensor in model.outputs)
         builder = self._builder
@@ -237,11 +240,8 @@ class _Reading:
         label = f"{self._name}: {node.operator} (node {node.index}"
         label += f" {quoted(node.name)})" if node.name else ")"
         if node.domain not in DOMAINS or (node.domain, node.operator) not in OPERATORS:
-            known = ", ".join(sorted(name for domain, name in OPERATORS if domain == node.domain))
-            place = f" of domain {quoted(node.domain)}" if node.domain else ""
-            wanted = f"one of {known}" if known else f"of a domain in {DOMAINS}"
             if not self._is_constant(node):
-                raise UnsupportedError(f"{label}: operator{place} must be {wanted}")
+                raise UnsupportedError(f"{label}: operator must be one that {LISTED} lists")
         operator = Operator(
             self._builder,
             label,

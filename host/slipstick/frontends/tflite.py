@@ -6,6 +6,7 @@ from pathlib import Path
 from ..errors import ModelError, UnsupportedError
 from ..graph import Graph, Node, Tensor
 from .files import quoted, read_file
+from .tflite_advice import advice, refuse_unknown
 from .tflite_factors import check_factors
 from .tflite_folding import fold
 from .tflite_legacy import check_types, conversion, legacy_tensors, lowered
@@ -69,6 +70,7 @@ class _Builder:
                 f"{self._name} must have operators, inputs and outputs, not"
                 f" {len(model.operators)}, {len(model.inputs)} and {len(model.outputs)}"
             )
+        refuse_unknown(model, (*OPERATORS, *SPLITTERS, *STATE_OPERATORS, LSTM), self._name)
         for index in model.inputs:
             self._check_input(index)
         nodes = [node for raw in model.operators for node in self._nodes(raw)]
@@ -153,7 +155,8 @@ class _Builder:
             raise ModelError(f"{self._what(index)} must be an input once, and no constant")
         if not tensor.shape or tensor.shape[0] != 1:
             raise UnsupportedError(
-                f"{self._what(index)}: the batch (dimension 0) must be 1, not shape {tensor.shape}"
+                f"{self._what(index)}: the batch (dimension 0) must be 1, not shape {tensor.shape}:"
+                " convert the network with a batch of 1, any number of images can be run"
             )
         self._written.add(index)
 
@@ -162,6 +165,16 @@ class _Builder:
         label = f"{self._name}: {raw.name} (operator {raw.index})"
         if len(raw.outputs) == 1:
             label = f"{label[:-1]}, output {quoted(self._names[raw.outputs[0]])})"
+        try:
+            return self._made_of(raw, label)
+        except (ModelError, UnsupportedError) as error:
+            message = str(error)
+            if message.startswith(label):
+                raise
+            # of a tensor: who reads it tells where it is in the network
+            raise type(error)(f"{label}: {message.removeprefix(f'{self._name}: ')}") from None
+
+    def _made_of(self, raw: RawOperator, label: str) -> list[Node]:
         if raw.name in STATE_OPERATORS:
             return self._state_nodes(raw, label)
         if raw.name == LSTM:
@@ -169,8 +182,10 @@ class _Builder:
         if raw.outputs and self._folds(raw):
             return []
         if raw.name not in OPERATORS and raw.name not in SPLITTERS:
-            known = ", ".join([*OPERATORS, *SPLITTERS, *STATE_OPERATORS, LSTM])
-            raise UnsupportedError(f"{label}: operator must be one of {known}")
+            raise UnsupportedError(
+                f"{label}: inputs must be constants, as it computes sizes, and are not: convert the"
+                " network with fixed sizes"
+            )
         if not raw.outputs or len(raw.outputs) > 1 and raw.name not in SPLITTERS:
             raise ModelError(f"{label}: outputs must be 1, not {len(raw.outputs)}")
         operator = self._operator(raw, label)
@@ -241,15 +256,17 @@ class _Builder:
         """An operator with its tensors, which are there when it runs."""
         legacy = check_types(raw, self._model, self._names, label)
         inputs = tuple(self._tensor(index) if index >= 0 else None for index in raw.inputs)
+        outputs = tuple(self._tensor(index) for index in raw.outputs)
         for index, tensor in zip(raw.inputs, inputs, strict=True):
             if tensor is not None and tensor.data is None and index not in self._written:
                 raise ModelError(
                     f"{label}: input {quoted(tensor.name)} is read before it is written"
                 )
-        outputs = tuple(self._tensor(index) for index in raw.outputs)
         for index, tensor in zip(raw.outputs, outputs, strict=True):
             if tensor.data is not None or index in self._written or raw.outputs.count(index) > 1:
                 raise ModelError(f"{label}: the output must be written once, and no constant")
         used = {tensor.name for tensor in (*inputs, *outputs) if tensor is not None}
         lifted = frozenset(used & self._lifted)
-        return Operator(label, raw.options, inputs, outputs, legacy, lifted)
+        return Operator(
+            label, raw.options, inputs, outputs, legacy, lifted, advice=advice(self._model)
+        )

@@ -58,6 +58,10 @@ _FOLDS: Mapping[str, Fold] = {
 }
 
 
+FOLDED = ("SHAPE", *_FOLDS)
+"""Operators that may be known before the network runs."""
+
+
 def fold(
     name: str, options: Mapping[str, Any], inputs: Sequence[Tensor | None], output: Tensor
 ) -> np.ndarray | None:

@@ -39,6 +39,8 @@ class Operator(Labelled):
     """Whether its codes were uint8 in the file: some operators round otherwise then."""
     lifted: Set[str] = frozenset()
     """Tensors that have one axis more than in the file: a batch of 1, in front."""
+    advice: str = ""
+    """How float32 operands come to be codes."""
     made: dict[str, Tensor] = field(default_factory=dict)
     """Constants that the node reads instead of the file's, by name."""
 
@@ -54,7 +56,8 @@ class Operator(Labelled):
     def require_operands(self, minimum: int, maximum: int) -> None:
         """Rejects another number of inputs, or an absent one that is not optional."""
         if not minimum <= len(self.inputs) <= maximum:
-            self.reject(f"inputs must be {minimum} to {maximum}, not {len(self.inputs)}")
+            wanted = f"{minimum}" if minimum == maximum else f"{minimum} to {maximum}"
+            self.reject(f"inputs must be {wanted}, not {len(self.inputs)}")
         if None in self.inputs[:minimum]:
             self.reject(f"input {self.inputs.index(None)} must be there, and is absent")
 
@@ -77,7 +80,7 @@ class Operator(Labelled):
         """Refuses other types; rejects a quantised type without quantisation."""
         what = f"{role} {quoted(tensor.name)}"
         if tensor.dtype not in dtypes:
-            advice = ": quantise the network to int8 first" if tensor.dtype == "float32" else ""
+            advice = f": {self.advice}" if tensor.dtype == "float32" else ""
             self.refuse(f"{what} must be {' or '.join(dtypes)}, and is {tensor.dtype}{advice}")
         if tensor.dtype in ("int8", "uint8"):
             if tensor.quantization is None:
@@ -190,7 +193,10 @@ class Operator(Labelled):
         if not 0 <= number < len(ACTIVATIONS):
             self.reject(f"activation must be within 0..{len(ACTIVATIONS) - 1}, not {number}")
         if number > 3:
-            self.refuse(f"activation must be one of {ACTIVATIONS[:4]}, not {ACTIVATIONS[number]}")
+            self.refuse(
+                f"fused activation must be one of {ACTIVATIONS[:4]}, not {ACTIVATIONS[number]}:"
+                " make it an operator of its own"
+            )
         return ACTIVATIONS[number]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from ..graph import Quantization, Tensor
 from .files import MAXIMUM_ELEMENTS, quoted
+from .tflite_advice import type_advice
 from .tflite_reader import RawTensor
 
 DTYPES = ("int8", "uint8", "int32", "int64", "float32", "bool")
@@ -43,7 +44,10 @@ def make_tensor(raw: RawTensor, name: str, model: str, dtypes: tuple[str, ...] =
     if oddity:
         raise UnsupportedError(f"{what} must be an ordinary tensor, and is {oddity}")
     if raw.dtype not in dtypes:
-        raise UnsupportedError(f"{what}: type must be one of {dtypes}, not {raw.dtype}")
+        hint = type_advice(raw.dtype)
+        raise UnsupportedError(
+            f"{what}: type must be one of {dtypes}, not {raw.dtype}" + (f": {hint}" if hint else "")
+        )
     if -1 in raw.shape:
         raise UnsupportedError(f"{what}: shape must be fixed, not {raw.shape}")
     # the shape of a single number has no element

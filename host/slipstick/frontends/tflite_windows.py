@@ -127,7 +127,8 @@ def check_weights(operator: Operator, weights: Tensor, axis: int, *, shifted: bo
         which = ", which have a scale a channel," if shifted else ""
         operator.refuse(
             f"zero points of weights {quoted(weights.name)}{which} must be 0,"
-            f" not {zero_points[zero_points != 0][0]}"
+            f" not {zero_points[zero_points != 0][0]}: tflm would ignore it; quantise the weights"
+            " symmetrically"
         )
     if weights.quantization.axis not in (None, axis):
         operator.refuse(

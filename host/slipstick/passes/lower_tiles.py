@@ -15,6 +15,16 @@ _NEAREST = {"align_corners": False, "half_pixel_centers": True}
 """Places between pixels: their float32 positions are far from any rounding."""
 
 
+_MOST_TIMES = 64
+"""Copies of a tensor beyond which the host makes them: a copy of the device has as many parts."""
+
+_LARGEST_SIDE = 1 << 16
+"""Pixels of a picture's side, beyond which the host enlarges it."""
+
+_MOST_TILES = 256
+"""TILEs of a network that are looked at: each costs as much time as there are nodes."""
+
+
 def _views(graph: Graph, name: str) -> list[Tensor]:
     """A tensor, and what it is a reshape of: the same numbers in the same order."""
     found = [graph.tensors[name]]
@@ -35,7 +45,7 @@ def _enlarged(picture: tuple[int, ...], outer: int, times: int) -> tuple[int, in
 
 def _repeats_pixels(picture: Tensor, attributes: Mapping[str, Any]) -> bool:
     """Whether a resize_nearest of a picture shows each of its pixels equally often."""
-    return all(
+    return max(attributes["size"]) <= _LARGEST_SIDE and all(
         not target % source
         and np.array_equal(
             nearest_places(source, target, attributes), np.arange(target) * source // target
@@ -104,9 +114,13 @@ def lower_tiles(graph: Graph) -> Graph:
     """Without the tiles of codes: Keras 3 writes nearest upsampling as RESHAPE, TILE, RESHAPE."""
     if graph.semantics != "tflm":
         return graph
-    for node in [node for node in graph.nodes if node.operator == "tile"]:
-        repeated = [axis for axis, times in enumerate(node.attributes["repeats"]) if times > 1]
-        if not repeated or graph.tensors[node.inputs[0]].dtype != "int8":
+    tiles = [node for node in graph.nodes if node.operator == "tile"]
+    for node in tiles[:_MOST_TILES]:
+        repeats = node.attributes["repeats"]
+        repeated = [axis for axis, times in enumerate(repeats) if times > 1]
+        if not repeated or max(repeats) > _MOST_TIMES:
+            continue
+        if graph.tensors[node.inputs[0]].dtype != "int8":
             continue
         made = _enlargement(graph, node, repeated) if len(repeated) == 1 else []
         made = made or _concatenation(graph, node, repeated)

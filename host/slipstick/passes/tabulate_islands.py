@@ -1,6 +1,7 @@
 """Makes tables of float32 arithmetic between codes, as converters leave it in int8 networks."""
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,9 +13,14 @@ from .clean import fresh_name, replace_nodes
 CODES = 256
 
 
-def _island(graph: Graph, last: Node) -> tuple[str, list[Node]] | None:
+_LARGEST = 64
+"""Nodes of an island: more are none of a converter's."""
+
+
+def _island(
+    graph: Graph, last: Node, producers: Mapping[str, Node]
+) -> tuple[str, list[Node]] | None:
     """The only codes that a quantize's depend on, place by place, and the nodes between them."""
-    producers = {name: node for node in graph.nodes for name in node.outputs}
     shape = graph.tensors[last.outputs[0]].shape
     sources, found, waiting = set[str](), {last.name}, [last]
     while waiting:
@@ -32,6 +38,8 @@ def _island(graph: Graph, last: Node) -> tuple[str, list[Node]] | None:
             elif producer.name not in found:
                 found.add(producer.name)
                 waiting.append(producer)
+        if len(found) > _LARGEST:
+            return None
     if len(sources) != 1 or graph.tensors[(source := sources.pop())].dtype != "int8":
         return None
     return source, [node for node in graph.nodes if node.name in found]
@@ -54,11 +62,13 @@ def _table(graph: Graph, source: str, nodes: list[Node]) -> np.ndarray:
     return values[nodes[-1].outputs[0]].reshape(-1)
 
 
-def _lowered(graph: Graph, node: Node) -> tuple[list[Node], list[Tensor]] | None:
+def _lowered(
+    graph: Graph, node: Node, producers: Mapping[str, Node]
+) -> tuple[list[Node], list[Tensor]] | None:
     source, result = (graph.tensors[names[0]] for names in (node.inputs, node.outputs))
     if node.operator != "quantize" or (source.dtype, result.dtype) != ("float32", "int8"):
         return None
-    island = _island(graph, node)
+    island = _island(graph, node, producers)
     if island is None:
         return None
     name, nodes = island
@@ -74,4 +84,7 @@ def tabulate_islands(graph: Graph) -> Graph:
     The functions between may be several, and meet again, as x times its sigmoid does, as long as
     each result depends on one code.
     """
-    return replace_nodes(graph, _lowered) if graph.semantics == "tflm" else graph
+    if graph.semantics != "tflm":
+        return graph
+    producers = {name: node for node in graph.nodes for name in node.outputs}
+    return replace_nodes(graph, lambda graph, node: _lowered(graph, node, producers))

@@ -225,7 +225,7 @@ class Alias:
 
 @dataclass(frozen=True, eq=False)
 class HostOperation:
-    """A node that the host runs."""
+    """A node that the host runs; its multiply-accumulates are none of the device's."""
 
     node: Node
     why: str

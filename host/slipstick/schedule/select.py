@@ -134,6 +134,10 @@ def _check_loops(made: Map, lanes: int) -> None:
 
 def _host_macs(node: Node, graph: Graph) -> int:
     """Multiply-accumulates of a layer that the host runs."""
+    if node.operator == "matmul":
+        inner = -2 if node.attributes.get("transpose_a") else -1
+        columns = graph.tensors[node.inputs[0]].shape[inner]
+        return int(np.prod(graph.tensors[node.outputs[0]].shape)) * columns
     if node.operator == "lstm":
         steps = graph.tensors[node.inputs[0]].shape[1]
         return steps * sum(int(np.prod(graph.tensors[name].shape)) for name in node.inputs[3:11])
