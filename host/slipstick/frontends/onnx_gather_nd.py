@@ -43,16 +43,19 @@ def gather_nd(operator: Operator) -> Value:
 
 
 def _indices(operator: Operator) -> np.ndarray:
-    """The places, (..., axes), without the batch's."""
+    """The places, (..., axes) behind the batch; axes that the indices share are among them."""
     indices = operator.constant(1)
     if indices.dtype.kind not in "iu" or not indices.size or not indices.ndim:
         operator.refuse(f"indices must be whole numbers, not {indices.dtype} of {indices.shape}")
-    own = operator.integer("batch_dims", 0)
+    shared = operator.integer("batch_dims", 0)
     # of a network without a batch the graph alone has axis 0
-    if own != 1 - operator.lead:
-        operator.refuse(f"batch_dims must be {1 - operator.lead}, not {own}")
-    if operator.lead:
-        return indices.astype(np.int64)
-    if indices.ndim < 2 or len(indices) != 1:
-        operator.refuse(f"indices of a batch must be of one sample, not shape {indices.shape}")
-    return indices[0].astype(np.int64)
+    if not operator.lead:
+        if shared < 1:
+            operator.refuse(f"batch_dims must be at least 1, not {shared}")
+        if indices.ndim < 2 or len(indices) != 1:
+            operator.refuse(f"indices of a batch must be of one sample, not {indices.shape}")
+        indices, shared = indices[0], shared - 1
+    if not 0 <= shared < indices.ndim:
+        operator.reject(f"batch_dims must be less than the axes of indices {indices.shape}")
+    sides = np.indices(indices.shape[:-1])[:shared]
+    return np.concatenate([np.moveaxis(sides, 0, -1), indices.astype(np.int64)], axis=-1)
