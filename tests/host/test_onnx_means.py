@@ -111,7 +111,7 @@ def test_it_is_what_onnxruntime_fuses_them_into(operator: str, window: tuple[int
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.qdqisint8allowed", "1")
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    wanted = np.concatenate([session.run(None, {"x": one[None]})[0] for one in x])
+    wanted = np.concatenate([np.asarray(session.run(None, {"x": one[None]})[0]) for one in x])
     graph = load_onnx_bytes(data)
     np.testing.assert_array_equal(run_graph(graph, [x])[graph.outputs[0]], wanted)
 
@@ -122,7 +122,7 @@ def test_windows_of_codes_differ_at_ties_only(zero_point: int) -> None:
     net = OnnxWriter()
     x = net.input("x", (1, 6, 8, 8), "int8")
     parts = net.scale(0.1713, zero_point)
-    options = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    options: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
     y = net.add("QLinearAveragePool", [x, *parts, *parts], domain=MICROSOFT, **options)
     data = net.to_bytes([y], "int8")
     codes = RNG.integers(-128, 128, (30, 6, 8, 8)).astype(np.int8)
