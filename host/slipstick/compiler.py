@@ -238,10 +238,10 @@ def _plan(
     inspect: bool,
     on_host: frozenset[str],
     *,
-    copies: bool = True,
+    uncopied: frozenset[str] = frozenset(),
 ) -> Plan:
-    """What runs where; copies of activations on the device or, if memory is short, on the host."""
-    selected, views = select(graph, configuration, copies=copies, on_host=on_host)
+    """What runs where; copies of activations on the device but, if memory is short, the largest."""
+    selected, views = select(graph, configuration, uncopied=uncopied, on_host=on_host)
     operations = fold(selected, configuration)
     buffers = make_buffers(operations, views.known, views.written_by_device)
     if assign_pitches(operations, buffers, configuration, spares=True):
@@ -254,15 +254,23 @@ def _plan(
     try:
         arrangement = _arrange(graph, operations, buffers, configuration, inspect)
     except PlanError as error:
-        if not any(isinstance(made, Map) and made.gathers for made in operations):
+        more = _largest_copies(operations, len(uncopied))
+        if not more:
             raise
         failure = error
     else:
         return Plan(operations, buffers, arrangement)
     try:
-        return _plan(graph, configuration, inspect, on_host, copies=False)
+        return _plan(graph, configuration, inspect, on_host, uncopied=uncopied | more)
     except PlanError:
         raise failure from None
+
+
+def _largest_copies(operations: Sequence[Operation], before: int) -> frozenset[str]:
+    """The next copies that the host makes: as many as it makes already, the largest ones."""
+    copies = [made for made in operations if isinstance(made, Map) and made.gathers]
+    copies.sort(key=lambda made: made.output.elements, reverse=True)
+    return frozenset(made.node.name for made in copies[: max(before, 1)])
 
 
 def _plan_halved(graph: Graph, configuration: Configuration, on_host: frozenset[str]) -> list[Plan]:

@@ -65,7 +65,7 @@ UNSUPPORTED: Mapping[str, tuple[str, ...]] = {
         dequantizelinear_e4m3fn_zero_point dequantizelinear_e5m2 dequantizelinear_float4e2m1
         dequantizelinear_int16 dequantizelinear_int2 dequantizelinear_int4
         dequantizelinear_uint16 dequantizelinear_uint2 dequantizelinear_uint4 div_int16
-        div_int32_trunc div_uint16 div_uint32 div_uint64 edge_pad einsum_batch_diagonal
+        div_int32_trunc div_uint16 div_uint32 div_uint64 einsum_batch_diagonal
         einsum_batch_matmul einsum_batch_matmul_bfloat16 einsum_inner_prod einsum_scalar
         einsum_sum einsum_sum_bfloat16 einsum_transpose einsum_transpose_bfloat16
         flexattention_double_expanded_ver26 flexattention_fp16_expanded_ver26 max_float16
@@ -83,7 +83,7 @@ UNSUPPORTED: Mapping[str, tuple[str, ...]] = {
         reduce_log_sum_exp_keepdims_example reduce_log_sum_exp_keepdims_random
         reduce_log_sum_exp_negative_axes_keepdims_example
         reduce_log_sum_exp_negative_axes_keepdims_random reduce_max_bool_inputs
-        reduce_max_empty_set_bool reduce_min_bool_inputs reflect_pad sub_int16 sub_uint16
+        reduce_max_empty_set_bool reduce_min_bool_inputs sub_int16 sub_uint16
         sub_uint32 sub_uint64 swiglu_float16_expanded where_long_example wrap_pad
         """.split()
     ),

@@ -23,6 +23,7 @@ FLOAT32_WHOLE = 1 << 24
 MOVES = frozenset(
     (
         *("ArgMax", "ArgMin", "Concat", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather"),
+        "GatherND",
         *("GlobalMaxPool", "Identity", "MaxPool", "Pad", "ReduceMax", "ReduceMin", "Reshape"),
         *("Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
     )

@@ -20,6 +20,7 @@ from . import onnx_shapes as shapes
 from . import onnx_transposed as transposed
 from .onnx_einsum import einsum
 from .onnx_folding import constant, shape_constant
+from .onnx_gather_nd import gather_nd
 from .onnx_operator import Operator
 from .onnx_unbatched import own_batch
 from .onnx_values import Value
@@ -102,6 +103,7 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "Expand"): Handler(copies.expand),
     ("", "Flatten"): Handler(shapes.flatten, ("axis",)),
     ("", "Gather"): Handler(cuts.gather, ("axis",)),
+    ("", "GatherND"): Handler(gather_nd, ("batch_dims",), (1,)),
     ("", "Gemm"): Handler(matrix.gemm, ("alpha", "beta", "transA", "transB")),
     ("", "GlobalAveragePool"): Handler(own_batch(pools.global_average_pool)),
     ("", "GlobalMaxPool"): Handler(own_batch(cuts.extreme_of_axes("reduce_max"))),
@@ -175,7 +177,8 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
 
 TAKE_CODES = (
     *("ArgMax", "ArgMin", "Concat", "ConvInteger", "DepthToSpace", "DequantizeLinear", "Dropout"),
-    *("Expand", "Flatten", "Gather", "GlobalMaxPool", "Identity", "LogDequantizeLinear"),
+    *("Expand", "Flatten", "Gather", "GatherND", "GlobalMaxPool", "Identity"),
+    *("LogDequantizeLinear",),
     *("MatMulInteger", "MaxPool", "Pad", "ReduceMax", "ReduceMin", "Reshape", "Resize"),
     *("Shape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
 )
@@ -183,7 +186,18 @@ TAKE_CODES = (
 
 TAKE_PLACES = (
     *("ArgMax", "ArgMin", "Cast", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity"),
-    *("Pad", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Slice", "Split", "Squeeze", "Tile"),
+    *(
+        "GatherND",
+        "Pad",
+        "ReduceMax",
+        "ReduceMin",
+        "Reshape",
+        "Shape",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Tile",
+    ),
     *("Transpose", "Unsqueeze"),
 )
 """Operators that take whole numbers that are no codes."""

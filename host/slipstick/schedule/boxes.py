@@ -25,9 +25,11 @@ def cut(part: Part, budget: Budget) -> list[Job] | None:
     Returns
     -------
     list of Job or None
-        None if not even the smallest boxes fit.
+        None if not even the smallest boxes fit, or it has no parts.
     """
     operation = part[1]
+    if isinstance(operation, Map) and operation.gathers:
+        return None
     width = _channels(operation, budget)
     if width is None:
         return _cut_reduction(part, budget)

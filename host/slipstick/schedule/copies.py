@@ -79,7 +79,7 @@ def _activations(node: Node, graph: Graph, views: Views) -> tuple[list[Tensor], 
             raise HostReason("it changes the scale")
         if len(source.shape) > 4:
             raise HostReason(f"{source.name} of shape {source.shape} is no picture")
-    if not views.copies:
+    if node.name in views.uncopied:
         raise HostReason("the activation memory has no room for its copy")
     if not any(source.name in views.written_by_device for source in sources):
         raise HostReason("its input comes from the host")

@@ -59,7 +59,7 @@ class Cutter:
     Parameters
     ----------
     operations : sequence of Operation
-        No aliases, and no maps that gather.
+        No aliases. Maps that gather are computed whole.
     outputs : set of str
         The network's.
     configuration : Configuration
@@ -117,6 +117,8 @@ class Cutter:
             if not on_host and self._way((number, number + 1)) is None:
                 macs = operation.macs
                 why = "not even a part of it fits the memories"
+                if isinstance(operation, Map) and operation.gathers:
+                    why = "the activation memory has no room for its copy"
                 self.operations[number] = HostOperation(operation.node, why, macs)
 
     def _plan(self) -> Iterator[tuple[int, int] | None]:

@@ -78,7 +78,7 @@ def needed(operation: Convolution | Map, region: Region) -> Region:
     Parameters
     ----------
     operation : Convolution or Map
-        A map that gathers has no parts.
+        No map that gathers: see ``gathered``.
     region : Region
         Of its output; of grouped convolutions whole groups.
     """
@@ -86,6 +86,27 @@ def needed(operation: Convolution | Map, region: Region) -> Region:
         return _needed_by_convolution(operation, region)
     rows, columns = (_map_reach(operation, span, axis) for axis, span in enumerate(_sides(region)))
     return Region(rows, columns, region.channels)
+
+
+def gathered(operation: Map) -> dict[str, Region]:
+    """What a map that gathers needs of each source; without parts, it makes all of its output."""
+    found: dict[str, Region] = {}
+    for window in operation.windows:
+        first, end = window.channels or (0, operation.output.channels)
+        channels = window.origin_channel, window.origin_channel + end - first
+        rows, columns = (
+            _window_reach(window, axis, (window.rows, window.columns)[axis]) for axis in (0, 1)
+        )
+        name, region = operation.sources[window.source], Region(rows, columns, channels)
+        found[name] = found[name].hull(region) if name in found else region
+    return found
+
+
+def _window_reach(window: Window, axis: int, places: Span) -> Span:
+    """The inputs of a window's results along an axis."""
+    results = -(-(places[1] - places[0]) // window.step[axis])
+    first = window.origin[axis]
+    return first, first + (results - 1) * window.stride[axis] + window.taps[axis]
 
 
 def _sides(region: Region) -> tuple[Span, Span]:
@@ -143,6 +164,8 @@ def restrict(
     inputs : mapping of Region by name
         They hold what is ``needed``.
     """
+    if isinstance(operation, Map) and operation.gathers:
+        return _shifted(operation, inputs)
     first = inputs[operation.sources[0]]
     if isinstance(operation, Convolution):
         return _restricted_convolution(operation, region, first)
@@ -154,6 +177,17 @@ def restrict(
         windows=tuple(window for window in windows if window is not None),
         second_origin=(first.rows[0] - last.rows[0], first.columns[0] - last.columns[0]),
     )
+
+
+def _shifted(operation: Map, inputs: Mapping[str, Region]) -> Map:
+    """A map that gathers, all of it, from boxes of its sources."""
+    windows = []
+    for window in operation.windows:
+        y, x, channel = inputs[operation.sources[window.source]].origin
+        origin = window.origin[0] - y, window.origin[1] - x
+        shifted = window.origin_channel - channel
+        windows.append(dataclasses.replace(window, origin=origin, origin_channel=shifted))
+    return dataclasses.replace(operation, windows=tuple(windows))
 
 
 def _restricted_convolution(

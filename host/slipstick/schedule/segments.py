@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from .estimates import LINK_CYCLES_PER_BYTE, Budget, cost, demand, peak_bytes
 from .groups import split
 from .operations import Convolution, Map
-from .regions import Region, needed, restrict
+from .regions import Region, gathered, needed, restrict
 from .tiles import Job
 
 LONGEST = 16
@@ -20,8 +20,12 @@ def make_job(parts: Sequence[Part], outputs: Mapping[str, Region]) -> Job:
     """The job that makes these boxes of the outputs: each operation makes what is needed of it."""
     regions = dict(outputs)
     for _, operation in reversed(parts):
-        need = needed(operation, regions[operation.result])
-        for name in operation.sources:
+        if isinstance(operation, Map) and operation.gathers:
+            regions[operation.result] = Region.whole(operation.output)
+            needs = gathered(operation)
+        else:
+            needs = dict.fromkeys(operation.sources, needed(operation, regions[operation.result]))
+        for name, need in needs.items():
             regions[name] = regions[name].hull(need) if name in regions else need
     restricted = tuple(
         restrict(operation, regions[operation.result], regions) for _, operation in parts
@@ -44,7 +48,9 @@ class Segment:
     outputs: tuple[str, ...]
 
     def most_strips(self) -> int:
-        """As many as the lowest of its outputs has rows."""
+        """As many as the lowest of its outputs has rows; one where a map gathers."""
+        if any(isinstance(made, Map) and made.gathers for _, made in self.parts):
+            return 1
         return min(operation.output.height for operation in self._ends())
 
     def _ends(self) -> list[Convolution | Map]:

@@ -182,7 +182,7 @@ def select(
     graph: Graph,
     configuration: Configuration,
     *,
-    copies: bool = True,
+    uncopied: Collection[str] = (),
     cut: bool = False,
     on_host: Collection[str] = (),
 ) -> tuple[tuple[Operation, ...], Views]:
@@ -193,8 +193,8 @@ def select(
     graph : Graph
         Whose tensors are there: ``require_tensors``.
     configuration : Configuration
-    copies : bool
-        Whether the device concatenates, slices and pads: else the host does.
+    uncopied : collection of str
+        Nodes that concatenate, slice or pad, and that the host runs: there is no room for both.
     cut : bool
         Whether activations are on the device in parts only.
     on_host : collection of str
@@ -213,5 +213,5 @@ def select(
         If a node's tensors do not suit each other.
     """
     _check_semantics(graph, configuration)
-    views = Views(graph, configuration, copies=copies, cut=cut)
+    views = Views(graph, configuration, uncopied=uncopied, cut=cut)
     return tuple(_operation(node, graph, views, on_host) for node in graph.nodes), views

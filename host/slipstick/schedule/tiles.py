@@ -151,9 +151,10 @@ def _operation_shape(operation: Convolution | Map) -> Any:
     if isinstance(operation, Map):
         windows = tuple(
             (w.rows, w.columns, w.origin, w.stride, w.taps, w.step, _finish(w.requantization))
+            + (w.source, w.channels, w.origin_channel)
             for w in operation.windows
         )
-        looked_up = operation.looked_up, operation.shifts
+        looked_up = operation.looked_up, operation.shifts, operation.gathers
         return (*common, windows, looked_up, operation.take_maximum)
     values = operation.requantization
     runs = rounding_runs(values, operation.output.channels, 1)

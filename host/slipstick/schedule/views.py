@@ -1,7 +1,7 @@
 """How tensors of any rank look to the device: height x width x channels."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from slipstick_rtl.config import Configuration
@@ -41,10 +41,10 @@ class Views:
     ----------
     graph : Graph
     configuration : Configuration
-    copies : bool
-        Whether the device may copy activations: that takes room for both.
+    uncopied : collection of str
+        Nodes that the device must not run as copies of activations: there is no room for both.
     cut : bool
-        Whether activations are on the device in parts only: it cannot copy or rename them.
+        Whether activations are on the device in parts only: it cannot rename them.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Views:
         graph: Graph,
         configuration: Configuration,
         *,
-        copies: bool = True,
+        uncopied: Collection[str] = (),
         cut: bool = False,
     ) -> None:
-        self.copies, self.cut = copies and not cut, cut
+        self.uncopied, self.cut = uncopied, cut
         self._graph = graph
         self.configuration = configuration
         self._views: dict[str, View] = {}
