@@ -1,5 +1,6 @@
 """A program on a device: loaded once, then run step by step."""
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -10,7 +11,9 @@ from slipstick_rtl.link.protocol import DeviceStatus
 from . import kernels
 from .device_memory import BatchMemory, DeviceMemory, Memory, RunUnansweredError
 from .devices.base import Device
+from .errors import DeviceError, StateLostError
 from .graph import Graph, Node
+from .kept_state import KeptState
 from .loaded import Loaded
 from .program import Program
 from .steps import (
@@ -37,6 +40,10 @@ _RESTARTS = 4
 """A RUN without an answer may have run, over its own inputs: all is done again from them."""
 
 
+_OWNERS: "weakref.WeakKeyDictionary[Device, weakref.ref[Execution]]" = weakref.WeakKeyDictionary()
+"""Whose program is in each device's memories."""
+
+
 @runtime_checkable
 class BatchDevice(Protocol):
     """A device that runs many images at once: the golden model."""
@@ -49,9 +56,9 @@ class BatchDevice(Protocol):
 class Execution:
     """Runs a program's steps, host layers included.
 
-    What a program keeps from one inference to the next is kept here, on the host: an inference
-    begins with it, and only one that ends well changes it. Samples of such a program follow each
-    other in time: a batch of them is as many inferences, one after the other.
+    What a program keeps from one inference to the next, the execution keeps (``KeptState``).
+    Samples of such a program follow each other in time: a batch of them is as many inferences, one
+    after the other. Executions may share a device: each finds its program and its state again.
 
     Parameters
     ----------
@@ -80,8 +87,7 @@ class Execution:
         self.program, self.device = program, device
         self.last_cycles = 0
         self.on_run: Callable[[DeviceStatus], None] | None = None
-        self._state: Values = {}
-        self.reset_state()
+        self._state = KeptState(program)
         self._unfinished = False
         self._memory = DeviceMemory(device, program.name, self._finished)
         self._loaded = self._nothing_loaded()
@@ -94,17 +100,27 @@ class Execution:
             (),
             program.semantics,
         )
-        for image in program.images:
-            self._memory.load(image)
+        self._claim()
 
     def reset_state(self) -> None:
         """The next inference begins as the first one did."""
-        self._state = {each.source: each.initial for each in self.program.variables}
+        self._state.reset()
 
-    def _keep(self, values: Values) -> None:
-        """The next inference begins with what this one gave."""
-        # copies: the values are the caller's too
-        self._state = {each.source: values[each.result].copy() for each in self.program.variables}
+    def _claim(self) -> None:
+        """Has the device's memories hold this program, and what it keeps brought there again, if
+        another execution used the device meanwhile."""
+        known = _OWNERS.get(self.device)
+        owner = None if known is None else known()
+        if owner is self:
+            return
+        if owner is not None:
+            owner._state.leave()
+        # nobody's, if loading fails
+        _OWNERS.pop(self.device, None)
+        for image in self.program.images:
+            self._memory.load(image)
+        self._loaded.forget()
+        _OWNERS[self.device] = weakref.ref(self)
 
     def _nothing_loaded(self) -> Loaded:
         """Of a device whose memories may hold anything."""
@@ -118,12 +134,32 @@ class Execution:
 
     def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
-        begun = {**inputs, **self._state}
-        values = self._restarting(
-            lambda: self._steps(dict(begun), self._memory, self._loaded, self.program.steps)
-        )
-        self._keep(values)
+        self._claim()
+        if not self.program.variables:
+            return self._restarting(lambda: self._run_alone(dict(inputs)))
+        return self._keeping(lambda: self._restarting(lambda: self._run_kept(inputs)))
+
+    def _run_alone(self, values: Values) -> Values:
+        return self._steps(values, self._memory, self._loaded, self.program.steps)
+
+    def _run_kept(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        """One of a program with variables, from what they hold."""
+        values = self._run_alone({**inputs, **self._state.begin(self._memory)})
+        self._state.end(values)
         return values
+
+    def _keeping(self, action: Callable[[], Result]) -> Result:
+        """What inferences return; StateLostError if one fails in a run over what is kept."""
+        try:
+            return action()
+        except BaseException as error:
+            lost = self._state.failed()
+            if lost and isinstance(error, DeviceError):
+                raise StateLostError(
+                    f"{error}; what {self.program.name} keeps on the device is lost with the run:"
+                    " reset_state() begins anew"
+                ) from error
+            raise
 
     def _restarting(self, action: Callable[[], Result]) -> Result:
         """What an inference, or some, return; they are done again where a RUN is not answered."""
@@ -131,7 +167,9 @@ class Execution:
             try:
                 return self._once(action)
             except RunUnansweredError:
-                continue
+                if self.program.resident:
+                    # it may have run, over what it began with
+                    raise
         return self._once(action)
 
     def _once(self, action: Callable[[], Result]) -> Result:
@@ -168,7 +206,8 @@ class Execution:
         count = len(next(iter(inputs.values()))) if inputs else 1
         # a single sample takes the way of every other device, in frames
         batched = isinstance(self.device, BatchDevice) and count > 1
-        if self.program.variables:
+        self._claim()
+        if self.program.variables and count > 1:
             return self._follow(inputs, count, wanted, advance, batched=batched)
         if self.program.units and count > 1 and not batched:
             return self._share_loads(inputs, count, wanted, advance)
@@ -203,21 +242,28 @@ class Execution:
         batched: bool,
     ) -> Values:
         """Samples that follow each other in time; if one fails, none has been."""
-        before, results = self._state, list[Values]()
+        before, results = self._state.saved(), list[Values]()
+        memory: Memory = self._memory
+        if batched:
+            assert isinstance(self.device, BatchDevice)
+            memory = BatchMemory(self.device.batch_core(1, shared=not self.program.loads))
+        loaded = self._nothing_loaded()
         try:
             for at in range(count):
                 sample = {name: value[at : at + 1] for name, value in inputs.items()}
                 if batched:
-                    values = self._run_together({**sample, **self._state})
-                    self._keep(values)
+                    begun = {**sample, **self._state.begin(memory)}
+                    values = self._steps(begun, memory, loaded, self.program.steps)
+                    self._state.end(values)
                 else:
-                    values = self.infer(sample)
-                results.append(
-                    {name: values[name] for name in (values if wanted is None else wanted)}
-                )
+                    values = self._restarting(lambda part=sample: self._run_kept(part))
+                names = values if wanted is None else wanted
+                results.append({name: values[name] for name in names})
                 advance(1)
+            if batched:
+                self._state.leave()
         except BaseException:
-            self._state = before
+            self._state.restore(before)
             raise
         return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
 
@@ -264,6 +310,7 @@ class Execution:
             number += 1
             match step:
                 case RunStep():
+                    self._state.started()
                     memory.start(step)
                     for other in steps[number : number + step.overlapped]:
                         assert isinstance(other, Transfer)
