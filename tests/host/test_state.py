@@ -71,7 +71,7 @@ def test_state_shows_in_the_reference_and_is_reset() -> None:
 
 def test_wake_word_network_on_the_rtl() -> None:
     data = networks.wake_word(RNG)
-    x = RNG.integers(-128, 128, (8, *networks.INPUT[1:]), dtype=np.int8)
+    x = RNG.integers(-128, 128, (RUNS, *networks.INPUT[1:]), dtype=np.int8)
     configuration = find_target("sim-small").configuration
     program = compile_graph(load_tflite_bytes(data), configuration)
     with closing(open_device("sim", configuration)) as device:
