@@ -1,5 +1,6 @@
 """LSTM and GRU of ONNX files, as onnxruntime's quantisers leave or make them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -230,3 +231,13 @@ def test_lengths_and_states_of_other_sizes_are_refused() -> None:
         outputs = add_recurrent(net, x, "GRU", (5, 6), rest=names)
         with pytest.raises(SlipstickError, match=message):
             load_onnx_bytes(net.to_bytes(outputs))
+
+
+def test_verify_says_how_far_onnxruntime_is(slipstick: Any, tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(batch_first("LSTM"))
+    status, out, _ = slipstick("verify", path, "--no-rtl", "--target", "sim-small", "--json")
+    lines = {entry["operator"]: entry for entry in json.loads(out)["layers"]}
+    runtime = lines["recurrent"]["reference_vs_runtime"]
+    assert status == 0 and 0 < runtime["mismatches"] and 0 < runtime["largest"] < 1e-5
+    assert lines["recurrent"]["mismatches"] == 0

@@ -135,6 +135,48 @@ def test_run_that_fails_over_what_the_device_keeps_loses_it(
         np.testing.assert_array_equal(own.run(None, {"frames": x})[0], wanted)
 
 
+def test_interrupted_run_loses_what_the_device_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    graph, x, _ = wake_word()
+    with session(graph) as own:
+        with monkeypatch.context() as patched:
+            patched.setattr(own.device, "run", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                own.run(None, {"frames": x[0]})
+        with pytest.raises(StateLostError, match="reset_state"):
+            own.run(None, {"frames": x[0]})
+
+
+def test_run_that_fails_before_it_begins_leaves_the_state_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(*_: Any) -> None:
+        raise DeviceError("the cable is out")
+
+    graph, x, wanted = wake_word()
+    with session(graph) as own:
+        for at, frames in enumerate(x):
+            with monkeypatch.context() as patched:
+                patched.setattr(own.device, "write", failing)
+                with pytest.raises(DeviceError, match="^the cable is out$"):
+                    own.run(None, {"frames": frames})
+            np.testing.assert_array_equal(own.run(None, {"frames": frames})[0][0], wanted[at])
+
+
+def test_network_that_does_not_fit_at_once_keeps_its_state_on_the_host() -> None:
+    graph, x, wanted = wake_word()
+    small = Configuration(rows=8, columns=8, lanes=4, weight_bytes=2048)
+    program = compile_graph(graph, small)
+    assert program.is_streamed and not program.resident
+    with InferenceSession(program, open_device("model", small)) as own:
+        singles = [own.run(None, {"frames": frames})[0] for frames in x]
+        np.testing.assert_array_equal(np.concatenate(singles), wanted)
+        own.reset_state()
+        np.testing.assert_array_equal(own.run(None, {"frames": x})[0], wanted)
+
+
 def test_run_that_may_have_run_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, x, _ = wake_word()
     asked = []

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from slipstick.program import Program
 from slipstick.program_file import decode, encode
 from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
+from slipstick.steps import UploadStep
 from stateful_networks import StreamingWriter
 from tflm_networks import SMALL, Described
 
@@ -294,6 +296,31 @@ def test_programs_check_their_variables(variables: list[Variable], message: str)
     good = program()
     with pytest.raises(ProgramError, match=message):
         dataclasses.replace(good, variables=tuple(variables))
+
+
+def test_programs_check_what_stays_on_the_device() -> None:
+    data = networks.wake_word(np.random.default_rng(1))
+    good = compile_graph(load_tflite_bytes(data), SMALL)
+    source = good.resident[0]
+    result = next(each.result for each in good.variables if each.source == source)
+    place = good.tensors[result].placement
+    assert place is not None
+    other = dataclasses.replace(place, address=place.address + 64)
+    moved = {**good.tensors, result: dataclasses.replace(good.tensors[result], placement=other)}
+    first = next(each.source for each in good.variables if each.source not in good.resident)
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"resident": ("nobody",)}, "resident 'nobody' must be a variable's source"),
+        ({"resident": (first,)}, f"resident '{first}' must keep its place"),
+        ({"tensors": moved}, f"resident '{source}' must keep its place"),
+        (
+            {"steps": (UploadStep(source), *good.steps)},
+            f"resident '{source}' must not be moved by a step",
+        ),
+    ]
+    for changes, message in cases:
+        with pytest.raises(ProgramError, match=message):
+            dataclasses.replace(good, **changes)
+    assert decode(encode(good)).resident == good.resident
 
 
 def test_program_files_of_other_versions_are_refused_with_advice() -> None:

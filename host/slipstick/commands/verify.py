@@ -141,4 +141,6 @@ def _show(result: dict[str, Any]) -> None:
 def _cell(comparison: dict[str, int | float] | None) -> str | None:
     if comparison is None:
         return None
-    return f"{comparison['mismatches']:,} on {comparison['inputs']}"
+    told = f"{comparison['mismatches']:,} on {comparison['inputs']}"
+    largest = comparison.get("largest")
+    return f"{told}, by {largest:.2g} at most" if largest else told
