@@ -251,7 +251,22 @@ def rows() -> bytes:
     return plain(net)
 
 
-@pytest.mark.parametrize("write", [read_again, constant_variable, shifted, rows])
+def bare() -> bytes:
+    """The constant that is assigned first has no scale: its bytes are the variable's codes."""
+    net = networks.delay()
+    handle = net.handle("bare")
+    first = net.first.tensor("bare_handle", (), "resource")
+    net.first.add(state.VarHandle(name="bare"), [], [first])
+    net.first.tensor("bare_first", (1, 4), data=X[2:])
+    net.first.add(state.AssignVariable(), [first, "bare_first"], [])
+    old, total = net.activation("bare_old", (1, 4), Q), net.activation("total", (1, 4), Q)
+    net.main.add(state.ReadVariable(), [handle], [old])
+    net.main.add(basic.Add(), ["y", old], [total])
+    net.main.add(state.AssignVariable(), [handle, total], [])
+    return net.main.to_bytes(["x"], [total])
+
+
+@pytest.mark.parametrize("write", [bare, read_again, constant_variable, shifted, rows])
 def test_odd_orders_are_tflms(write: Callable[[], bytes]) -> None:
     data = write()
     wanted = TflmReference(data).run(*[X])
