@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from encoder_network import quantised_dynamically
+from onnx import numpy_helper
 from onnx_checks import check, on_device, operators
 from onnx_writer import OnnxWriter
 from slipstick import kernels
@@ -231,6 +233,17 @@ def test_lengths_and_states_of_other_sizes_are_refused() -> None:
         outputs = add_recurrent(net, x, "GRU", (5, 6), rest=names)
         with pytest.raises(SlipstickError, match=message):
             load_onnx_bytes(net.to_bytes(outputs))
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan])
+def test_scales_that_are_none_are_refused(value: float, tmp_path: Path) -> None:
+    model = onnx.load_from_string(dynamic(tmp_path))
+    for tensor in model.graph.initializer:
+        if tensor.name.endswith("_scale"):
+            array = np.full(tuple(tensor.dims), value, np.float32)
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+    with pytest.raises(UnsupportedError, match="scale input 8 .* must be within"):
+        load_onnx_bytes(model.SerializeToString())
 
 
 def test_verify_says_how_far_onnxruntime_is(slipstick: Any, tmp_path: Path) -> None:

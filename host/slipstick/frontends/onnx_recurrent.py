@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..kernels.onnx_recurrent import GATES, STATES
-from .onnx_operator import Operator
+from .onnx_operator import SCALES, Operator
 from .onnx_quantization import SHIFT
 from .onnx_values import Activation, Coded, Constant, Float, Shape, Value, shape_of
 
@@ -45,6 +45,8 @@ def dynamic_quantize_lstm(operator: Operator) -> list[Value]:
                 f"{operator.what(place)} and its zero points must be of shape {listed[0]} or"
                 f" {listed[1]}, not {scale.shape} and {zero.shape}"
             )
+        if not ((scale >= SCALES[0]) & (scale <= SCALES[1])).all():
+            operator.refuse(f"scale {operator.what(place)} must be within {SCALES}")
         if len(np.unique(zero)) != 1:
             operator.refuse(f"zero points {operator.what(place + 1)} must be equal")
         weights.append((codes.astype(np.int16) - shift).astype(np.int8))
