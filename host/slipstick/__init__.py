@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ModelError,
         ProgramError,
         SlipstickError,
+        StateLostError,
         TargetError,
         UnsupportedError,
     )
@@ -33,6 +34,7 @@ __all__ = [
     "Program",
     "ProgramError",
     "SlipstickError",
+    "StateLostError",
     "TargetError",
     "UnsupportedError",
     "__version__",

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from slipstick_rtl.config import Configuration
@@ -21,6 +21,7 @@ from .schedule.groups import Group
 from .schedule.halving import halve
 from .schedule.images import Images
 from .schedule.interleaving import INTERLEAVING_EFFORT, interleave
+from .schedule.keeping import Pair, staying
 from .schedule.layout import Buffer, assign_pitches, make_buffers
 from .schedule.leaving import left_out
 from .schedule.operations import Convolution, HostOperation, Map, Operation
@@ -147,6 +148,7 @@ def _compile_whole(
         images=(*assembler.images, *loaded),
         steps=assembler.steps(),
         layers=assembler.layers(),
+        kept=arrangement.kept,
     )
 
 
@@ -213,6 +215,7 @@ def _program(
     layers: tuple[LayerRecord, ...],
     loads: tuple[Image, ...] = (),
     units: tuple[tuple[Step, ...], ...] = (),
+    kept: Collection[str] = (),
 ) -> Program:
     return Program(
         name=graph.name,
@@ -229,6 +232,7 @@ def _program(
         constants=_constants(graph, operations),
         layers=layers,
         variables=graph.variables,
+        resident=tuple(each.source for each in graph.variables if each.source in kept),
     )
 
 
@@ -243,16 +247,17 @@ def _plan(
     """What runs where; copies of activations on the device but, if memory is short, the largest."""
     selected, views = select(graph, configuration, uncopied=uncopied, on_host=on_host)
     operations = fold(selected, configuration)
+    pairs = () if inspect else staying(graph, operations)
     buffers = make_buffers(operations, views.known, views.written_by_device)
-    if assign_pitches(operations, buffers, configuration, spares=True):
+    if assign_pitches(operations, buffers, configuration, spares=True, together=pairs):
         try:
-            spared = _arrange(graph, operations, buffers, configuration, inspect)
+            spared = _arrange(graph, operations, buffers, configuration, inspect, pairs)
             return Plan(operations, buffers, spared)
         except PlanError:
             buffers = make_buffers(operations, views.known, views.written_by_device)
-            assign_pitches(operations, buffers, configuration)
+            assign_pitches(operations, buffers, configuration, together=pairs)
     try:
-        arrangement = _arrange(graph, operations, buffers, configuration, inspect)
+        arrangement = _arrange(graph, operations, buffers, configuration, inspect, pairs)
     except PlanError as error:
         more = _largest_copies(operations, len(uncopied))
         if not more:
@@ -278,19 +283,26 @@ def _plan_halved(graph: Graph, configuration: Configuration, on_host: frozenset[
     with maps fused into the convolutions before them, and without."""
     selected, views = select(graph, configuration, on_host=on_host)
     operations, shown = halve(fold(selected, configuration), views.known, configuration)
+    pairs = staying(graph, operations)
     changed = {made.result for made in operations if isinstance(made, Convolution) and made.apart}
     if not changed or changed & set(graph.results):
         return []
     plans: list[Plan] = []
     for spares, fuse in itertools.product((True, False), repeat=2):
         buffers = make_buffers(operations, shown, views.written_by_device)
-        assign_pitches(operations, buffers, configuration, spares=spares)
+        assign_pitches(operations, buffers, configuration, spares=spares, together=pairs)
         try:
             for made in operations:
                 if isinstance(made, Convolution):
                     channel_tiles(made, buffers[made.source].pitches, configuration)
             arranger = Arranger(
-                graph.results, operations, buffers, fuse=fuse, inspect=False, prolongs=True
+                graph.results,
+                operations,
+                buffers,
+                fuse=fuse,
+                inspect=False,
+                prolongs=True,
+                staying=pairs,
             )
             plans.append(Plan(operations, buffers, arranger.arrange(configuration)))
         except CapacityError:
@@ -304,6 +316,7 @@ def _arrange(
     buffers: Mapping[str, Buffer],
     configuration: Configuration,
     inspect: bool,
+    pairs: Sequence[Pair],
 ) -> Arrangement:
     """With maps fused into the convolutions before them, or, if memory is short, without.
 
@@ -314,7 +327,13 @@ def _arrange(
     for fuse in (True, False):
         try:
             arranger = Arranger(
-                graph.results, operations, buffers, fuse=fuse, inspect=inspect, prolongs=prolongs
+                graph.results,
+                operations,
+                buffers,
+                fuse=fuse,
+                inspect=inspect,
+                prolongs=prolongs,
+                staying=pairs,
             )
             return arranger.arrange(configuration)
         except PlanError as error:
@@ -322,7 +341,13 @@ def _arrange(
     trailing: dict[str, int] = {}
     while True:
         arranger = Arranger(
-            graph.results, operations, buffers, fuse=False, inspect=inspect, trailing=trailing
+            graph.results,
+            operations,
+            buffers,
+            fuse=False,
+            inspect=inspect,
+            trailing=trailing,
+            staying=pairs,
         )
         try:
             return arranger.arrange(configuration)

@@ -142,6 +142,11 @@ UNSUPPORTED: Mapping[str, tuple[str, ...]] = {
         maxpool_with_argmax_2d_precomputed_pads maxpool_with_argmax_2d_precomputed_strides
         """.split()
     ),
+    "the batch before the steps: onnxruntime has no such LSTM or GRU": tuple(
+        """
+        gru_batchwise lstm_batchwise
+        """.split()
+    ),
     "sequences and optional tensors": tuple(
         """
         identity_opt identity_sequence

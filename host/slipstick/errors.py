@@ -29,5 +29,9 @@ class DeviceError(SlipstickError):
     """A device that cannot be opened, or that answered with an error."""
 
 
+class StateLostError(DeviceError):
+    """What a network keeps from run to run is lost: only a reset makes it defined again."""
+
+
 class TargetError(SlipstickError):
     """A target that is unknown or cannot be built."""

@@ -10,7 +10,9 @@ from slipstick_rtl.link.protocol import DeviceStatus
 from . import kernels
 from .device_memory import BatchMemory, DeviceMemory, Memory, RunUnansweredError
 from .devices.base import Device
+from .errors import DeviceError, StateLostError
 from .graph import Graph, Node
+from .kept_state import KeptState
 from .loaded import Loaded
 from .program import Program
 from .sharing import Sharing, exclusive, sharing_of
@@ -50,12 +52,10 @@ class BatchDevice(Protocol):
 class Execution:
     """Runs a program's steps, host layers included.
 
-    Threads may share an execution, and executions a device: one inference runs at a time, and a
-    program that another one has replaced on the device is loaded again.
-
-    What a program keeps from one inference to the next is kept here, on the host: an inference
-    begins with it, and only one that ends well changes it. Samples of such a program follow each
-    other in time: a batch of them is as many inferences, one after the other.
+    What a program keeps from one inference to the next, the execution keeps (``KeptState``).
+    Samples of such a program follow each other in time: a batch of them is as many inferences, one
+    after the other. Threads may share an execution, and executions a device: one inference runs at
+    a time, and each execution finds its program and its state again.
 
     Parameters
     ----------
@@ -83,8 +83,7 @@ class Execution:
         self.program, self.device = program, device
         self.last_cycles = 0
         self.on_run: Callable[[DeviceStatus], None] | None = None
-        self._state: Values = {}
-        self.reset_state()
+        self._state = KeptState(program)
         self._memory = DeviceMemory(device, program.name, self._finished)
         self._loaded = self._nothing_loaded()
         tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
@@ -100,28 +99,26 @@ class Execution:
             device.identify()
             self._own(sharing)
 
+    def reset_state(self) -> None:
+        """The next inference begins as the first one did."""
+        self._state.reset()
+
     def _own(self, sharing: Sharing) -> None:
-        """Makes sure that the device holds this program."""
+        """Makes sure that the device holds this program, and not what another one left there."""
         if sharing.owned_by(self):
             return
         if sharing.unfinished:
             self.device.reset()
             sharing.unfinished = False
+        owner = sharing.owner
+        if isinstance(owner, Execution):
+            owner._state.leave()
         # a failure leaves a part of it there, which is nobody's
         sharing.give_to(None)
         for image in self.program.images:
             self._memory.load(image)
         self._loaded.forget()
         sharing.give_to(self)
-
-    def reset_state(self) -> None:
-        """The next inference begins as the first one did."""
-        self._state = {each.source: each.initial for each in self.program.variables}
-
-    def _keep(self, values: Values) -> None:
-        """The next inference begins with what this one gave."""
-        # copies: the values are the caller's too
-        self._state = {each.source: values[each.result].copy() for each in self.program.variables}
 
     def _nothing_loaded(self) -> Loaded:
         """Of a device whose memories may hold anything."""
@@ -137,12 +134,31 @@ class Execution:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
         with exclusive(self.device) as sharing:
             self._own(sharing)
-            begun = {**inputs, **self._state}
-            values = self._restarting(
-                lambda: self._steps(dict(begun), self._memory, self._loaded, self.program.steps)
-            )
-            self._keep(values)
-            return values
+            if not self.program.variables:
+                return self._restarting(lambda: self._run_alone(dict(inputs)))
+            return self._keeping(lambda: self._restarting(lambda: self._run_kept(inputs)))
+
+    def _run_alone(self, values: Values) -> Values:
+        return self._steps(values, self._memory, self._loaded, self.program.steps)
+
+    def _run_kept(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        """One of a program with variables, from what they hold."""
+        values = self._run_alone({**inputs, **self._state.begin(self._memory)})
+        self._state.end(values)
+        return values
+
+    def _keeping(self, action: Callable[[], Result]) -> Result:
+        """What inferences return; StateLostError if one fails in a run over what is kept."""
+        try:
+            return action()
+        except BaseException as error:
+            lost = self._state.failed()
+            if lost and isinstance(error, DeviceError):
+                raise StateLostError(
+                    f"{error}; what {self.program.name} keeps on the device is lost with the run:"
+                    " reset_state() begins anew"
+                ) from error
+            raise
 
     def _restarting(self, action: Callable[[], Result]) -> Result:
         """What an inference, or some, return; they are done again where a RUN is not answered."""
@@ -150,7 +166,9 @@ class Execution:
             try:
                 return self._once(action)
             except RunUnansweredError:
-                continue
+                if self.program.resident:
+                    # it may have run, over what it began with
+                    raise
         return self._once(action)
 
     def _once(self, action: Callable[[], Result]) -> Result:
@@ -198,7 +216,7 @@ class Execution:
         count = len(next(iter(inputs.values()))) if inputs else 1
         # a single sample takes the way of every other device, in frames
         batched = isinstance(self.device, BatchDevice) and count > 1
-        if self.program.variables:
+        if self.program.variables and count > 1:
             return self._follow(inputs, count, wanted, advance, batched=batched)
         if self.program.units and count > 1 and not batched:
             return self._share_loads(inputs, count, wanted, advance)
@@ -233,21 +251,28 @@ class Execution:
         batched: bool,
     ) -> Values:
         """Samples that follow each other in time; if one fails, none has been."""
-        before, results = self._state, list[Values]()
+        before, results = self._state.saved(), list[Values]()
+        memory: Memory = self._memory
+        if batched:
+            assert isinstance(self.device, BatchDevice)
+            memory = BatchMemory(self.device.batch_core(1, shared=not self.program.loads))
+        loaded = self._nothing_loaded()
         try:
             for at in range(count):
                 sample = {name: value[at : at + 1] for name, value in inputs.items()}
                 if batched:
-                    values = self._run_together({**sample, **self._state})
-                    self._keep(values)
+                    begun = {**sample, **self._state.begin(memory)}
+                    values = self._steps(begun, memory, loaded, self.program.steps)
+                    self._state.end(values)
                 else:
-                    values = self.infer(sample)
-                results.append(
-                    {name: values[name] for name in (values if wanted is None else wanted)}
-                )
+                    values = self._restarting(lambda part=sample: self._run_kept(part))
+                names = values if wanted is None else wanted
+                results.append({name: values[name] for name in names})
                 advance(1)
+            if batched:
+                self._state.leave()
         except BaseException:
-            self._state = before
+            self._state.restore(before)
             raise
         return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
 
@@ -294,6 +319,7 @@ class Execution:
             number += 1
             match step:
                 case RunStep():
+                    self._state.started()
                     memory.start(step)
                     for other in steps[number : number + step.overlapped]:
                         assert isinstance(other, Transfer)

@@ -112,6 +112,9 @@ class Node:
     edge_pad, tile, expand        x; padding, or repeats
     where                         condition (float32), a, b
     einsum                        any number; equation
+    recurrent                     x; weights of x and of the hidden state, biases, first hidden
+                                  state and cells, peepholes, scales of weights; kind (LSTM or GRU),
+                                  units, reverse (a direction each), clip, ...; outputs as ONNX's
     dynamic_scale, _zero_point    x, and the scale: DynamicQuantizeLinear's, of each image
     quantize_by, dequantize_by    x, scales, zero points, which broadcast; int8 without a meaning
     ============================  ==================================================================

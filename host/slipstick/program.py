@@ -75,6 +75,9 @@ class Program:
         The mapping table.
     variables : tuple of Variable
         What is kept from one inference to the next: each is an input and an output of the steps.
+    resident : tuple of str
+        Sources of the variables that stay on the device: the steps leave a result where its source
+        lay.
 
     Raises
     ------
@@ -96,6 +99,7 @@ class Program:
     constants: Mapping[str, Tensor]
     layers: tuple[LayerRecord, ...]
     variables: tuple[Variable, ...] = ()
+    resident: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         try:
@@ -188,6 +192,21 @@ class Program:
             kinds = ", ".join(sorted(f"{dtype} of shape {shape}" for dtype, shape in alike))
             require(len(alike) == 1, f"{what} must be of one type and shape, not {kinds}")
             require(initial.shape[:1] == (1,), f"{what} must have a batch of 1, not {kinds}")
+        self._check_resident()
+
+    def _check_resident(self) -> None:
+        results = {variable.source: variable.result for variable in self.variables}
+        moved = {
+            step.tensor for step in self._all_steps if isinstance(step, UploadStep | DownloadStep)
+        }
+        for name in self.resident:
+            what = f"program {self.name!r}: resident {name!r}"
+            require(name in results, f"{what} must be a variable's source")
+            ends = name, results[name]
+            first, last = (self.tensors[end].placement for end in ends)
+            require(first is not None and first == last, f"{what} must keep its place")
+            require(not moved & set(ends), f"{what} must not be moved by a step")
+            require(not self.units, f"{what} must not be one of a program in units")
 
     def _check_memories(self, configuration: Configuration) -> None:
         units = space_units(configuration)
@@ -258,6 +277,12 @@ class Program:
     def state_bytes(self) -> int:
         """What is kept from one inference to the next."""
         return sum(variable.initial.nbytes for variable in self.variables)
+
+    @property
+    def resident_bytes(self) -> int:
+        """What of it stays on the device."""
+        kept = (each.initial.nbytes for each in self.variables if each.source in self.resident)
+        return sum(kept)
 
     @property
     def hardware(self) -> Configuration:

@@ -34,7 +34,8 @@ class InferenceSession:
 
     One that keeps something from run to run (``program.variables``) goes on where the last run of
     this session ended, or from its beginning after ``reset_state``. Inputs with a larger batch axis
-    are runs one after the other. After an error the state is that before the failed call.
+    are runs one after the other. After an error the state is that before the failed call, or the
+    error is a ``StateLostError``, as are all that follow until the reset.
 
     Parameters
     ----------
@@ -136,6 +137,8 @@ class InferenceSession:
             unknown.
         DeviceError
             If the device does not answer, or the session is closed.
+        StateLostError
+            If what the network keeps on the device was lost, now or before.
         """
         return self.run_batch(output_names, input_feed)
 

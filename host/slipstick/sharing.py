@@ -28,9 +28,14 @@ class Sharing:
         self.unfinished = False
         self._owner: weakref.ref[object] | None = None
 
+    @property
+    def owner(self) -> object | None:
+        """Whose program the device holds; None: nobody's, or that of one who is gone."""
+        return None if self._owner is None else self._owner()
+
     def owned_by(self, user: object) -> bool:
         """Whether the device holds this user's program."""
-        return self._owner is not None and self._owner() is user
+        return self.owner is user
 
     def give_to(self, user: object | None) -> None:
         """Notes whose program the device is about to hold; None: nobody's."""

@@ -160,6 +160,43 @@ def _tail(net: StreamingWriter, made: str, hidden: Quantised) -> bytes:
     return net.main.to_bytes(["frames"], ["output"])
 
 
+def random_streaming(rng: Generator) -> tuple[bytes, tuple[int, ...]]:
+    """A chain of layers over rows that are kept, of random sizes, and its input's shape."""
+    net = StreamingWriter(rng)
+    rows, channels = int(rng.integers(1, 4)), int(rng.integers(1, 21))
+    width = int(rng.choice([1, 1, 2, 5]))
+    shape, quantised = (1, rows, width, channels), (0.1, int(rng.integers(-128, 128)))
+    made, first = net.activation("x", shape, quantised), shape[1:]
+    for number in range(int(rng.integers(1, 5))):
+        name, kept = f"layer{number}", int(rng.integers(1, 6))
+        whole = net.window(name, made, shape, quantised, kept)
+        rest = rows + kept - int(rng.integers(1, kept + rows + 1)) + 1
+        kernel, quantised = rows + kept - rest + 1, (0.1, int(rng.integers(-128, 128)))
+        operator, weights, axis = _random_layer(rng, channels, kernel)
+        rows, channels = rest, weights[axis]
+        shape = (1, rows, width, channels)
+        made = net.activation(f"{name}_made", shape, quantised)
+        net.layer(operator, whole, made, weights, axis)
+        if rng.random() < 0.4:
+            # what is kept of a layer may be an operand of the next
+            total = net.activation(f"{name}_sum", shape, quantised)
+            net.main.add(basic.Add(), [made, made], [total])
+            made = total
+    return net.main.to_bytes(["x"], [made]), first
+
+
+def _random_layer(
+    rng: Generator, channels: int, kernel: int
+) -> tuple[basic.Operator, tuple[int, ...], int]:
+    activation = str(rng.choice(["NONE", "RELU"]))
+    if rng.random() < 0.5:
+        operator = basic.DepthwiseConv2D(padding="VALID", activation=activation)
+        return operator, (1, kernel, 1, channels), 3
+    filters = int(rng.integers(1, 21))
+    operator = basic.Conv2D(padding="VALID", activation=activation)
+    return operator, (filters, kernel, 1, channels), 0
+
+
 def delay(
     read: Mapping[str, object] | None = None,
     first: np.ndarray | None = None,

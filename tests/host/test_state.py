@@ -9,15 +9,18 @@ import stateful_networks as networks
 from slipstick import kernels
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
+from slipstick.devices.exchange import LinkError
 from slipstick.devices.model import BatchCore, ModelDevice
-from slipstick.errors import DeviceError
+from slipstick.errors import DeviceError, StateLostError
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Graph
 from slipstick.program_file import decode, encode
 from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
+from slipstick.steps import DownloadStep, UploadStep
 from slipstick.targets import find_target
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.protocol import Space
 from tflm_networks import SMALL
 
 RNG = np.random.default_rng(71)
@@ -68,7 +71,7 @@ def test_state_shows_in_the_reference_and_is_reset() -> None:
 
 def test_wake_word_network_on_the_rtl() -> None:
     data = networks.wake_word(RNG)
-    x = RNG.integers(-128, 128, (8, *networks.INPUT[1:]), dtype=np.int8)
+    x = RNG.integers(-128, 128, (RUNS, *networks.INPUT[1:]), dtype=np.int8)
     configuration = find_target("sim-small").configuration
     program = compile_graph(load_tflite_bytes(data), configuration)
     with closing(open_device("sim", configuration)) as device:
@@ -95,32 +98,197 @@ def test_what_is_kept_is_not_the_callers_array() -> None:
         assert own.run(None, {"x": steps([3])})[0].tolist() == [[13] * 4]
 
 
-@pytest.mark.parametrize("kind", [ModelDevice, BatchCore])
-def test_failed_run_leaves_the_state_as_it_was(
-    kind: type[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One run in frames; several at once, of which the third fails."""
+class _Cable:
+    """A device's or core's ``run`` that fails after some."""
+
+    def __init__(self, ordinary: Any, left: int) -> None:
+        self._ordinary, self.left = ordinary, left
+
+    def __call__(self, *arguments: Any) -> None:
+        if not self.left:
+            raise DeviceError("the cable is out")
+        self.left -= 1
+        self._ordinary(*arguments)
+
+
+def wake_word() -> tuple[Graph, np.ndarray, np.ndarray]:
+    """The network, frames for 8 runs, and what tflm makes of them."""
     data = networks.wake_word(RNG)
     x = RNG.integers(-128, 128, (8, *networks.INPUT[1:]), dtype=np.int8)
-    (wanted,) = TflmReference(data).run(x)
-    left = 0 if kind is ModelDevice else 2
-    ordinary = kind.run
+    return load_tflite_bytes(data), x, TflmReference(data).run(x)[0]
 
-    def failing(self: Any, matrix_pc: int, post_pc: int, clear: bool) -> None:
-        nonlocal left
-        if not left:
-            raise DeviceError("the cable is out")
-        left -= 1
-        ordinary(self, matrix_pc, post_pc, clear)
 
-    with session(load_tflite_bytes(data)) as own:
+def test_run_that_fails_over_what_the_device_keeps_loses_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, x, wanted = wake_word()
+    with session(graph) as own:
+        own.run(None, {"frames": x[:3]})
+        with monkeypatch.context() as patched:
+            patched.setattr(own.device, "run", _Cable(own.device.run, 0))
+            with pytest.raises(StateLostError, match=r"the cable is out; what model keeps on the"):
+                own.run(None, {"frames": x[3]})
+        for batch in (x[3], x[3:]):
+            with pytest.raises(StateLostError, match=r"lost with a run that failed: reset_state"):
+                own.run(None, {"frames": batch})
+        own.reset_state()
+        np.testing.assert_array_equal(own.run(None, {"frames": x})[0], wanted)
+
+
+def test_interrupted_run_loses_what_the_device_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    graph, x, _ = wake_word()
+    with session(graph) as own:
+        with monkeypatch.context() as patched:
+            patched.setattr(own.device, "run", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                own.run(None, {"frames": x[0]})
+        with pytest.raises(StateLostError, match="reset_state"):
+            own.run(None, {"frames": x[0]})
+
+
+def test_run_that_fails_before_it_begins_leaves_the_state_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(*_: Any) -> None:
+        raise DeviceError("the cable is out")
+
+    graph, x, wanted = wake_word()
+    with session(graph) as own:
+        for at, frames in enumerate(x):
+            with monkeypatch.context() as patched:
+                patched.setattr(own.device, "write", failing)
+                with pytest.raises(DeviceError, match="^the cable is out$"):
+                    own.run(None, {"frames": frames})
+            np.testing.assert_array_equal(own.run(None, {"frames": frames})[0][0], wanted[at])
+
+
+def test_network_that_does_not_fit_at_once_keeps_its_state_on_the_host() -> None:
+    graph, x, wanted = wake_word()
+    small = Configuration(rows=8, columns=8, lanes=4, weight_bytes=2048)
+    program = compile_graph(graph, small)
+    assert program.is_streamed and not program.resident
+    with InferenceSession(program, open_device("model", small)) as own:
+        singles = [own.run(None, {"frames": frames})[0] for frames in x]
+        np.testing.assert_array_equal(np.concatenate(singles), wanted)
+        own.reset_state()
+        np.testing.assert_array_equal(own.run(None, {"frames": x})[0], wanted)
+
+
+def test_run_that_may_have_run_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, x, _ = wake_word()
+    asked = []
+
+    def unanswered(*_: Any) -> None:
+        asked.append(1)
+        raise LinkError("NO_ANSWER", "nothing came")
+
+    with session(graph) as own:
+        monkeypatch.setattr(own.device, "run", unanswered)
+        with pytest.raises(StateLostError):
+            own.run(None, {"frames": x[0]})
+    assert len(asked) == 1
+
+
+def test_failed_batch_leaves_the_state_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the model several runs at once, of which the third fails."""
+    graph, x, wanted = wake_word()
+    with session(graph) as own:
         begun = own.run(None, {"frames": x[:3]})
         with monkeypatch.context() as patched:
-            patched.setattr(kind, "run", failing)
-            with pytest.raises(DeviceError, match="the cable is out"):
-                own.run(None, {"frames": x[3] if kind is ModelDevice else x[3:]})
+            cable = _Cable(None, 2)
+            ordinary = BatchCore.run
+
+            def failing(self: BatchCore, *arguments: Any) -> None:
+                cable._ordinary = lambda *own: ordinary(self, *own)
+                cable(*arguments)
+
+            patched.setattr(BatchCore, "run", failing)
+            with pytest.raises(DeviceError, match="^the cable is out$"):
+                own.run(None, {"frames": x[3:]})
         ended = own.run(None, {"frames": x[3:]})
     np.testing.assert_array_equal(np.concatenate([*begun, *ended]), wanted)
+
+
+def test_failed_batch_on_the_rtl_leaves_the_state_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There a batch is one run after the other, in frames."""
+    graph, x, wanted = wake_word()
+    configuration = find_target("sim-small").configuration
+    program = compile_graph(graph, configuration)
+    with closing(open_device("sim", configuration)) as device:
+        with InferenceSession(program, device) as own:
+            begun = own.run(None, {"frames": x[:3]})
+            with monkeypatch.context() as patched:
+                patched.setattr(device, "run", _Cable(device.run, 2))
+                with pytest.raises(DeviceError, match="^the cable is out$"):
+                    own.run(None, {"frames": x[3:]})
+            ended = own.run(None, {"frames": x[3:]})
+    np.testing.assert_array_equal(np.concatenate([*begun, *ended]), wanted)
+
+
+def test_state_stays_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, x, _ = wake_word()
+    program = compile_graph(graph, SMALL)
+    assert set(program.resident) == {"mixed_old", "block0_old", "block1_old", "tail_old"}
+    moved = {step.tensor for step in program.steps if isinstance(step, UploadStep | DownloadStep)}
+    assert not moved & {name for each in program.variables for name in (each.source, each.result)}
+    device = open_device("model", SMALL)
+    written: list[int] = []
+    ordinary = device.write
+
+    def counted(space: Space, address: int, data: bytes) -> None:
+        written.append(len(data))
+        ordinary(space, address, data)
+
+    with InferenceSession(program, device) as own:
+        monkeypatch.setattr(device, "write", counted)
+        for expected in (program.resident_bytes, 0, 0):
+            written.clear()
+            own.run(None, {"frames": x[0]})
+            assert sum(written) == program.transferred().uploaded + expected
+
+
+def test_sessions_of_other_programs_on_one_device_find_their_own_again() -> None:
+    graph, x, wanted = wake_word()
+    programs = [compile_graph(each, SMALL) for each in (graph, delayed())]
+    line = steps([5, -7, 9, 11, 0, 1, 2, 3])
+    lines = kernels.run_graph(delayed(), [line])["y"]
+    with closing(open_device("model", SMALL)) as device:
+        one, other, third = (
+            InferenceSession(program, device) for program in (*programs, programs[0])
+        )
+        for at, frames in enumerate(x):
+            for own in (one, third)[: 2 if at < 4 else 1]:
+                (made,) = own.run(None, {"frames": frames})
+                np.testing.assert_array_equal(made[0], wanted[at])
+            (made,) = other.run(None, {"x": line[at]})
+            np.testing.assert_array_equal(made[0], lines[at])
+        np.testing.assert_array_equal(third.run(None, {"frames": x[4:]})[0], wanted[4:])
+
+
+def test_single_runs_and_batches_follow_each_other() -> None:
+    graph, x, wanted = wake_word()
+    with session(graph) as own:
+        parts = [own.run(None, {"frames": x[a:b]})[0] for a, b in ((0, 1), (1, 4), (4, 5), (5, 8))]
+    np.testing.assert_array_equal(np.concatenate(parts), wanted)
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_random_streaming_network_is_tflms(number: int) -> None:
+    """Every legal order of the two instruction streams gives the same, run after run."""
+    rng = np.random.default_rng([71, number])
+    data, shape = networks.random_streaming(rng)
+    x = rng.integers(-128, 128, (10, *shape), dtype=np.int8)
+    (wanted,) = TflmReference(data).run(x)
+    program = compile_graph(load_tflite_bytes(data), SMALL)
+    device = ModelDevice(SMALL, check_hazards=True)
+    with closing(device), InferenceSession(program, device) as own:
+        actual = [own.run(None, {"x": each})[0] for each in x]
+    np.testing.assert_array_equal(np.concatenate(actual), wanted)
 
 
 def test_interrupted_batch_leaves_the_state_as_it_was() -> None:

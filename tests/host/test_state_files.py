@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from slipstick.program import Program
 from slipstick.program_file import decode, encode
 from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
+from slipstick.steps import UploadStep
 from slipstick.writers import tflite_moves as moves
 from slipstick.writers import tflite_operators as basic
 from slipstick.writers import tflite_state as state
@@ -248,7 +250,22 @@ def rows() -> bytes:
     return plain(net)
 
 
-@pytest.mark.parametrize("write", [read_again, constant_variable, shifted, rows])
+def bare() -> bytes:
+    """The constant that is assigned first has no scale: its bytes are the variable's codes."""
+    net = networks.delay()
+    handle = net.handle("bare")
+    first = net.first.tensor("bare_handle", (), "resource")
+    net.first.add(state.VarHandle(name="bare"), [], [first])
+    net.first.tensor("bare_first", (1, 4), data=X[2:])
+    net.first.add(state.AssignVariable(), [first, "bare_first"], [])
+    old, total = net.activation("bare_old", (1, 4), Q), net.activation("total", (1, 4), Q)
+    net.main.add(state.ReadVariable(), [handle], [old])
+    net.main.add(basic.Add(), ["y", old], [total])
+    net.main.add(state.AssignVariable(), [handle, total], [])
+    return net.main.to_bytes(["x"], [total])
+
+
+@pytest.mark.parametrize("write", [bare, read_again, constant_variable, shifted, rows])
 def test_odd_orders_are_tflms(write: Callable[[], bytes]) -> None:
     data = write()
     wanted = TflmReference(data).run(*[X])
@@ -293,6 +310,31 @@ def test_programs_check_their_variables(variables: list[Variable], message: str)
     good = program()
     with pytest.raises(ProgramError, match=message):
         dataclasses.replace(good, variables=tuple(variables))
+
+
+def test_programs_check_what_stays_on_the_device() -> None:
+    data = networks.wake_word(np.random.default_rng(1))
+    good = compile_graph(load_tflite_bytes(data), SMALL)
+    source = good.resident[0]
+    result = next(each.result for each in good.variables if each.source == source)
+    place = good.tensors[result].placement
+    assert place is not None
+    other = dataclasses.replace(place, address=place.address + 64)
+    moved = {**good.tensors, result: dataclasses.replace(good.tensors[result], placement=other)}
+    first = next(each.source for each in good.variables if each.source not in good.resident)
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"resident": ("nobody",)}, "resident 'nobody' must be a variable's source"),
+        ({"resident": (first,)}, f"resident '{first}' must keep its place"),
+        ({"tensors": moved}, f"resident '{source}' must keep its place"),
+        (
+            {"steps": (UploadStep(source), *good.steps)},
+            f"resident '{source}' must not be moved by a step",
+        ),
+    ]
+    for changes, message in cases:
+        with pytest.raises(ProgramError, match=message):
+            dataclasses.replace(good, **changes)
+    assert decode(encode(good)).resident == good.resident
 
 
 def test_program_files_of_other_versions_are_refused_with_advice() -> None:

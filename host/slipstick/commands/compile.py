@@ -47,6 +47,7 @@ def compile_command(
         "uploaded_bytes": traffic.uploaded,
         "downloaded_bytes": traffic.downloaded,
         "state_bytes": program.state_bytes,
+        "resident_bytes": program.resident_bytes,
         "output": None if output is None else str(output),
     }
     if json:
@@ -136,7 +137,7 @@ def _streaming(result: dict[str, Any]) -> str:
 def _state(result: dict[str, Any]) -> str:
     """What is kept from run to run, and travels."""
     return (
-        f"; {result['state_bytes']:,} bytes are kept from run to run, by the host: with them"
-        f" {result['uploaded_bytes']:,} bytes of activations go in and"
-        f" {result['downloaded_bytes']:,} come out at each run"
+        f"; {result['state_bytes']:,} bytes are kept from run to run,"
+        f" {result['resident_bytes']:,} of them on the device; of activations"
+        f" {result['uploaded_bytes']:,} bytes go in and {result['downloaded_bytes']:,} come out"
     )

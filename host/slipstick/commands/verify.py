@@ -250,4 +250,6 @@ def _differing(comparison: dict[str, int | float] | None, what: str) -> str:
 def _cell(comparison: dict[str, int | float] | None) -> str | None:
     if comparison is None:
         return None
-    return f"{comparison['mismatches']:,} on {comparison['inputs']}"
+    told = f"{comparison['mismatches']:,} on {comparison['inputs']}"
+    largest = comparison.get("largest")
+    return f"{told}, by {largest:.2g} at most" if largest else told

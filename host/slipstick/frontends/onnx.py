@@ -25,6 +25,7 @@ from .onnx_operator import Operator
 from .onnx_operators import OPERATORS, TAKE_CODES, TAKE_PLACES
 from .onnx_quantization import SHIFT
 from .onnx_reader import DOMAINS, RawModel, RawNode, RawTensor, read_model
+from .onnx_recurrent import RECURRENT
 from .onnx_values import Activation, Coded, Codes, Constant, Float, Overall, Shape, Value
 
 INPUT_TYPES = ("float32", "int8", "uint8", "int32", "int64")
@@ -73,7 +74,11 @@ def read_network(
     """
     model = read_model(data, name, folder)
     failure: SlipstickError | None = None
-    for with_batch in (True, False) if batched is None else (batched,):
+    forms = (True, False) if batched is None else (batched,)
+    if batched is None and any(node.operator in RECURRENT for node in model.nodes):
+        # their steps come before the batch
+        forms = (False,)
+    for with_batch in forms:
         reading = _Reading(model, name, batched=with_batch, quantised=quantised)
         try:
             return reading.graph(), reading.sources
@@ -203,7 +208,13 @@ class _Reading:
         rest = shape[1:] if self._batched and shape else shape
         open_size = rest is None or any(size is None or size < 1 for size in rest)
         if open_size or self._batched and not shape:
-            raise UnsupportedError(f"{what}: shape must be fixed but for the batch, not {shape}")
+            rule = "fixed but for the batch"
+            if any(node.operator in RECURRENT for node in self._model.nodes):
+                rule = (
+                    "fixed in a network with LSTM or GRU (python -m"
+                    " onnxruntime.tools.make_dynamic_shape_fixed does it)"
+                )
+            raise UnsupportedError(f"{what}: shape must be {rule}, not {shape}")
         first = shape[0] if self._batched and shape else None
         if first is not None and first > 0 and first != self._builder.batch:
             raise UnsupportedError(f"{what}: the batch must be that of all inputs, not {first}")
@@ -254,7 +265,8 @@ class _Reading:
             node.attributes,
             lead=0 if self._batched else 1,
         )
-        if not node.outputs or not node.outputs[0]:
+        named = any(node.outputs) if node.operator in RECURRENT else node.outputs[:1] > ("",)
+        if not named:
             operator.reject("the first output must have a name")
         made = fold(operator) if node.domain == "" else None
         if made is None:

@@ -156,15 +156,16 @@ class Builder:
         name: str,
         operator: str,
         inputs: tuple[str, ...],
-        output: str,
+        output: str | tuple[str, ...],
         attributes: Mapping[str, Any],
     ) -> None:
-        """A new node behind the others."""
+        """A new node behind the others, of one output or several."""
         free = name
         while free in self._node_names:
             free = f"{free}'"
         self._node_names.add(free)
-        self.nodes.append(Node(free, operator, inputs, (output,), dict(attributes)))
+        outputs = (output,) if isinstance(output, str) else output
+        self.nodes.append(Node(free, operator, inputs, outputs, dict(attributes)))
 
     def note(self, name: str, activation: Activation, dtype: str) -> None:
         """Remembers which ONNX tensor the graph's tensor is."""

@@ -14,6 +14,7 @@ from . import onnx_logarithms as logarithms
 from . import onnx_matrix as matrix
 from . import onnx_normalization as normalization
 from . import onnx_pools as pools
+from . import onnx_recurrent as recurrent
 from . import onnx_reductions as reductions
 from . import onnx_resize as resizing
 from . import onnx_shapes as shapes
@@ -105,9 +106,11 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "Gather"): Handler(cuts.gather, ("axis",)),
     ("", "GatherND"): Handler(gather_nd, ("batch_dims",), (1,)),
     ("", "Gemm"): Handler(matrix.gemm, ("alpha", "beta", "transA", "transB")),
+    ("", "GRU"): Handler(recurrent.gru, recurrent.ATTRIBUTES, (1, 2)),
     ("", "GlobalAveragePool"): Handler(own_batch(pools.global_average_pool)),
     ("", "GlobalMaxPool"): Handler(own_batch(cuts.extreme_of_axes("reduce_max"))),
     ("", "Identity"): Handler(shapes.identity),
+    ("", "LSTM"): Handler(recurrent.lstm, recurrent.ATTRIBUTES, (1, 2)),
     ("", "LayerNormalization"): Handler(
         normalization.layer_normalization, ("axis", "epsilon", "stash_type")
     ),
@@ -155,6 +158,9 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
         logarithms.log_quantize_linear, logarithms.ATTRIBUTES, (1,)
     ),
     (MICROSOFT, "DequantizeLinear"): _DEQUANTIZE,
+    (MICROSOFT, "DynamicQuantizeLSTM"): Handler(
+        recurrent.dynamic_quantize_lstm, recurrent.ATTRIBUTES, (1, 2, 8, 9, 10, 11)
+    ),
     (MICROSOFT, "Gelu"): Handler(functions.function),
     (MICROSOFT, "QGemm"): Handler(matrix.qgemm, ("alpha", "transA", "transB")),
     (MICROSOFT, "QLinearAdd"): Handler(elementwise.qlinear_binary("add")),

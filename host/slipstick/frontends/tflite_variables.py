@@ -180,6 +180,12 @@ class Variables:
             _refuse_change(
                 label, key, *(f"{part.dtype} of shape {part.shape}" for part in (first, raw))
             )
+        if not len(first.scales):
+            # bytes without a meaning are the codes of the others
+            state.example = raw
+            return
+        if not len(raw.scales):
+            return
         (scale, point), (other, other_point) = map(_meaning, (first, raw))
         if abs(scale - other) > SAME_SCALE * scale or point != other_point:
             _refuse_change(

@@ -10,6 +10,7 @@ from ..graph import Graph, Node
 from .log_codes import arithmetic_of
 from .log_registry import LOG_KERNELS
 from .lstm import lstm
+from .onnx_recurrent import recurrent
 from .onnx_registry import ONNX_KERNELS
 from .registry import KERNELS, Kernel, Operands
 
@@ -36,7 +37,10 @@ KERNELS_BY_SEMANTICS: Mapping[str, Mapping[str, Kernel]] = {
 }
 """The host's operators, for each reference that a graph of int8 codes may follow."""
 
-KERNELS_OF_SEVERAL: Mapping[str, Mapping[str, SeveralKernel]] = {"tflm": {"lstm": lstm}}
+KERNELS_OF_SEVERAL: Mapping[str, Mapping[str, SeveralKernel]] = {
+    "tflm": {"lstm": lstm},
+    "onnx": {"recurrent": recurrent},
+}
 """Operators of several outputs, likewise."""
 
 

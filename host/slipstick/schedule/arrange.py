@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from slipstick_rtl.config import Configuration
 
 from ..steps import Placement
+from .keeping import Pair, alike
 from .layout import Buffer
 from .operations import Alias, Convolution, HostOperation, Map, Operation
 from .planner import Block, Piece, plan, prolonged
@@ -36,6 +37,8 @@ class Arrangement:
         Tiles of rows, at least, of a convolution that writes over its input, by its result.
     downloads, uploads : dict
         Tensors moved after and before each run, by the run's number.
+    kept : set of str
+        Sources of the variables that stay on the device: their results lie where they lay.
     """
 
     moments: list[Moment]
@@ -43,6 +46,7 @@ class Arrangement:
     row_tiles: dict[str, int] = field(default_factory=dict)
     downloads: dict[int, list[str]] = field(default_factory=dict)
     uploads: dict[int, list[str]] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
 
     def moments_of(self, run: int) -> list[int]:
         """The moments of a run on the device."""
@@ -120,7 +124,7 @@ class Arranger:
     """Works out an :class:`Arrangement`; see ``arrange``.
 
     With ``prolongs`` buffers live longer than they must where memory allows it, so that layers may
-    be woven (``weaving.py``).
+    be woven (``weaving.py``). ``staying`` are variables that stay on the device if they can.
     """
 
     def __init__(
@@ -133,8 +137,10 @@ class Arranger:
         inspect: bool,
         trailing: Mapping[str, int] | None = None,
         prolongs: bool = False,
+        staying: Sequence[Pair] = (),
     ) -> None:
-        self._prolongs = prolongs
+        self._prolongs, self._staying = prolongs, staying
+        self._fixed: set[str] = set()
         self._outputs, self._operations, self._buffers = outputs, operations, buffers
         self._inspect = inspect
         self._trailing = dict(trailing or {})
@@ -147,8 +153,9 @@ class Arranger:
     def arrange(self, configuration: Configuration) -> Arrangement:
         """The arrangement; PlanError if the activation memory is too small."""
         self._live()
-        self._transfer()
         overlaps = _Overlaps(self._first)
+        kept = self._keep(overlaps)
+        self._transfer(kept)
         if not self._inspect or self._tight:
             self._overlap(overlaps, configuration)
         blocks = []
@@ -198,10 +205,34 @@ class Arranger:
                     self._first.setdefault(buffer.name, start)
                     self._last[buffer.name] = at
 
-    def _transfer(self) -> None:
-        """What goes up before and comes down after each run; it lives until the run's end."""
+    def _keep(self, overlaps: "_Overlaps") -> set[str]:
+        """Lays results of variables where their sources lay, which no one reads any more then.
+
+        Sources are there from the beginning, and results to the end; returns the names of both.
+        """
+        kept: set[str] = set()
+        for pair in self._staying:
+            source, result = (self._buffers[name] for name in pair)
+            taken = {source.name, result.name} & self._fixed
+            if taken or not alike(source, result):
+                continue
+            if self._first[result.name] <= self._last[source.name]:
+                continue
+            self._first[source.name] = 0
+            self._last[result.name] = len(self._arrangement.moments) - 1
+            # never dies: the next run reads it
+            self._downloaded[result.name] = len(self._arrangement.moments)
+            overlaps.join(result.name, source.name, 0)
+            self._fixed |= {source.name, result.name}
+            self._arrangement.kept.add(pair[0])
+            kept |= {source.name, pair[1]}
+        return kept
+
+    def _transfer(self, kept: set[str]) -> None:
+        """What goes up before and comes down after each run, but for what is ``kept``; it lives
+        until the run's end."""
         moments, uploads = self._arrangement.moments, self._arrangement.uploads
-        wanted = set(self._outputs)
+        wanted = set(self._outputs) - kept
         for operation in self._operations:
             if isinstance(operation, HostOperation):
                 wanted |= set(_reads(operation))
@@ -215,6 +246,7 @@ class Arranger:
                     up = uploads.setdefault(moment.run, [])
                     if (
                         not buffer.by_device
+                        and buffer.name not in kept
                         and self._first[buffer.name]
                         == (self._arrangement.moments_of(moment.run)[0])
                     ):
@@ -231,6 +263,8 @@ class Arranger:
         for at, moment in enumerate(self._arrangement.moments):
             members = [self._operations[index] for index in moment.operations]
             for operation in members:
+                if self._is_fixed(operation):
+                    continue
                 if isinstance(operation, Map) and operation.is_elementwise:
                     operand = self._dying_operand(at, members, operation)
                     if operand is not None:
@@ -238,11 +272,17 @@ class Arranger:
                 elif isinstance(operation, Convolution) and operation.result in self._trailing:
                     self._trail(operation, overlaps, configuration)
 
+    def _is_fixed(self, operation: Operation) -> bool:
+        """Whether what it writes lies where a variable is kept."""
+        if isinstance(operation, HostOperation):
+            return False
+        return self._buffers[operation.result].name in self._fixed
+
     def trailing_candidate(self, at: int) -> str | None:
         """The result of a convolution that may be written over a dying input alive ``at`` then."""
         for later in range(at, len(self._arrangement.moments)):
             convolution = self._lone_convolution(later)
-            if convolution is not None:
+            if convolution is not None and not self._is_fixed(convolution):
                 source = self._buffers[convolution.source]
                 if self._dies(source, later) and self._first[source.name] <= at:
                     return convolution.result
@@ -276,10 +316,11 @@ class Arranger:
         self._arrangement.row_tiles[convolution.result] = tiles
 
     def _dies(self, operand: Buffer, at: int) -> bool:
-        """Whether no one reads it after this moment, nor downloads it from this run on."""
+        """Whether no one reads it after this moment, nor downloads it from this run on, and no
+        variable is kept there."""
         run = self._arrangement.moments[at].run
         downloaded = self._downloaded.get(operand.name, -1) >= run
-        return self._last[operand.name] == at and not downloaded
+        return self._last[operand.name] == at and not downloaded and operand.name not in self._fixed
 
     def _dying_operand(self, at: int, members: Sequence[Operation], operation: Map) -> str | None:
         """An operand that no one reads after the map, or beside it in its group, or downloads."""

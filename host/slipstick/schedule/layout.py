@@ -105,17 +105,26 @@ def make_buffers(
     return buffers
 
 
-def _classes(operations: Iterable[Operation], buffers: Mapping[str, Buffer]) -> list[list[Buffer]]:
-    """Buffers that must have equal pitches: operands and result of each elementwise map or sum."""
+def _classes(
+    operations: Iterable[Operation],
+    buffers: Mapping[str, Buffer],
+    together: Iterable[tuple[str, str]],
+) -> list[list[Buffer]]:
+    """Buffers that must have equal pitches: operands and result of each elementwise map or sum, and
+    those of two tensors that are to lie ``together``."""
     classes: dict[int, list[Buffer]] = {id(b): [b] for b in buffers.values()}
-    for operation in operations:
-        if isinstance(operation, Map) and (operation.is_elementwise or operation.is_sum):
-            merged: list[Buffer] = []
-            for name in (*operation.sources, operation.result):
-                group = classes[id(buffers[name])]
-                merged += [b for b in group if all(b is not other for other in merged)]
-            for b in merged:
-                classes[id(b)] = merged
+    equal = [
+        (*operation.sources, operation.result)
+        for operation in operations
+        if isinstance(operation, Map) and (operation.is_elementwise or operation.is_sum)
+    ]
+    for names in (*equal, *(pair for pair in together if buffers.keys() >= set(pair))):
+        merged: list[Buffer] = []
+        for name in names:
+            group = classes[id(buffers[name])]
+            merged += [b for b in group if all(b is not other for other in merged)]
+        for b in merged:
+            classes[id(b)] = merged
     return list({id(group): group for group in classes.values()}.values())
 
 
@@ -136,8 +145,9 @@ def assign_pitches(
     configuration: Configuration,
     *,
     spares: bool = False,
+    together: Iterable[tuple[str, str]] = (),
 ) -> bool:
-    """Chooses the pitches of every buffer.
+    """Chooses the pitches of every buffer; tensors that are to lie ``together`` have the same.
 
     The post-processor moves whole slices of L bytes, so what it touches has pitches that are
     multiples of L; where windows are aligned all pitches are multiples of R. The pitches are the
@@ -159,7 +169,7 @@ def assign_pitches(
     for operation in operations:
         if isinstance(operation, Convolution):
             readers.setdefault(id(buffers[operation.source]), []).append(operation)
-    for group in _classes(operations, buffers):
+    for group in _classes(operations, buffers, together):
         step = lanes if any(b.by_device or b.mapped for b in group) else least
         # what is written several pixels at once needs no slice for each
         fill = 1 if any(b.folded for b in group) else step

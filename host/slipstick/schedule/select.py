@@ -141,6 +141,10 @@ def _host_macs(node: Node, graph: Graph) -> int:
     if node.operator == "lstm":
         steps = graph.tensors[node.inputs[0]].shape[1]
         return steps * sum(int(np.prod(graph.tensors[name].shape)) for name in node.inputs[3:11])
+    if node.operator == "recurrent":
+        _, steps, batch, _ = graph.tensors[node.inputs[0]].shape
+        sizes = (int(np.prod(graph.tensors[name].shape)) for name in node.inputs[1:3])
+        return steps * batch * sum(sizes)
     if node.operator not in ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"):
         return 0
     weights, result = (graph.tensors[name].shape for name in (node.inputs[1], node.outputs[0]))
