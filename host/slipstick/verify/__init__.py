@@ -1,0 +1,1 @@
+"""Checks that run for hours: random and damaged files, each held against what it must be."""
