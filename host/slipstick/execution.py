@@ -10,9 +10,11 @@ from slipstick_rtl.link.protocol import DeviceStatus
 from . import kernels
 from .device_memory import BatchMemory, DeviceMemory, Memory, RunUnansweredError
 from .devices.base import Device
-from .graph import Graph, Node
+from .errors import ProgramError, SlipstickError
+from .graph import Node
 from .loaded import Loaded
 from .program import Program
+from .program_checks import graph_of, reason
 from .steps import (
     DownloadStep,
     HostStep,
@@ -79,15 +81,7 @@ class Execution:
         self._unfinished = False
         self._memory = DeviceMemory(device, program.name, self._finished)
         self._loaded = self._nothing_loaded()
-        tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
-        self._graph = Graph(
-            program.name,
-            program.inputs,
-            program.outputs,
-            {**tensors, **program.constants},
-            (),
-            program.semantics,
-        )
+        self._graph = graph_of(program)
         for image in program.images:
             self._memory.load(image)
 
@@ -262,5 +256,14 @@ class Execution:
     def _host(self, step: HostStep, values: Values) -> None:
         node = Node(step.name, step.operator, step.inputs, step.outputs, step.attributes)
         operands = [values[name] for name in step.inputs if name in values]
-        outputs = kernels.run(node, self._graph, operands)
+        try:
+            outputs = kernels.run(node, self._graph, operands)
+        except (SlipstickError, MemoryError):
+            raise
+        except Exception as error:
+            # a program may come from a file, whose checks cannot foresee every kernel's
+            raise ProgramError(
+                f"program {self.program.name!r}: {step.operator} {step.name!r} failed:"
+                f" {reason(error)}"
+            ) from error
         values.update(zip(step.outputs, outputs, strict=True))

@@ -49,8 +49,8 @@ def mutate_onnx(pick: random.Random, data: bytes, files: Sequence[bytes]) -> byt
 def _mutate_constant(pick: random.Random, item: TensorProto) -> None:
     try:
         array = numpy_helper.to_array(item)
-    # what a mutation before has made of it
-    except (ValueError, TypeError, KeyError, AssertionError):
+    # a mutation before may have made anything of it
+    except Exception:
         return
     name, way = item.name, pick.random()
     if way < 0.4:

@@ -130,7 +130,10 @@ def _of_codes() -> Iterator[onnx.ModelProto]:
     yield network("QLinearAveragePool", MICROSOFT, picture, unary, kernel_shape=[2, 2])
     yield network("QLinearConcat", MICROSOFT, picture, joined, axis=1)
     # sums, and what makes codes of them
-    for kind, shape, own in (("ConvInteger", picture, (3, 2, 3, 3)), ("MatMulInteger", (1, 6), (6, 3))):
+    for kind, shape, own in (
+        ("ConvInteger", picture, (3, 2, 3, 3)),
+        ("MatMulInteger", (1, 6), (6, 3)),
+    ):
         net = _Network()
         x = net.quantised(net.input(("N", *shape[1:])))
         point = net.constant(_ZERO, "int8")
@@ -177,7 +180,9 @@ def _moves(picture: Sequence[int]) -> Iterator[onnx.ModelProto]:
     yield _between("Concat", picture, None, axis=1)
     yield _between("Slice", picture, np.array([0, 1]), np.array([2, 4]), np.array([1, 2]))
     yield _between("Gather", picture, np.array([1, 0]), axis=1)
-    yield _between("Pad", picture, np.array([0, 0, 1, 1, 0, 0, 1, 2]), np.float32(0), mode="constant")
+    yield _between(
+        "Pad", picture, np.array([0, 0, 1, 1, 0, 0, 1, 2]), np.float32(0), mode="constant"
+    )
     yield _between("Tile", picture, np.array([1, 2, 1, 3]))
     yield _between("Expand", (1, 1, 4), np.array([1, 3, 4]))
     scales = np.array([1, 1, 2, 2], np.float32)

@@ -92,11 +92,15 @@ def _moves() -> Iterator[RawModel]:
     yield network("SQUEEZE", {}, _codes(1, 1, 4), _codes(1, 4))
     yield network("EXPAND_DIMS", {}, _codes(1, 4), _whole(1), _codes(1, 1, 4))
     yield network("CONCATENATION", {"Axis": 1, **_PLAIN}, half, half, x)
-    yield network("PACK", {"Axis": 1, "ValuesCount": 2}, _codes(1, 4), _codes(1, 4), _codes(1, 2, 4))
+    yield network(
+        "PACK", {"Axis": 1, "ValuesCount": 2}, _codes(1, 4), _codes(1, 4), _codes(1, 2, 4)
+    )
     yield network("TRANSPOSE", {}, x, _whole([0, 2, 3, 1]), _codes(1, 4, 2, 4))
     pads = _whole([[0, 0], [1, 2], [0, 1], [0, 0]])
     yield network("PAD", {}, x, pads, _codes(1, 7, 5, 2))
-    yield network("PADV2", {}, x, pads, tensor((1,), "int8", _SCALE, _ZERO, [7]), _codes(1, 7, 5, 2))
+    yield network(
+        "PADV2", {}, x, pads, tensor((1,), "int8", _SCALE, _ZERO, [7]), _codes(1, 7, 5, 2)
+    )
     yield network("MIRROR_PAD", {"Mode": 0}, x, pads, _codes(1, 7, 5, 2))
     yield network("SPACE_TO_DEPTH", {"BlockSize": 2}, x, _codes(1, 2, 2, 8))
     yield network("DEPTH_TO_SPACE", {"BlockSize": 2}, _codes(1, 2, 2, 8), x)

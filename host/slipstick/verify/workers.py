@@ -22,7 +22,7 @@ MEMORY_BYTES = 2 << 30
 """No process may grow larger."""
 _ADDRESS_BYTES = 12 << 30
 """What a worker may map at all, so that one file does not take the machine down."""
-_CHUNK = 2000
+_CHUNK = 500
 _POLL_SECONDS = 0.2
 _FRAMES = 4
 
@@ -88,9 +88,7 @@ def _finding(parser: Parser, index: int, kind: str, message: str) -> Finding:
     return Finding(parser=parser.name, index=index, kind=kind, message=message)
 
 
-def _work(
-    parser: Parser, seed: int, indices: range, current: Any, begun: Any, pipe: Any
-) -> None:
+def _work(parser: Parser, seed: int, indices: range, current: Any, begun: Any, pipe: Any) -> None:
     """A worker's life: some files, then its report."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_BYTES, _ADDRESS_BYTES))
