@@ -10,6 +10,7 @@ of another type is an error, never a guess.
 """
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -100,13 +101,21 @@ def _array(value: Any, blobs: _Blobs, where: str) -> np.ndarray:
 def _dataclass(kind: type, value: Any, blobs: _Blobs, where: str) -> Any:
     if not isinstance(value, dict) or value.get("kind") != kind.__name__:
         raise ProgramError(f"{where} must be a {kind.__name__}")
-    names = {field.name for field in dataclasses.fields(kind)}
-    if set(value) != names | {"kind"}:
-        odd = sorted(map(str, set(value) ^ (names | {"kind"})))
+    hints = _hints(kind)
+    if value.keys() != hints.keys() | {"kind"}:
+        odd = sorted(map(str, value.keys() ^ (hints.keys() | {"kind"})))
         raise ProgramError(f"{where} must have exactly the fields of {kind.__name__}, not {odd}")
-    hints = typing.get_type_hints(kind)
-    fields = {name: _convert(hints[name], value[name], blobs, f"{where}.{name}") for name in names}
+    fields = {
+        name: _convert(hint, value[name], blobs, f"{where}.{name}") for name, hint in hints.items()
+    }
     return kind(**fields)
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The annotations of a dataclass's fields; looking them up takes longer than reading them."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
 def _union(members: tuple[Any, ...], value: Any, blobs: _Blobs, where: str) -> Any:

@@ -24,7 +24,13 @@ def pad(operator: Operator) -> Value:
     pads = operator.integers("pads", ()) if operator.opset < 11 else operator.constant_integers(1)
     filler = operator.number("value", 0.0)
     if operator.has(2):
-        filler = float(operator.constant(2).reshape(-1)[0])
+        array = operator.constant(2)
+        if array.size != 1 or not np.isfinite(array).all():
+            operator.reject(
+                f"{operator.what(2)} must be one finite number, not {array.size} of shape"
+                f" {array.shape}"
+            )
+        filler = float(array.reshape(-1)[0])
     axes = tuple(range(operator.lead, rank))
     if operator.has(3):
         axes = tuple(operator.axis(axis, rank) for axis in operator.constant_integers(3))
@@ -51,6 +57,8 @@ def pad(operator: Operator) -> Value:
             code = 0
         elif isinstance(value, Codes):
             code = int(filler) - (128 if value.dtype == "uint8" else 0)
+            if filler != int(filler) or not -128 <= code <= 127:
+                operator.refuse(f"the value must be a code of {value.dtype}, not {filler}")
         elif tensor.quantization is not None:
             if builder.arithmetic is not None and filler:
                 operator.refuse(f"the value must be 0 between logarithmic codes, not {filler}")

@@ -14,7 +14,7 @@ from ..frontends.onnx_operators import OPERATORS
 from ..kernels import run_graph
 from .damage import WHOLE, damaged_bytes, other_real, other_shape, other_whole
 from .fuzz_tflite import check_compiled, check_described, is_small, random_input
-from .onnx_seeds import onnx_networks
+from .onnx_seeds import onnx_cases, onnx_networks
 from .outcomes import READ, Parser
 
 _TYPES = (1, 2, 3, 5, 6, 7, 9, 10, 11, 0, 8, 16, 99)
@@ -27,6 +27,12 @@ _BIG = (1 << 20, 1 << 31, 1 << 40, 1 << 62, -(1 << 63))
 def onnx_seeds() -> tuple[bytes, ...]:
     """Small networks of most operators."""
     return tuple(model.SerializeToString() for model in onnx_networks())
+
+
+@cache
+def onnx_and_case_seeds() -> tuple[bytes, ...]:
+    """Those, and ONNX's own cases."""
+    return (*onnx_seeds(), *(model.SerializeToString() for model in onnx_cases()))
 
 
 def mutate_onnx(pick: random.Random, data: bytes, files: Sequence[bytes]) -> bytes:
@@ -163,4 +169,4 @@ def check_onnx(data: bytes, pick: random.Random) -> str:
     return READ
 
 
-ONNX = Parser(name="onnx", seeds=onnx_seeds, mutate=mutate_onnx, check=check_onnx)
+ONNX = Parser(name="onnx", seeds=onnx_and_case_seeds, mutate=mutate_onnx, check=check_onnx)

@@ -1,5 +1,6 @@
 """Small ONNX networks of one operator each: of codes, and of real numbers between codes."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -7,7 +8,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from .. import conformance
+
 MICROSOFT = "com.microsoft"
+_LARGEST_CASE = 1 << 14
 _OPSET, _IR = 21, 10
 _SCALE, _ZERO = 0.05, 3
 
@@ -93,20 +97,22 @@ def _of_codes() -> Iterator[onnx.ModelProto]:
         return net.model(net.real(net.add(kind, inputs, domain, **options)))
 
     def weights(net: _Network, shape: Sequence[int], count: int) -> list[str]:
-        values = np.random.default_rng(4).integers(-100, 100, shape)
+        codes = net.constant(np.random.default_rng(4).integers(-100, 100, shape), "int8")
+        if count == 1:
+            return [codes, *net.meaning(0.02, 0)]
         scales = net.constant(np.linspace(0.01, 0.03, count), "float32")
-        return [net.constant(values, "int8"), scales, net.constant(np.zeros(count), "int8")]
+        return [codes, scales, net.constant(np.zeros(count), "int8")]
 
-    def convolution(net: _Network, x: str) -> list[str]:
+    def convolution(net: _Network, x: str, count: int = 3) -> list[str]:
         bias = net.constant(np.arange(3), "int32")
-        return [x, *net.meaning(), *weights(net, (3, 2, 3, 3), 3), *net.meaning(), bias]
+        return [x, *net.meaning(), *weights(net, (3, 2, 3, 3), count), *net.meaning(), bias]
 
-    def product(net: _Network, x: str) -> list[str]:
-        return [x, *net.meaning(), *weights(net, (6, 3), 3), *net.meaning()]
+    def product(net: _Network, x: str, count: int = 3) -> list[str]:
+        return [x, *net.meaning(), *weights(net, (6, 3), count), *net.meaning()]
 
-    def gemm(net: _Network, x: str) -> list[str]:
+    def gemm(net: _Network, x: str, count: int = 3) -> list[str]:
         bias = net.constant(np.arange(3), "int32")
-        return [x, *net.meaning(), *weights(net, (6, 3), 3), bias, *net.meaning()]
+        return [x, *net.meaning(), *weights(net, (6, 3), count), bias, *net.meaning()]
 
     def binary(net: _Network, x: str) -> list[str]:
         return [x, *net.meaning(), x, *net.meaning(), *net.meaning()]
@@ -121,6 +127,10 @@ def _of_codes() -> Iterator[onnx.ModelProto]:
     yield network("QLinearConv", "", picture, convolution, pads=[1, 1, 1, 1])
     yield network("QLinearMatMul", "", (1, 6), product)
     yield network("QGemm", MICROSOFT, (1, 6), gemm)
+    # with one scale
+    yield network("QLinearConv", "", picture, functools.partial(convolution, count=1))
+    yield network("QLinearMatMul", "", (1, 6), functools.partial(product, count=1))
+    yield network("QGemm", MICROSOFT, (1, 6), functools.partial(gemm, count=1))
     yield network("QLinearAdd", MICROSOFT, picture, binary)
     yield network("QLinearMul", MICROSOFT, picture, binary)
     yield network("QLinearSigmoid", MICROSOFT, picture, unary)
@@ -198,3 +208,17 @@ def _moves(picture: Sequence[int]) -> Iterator[onnx.ModelProto]:
 def onnx_networks() -> list[onnx.ModelProto]:
     """One network at least of most operators that the front-end reads."""
     return [*_of_codes(), *_of_real_numbers()]
+
+
+def onnx_cases() -> Iterator[onnx.ModelProto]:
+    """ONNX's own cases of single operators, all inputs but the first as constants."""
+    for case in conformance.cases():
+        arrays = case.data[0][0]
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        for item, array in list(zip(model.graph.input, arrays, strict=False))[1:]:
+            if isinstance(array, np.ndarray):
+                made = numpy_helper.from_array(np.ascontiguousarray(array), item.name)
+                model.graph.initializer.append(made)
+        if case.reason != conformance.TYPES and model.ByteSize() < _LARGEST_CASE:
+            yield model
