@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .files import MAXIMUM_ELEMENTS
+from .files import MAXIMUM_ACTIVATION
 from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_values import Activation, Coded, Codes, Constant, Real, Shape, Value, shape_of
@@ -120,8 +120,8 @@ def _copied(
 ) -> Value:
     if isinstance(value, Constant | Coded):
         operator.refuse(f"{operator.what(0)} must be computed, and is a constant")
-    if math.prod(output) > MAXIMUM_ELEMENTS:
-        operator.reject(f"the result must have at most {MAXIMUM_ELEMENTS} elements, not {output}")
+    if math.prod(output) > MAXIMUM_ACTIVATION:
+        operator.reject(f"the result must have at most {MAXIMUM_ACTIVATION} elements, not {output}")
     if output == shape_of(value):
         return value
     builder = operator.builder

@@ -3,7 +3,7 @@
 import math
 
 from ..graph import Tensor
-from .files import MAXIMUM_ELEMENTS, quoted
+from .files import MAXIMUM_ACTIVATION, quoted
 from .tflite_operator import INDICES, Operator, single
 from .tflite_windows import Normalised
 
@@ -199,7 +199,7 @@ def _resize(operator: Operator, name: str) -> Normalised:
         operator.require_rank(tensor, 4)
     operator.require_same_quantization(x)
     size = operator.integers(1, 2, "size")
-    if min(size) < 1 or math.prod(size) * x.shape[3] > MAXIMUM_ELEMENTS:
+    if min(size) < 1 or math.prod(size) * x.shape[3] > MAXIMUM_ACTIVATION:
         operator.reject(f"size must be at least 1 x 1 and at most memory, not {size}")
     operator.require_shape((x.shape[0], *size, x.shape[3]))
     corners, centers = (bool(operator.options[key]) for key in ("AlignCorners", "HalfPixelCenters"))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Quantization, Tensor
-from .files import MAXIMUM_ELEMENTS, quoted
+from .files import MAXIMUM_ACTIVATION, MAXIMUM_ELEMENTS, quoted
 from .tflite_reader import RawTensor
 
 DTYPES = ("int8", "uint8", "int32", "int64", "float32", "bool")
@@ -43,9 +43,10 @@ def make_tensor(raw: RawTensor, name: str, model: str) -> Tensor:
         raise UnsupportedError(f"{what}: type must be one of {DTYPES}, not {raw.dtype}")
     if -1 in raw.shape:
         raise UnsupportedError(f"{what}: shape must be fixed, not {raw.shape}")
-    if any(size < 1 for size in raw.shape) or math.prod(raw.shape) > MAXIMUM_ELEMENTS:
+    most = MAXIMUM_ACTIVATION if raw.data is None else MAXIMUM_ELEMENTS
+    if any(size < 1 for size in raw.shape) or math.prod(raw.shape) > most:
         raise ModelError(
-            f"{what}: shape must have sizes of at least 1 and at most {MAXIMUM_ELEMENTS}"
+            f"{what}: shape must have sizes of at least 1 and at most {most}"
             f" elements, not {raw.shape}"
         )
     return Tensor(name, raw.shape, raw.dtype, _quantization(raw, what), _contents(raw, what))

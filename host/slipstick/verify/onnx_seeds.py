@@ -16,7 +16,7 @@ _OPSET, _IR = 21, 10
 _SCALE, _ZERO = 0.05, 3
 
 
-class _Network:
+class Network:
     """A network under construction."""
 
     def __init__(self) -> None:
@@ -61,10 +61,10 @@ class _Network:
         return helper.make_model(graph, opset_imports=domains, ir_version=_IR)
 
 
-def _between(kind: str, shape: Sequence[int], *more: Any, **options: Any) -> onnx.ModelProto:
+def between(kind: str, shape: Sequence[int], *more: Any, **options: Any) -> onnx.ModelProto:
     """An operator of real numbers between codes; ``more`` are its constants, None for a second
     input of the same shape."""
-    net = _Network()
+    net = Network()
     inputs = [net.real(net.quantised(net.input(("N", *shape[1:]))))]
     for values in more:
         if values is None:
@@ -75,9 +75,9 @@ def _between(kind: str, shape: Sequence[int], *more: Any, **options: Any) -> onn
     return net.model(net.real(net.quantised(made)))
 
 
-def _weighted(kind: str, shape: Sequence[int], weights: Sequence[int], **options: Any) -> Any:
+def weighted(kind: str, shape: Sequence[int], weights: Sequence[int], **options: Any) -> Any:
     """A layer with quantised weights and a bias."""
-    net = _Network()
+    net = Network()
     x = net.real(net.quantised(net.input(("N", *shape[1:]))))
     values = np.random.default_rng(3).integers(-100, 100, weights)
     w = net.add("DequantizeLinear", [net.constant(values, "int8"), *net.meaning(0.02, 0)])
@@ -91,36 +91,36 @@ def _of_codes() -> Iterator[onnx.ModelProto]:
     """Operators that take codes with their scales."""
 
     def network(kind: str, domain: str, shape: Sequence[int], build: Any, **options: Any) -> Any:
-        net = _Network()
+        net = Network()
         x = net.quantised(net.input(("N", *shape[1:])))
         inputs = build(net, x)
         return net.model(net.real(net.add(kind, inputs, domain, **options)))
 
-    def weights(net: _Network, shape: Sequence[int], count: int) -> list[str]:
+    def weights(net: Network, shape: Sequence[int], count: int) -> list[str]:
         codes = net.constant(np.random.default_rng(4).integers(-100, 100, shape), "int8")
         if count == 1:
             return [codes, *net.meaning(0.02, 0)]
         scales = net.constant(np.linspace(0.01, 0.03, count), "float32")
         return [codes, scales, net.constant(np.zeros(count), "int8")]
 
-    def convolution(net: _Network, x: str, count: int = 3) -> list[str]:
+    def convolution(net: Network, x: str, count: int = 3) -> list[str]:
         bias = net.constant(np.arange(3), "int32")
         return [x, *net.meaning(), *weights(net, (3, 2, 3, 3), count), *net.meaning(), bias]
 
-    def product(net: _Network, x: str, count: int = 3) -> list[str]:
+    def product(net: Network, x: str, count: int = 3) -> list[str]:
         return [x, *net.meaning(), *weights(net, (6, 3), count), *net.meaning()]
 
-    def gemm(net: _Network, x: str, count: int = 3) -> list[str]:
+    def gemm(net: Network, x: str, count: int = 3) -> list[str]:
         bias = net.constant(np.arange(3), "int32")
         return [x, *net.meaning(), *weights(net, (6, 3), count), bias, *net.meaning()]
 
-    def binary(net: _Network, x: str) -> list[str]:
+    def binary(net: Network, x: str) -> list[str]:
         return [x, *net.meaning(), x, *net.meaning(), *net.meaning()]
 
-    def unary(net: _Network, x: str) -> list[str]:
+    def unary(net: Network, x: str) -> list[str]:
         return [x, *net.meaning(), *net.meaning()]
 
-    def joined(net: _Network, x: str) -> list[str]:
+    def joined(net: Network, x: str) -> list[str]:
         return [*net.meaning(), x, *net.meaning(), x, *net.meaning()]
 
     picture = (1, 2, 5, 4)
@@ -144,7 +144,7 @@ def _of_codes() -> Iterator[onnx.ModelProto]:
         ("ConvInteger", picture, (3, 2, 3, 3)),
         ("MatMulInteger", (1, 6), (6, 3)),
     ):
-        net = _Network()
+        net = Network()
         x = net.quantised(net.input(("N", *shape[1:])))
         point = net.constant(_ZERO, "int8")
         sums = net.add(kind, [x, weights(net, own, 1)[0], point])
@@ -154,55 +154,55 @@ def _of_codes() -> Iterator[onnx.ModelProto]:
 
 def _of_real_numbers() -> Iterator[onnx.ModelProto]:
     picture = (1, 2, 5, 4)
-    yield _weighted("Conv", picture, (3, 2, 3, 3), pads=[0, 1, 1, 0], strides=[2, 1])
-    yield _weighted("ConvTranspose", (1, 2, 3, 3), (2, 3, 2, 2), strides=[2, 2])
-    yield _weighted("Gemm", (1, 6), (6, 3))
-    yield _weighted("MatMul", (1, 4, 6), (6, 3))
+    yield weighted("Conv", picture, (3, 2, 3, 3), pads=[0, 1, 1, 0], strides=[2, 1])
+    yield weighted("ConvTranspose", (1, 2, 3, 3), (2, 3, 2, 2), strides=[2, 2])
+    yield weighted("Gemm", (1, 6), (6, 3))
+    yield weighted("MatMul", (1, 4, 6), (6, 3))
     for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min", "Mean", "Sum"):
-        yield _between(kind, picture, None)
-        yield _between(kind, picture, np.full((2, 1, 1), 0.5, np.float32))
+        yield between(kind, picture, None)
+        yield between(kind, picture, np.full((2, 1, 1), 0.5, np.float32))
     for kind in ("Relu", "Sigmoid", "Tanh", "Exp", "HardSwish", "Elu", "Abs", "Sqrt", "Erf", "Neg"):
-        yield _between(kind, picture)
-    yield _between("PRelu", picture, np.full((2, 1, 1), 0.1, np.float32))
-    yield _between("Clip", picture, np.float32(0), np.float32(6))
-    yield _between("Pow", picture, np.float32(2))
+        yield between(kind, picture)
+    yield between("PRelu", picture, np.full((2, 1, 1), 0.1, np.float32))
+    yield between("Clip", picture, np.float32(0), np.float32(6))
+    yield between("Pow", picture, np.float32(2))
     for kind in ("AveragePool", "MaxPool"):
-        yield _between(kind, picture, kernel_shape=[2, 3], strides=[1, 2], pads=[1, 1, 0, 1])
+        yield between(kind, picture, kernel_shape=[2, 3], strides=[1, 2], pads=[1, 1, 0, 1])
     for kind in ("GlobalAveragePool", "GlobalMaxPool"):
-        yield _between(kind, picture)
+        yield between(kind, picture)
     for kind in ("ReduceMean", "ReduceMax", "ReduceSum", "ReduceL2"):
-        yield _between(kind, picture, np.array([2, 3]), keepdims=0)
+        yield between(kind, picture, np.array([2, 3]), keepdims=0)
     for kind in ("Softmax", "LogSoftmax"):
-        yield _between(kind, (1, 3, 5), axis=-1)
+        yield between(kind, (1, 3, 5), axis=-1)
     small = np.ones(4, np.float32)
-    yield _between("LayerNormalization", picture, small, small, axis=-1)
-    yield _between("BatchNormalization", (1, 4, 3), small, small, small, small)
-    yield _between("InstanceNormalization", (1, 4, 3), small, small)
+    yield between("LayerNormalization", picture, small, small, axis=-1)
+    yield between("BatchNormalization", (1, 4, 3), small, small, small, small)
+    yield between("InstanceNormalization", (1, 4, 3), small, small)
     yield from _moves(picture)
 
 
 def _moves(picture: Sequence[int]) -> Iterator[onnx.ModelProto]:
-    yield _between("Reshape", picture, np.array([0, -1]))
-    yield _between("Flatten", picture, axis=1)
-    yield _between("Transpose", picture, perm=[0, 2, 3, 1])
-    yield _between("Squeeze", (1, 1, 5), np.array([1]))
-    yield _between("Unsqueeze", (1, 5), np.array([2]))
-    yield _between("Concat", picture, None, axis=1)
-    yield _between("Slice", picture, np.array([0, 1]), np.array([2, 4]), np.array([1, 2]))
-    yield _between("Gather", picture, np.array([1, 0]), axis=1)
-    yield _between(
+    yield between("Reshape", picture, np.array([0, -1]))
+    yield between("Flatten", picture, axis=1)
+    yield between("Transpose", picture, perm=[0, 2, 3, 1])
+    yield between("Squeeze", (1, 1, 5), np.array([1]))
+    yield between("Unsqueeze", (1, 5), np.array([2]))
+    yield between("Concat", picture, None, axis=1)
+    yield between("Slice", picture, np.array([0, 1]), np.array([2, 4]), np.array([1, 2]))
+    yield between("Gather", picture, np.array([1, 0]), axis=1)
+    yield between(
         "Pad", picture, np.array([0, 0, 1, 1, 0, 0, 1, 2]), np.float32(0), mode="constant"
     )
-    yield _between("Tile", picture, np.array([1, 2, 1, 3]))
-    yield _between("Expand", (1, 1, 4), np.array([1, 3, 4]))
+    yield between("Tile", picture, np.array([1, 2, 1, 3]))
+    yield between("Expand", (1, 1, 4), np.array([1, 3, 4]))
     scales = np.array([1, 1, 2, 2], np.float32)
-    yield _between("Resize", picture, np.zeros(0, np.float32), scales, mode="nearest")
-    yield _between("Resize", picture, np.zeros(0, np.float32), scales, mode="linear")
-    yield _between("DepthToSpace", (1, 8, 2, 3), blocksize=2)
-    yield _between("SpaceToDepth", (1, 2, 4, 6), blocksize=2)
-    yield _between("ArgMax", (1, 5, 3), axis=1)
-    yield _between("Where", picture, None, None)
-    yield _between("Einsum", (1, 3, 4), None, equation="bij,bij->bi")
+    yield between("Resize", picture, np.zeros(0, np.float32), scales, mode="nearest")
+    yield between("Resize", picture, np.zeros(0, np.float32), scales, mode="linear")
+    yield between("DepthToSpace", (1, 8, 2, 3), blocksize=2)
+    yield between("SpaceToDepth", (1, 2, 4, 6), blocksize=2)
+    yield between("ArgMax", (1, 5, 3), axis=1)
+    yield between("Where", picture, None, None)
+    yield between("Einsum", (1, 3, 4), None, equation="bij,bij->bi")
 
 
 def onnx_networks() -> list[onnx.ModelProto]:
