@@ -1,10 +1,14 @@
 """What the tests of this folder share."""
 
+import os
 import zlib
 
 import numpy as np
 import pytest
 from slipstick.cli import app
+
+# what a test compiles is compiled, whatever was kept before
+os.environ.setdefault("SLIPSTICK_CACHE", "off")
 
 
 @pytest.fixture(autouse=True)

@@ -151,9 +151,7 @@ def test_folding_makes_nothing_huge(operator: str) -> None:
     one = net.constant([[1.0]], "float32")
     made = net.add(operator, [huge] if operator == "ConstantOfShape" else [one, huge])
     y = net.add("Add", [net.pair(net.input("x", SHAPE), 0.1), made])
-    with pytest.raises(
-        ModelError, match="constants must make at most 6710.* more elements"
-    ):
+    with pytest.raises(ModelError, match="constants must make at most 6710.* more elements"):
         load_onnx_bytes(net.to_bytes([net.pair(y, 0.1)]))
 
 
