@@ -49,7 +49,7 @@ def read_npy(data: bytes, name: str) -> np.ndarray:
         raise InputError(
             f"{name}: {dtype} of shape {shape} must be {needed} bytes, the file holds {held}"
         )
-    values = np.frombuffer(data, dtype, offset=start).reshape(shape, order="FC"[not fortran])
+    values = np.frombuffer(data, dtype, offset=start).reshape(shape, order="F" if fortran else "C")
     return values.astype(dtype.newbyteorder("="))
 
 
@@ -172,7 +172,7 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, what: str) -> n
     if len(contents) != needed:
         held = f"more than {needed}" if len(contents) > needed else f"{len(contents)}"
         raise InputError(f"{what}: {dtype} of shape {shape} must be {needed} bytes, not {held}")
-    values = np.frombuffer(contents, dtype).reshape(shape, order="FC"[not fortran])
+    values = np.frombuffer(contents, dtype).reshape(shape, order="F" if fortran else "C")
     return values.astype(dtype.newbyteorder("="), copy=False)
 
 

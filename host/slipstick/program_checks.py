@@ -217,7 +217,7 @@ class _Streams:
         known, repeats = (MATRIX_OPCODES, _REPEATS[0]) if matrix else (POST_OPCODES, _REPEATS[1])
         while True:
             start = word * _WORD_BYTES
-            data = self._memory[start : start + INSTRUCTION_BITS // 8]
+            data = bytes(self._memory[start : start + INSTRUCTION_BITS // 8])
             if len(data) * 8 < INSTRUCTION_BITS:
                 return "must end before the memory does"
             opcode = opcode_of(data)

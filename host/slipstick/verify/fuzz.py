@@ -22,7 +22,7 @@ from .outcomes import Parser
 from .workers import Finding, Tally, run_workers, total, try_file
 
 PARSERS = {parser.name: parser for parser in (TFLITE, ONNX, SLIP, ARRAYS, IMAGES, LIBERTY)}
-SHARES = {"tflite": 2, "onnx": 2, "slip": 2, "arrays": 4, "images": 3, "liberty": 2}
+SHARES = {"tflite": 1, "onnx": 4, "slip": 3, "arrays": 5, "images": 3, "liberty": 4}
 """Of all files: what is cheap gets more."""
 _NOTE_SECONDS = 10.0
 
