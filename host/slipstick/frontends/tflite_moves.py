@@ -113,6 +113,9 @@ def pack(operator: Operator) -> Normalised:
                 f" not {tensor.shape}"
             )
     operator.require_shape((*output.shape[:axis], len(tensors), *output.shape[axis + 1 :]))
+    count = operator.options["ValuesCount"]
+    if count != len(tensors):
+        operator.reject(f"values_count must be that of the inputs, {len(tensors)}, not {count}")
     return "pack", tuple(tensor.name for tensor in tensors), {"axis": axis}
 
 
