@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,13 @@ def shares(names: Sequence[str], files: int, first: int) -> Iterable[tuple[Parse
 
 
 def fuzz(
-    names: Sequence[str], files: int, *, seed: int = 0, first: int = 0, jobs: int = 1
+    names: Sequence[str],
+    files: int,
+    *,
+    seed: int = 0,
+    first: int = 0,
+    jobs: int = 1,
+    note: Callable[[dict[str, Any]], object] = dict,
 ) -> dict[str, Any]:
     """Tries damaged files and returns the report; progress goes to the standard error.
 
@@ -79,6 +85,8 @@ def fuzz(
         Of the generator; the number of each parser's first file.
     jobs : int
         Processes at a time.
+    note : callable
+        Given the report so far, every ten seconds.
     """
     tallies: dict[str, Tally] = {}
     for parser, indices in shares(names, files, first):
@@ -94,6 +102,7 @@ def fuzz(
                     file=sys.stderr,
                     flush=True,
                 )
+                note(report(seed, tallies))
     return report(seed, tallies)
 
 
@@ -121,13 +130,18 @@ def main(words: Sequence[str] | None = None) -> int:
     """Runs the command; its status is 1 if there are findings."""
     given = _arguments(words)
     names = given.parser or tuple(PARSERS)
-    made = fuzz(names, given.files, seed=given.seed, first=given.first, jobs=given.jobs)
-    text = json.dumps(made, indent=1)
-    if given.json is not None:
-        given.json.write_text(text + "\n")
+
+    def write(made: dict[str, Any]) -> None:
+        if given.json is not None:
+            part = given.json.with_suffix(".part")
+            part.write_text(json.dumps(made, indent=1) + "\n")
+            part.replace(given.json)
+
+    made = fuzz(names, given.files, seed=given.seed, first=given.first, jobs=given.jobs, note=write)
+    write(made)
     if given.keep is not None:
         _keep(given.keep, given.seed, made["findings"])
-    print(text)
+    print(json.dumps(made, indent=1))
     return 1 if made["findings"] else 0
 
 
