@@ -5,9 +5,10 @@ import os
 import random
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from slipstick.errors import ProgramError
 from slipstick.program_file import decode
@@ -39,9 +40,7 @@ def test_the_seeds_are_good() -> None:
         assert sum(good) > len(good) * 0.7, name
 
 
-def tried(check: object, indices: range, jobs: int = 1) -> Tally:
-    assert callable(check)
-
+def tried(check: Callable[[bytes, random.Random], str], indices: range, jobs: int = 1) -> Tally:
     def mutate(pick: random.Random, data: bytes, files: Sequence[bytes]) -> bytes:
         return bytes([pick.randrange(256)])
 
@@ -51,8 +50,8 @@ def tried(check: object, indices: range, jobs: int = 1) -> Tally:
 
 
 def test_what_must_not_happen_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "SECONDS", 0.5)
-    monkeypatch.setattr(workers, "MEMORY_BYTES", 300 << 20)
+    monkeypatch.setattr(workers, "SECONDS", 1.0)
+    monkeypatch.setattr(workers, "MEMORY_BYTES", workers.peak_bytes() + (50 << 20))
     calls = iter(range(100))
 
     def check(data: bytes, pick: random.Random) -> str:
@@ -60,13 +59,13 @@ def test_what_must_not_happen_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
             case 1:
                 raise KeyError("name")
             case 2:
-                check_equal("output", __import__("numpy").zeros(2), __import__("numpy").ones(2))
+                check_equal("output", np.zeros(2), np.ones(2))
             case 3:
                 raise ProgramError("two\nlines")
             case 4:
-                time.sleep(0.7)
+                time.sleep(1.1)
             case 5:
-                return READ if b"x" * (400 << 20) else ""
+                return READ if b"x" * (150 << 20) else ""
         return READ
 
     tally = tried(check, range(6))
@@ -87,8 +86,7 @@ def test_workers_that_die_are_found_and_the_rest_goes_on() -> None:
     tally = tried(check, range(60), jobs=2)
     killed = [item for item in tally.findings if item.kind == "killed"]
     assert tally.files == 60 and tally.findings == killed
-    dying = [n for n in range(60) if random.Random(f"0/some/{n}").randrange(1) == 0]
-    assert len(dying) == 60 and 1 <= len(killed) < 20
+    assert 1 <= len(killed) < 20
 
 
 def test_a_finding_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,7 +115,6 @@ def test_forged_programs_are_refused_by_name() -> None:
 
 FORGED = (
     "before it is made",
-    "no step makes the output",
     "there is no such operator in the semantics",
     "must suit its tensors",
     "must hold",

@@ -77,10 +77,10 @@ def try_file(parser: Parser, data: bytes, seed: int, index: int) -> tuple[str, F
         message = f"{type(error).__name__}: {error}"[:300]
         return "exception", _finding(parser, index, "exception", f"{message} ({way})")
     seconds = time.monotonic() - begin
-    if seconds > SECONDS:
-        return "slow", _finding(parser, index, "time", f"{seconds:.1f} s")
     if peak_bytes() > max(MEMORY_BYTES, peak):
         return "large", _finding(parser, index, "memory", f"{peak_bytes() >> 20} MiB")
+    if seconds > SECONDS:
+        return "slow", _finding(parser, index, "time", f"{seconds:.1f} s")
     return outcome, None
 
 
