@@ -20,7 +20,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 IDX_MAGIC = b"\0\0"
 
 LARGEST_ARRAY = 1 << 31
-"""Bytes of an array after decompression."""
+"""Bytes of an array that its file holds as they are."""
+LARGEST_UNPACKED = 1 << 28
+"""Bytes of arrays that are packed: a few kilobytes may stand for any number of zeros."""
 _LONGEST_HEADER = 10_000
 _MOST_AXES = 8
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -41,6 +43,18 @@ def read_npy(data: bytes, name: str) -> np.ndarray:
         If it is no .npy file, truncated, too large, or holds anything but numbers: pickled
         objects are refused.
     """
+    start, dtype, shape, fortran = _beginning(data, name)
+    held, needed = len(data) - start, _bytes_of(shape, dtype, name, LARGEST_ARRAY)
+    if held != needed:
+        raise InputError(
+            f"{name}: {dtype} of shape {shape} must be {needed} bytes, the file holds {held}"
+        )
+    values = np.frombuffer(data, dtype, offset=start).reshape(shape, order="F" if fortran else "C")
+    return values.astype(dtype.newbyteorder("="))
+
+
+def _beginning(data: bytes, name: str) -> tuple[int, np.dtype, tuple[int, ...], bool]:
+    """Where the numbers of a .npy file start, and what they are, by its first bytes."""
     if data[:6] != NPY_MAGIC or len(data) < 10:
         raise InputError(f"{name} must start as a .npy file, not with {data[:6]!r}")
     major = data[6]
@@ -53,14 +67,7 @@ def read_npy(data: bytes, name: str) -> np.ndarray:
     (length,) = struct.unpack(length_format, data[8:start])
     if length > _LONGEST_HEADER or start + length > len(data):
         raise InputError(f"{name}: a header of {length} bytes must fit in the file and 10000 bytes")
-    dtype, shape, fortran = _header(data[start : start + length], name)
-    held, needed = len(data) - start - length, _bytes_of(shape, dtype, name)
-    if held != needed:
-        raise InputError(
-            f"{name}: {dtype} of shape {shape} must be {needed} bytes, the file holds {held}"
-        )
-    values = np.frombuffer(data, dtype, offset=start + length)
-    return values.reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="))
+    return start + length, *_header(data[start : start + length], name)
 
 
 def _header(text: bytes, name: str) -> tuple[np.dtype, tuple[int, ...], bool]:
@@ -98,10 +105,11 @@ def _dtype(descr: object, name: str) -> np.dtype:
     return dtype
 
 
-def _bytes_of(shape: tuple[int, ...], dtype: np.dtype, name: str) -> int:
+def _bytes_of(shape: tuple[int, ...], dtype: np.dtype, name: str, limit: int) -> int:
     size = math.prod(shape) * dtype.itemsize
-    if size > LARGEST_ARRAY:
-        raise InputError(f"{name}: an array must be at most {LARGEST_ARRAY} bytes, not {size}")
+    if size > limit:
+        packed = " unpacked; a .npy file may hold more" if limit == LARGEST_UNPACKED else ""
+        raise InputError(f"{name}: an array must be at most {limit} bytes, not {size}{packed}")
     return size
 
 
@@ -121,21 +129,21 @@ def read_npz(data: bytes, name: str, wanted: Collection[str] = ()) -> dict[str, 
     InputError
         If it is no whole .npz file, or an array in it is refused; see ``read_npy``.
     """
-    arrays = {}
+    arrays: dict[str, np.ndarray] = {}
+    total = 0
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
             named = [m for m in members if m.filename.removesuffix(".npy") in wanted]
             for member in named or members:
-                if member.file_size > LARGEST_ARRAY:
+                what = f"{name}: {member.filename}"
+                array = _unpacked(archive, member, what)
+                total += array.nbytes
+                if total > LARGEST_UNPACKED:
                     raise InputError(
-                        f"{name}: {member.filename} must be at most {LARGEST_ARRAY} bytes,"
-                        f" not {member.file_size}"
+                        f"{name} must hold at most {LARGEST_UNPACKED} bytes unpacked: {total} so"
+                        f" far, with {member.filename}; a .npy file may hold more"
                     )
-                # never more than the directory promised, whatever the stream unpacks to
-                with archive.open(member) as file:
-                    contents = file.read(member.file_size + 1)
-                array = read_npy(contents, f"{name}: {member.filename}")
                 arrays[member.filename.removesuffix(".npy")] = array
     except (
         zipfile.BadZipFile,
@@ -151,6 +159,21 @@ def read_npz(data: bytes, name: str, wanted: Collection[str] = ()) -> dict[str, 
         reason = str(error) or type(error).__name__
         raise InputError(f"{name} must be a whole .npz file: {reason}") from None
     return arrays
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, what: str) -> np.ndarray:
+    """One array of a .npz file, unpacked only where its header says that it is not too large."""
+    with archive.open(member) as file:
+        head = file.read(_LONGEST_HEADER + 12)
+        start, dtype, shape, fortran = _beginning(head, what)
+        needed = _bytes_of(shape, dtype, what, LARGEST_UNPACKED)
+        # one more than there must be, whatever the stream unpacks to
+        contents = head[start:] + file.read(max(needed + 1 - len(head[start:]), 0))
+    if len(contents) != needed:
+        held = f"more than {needed}" if len(contents) > needed else f"{len(contents)}"
+        raise InputError(f"{what}: {dtype} of shape {shape} must be {needed} bytes, not {held}")
+    values = np.frombuffer(contents, dtype).reshape(shape, order="F" if fortran else "C")
+    return values.astype(dtype.newbyteorder("="), copy=False)
 
 
 def read_idx(data: bytes, name: str) -> np.ndarray:
@@ -177,11 +200,12 @@ def read_idx(data: bytes, name: str) -> np.ndarray:
             raise InputError(f"{name} ends within its header")
         shape = struct.unpack(f">{axes}I", sizes)
         dtype = np.dtype(_IDX_TYPES[start[2]])
-        needed = _bytes_of(shape, dtype, name)
+        limit = LARGEST_ARRAY if source is None else LARGEST_UNPACKED
+        needed = _bytes_of(shape, dtype, name, limit)
         contents = file.read(needed + 1)
     except (gzip.BadGzipFile, zlib.error, EOFError, OSError) as error:
         raise InputError(f"{name} must be a whole gzip file: {error}") from None
     if len(contents) != needed:
         held = f"more than {needed}" if len(contents) > needed else f"{len(contents)}"
         raise InputError(f"{name}: an idx array of {shape} must be {needed} bytes, not {held}")
-    return np.frombuffer(contents, dtype).reshape(shape).astype(dtype.newbyteorder("="))
+    return np.frombuffer(contents, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)

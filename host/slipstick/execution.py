@@ -10,11 +10,12 @@ from slipstick_rtl.link.protocol import DeviceStatus
 from . import kernels
 from .device_memory import BatchMemory, DeviceMemory, Memory, RunUnansweredError
 from .devices.base import Device
-from .errors import DeviceError, StateLostError
-from .graph import Graph, Node
+from .errors import DeviceError, ProgramError, SlipstickError, StateLostError
+from .graph import Node
 from .kept_state import KeptState
 from .loaded import Loaded
 from .program import Program
+from .program_checks import graph_of, reason
 from .sharing import Sharing, exclusive, sharing_of
 from .steps import (
     DownloadStep,
@@ -86,15 +87,7 @@ class Execution:
         self._state = KeptState(program)
         self._memory = DeviceMemory(device, program.name, self._finished)
         self._loaded = self._nothing_loaded()
-        tensors = {name: t.as_tensor(name) for name, t in program.tensors.items()}
-        self._graph = Graph(
-            program.name,
-            program.inputs,
-            program.outputs,
-            {**tensors, **program.constants},
-            (),
-            program.semantics,
-        )
+        self._graph = graph_of(program)
         with exclusive(device) as sharing:
             device.identify()
             self._own(sharing)
@@ -366,5 +359,14 @@ class Execution:
     def _host(self, step: HostStep, values: Values) -> None:
         node = Node(step.name, step.operator, step.inputs, step.outputs, step.attributes)
         operands = [values[name] for name in step.inputs if name in values]
-        outputs = kernels.run(node, self._graph, operands)
+        try:
+            outputs = kernels.run(node, self._graph, operands)
+        except (SlipstickError, MemoryError):
+            raise
+        except Exception as error:
+            # a program may come from a file, whose checks cannot foresee every kernel's
+            raise ProgramError(
+                f"program {self.program.name!r}: {step.operator} {step.name!r} failed:"
+                f" {reason(error)}"
+            ) from error
         values.update(zip(step.outputs, outputs, strict=True))

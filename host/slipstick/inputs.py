@@ -25,6 +25,8 @@ IMAGE_SUFFIXES = (
     ".tiff",
     ".webp",
 )
+_IMAGE_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""Pillow knows others, some of which start programs of the system."""
 LARGEST_FILE = 1 << 31
 LARGEST_IMAGE = 1 << 26
 """Pixels."""
@@ -84,7 +86,8 @@ def load_inputs(paths: Sequence[str | os.PathLike[str]], shape: Sequence[int]) -
     labels = [part.y for part in parts if part.y is not None]
     names = tuple(name for part in parts for name in part.names)
     y = np.concatenate(labels) if len(labels) == len(parts) else None
-    return Samples(np.concatenate([part.x for part in parts]), names, y)
+    x = parts[0].x if len(parts) == 1 else np.concatenate([part.x for part in parts])
+    return Samples(x, names, y)
 
 
 def load_labels(path: str | os.PathLike[str], count: int | None = None) -> np.ndarray:
@@ -248,7 +251,7 @@ def _load_image(path: Path, data: bytes, shape: tuple[int, ...]) -> np.ndarray:
         with warnings.catch_warnings():
             # Pillow warns of large images; the rule below is stricter
             warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(data)) as image:
+            with Image.open(io.BytesIO(data), formats=_IMAGE_FORMATS) as image:
                 if image.width * image.height > LARGEST_IMAGE:
                     raise InputError(
                         f"image {path} must have at most {LARGEST_IMAGE} pixels, not"
@@ -256,8 +259,8 @@ def _load_image(path: Path, data: bytes, shape: tuple[int, ...]) -> np.ndarray:
                     )
                 if image.mode not in _EIGHT_BIT_MODES:
                     raise InputError(f"image {path} must have 8 bits a channel, not {image.mode!r}")
-                upright = ImageOps.exif_transpose(image)
-                picture = upright.convert("L" if channels == 1 else "RGB")
+                ImageOps.exif_transpose(image, in_place=True)
+                picture = image.convert("L" if channels == 1 else "RGB")
     except InputError:
         raise
     except UnidentifiedImageError:

@@ -93,6 +93,8 @@ def load_program(
 ) -> Program:
     """The program of a model: a network is compiled, a program read or taken as it is.
 
+    What is compiled is kept (see ``program_cache``), and taken from there the next time.
+
     Parameters
     ----------
     model : path or Program
@@ -109,7 +111,15 @@ def load_program(
         As for ``compile_file``.
     """
     if not isinstance(model, Program) and not is_program(model):
-        return compile_file(model, wanted, semantics=semantics)
+        from .program_cache import cached_program
+
+        configuration = configuration_of(wanted)
+        return cached_program(
+            model,
+            configuration,
+            {"semantics": semantics},
+            lambda: compile_file(model, configuration, semantics=semantics),
+        )
     program = model if isinstance(model, Program) else _read_program(model)
     if wanted is not None:
         program.check(wanted)

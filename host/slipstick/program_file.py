@@ -10,6 +10,7 @@ of another type is an error, never a guess.
 """
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -23,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from .errors import ProgramError
-from .graph import Tensor
 from .program import Program
 from .steps import DTYPES
 
@@ -101,13 +101,21 @@ def _array(value: Any, blobs: _Blobs, where: str) -> np.ndarray:
 def _dataclass(kind: type, value: Any, blobs: _Blobs, where: str) -> Any:
     if not isinstance(value, dict) or value.get("kind") != kind.__name__:
         raise ProgramError(f"{where} must be a {kind.__name__}")
-    names = {field.name for field in dataclasses.fields(kind)}
-    if set(value) != names | {"kind"}:
-        odd = sorted(map(str, set(value) ^ (names | {"kind"})))
+    hints = _hints(kind)
+    if value.keys() != hints.keys() | {"kind"}:
+        odd = sorted(map(str, value.keys() ^ (hints.keys() | {"kind"})))
         raise ProgramError(f"{where} must have exactly the fields of {kind.__name__}, not {odd}")
-    hints = typing.get_type_hints(kind)
-    fields = {name: _convert(hints[name], value[name], blobs, f"{where}.{name}") for name in names}
+    fields = {
+        name: _convert(hint, value[name], blobs, f"{where}.{name}") for name, hint in hints.items()
+    }
     return kind(**fields)
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The annotations of a dataclass's fields; looking them up takes longer than reading them."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
 def _union(members: tuple[Any, ...], value: Any, blobs: _Blobs, where: str) -> Any:
@@ -210,8 +218,15 @@ def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is no number")
 
 
-def decode(data: bytes) -> Program:
+def decode(data: bytes, *, trusted: bool = False) -> Program:
     """The program that ``encode`` wrote.
+
+    Parameters
+    ----------
+    data : bytes
+    trusted : bool
+        This process's user wrote it, and a checksum says so: whether its steps can be run is not
+        checked.
 
     Raises
     ------
@@ -245,13 +260,9 @@ def decode(data: bytes) -> Program:
     except (ValueError, RecursionError) as error:
         raise ProgramError(f"a program file's header must be JSON: {error}") from None
     program = _convert(Program, header, _Blobs(data[start + header_bytes : -4]), "program")
-    _check_constants(program)
+    if not trusted:
+        # it brings the host's kernels with it
+        from .program_checks import check_program
+
+        check_program(program)
     return program
-
-
-def _check_constants(program: Program) -> None:
-    for name, tensor in program.constants.items():
-        if not isinstance(tensor, Tensor) or tensor.data is None:
-            raise ProgramError(f"constant {name!r} must have data")
-        if tensor.data.shape != tensor.shape:
-            raise ProgramError(f"constant {name!r} must have shape {tensor.shape}")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 STANDARD_RATES = (
     300, 1200, 2400, 4800, 9600, 19_200, 38_400, 57_600, 115_200, 230_400, 460_800,
 )  # fmt: skip
+_TIMEOUT_CYCLES, _TIMEOUT_BYTES = 1 << 14, 64
+"""Silence of that long ends a frame: a tenth of a second, or bytes on a line that is slower."""
 _TRIAL_SECONDS = 0.2
 
 
@@ -142,6 +144,12 @@ class _SpiBoard(_Simulated):
         self._endpoint.close()
 
 
+def _timeout_cycles(divisor: int) -> int:
+    """After which a simulated board forgets half a frame: a board's own number takes it seconds,
+    in which it takes every request for a part of the frame that garbage began."""
+    return max(_TIMEOUT_CYCLES, _TIMEOUT_BYTES * BITS_PER_BYTE * divisor)
+
+
 def open_board(
     physical: Physical, configuration: Configuration, divisor: int | None = None
 ) -> SimulatedBoard:
@@ -170,7 +178,9 @@ def open_board(
     try:
         if physical is Physical.UART:
             divisor = divisor or MINIMUM_DIVISOR
-            return _SerialBoard(SerialEndpoint(serial_library(configuration, divisor), divisor))
+            timeout = _timeout_cycles(divisor)
+            library = serial_library(configuration, divisor, timeout_cycles=timeout)
+            return _SerialBoard(SerialEndpoint(library, divisor, timeout))
         divisor = divisor or MINIMUM_SCK_CYCLES
         endpoint = SpiEndpoint(spi_library(configuration, divisor), divisor)
         return _SpiBoard(endpoint, configuration.clock_hz)

@@ -15,6 +15,8 @@ class ToolError(RuntimeError):
 def cache_directory() -> Path:
     """Where built models are kept: ``$SLIPSTICK_CACHE``, by default ``~/.cache/slipstick``.
 
+    The value ``off`` is about compiled programs: models must lie somewhere.
+
     Without a home that can be written it is a folder of the user's own among the temporary files,
     which is told on the standard error.
 
@@ -23,7 +25,7 @@ def cache_directory() -> Path:
     ToolError
         If the folder that the variable names cannot be written.
     """
-    if named := os.environ.get("SLIPSTICK_CACHE"):
+    if (named := os.environ.get("SLIPSTICK_CACHE", "")) not in ("", "off"):
         if complaint := _complaint(Path(named)):
             raise ToolError(f"SLIPSTICK_CACHE must name a folder that can be written: {complaint}")
         return Path(named)

@@ -226,22 +226,67 @@ def exclusive(path: Path) -> Iterator[None]:
         yield
 
 
-def build_once(directory: Path, build: Callable[[Path], None]) -> bool:
+def write_checksum(path: Path) -> None:
+    """Writes the SHA-256 of a file beside it."""
+    checksum_of(path).write_text(_digest(path))
+
+
+def has_checksum(path: Path) -> bool:
+    """Whether a file is what it was when its checksum was written."""
+    try:
+        return checksum_of(path).read_text() == _digest(path)
+    except (OSError, ValueError):
+        return False
+
+
+def checksum_of(path: Path) -> Path:
+    """Where the checksum of a file lies."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remove(directory: Path) -> None:
+    """Takes a folder out of the way at once, and then deletes it."""
+    aside = Path(tempfile.mkdtemp(prefix=f"{directory.name}.damaged.", dir=directory.parent))
+    directory.rename(aside / directory.name)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def build_once(
+    directory: Path,
+    build: Callable[[Path], None],
+    is_whole: Callable[[Path], bool] = lambda directory: True,
+) -> bool:
     """Makes a folder by calling ``build`` with an empty one, unless it is there already.
 
     The folder appears whole or not at all, and of several processes one builds while the others
     wait for it.
+
+    Parameters
+    ----------
+    directory : Path
+    build : callable
+    is_whole : callable
+        Whether a folder that is there may be used; one that is damaged is built anew, and a line on
+        the standard error says so.
 
     Returns
     -------
     bool
         True if this call built it.
     """
-    if directory.is_dir():
+    if directory.is_dir() and is_whole(directory):
         return False
     with exclusive(directory.with_suffix(".lock")):
         if directory.is_dir():
-            return False
+            if is_whole(directory):
+                return False
+            print(f"slipstick: {directory} is damaged: building it anew", file=sys.stderr)
+            _remove(directory)
         part = Path(tempfile.mkdtemp(prefix=directory.name + ".", dir=directory.parent))
         try:
             build(part)

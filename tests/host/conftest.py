@@ -1,11 +1,15 @@
 """What the tests of this folder share."""
 
+import os
 import zlib
 
 import numpy as np
 import pytest
 import shared_data
 from slipstick.cli import app
+
+# what a test compiles is compiled, whatever was kept before
+os.environ.setdefault("SLIPSTICK_CACHE", "off")
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -33,6 +34,8 @@ MODEL = Path(slipstick.__file__).parent / "assets" / "digits.tflite"
 TARGET = "1x4x4"
 CONFIGURATION = find_target(TARGET).configuration
 QUICK_SECONDS = 8.0
+GARBAGE_SECONDS = 4.0
+"""The greeting's three attempts, and what 4,000 bytes take on the line."""
 
 
 class GoldenBoard:
@@ -116,6 +119,14 @@ def test_the_simulated_board_gives_what_the_model_gives() -> None:
             half.write(encode(REQUEST_START, Command.WRITE, 7, bytes(900))[:500])
             half.flush()
         check_session(str(served["device"]))
+        # garbage has beginnings of frames, with lengths of up to 64 KiB
+        for seed in range(2):
+            with serial.Serial(port) as stranger:
+                stranger.write(random.Random(seed).randbytes(4000))
+                stranger.flush()
+            start = time.monotonic()
+            open_device(str(served["device"]), CONFIGURATION).close()
+            assert time.monotonic() - start < GARBAGE_SECONDS
         # two hosts on one port
         with closing(SerialTransport(port)), pytest.raises(DeviceError, match="in use by another"):
             open_device(f"serial:{port}", CONFIGURATION)

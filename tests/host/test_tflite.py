@@ -150,7 +150,7 @@ CASES: list[tuple[bytes, type[SlipstickError], str]] = [
     (
         convolution(x={"shape": (1, 1 << 20, 1 << 20, 2)}),
         ModelError,
-        "'x': shape must have sizes of at least 1 and at most 268435456 elements, not",
+        "'x': shape must have sizes of at least 1 and at most 33554432 elements, not",
     ),
     (convolution(x={"shape": (1, 0, 6, 2)}), ModelError, "sizes of at least 1"),
     (

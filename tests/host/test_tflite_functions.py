@@ -73,6 +73,16 @@ def test_functions_of_one_code_are_tables(kind: type[Any]) -> None:
         assert program.layers[0].why == "post-processor, table"
 
 
+@pytest.mark.parametrize("kind", [first.Add, functions.Sub])
+@pytest.mark.parametrize("scales", [(0.1, 0.15, 0.1), (0.15, 0.1, 0.1), (0.05, 0.07, 0.013)])
+def test_sums_between_two_codes(kind: type[Any], scales: tuple[float, float, float]) -> None:
+    """Ties depend on the factors' last bits: every pair of codes."""
+    a, b, top = (described((1, 256, 256), (each, 3)) for each in scales)
+    pairs = np.meshgrid(np.arange(-128, 128), np.arange(-128, 128))
+    inputs = [codes.astype(np.int8).reshape(1, 256, 256) for codes in pairs]
+    check(network(kind(), [a, b], [top]), inputs)
+
+
 @pytest.mark.parametrize("kind", [functions.Maximum, functions.Minimum])
 def test_choice(kind: type[functions.Maximum]) -> None:
     rng = np.random.default_rng(2)

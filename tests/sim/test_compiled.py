@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from slipstick_sim.compiled import (
     build_library,
     spi_library,
 )
+from slipstick_sim.compiled import build as compiled_build
 
 START = 0xFF
 RUN_CYCLES = 1000
@@ -179,7 +180,73 @@ def test_the_same_core_is_not_built_again(library: Path) -> None:
     begin = time.perf_counter()
     assert build_library(Inverter(), name="inverter") == library
     assert time.perf_counter() - begin < 2
-    assert [path.name for path in library.parent.iterdir()] == ["core.so"]
+    names = sorted(path.name for path in library.parent.iterdir())
+    assert names == ["core.so", "core.so.sha256"]
+
+
+def _cut(library: Path) -> None:
+    library.write_bytes(library.read_bytes()[:5000])
+
+
+def _flip(library: Path) -> None:
+    data = bytearray(library.read_bytes())
+    data[len(data) // 2] ^= 0x55
+    library.write_bytes(data)
+
+
+def _is_a_folder(library: Path) -> None:
+    library.unlink()
+    library.mkdir()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _cut,
+        _flip,
+        _is_a_folder,
+        lambda library: library.write_bytes(b""),
+        lambda library: library.unlink(),
+        lambda library: toolchain.checksum_of(library).unlink(),
+        lambda library: toolchain.checksum_of(library).write_bytes(b"\xff" * 64),
+    ],
+)
+def test_a_damaged_library_is_built_anew(
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], None],
+) -> None:
+    """The build itself only copies: what is tested is when it happens."""
+    whole, builds = library.read_bytes(), list[Path]()
+
+    def build(rtlil: str, name: str, part: Path, line: compiled_build.Line) -> None:
+        builds.append(part)
+        (part / library.name).write_bytes(whole)
+        toolchain.write_checksum(part / library.name)
+
+    monkeypatch.setattr(compiled_build, "_build", build)
+    first = build_library(Inverter(), name="inverter", directory=tmp_path)
+    damage(first)
+    capsys.readouterr()
+    assert build_library(Inverter(), name="inverter", directory=tmp_path) == first
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"slipstick: {first.parent} is damaged: building it anew"
+    with CompiledCore(first) as core:
+        assert core.transact(b"\x01", 1, 100) == b"\xfe"
+    assert build_library(Inverter(), name="inverter", directory=tmp_path) == first
+    assert len(builds) == 2 and not capsys.readouterr().err
+    kept = sorted(path.suffix for path in first.parent.parent.iterdir())
+    assert kept == ["", ".lock"]
+
+
+def test_what_is_no_core_says_so(tmp_path: Path) -> None:
+    compiler = toolchain.compiler()
+    library = tmp_path / "other.so"
+    toolchain.run_tool([compiler, "-shared", "-o", library, "-x", "c++", "-"], text="int x;")
+    with pytest.raises(OSError, match="must be a compiled core, and lacks core_new"):
+        CompiledCore(library)
 
 
 def test_a_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,12 @@ MAXIMUM_TABLES = 1 << 14
 MAXIMUM_OPERANDS = 1 << 10
 MAXIMUM_RANK = 8
 MAXIMUM_ELEMENTS = 1 << 28
-"""Elements of the largest tensor: 256 MiB of int8."""
+"""Elements of the largest constant: 256 MiB of int8."""
+MAXIMUM_ACTIVATION = 1 << 25
+"""Elements of the largest tensor that is computed, padded or not: a few bytes may declare any size,
+and kernels take tens of bytes an element."""
+MAXIMUM_FOLDED = 1 << 28
+"""Bytes that constants may make of each other, beside eight times what the file holds."""
 
 
 def read_file(path: str | Path) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ModelError, SlipstickError, UnsupportedError
 from ..graph import Graph, Quantization, Tensor
-from .files import MAXIMUM_ELEMENTS, quoted, read_file
+from .files import MAXIMUM_ACTIVATION, MAXIMUM_ELEMENTS, quoted, read_file
 from .onnx_advice import LISTED, refuse_unknown
 from .onnx_builder import Builder, Source, per_tensor
 from .onnx_factors import check_factors
@@ -106,6 +106,7 @@ class _Reading:
         self._inputs: dict[str, str] = {}
         arithmetic = arithmetic_of_nodes(model.nodes, name)
         self._builder = Builder(name, self._batch(), 0 if batched else 1, arithmetic)
+        self._builder.foldable += 8 * sum(array.nbytes for array in model.constants.values())
         self.sources = self._builder.sources
         self._done: set[str] = set()
         self._read_names = {name for node in model.nodes for name in node.inputs}
@@ -176,8 +177,8 @@ class _Reading:
         if self._builder.arithmetic is not None and tensor.dtype in SHIFT:
             self._refuse_codes(what, tensor.dtype)
         shape = self._shape(tensor, what)
-        if math.prod(shape) > MAXIMUM_ELEMENTS:
-            raise ModelError(f"{what} must have at most {MAXIMUM_ELEMENTS} elements, not {shape}")
+        if math.prod(shape) > MAXIMUM_ACTIVATION:
+            raise ModelError(f"{what} must have at most {MAXIMUM_ACTIVATION} elements, not {shape}")
         # an own batch of one is what users of the network know
         known = shape if self._batched or shape[1:2] != (1,) else shape[1:]
         made = self._builder.tensor(tensor.name, known, tensor.dtype)

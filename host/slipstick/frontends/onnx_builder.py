@@ -12,7 +12,13 @@ from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from ..errors import ModelError, UnsupportedError
 from ..graph import Node, Quantization, Tensor
 from ..kernels.log_codes import meanings
-from .files import MAXIMUM_ELEMENTS, MAXIMUM_RANK, quoted
+from .files import (
+    MAXIMUM_ACTIVATION,
+    MAXIMUM_ELEMENTS,
+    MAXIMUM_FOLDED,
+    MAXIMUM_RANK,
+    quoted,
+)
 from .onnx_values import (
     Activation,
     Coded,
@@ -80,6 +86,8 @@ class Builder:
 
     Members
     -------
+    foldable : int
+        Bytes that constants may still make of each other.
     reserved : set of str
         Names that only ``rename`` gives: those of the network's outputs.
     derived : dict
@@ -97,6 +105,7 @@ class Builder:
     ) -> None:
         self.model, self.batch, self._lead = model, batch, lead
         self.arithmetic = arithmetic
+        self.foldable = MAXIMUM_FOLDED
         self.reserved: set[str] = set()
         self.derived: dict[str, tuple[Activation, np.ndarray]] = {}
         self.reshaped_of: dict[tuple[str, Shape], Activation] = {}
@@ -130,11 +139,12 @@ class Builder:
     ) -> str:
         """A new tensor, and its name: the one given, or one like it."""
         what = f"{self.model}: tensor {quoted(name)}"
-        sizes = (len(shape) <= MAXIMUM_RANK, math.prod(shape) <= MAXIMUM_ELEMENTS)
+        most = MAXIMUM_ACTIVATION if data is None else MAXIMUM_ELEMENTS
+        sizes = (len(shape) <= MAXIMUM_RANK, math.prod(shape) <= most)
         if min(shape, default=1) < 1 or not all(sizes):
             raise ModelError(
                 f"{what}: shape must be up to {MAXIMUM_RANK} sizes of at least 1 and"
-                f" {MAXIMUM_ELEMENTS} elements, not {shape}"
+                f" {most} elements, not {shape}"
             )
         if data is None and (not shape or shape[0] != 1):
             raise UnsupportedError(f"{what}: the batch (dimension 0) must be 1, not shape {shape}")

@@ -85,8 +85,9 @@ def qlinear_conv(operator: Operator) -> Value:
     exact = None
     if operator.has(8):
         exact = operator.constant(8).reshape(-1).astype(np.int64)
-        if exact.shape != (shape_of(weights)[0],):
-            operator.reject(f"the bias must be {shape_of(weights)[0]} numbers, not {exact.shape}")
+        filters = shape_of(weights)[:1]
+        if exact.shape != filters:
+            operator.reject(f"the bias must be {filters} numbers, not {exact.shape}")
     pending = convolution(operator, x, weights, None, exact)
     return result(operator, pending, 6)
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .files import MAXIMUM_ELEMENTS
+from .files import MAXIMUM_ACTIVATION
 from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_values import Activation, Coded, Codes, Constant, Real, Shape, Value, shape_of
@@ -24,7 +24,13 @@ def pad(operator: Operator) -> Value:
     pads = operator.integers("pads", ()) if operator.opset < 11 else operator.constant_integers(1)
     filler: float | int = operator.number("value", 0.0)
     if operator.has(2):
-        filler = operator.constant(2).reshape(-1)[0].item()
+        array = operator.constant(2)
+        if array.size != 1 or not np.isfinite(array).all():
+            operator.reject(
+                f"{operator.what(2)} must be one finite number, not {array.size} of shape"
+                f" {array.shape}"
+            )
+        filler = array.reshape(-1)[0].item()
     axes = tuple(range(operator.lead, rank))
     if operator.has(3):
         axes = tuple(operator.axis(axis, rank) for axis in operator.constant_integers(3))
@@ -51,6 +57,8 @@ def pad(operator: Operator) -> Value:
             code = 0
         elif isinstance(value, Codes):
             code = int(filler) - (128 if value.dtype == "uint8" else 0)
+            if filler != int(filler) or not -128 <= code <= 127:
+                operator.refuse(f"the value must be a code of {value.dtype}, not {filler}")
         elif tensor.quantization is not None:
             if builder.arithmetic is not None and filler:
                 operator.refuse(f"the value must be 0 between logarithmic codes, not {filler}")
@@ -112,8 +120,8 @@ def _copied(
 ) -> Value:
     if isinstance(value, Constant | Coded):
         operator.refuse(f"{operator.what(0)} must be computed, and is a constant")
-    if math.prod(output) > MAXIMUM_ELEMENTS:
-        operator.reject(f"the result must have at most {MAXIMUM_ELEMENTS} elements, not {output}")
+    if math.prod(output) > MAXIMUM_ACTIVATION:
+        operator.reject(f"the result must have at most {MAXIMUM_ACTIVATION} elements, not {output}")
     if output == shape_of(value):
         return value
     builder = operator.builder

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import ModelError
-from .files import MAXIMUM_ELEMENTS
 from .onnx_operator import Operator
 from .onnx_values import Coded, Constant, shape_of
 
@@ -44,10 +43,16 @@ def fold(operator: Operator) -> Sequence[Constant | Coded] | None:
     arrays = [
         value.array if isinstance(value, Constant | Coded) else np.zeros(0) for value in values
     ]
-    elements = _elements(operator, arrays)
-    if elements > MAXIMUM_ELEMENTS:
-        operator.reject(f"the result must have at most {MAXIMUM_ELEMENTS} elements, not {elements}")
-    return [Constant(array) for array in _run(operator)]
+    elements, builder = _elements(operator, arrays), operator.builder
+    # numbers take four bytes as a rule; what they take in truth is counted below
+    if 4 * elements > builder.foldable:
+        operator.reject(
+            f"constants must make at most {builder.foldable // 4} more elements of each other, not"
+            f" {elements}"
+        )
+    made = _run(operator)
+    builder.foldable -= sum(array.nbytes for array in made)
+    return [Constant(array) for array in made]
 
 
 def _moved_codes(operator: Operator) -> list[Constant | Coded] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.resize import nearest_places
-from .files import MAXIMUM_ELEMENTS
+from .files import MAXIMUM_ACTIVATION
 from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_pools import PICTURE_AXES
@@ -99,8 +99,8 @@ def _axes(operator: Operator, shape: Shape) -> list[_Axis]:
     if not len(factors) == len(sizes) == len(axes) or min(sizes, default=1) < 1:
         operator.reject(f"there must be {len(axes)} sizes of at least 1, not {sizes}")
     elements = math.prod(max(own, size) for own, size in zip(old, sizes, strict=True))
-    if elements * math.prod(shape) // math.prod(old) > MAXIMUM_ELEMENTS:
-        operator.reject(f"the result must have at most {MAXIMUM_ELEMENTS} elements, not {sizes}")
+    if elements * math.prod(shape) // math.prod(old) > MAXIMUM_ACTIVATION:
+        operator.reject(f"the result must have at most {MAXIMUM_ACTIVATION} elements, not {sizes}")
     regions = [(0.0, 1.0)] * len(axes)
     if operator.attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         numbers = [float(item) for item in operator.constant(1).reshape(-1)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .files import MAXIMUM_ELEMENTS
+from .files import MAXIMUM_ACTIVATION
 from .onnx_layers import Layer, bias_values, coded_weights, quantised, real_layer
 from .onnx_operator import Operator
 from .onnx_values import Coded, Constant, Shape, Value, shape_of
@@ -29,8 +29,8 @@ def _numbers(operator: Operator, name: str, rank: int, default: int, least: int)
     return values
 
 
-def _geometry(operator: Operator, shape: Shape, kernel: Shape) -> _Geometry:
-    """Where the result lies within the whole that the kernels cover."""
+def _geometry(operator: Operator, shape: Shape, kernel: Shape, weights: int) -> _Geometry:
+    """Where the result lies within the whole that the kernels, ``weights`` of them, cover."""
     rank = len(kernel)
     if operator.integers("kernel_shape", kernel) != kernel:
         operator.reject(f"kernel_shape must be that of the weights, {kernel}")
@@ -61,8 +61,11 @@ def _geometry(operator: Operator, shape: Shape, kernel: Shape) -> _Geometry:
         cut = pads[:rank]
         ends = zip(whole, cut, pads[rank:], strict=True)
         wanted = tuple(size - before - behind for size, before, behind in ends)
-    if min(wanted) < 1 or math.prod(wanted) * kernel[-1] > MAXIMUM_ELEMENTS:
-        operator.reject(f"the output's sizes must be within 1..{MAXIMUM_ELEMENTS}, not {wanted}")
+    if min(wanted) < 1 or math.prod(wanted) * kernel[-1] > MAXIMUM_ACTIVATION:
+        operator.reject(f"the output's sizes must be within 1..{MAXIMUM_ACTIVATION}, not {wanted}")
+    sides = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilation, strict=True)]
+    if math.prod(sides) * weights > MAXIMUM_ACTIVATION:
+        operator.refuse(f"a kernel with its gaps must be {MAXIMUM_ACTIVATION} at most, not {sides}")
     return _Geometry(_two(stride, 1), _two(dilation, 1), _two(cut, 0), wanted)
 
 
@@ -109,7 +112,7 @@ def conv_transpose(operator: Operator) -> Value:
         operator.reject(
             f"weights of {channels} channels must be {groups} groups of the {shape[1]} of the input"
         )
-    place = _geometry(operator, shape, tuple(sizes))
+    place = _geometry(operator, shape, tuple(sizes), filters * channels)
     outputs = groups * filters
     numbers = bias_values(operator, operator.value(2) if operator.has(2) else None, outputs)
     output = (shape[0], outputs, *place.sizes)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .files import MAXIMUM_ELEMENTS
+from .files import MAXIMUM_ACTIVATION
 from .onnx_operator import Operator
 from .onnx_values import Shape
 from .tflite_windows import MAXIMUM_STEP
@@ -82,8 +82,8 @@ def windows(operator: Operator, shape: Shape, kernel: Shape | None) -> Windows:
         results.append(count)
         ends.append(max(after, (count - 1) * step + extent - size - before))
     padded = [a + b + c for a, b, c in zip(sizes, pads, ends, strict=False)]
-    if shape[1] * math.prod(padded) > MAXIMUM_ELEMENTS:
-        operator.refuse(f"the padded input must have at most {MAXIMUM_ELEMENTS} elements")
+    if shape[1] * math.prod(padded) > MAXIMUM_ACTIVATION:
+        operator.refuse(f"the padded input must have at most {MAXIMUM_ACTIVATION} elements")
     lows, highs = _two(pads[:rank], 0), _two(tuple(ends), 0)
     declared = _two(pads[rank:], 0)
     return Windows(

@@ -9,6 +9,7 @@ from ..errors import UnsupportedError
 from ..graph import Quantization, Tensor
 from ..kernels.binary import sub_parameters
 from ..kernels.scaling import AddParameters, add_parameters
+from .files import quoted
 from .tflite_operator import EITHER, INDICES, Operator, single
 from .tflite_windows import Normalised
 
@@ -197,6 +198,10 @@ def unary(
     x = operator.activation(0, sources)
     operator.require_output(targets)
     operator.require_shape(x.shape)
+    own, made = operator.shape(x), operator.shape(operator.output)
+    if own != made:
+        # runtimes take the sizes from one or the other
+        operator.refuse(f"output {quoted(operator.output.name)} must be {own}, not {made}")
     return x
 
 

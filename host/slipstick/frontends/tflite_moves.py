@@ -3,7 +3,7 @@
 import math
 
 from ..graph import Tensor
-from .files import MAXIMUM_ELEMENTS, quoted
+from .files import MAXIMUM_ACTIVATION, quoted
 from .tflite_operator import EITHER, INDICES, Operator, single
 from .tflite_windows import Normalised
 
@@ -120,6 +120,9 @@ def pack(operator: Operator) -> Normalised:
                 f" not {tensor.shape}"
             )
     operator.require_shape((*output.shape[:axis], len(tensors), *output.shape[axis + 1 :]))
+    count = operator.options["ValuesCount"]
+    if count != len(tensors):
+        operator.reject(f"values_count must be that of the inputs, {len(tensors)}, not {count}")
     return "pack", tuple(tensor.name for tensor in tensors), {"axis": axis}
 
 
@@ -225,7 +228,7 @@ def _resize(operator: Operator, name: str) -> Normalised:
         operator.require_rank(tensor, 4)
     operator.require_same_quantization(x)
     size = operator.integers(1, 2, "size")
-    if min(size) < 1 or math.prod(size) * x.shape[3] > MAXIMUM_ELEMENTS:
+    if min(size) < 1 or math.prod(size) * x.shape[3] > MAXIMUM_ACTIVATION:
         operator.reject(f"size must be at least 1 x 1 and at most memory, not {size}")
     operator.require_shape((x.shape[0], *size, x.shape[3]))
     corners, centers = (bool(operator.options[key]) for key in ("AlignCorners", "HalfPixelCenters"))

@@ -102,6 +102,11 @@ def unpack(operator: Operator) -> list[Normalised]:
     axis = operator.axis(operator.options["Axis"], x)
     if x.shape[axis] != len(operator.outputs):
         operator.reject(f"outputs must be {x.shape[axis]}, not {len(operator.outputs)}")
+    if operator.options["Num"] != len(operator.outputs):
+        operator.reject(
+            f"num must be that of the outputs, {len(operator.outputs)}, not"
+            f" {operator.options['Num']}"
+        )
     return _parts(operator, x, axis, [1] * len(operator.outputs), {axis})
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Quantization, Tensor
-from .files import MAXIMUM_ELEMENTS, quoted
+from .files import MAXIMUM_ACTIVATION, MAXIMUM_ELEMENTS, quoted
 from .tflite_advice import type_advice
 from .tflite_reader import RawTensor
 
@@ -52,9 +52,10 @@ def make_tensor(raw: RawTensor, name: str, model: str, dtypes: tuple[str, ...] =
         raise UnsupportedError(f"{what}: shape must be fixed, not {raw.shape}")
     # the shape of a single number has no element
     smallest = 0 if raw.dtype in ("int32", "int64") else 1
-    if any(size < smallest for size in raw.shape) or math.prod(raw.shape) > MAXIMUM_ELEMENTS:
+    most = MAXIMUM_ACTIVATION if raw.data is None else MAXIMUM_ELEMENTS
+    if any(size < smallest for size in raw.shape) or math.prod(raw.shape) > most:
         raise ModelError(
-            f"{what}: shape must have sizes of at least {smallest} and at most {MAXIMUM_ELEMENTS}"
+            f"{what}: shape must have sizes of at least {smallest} and at most {most}"
             f" elements, not {raw.shape}"
         )
     return Tensor(name, raw.shape, raw.dtype, _quantization(raw, what), _contents(raw, what))

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ..graph import Tensor
-from .files import MAXIMUM_ELEMENTS, quoted
+from .files import MAXIMUM_ACTIVATION, quoted
 from .tflite_operator import INDICES, Operator, single
 
 Normalised = tuple[str, tuple[str, ...], dict[str, Any]]
@@ -72,8 +72,8 @@ def transpose_conv2d(operator: Operator) -> Normalised:
     if tuple(sizes) != x.shape[1:3]:
         operator.reject(f"an output of {output.shape} must have an input of {sizes}, not {x.shape}")
     whole = [size * step + taps for size, step, taps in zip(sizes, stride, kernel, strict=True)]
-    if math.prod(whole) * filters > MAXIMUM_ELEMENTS:
-        operator.refuse(f"the whole result must have at most {MAXIMUM_ELEMENTS} elements")
+    if math.prod(whole) * filters > MAXIMUM_ACTIVATION:
+        operator.refuse(f"the whole result must have at most {MAXIMUM_ACTIVATION} elements")
     inputs = (x.name, weights.name, check_bias(operator, filters, 3))
     activation = operator.fused_activation()
     attributes = {"stride": stride, "padding": tuple(padding[::2]), "activation": activation}
@@ -212,8 +212,8 @@ def _slide(
     sizes, padding = _places(operator, x.shape[1:3], stride, extents)
     operator.require_shape((x.shape[0], *sizes, channels))
     padded = (x.shape[1] + sum(padding[:2]), x.shape[2] + sum(padding[2:]), x.shape[3])
-    if math.prod(padded) > MAXIMUM_ELEMENTS:
-        operator.refuse(f"the padded input must have at most {MAXIMUM_ELEMENTS} elements")
+    if math.prod(padded) > MAXIMUM_ACTIVATION:
+        operator.refuse(f"the padded input must have at most {MAXIMUM_ACTIVATION} elements")
     return {
         "stride": stride,
         "padding": tuple(padding),

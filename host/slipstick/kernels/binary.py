@@ -22,25 +22,24 @@ Tensors = tuple[Tensor, Tensor, Tensor]
 
 
 def sub_parameters(a: Quantization, b: Quantization, output: Quantization) -> AddParameters:
-    """The factors of SUB: those of ADD, but for the reference's float32 divisions.
+    """The factors of SUB: those of ADD.
 
     Raises
     ------
     UnsupportedError
         If the output's scale is so small that the reference refuses it.
     """
-    scales = (np.float32(scalar(quantization)[0]) for quantization in (a, b, output))
-    scale_a, scale_b, scale = scales
-    twice = np.float32(2) * max(scale_a, scale_b)
-    factor = float(twice / (np.float32(1 << ADD_LEFT_SHIFT) * scale))
+    scale_a, scale_b, scale = (scalar(quantization)[0] for quantization in (a, b, output))
+    twice = 2 * max(scale_a, scale_b)
+    factor = twice / ((1 << ADD_LEFT_SHIFT) * scale)
     if factor >= 1:
         raise UnsupportedError(
             f"SUB of scales {scale_a:g} and {scale_b:g} needs an output scale above"
             f" {twice / (1 << ADD_LEFT_SHIFT):g}, not {scale:g}"
         )
     return AddParameters(
-        *quantize_multiplier(float(scale_a / twice)),
-        *quantize_multiplier(float(scale_b / twice)),
+        *quantize_multiplier(scale_a / twice),
+        *quantize_multiplier(scale_b / twice),
         *quantize_multiplier(factor),
     )
 

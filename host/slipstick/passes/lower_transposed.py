@@ -8,6 +8,10 @@ import numpy as np
 from ..graph import Graph, Node, Quantization, Tensor
 from .clean import fresh_name, replace_nodes
 
+_LARGEST_STRIDE = 64
+_LARGEST_WEIGHTS = 1 << 24
+"""Beyond these the phases are more than any device's memory holds: the host runs them."""
+
 _Step = tuple[str, str, tuple[str, ...], dict[str, Any], str]
 """Name, operator, inputs (or none: what the step before made), attributes, name of the result."""
 
@@ -150,4 +154,8 @@ def _lowers(graph: Graph, node: Node) -> bool:
     y, x = node.attributes["stride"]
     constants = [graph.tensors[name] for name in node.inputs[1:] if name]
     quantized = constants[0].quantization is not None
-    return y == x and quantized and all(tensor.data is not None for tensor in constants)
+    filters, height, width, channels = constants[0].shape
+    # each phase has the kernel's taps that meet it, and one more on either side at most
+    taps = (height // y + 2) * (width // y + 2) * y * y
+    small = y <= _LARGEST_STRIDE and taps * filters * channels <= _LARGEST_WEIGHTS
+    return y == x and small and quantized and all(tensor.data is not None for tensor in constants)

@@ -1,1 +1,1 @@
-"""Verification at scale: random networks held against their references."""
+"""Checks that run for hours: random and damaged files, each held against what it must be."""

@@ -192,16 +192,24 @@ def spi_library(
 def _find_or_build(key: str, directory: Path | None, build: Callable[[], Path]) -> Path:
     folder = _folder(directory)
     alias = folder / f"sources-{key}"
-    if alias.exists():
-        library = folder / alias.read_text() / LIBRARY
-        if library.exists():
-            return library
+    known = _known(alias)
+    if known is not None and toolchain.has_checksum(folder / known / LIBRARY):
+        return folder / known / LIBRARY
     with toolchain.exclusive(alias.with_suffix(".lock")):
         library = build()
         part = alias.with_suffix(f".{os.getpid()}")
         part.write_text(library.parent.name)
         part.replace(alias)
     return library
+
+
+def _known(alias: Path) -> str | None:
+    """The folder that an alias names, None if there is none, or it names no folder."""
+    try:
+        name = alias.read_text("ascii")
+    except (OSError, ValueError):
+        return None
+    return name if name and name == os.path.basename(name) and name.isprintable() else None
 
 
 def build_library(
@@ -247,8 +255,13 @@ def build_library(
 def _library_of(rtlil: str, name: str, directory: Path | None, line: Line) -> Path:
     key = toolchain.content_key(rtlil, *_recipe(line))
     target = _folder(directory) / f"{name}-{key}"
-    toolchain.build_once(target, lambda part: _build(rtlil, name, part, line))
+    toolchain.build_once(target, lambda part: _build(rtlil, name, part, line), _is_whole)
     return target / LIBRARY
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a library is what was built: a damaged one may end this process as it is loaded."""
+    return toolchain.has_checksum(folder / LIBRARY)
 
 
 def _folder(directory: Path | None) -> Path:
@@ -299,6 +312,7 @@ def _build(rtlil: str, name: str, part: Path, line: Line) -> None:
     for path in part.iterdir():
         if path.name != LIBRARY:
             path.unlink()
+    toolchain.write_checksum(part / LIBRARY)
 
 
 def _compile(sources: Sequence[Path], part: Path, line: Line) -> None:

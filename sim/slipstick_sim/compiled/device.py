@@ -74,7 +74,9 @@ class CompiledCore:
         self._core: int | None = None
         self._library = ctypes.CDLL(str(library))
         for name, (result, arguments) in _SIGNATURES.items():
-            function = getattr(self._library, name)
+            function = getattr(self._library, name, None)
+            if function is None:
+                raise OSError(f"{library} must be a compiled core, and lacks {name}")
             function.restype = result
             function.argtypes = arguments
         self._core = self._library.core_new()

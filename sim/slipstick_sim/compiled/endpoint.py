@@ -25,8 +25,8 @@ class SerialEndpoint:
     ----------
     library : Path
         As ``serial_library`` returns it.
-    divisor : int
-        Clock cycles of a bit, as of the library.
+    divisor, timeout_cycles : int
+        Clock cycles of a bit, and after which half a frame is forgotten, as of the library.
 
     Raises
     ------
@@ -34,8 +34,11 @@ class SerialEndpoint:
         If the library cannot be loaded.
     """
 
-    def __init__(self, library: Path, divisor: int) -> None:
+    def __init__(
+        self, library: Path, divisor: int, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
+    ) -> None:
         self._core = CompiledCore(library)
+        self._timeout_cycles = timeout_cycles
         self._byte_cycles = BITS_PER_BYTE * divisor
         self._last_byte = 0
         self._disturbance: tuple[int, int] | None = None
@@ -60,7 +63,7 @@ class SerialEndpoint:
         """No program runs, and the line has been at rest for so long that half a frame is
         forgotten: nothing can happen until the next byte."""
         quiet = self._core.cycles - self._last_byte
-        return quiet > DEFAULT_TIMEOUT_CYCLES + _SPARE_CYCLES and self._core.wait_idle(0)
+        return quiet > self._timeout_cycles + _SPARE_CYCLES and self._core.wait_idle(0)
 
     def disturb(self, seed: int, mean_cycles: int) -> None:
         """As ``CompiledCore.disturb``, from the next ``feed`` on; any thread may ask for it."""
