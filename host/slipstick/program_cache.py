@@ -92,12 +92,12 @@ def _key(path: Path, configuration: Configuration, options: dict[str, object]) -
         return None
     about = [path.stem, configuration.to_dict(), configuration.fingerprint, options]
     digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
-    digest.update(_sources().encode() + hashlib.sha256(data).digest())
+    digest.update(sources_digest().encode() + hashlib.sha256(data).digest())
     return digest.hexdigest()
 
 
 @functools.cache
-def _sources() -> str:
+def sources_digest() -> str:
     """A hash of what compiles."""
     digest = hashlib.sha256(f"{__version__} {sys.version}".encode())
     for package in _PACKAGES:
