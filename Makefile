@@ -16,7 +16,7 @@ STAMP := $(VENV)/.complete
 # Long commands tell what they do at once, into a pipe as well.
 export PYTHONUNBUFFERED := 1
 
-.PHONY: setup demo test sim formal bitstream asic bench price-list check clean
+.PHONY: setup demo test sim formal bitstream asic bench random fuzz price-list check clean
 
 setup: $(STAMP)
 
@@ -63,6 +63,14 @@ bench: setup
 	$(BIN)/python -m slipstick.fault_benchmark
 	$(BIN)/python -m slipstick.scalesim_benchmark
 	$(BIN)/python -m slipstick.scaling_benchmark
+
+# Random networks on nine kinds of hardware, against their references; some hours.
+random: setup
+	$(BIN)/python -m slipstick.verify.random_networks
+
+# A million damaged files over all parsers; some hours.
+fuzz: setup
+	$(BIN)/python -m slipstick.verify.fuzz --files 1000000 --json reports/fuzz.json
 
 # What each number format costs and gives: measures what the report lacks (hours from nothing),
 # then writes the table and the picture.

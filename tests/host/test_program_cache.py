@@ -70,17 +70,17 @@ def other_source(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source.write_text("x = 1")
     plain = program_cache._files
     monkeypatch.setattr(program_cache, "_files", lambda p: [*plain(p), ("source.py", source)])
-    program_cache._sources.cache_clear()
+    program_cache.sources_digest.cache_clear()
 
 
 def other_package(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_cache.importlib.metadata, "version", lambda name: "0")
-    program_cache._sources.cache_clear()
+    program_cache.sources_digest.cache_clear()
 
 
 def other_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_cache, "__version__", "0")
-    program_cache._sources.cache_clear()
+    program_cache.sources_digest.cache_clear()
 
 
 @pytest.mark.parametrize("change", [other_network, other_source, other_package, other_version])
@@ -100,7 +100,7 @@ def test_any_change_misses(
         load_program(path, TARGET)
     finally:
         monkeypatch.undo()
-        program_cache._sources.cache_clear()
+        program_cache.sources_digest.cache_clear()
     assert len(compiled) == 2
 
 
