@@ -12,9 +12,12 @@ from ...reference import TflmReference
 from ...references import LayerRuntime
 from .drawing import Dialect, Drawer, Parameters
 from .layer_values import draw_inputs
+from .layers import RecipeError, Shape
+from .lns_files import LOGARITHMIC_KINDS, write_lns
 from .network_check import Compared, FileFormat
-from .onnx_files import LOGARITHMIC_KINDS, ONNX_KINDS, write_onnx
-from .recipes import SHAPES, Recipe, RecipeError, Shape
+from .onnx_files import ONNX_KINDS, write_onnx
+from .recipes import Recipe
+from .shapes import SHAPES
 from .tflite_files import write_tflite
 
 TFLITE_KINDS = {
@@ -154,4 +157,4 @@ def logarithmic(number_format: str) -> FileFormat:
     def compare(data: bytes, graph: Graph, inputs: np.ndarray) -> Compared:
         return Compared(kernels.run_graph(graph, [inputs]))
 
-    return FileFormat(number_format, draw, write_onnx, load_onnx_bytes, _real_inputs, compare)
+    return FileFormat(number_format, draw, write_lns, load_onnx_bytes, _real_inputs, compare)

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .recipes import Codes, Layer, Recipe, Shape
+from .layers import Codes, Layer, Shape
+from .recipes import Recipe
 
 LARGEST_BIAS = 1 << 20
 """Biases stay below this magnitude; sums then stay far from the ends of 32 bits."""

@@ -4,7 +4,8 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator
 
-from .recipes import Layer, Recipe, RecipeError
+from .layers import Layer, RecipeError
+from .recipes import Recipe
 
 MOST_TRIALS = 600
 """Smaller recipes that are tried at most."""

@@ -10,7 +10,8 @@ from ...writers import tflite_operators as basic
 from ...writers.tflite import TfliteWriter
 from ...writers.tflite_operators import Operator
 from .layer_values import draw_codes, draw_weights
-from .recipes import Layer, Recipe, Shape, walk, weights_per_output
+from .layers import Layer, Shape, weights_per_output
+from .recipes import Recipe, walk
 
 
 def write_tflite(recipe: Recipe) -> bytes:
