@@ -1,6 +1,6 @@
 """``slipstick verify``: reference runtime, golden model and RTL held against each other."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -11,13 +11,14 @@ import typer
 from .. import console
 from ..comparisons import runtime_summary
 from ..errors import InputError
+from ..execution import Values
 from ..inputs import load_inputs
 from ..loading import configuration_of
 from ..targets import DEFAULT_TARGET
 from ..verification import CheckedTensor, Comparison, Verifier
 from .options import INPUTS_HELP, Json, Limit, SemanticsName, TargetName, check_least
 from .run import one_input
-from .verify_random import verify_random
+from .verify_random import Request, refuse, verify_random
 
 RANDOM_IMAGES = 4
 RANDOM_RUNS = 32
@@ -81,38 +82,16 @@ def verify_command(
     check_least("--layer-limit", layer_limit, 0)
     check_least("--seed", seed, 0)
     if random is not None:
-        if model is not None or inputs is not None:
-            raise InputError(f"--random draws networks and inputs; {model or inputs} is too much")
-        verify_random(
-            random,
-            seed=seed,
-            target=target,
-            form=form,
-            rtl=rtl or 0,
-            jobs=jobs,
-            output=output,
-            report=report,
-            json=json,
-        )
+        given = {"MODEL": model, "--inputs": inputs, "--semantics": semantics, "--limit": limit}
+        refuse(given | {"--rtl-layer": rtl_layer}, "cannot stand beside --random")
+        request = Request(random, seed, target, form, rtl or 0, jobs, output, report)
+        verify_random(request, json=json)
         return
+    refuse({"--rtl": rtl, "--format": form, "--jobs": jobs, "--report": report}, "needs --random N")
     if model is None:
         raise InputError("verify needs a network's file, or --random N")
-    for option, value in (
-        ("--rtl", rtl),
-        ("--format", form),
-        ("--jobs", jobs),
-        ("--report", report),
-    ):
-        if value is not None:
-            raise InputError(f"{option} needs --random N")
     verifier = Verifier(model, configuration_of(target), semantics)
-    if inputs is None:
-        usual = RANDOM_RUNS if verifier.program.variables else RANDOM_IMAGES
-        feeds = verifier.random_inputs(limit or usual, seed)
-    else:
-        name = one_input(verifier.program)
-        shape = verifier.program.tensors[name].shape
-        feeds = {name: load_inputs([inputs], shape).first(limit).x}
+    feeds = _feeds(verifier, inputs, limit, seed)
     with ExitStack() as bars:
 
         def progress(what: str, total: int) -> Callable[[int], None]:
@@ -122,27 +101,40 @@ def verify_command(
         checked = verifier.check(
             feeds, progress, rtl=not no_rtl, layer_limit=layer_limit, rtl_layers=rtl_layer or ()
         )
-    total = sum(tensor.mismatches for tensor in checked)
-    count = len(next(iter(feeds.values())))
-    result = {
-        "model": str(model),
-        "target": target or DEFAULT_TARGET,
-        "fingerprint": verifier.program.fingerprint,
-        "semantics": verifier.program.semantics,
-        "count": count,
-        "state_bytes": verifier.program.state_bytes,
-        "layers": [_entry(tensor) for tensor in checked],
-        "total_mismatches": total,
-    }
-    if verifier.program.semantics == "onnx":
-        result["onnxruntime"] = runtime_summary(checked)
-        result["saturating_nodes"] = list(verifier.saturating)
+    result = _result(verifier, checked, len(next(iter(feeds.values()))))
+    result = {"model": str(model), "target": target or DEFAULT_TARGET, **result}
     if json:
         console.print_json(result)
     else:
         _show(result)
-    if total:
+    if result["total_mismatches"]:
         raise typer.Exit(1)
+
+
+def _feeds(verifier: Verifier, inputs: Path | None, limit: int | None, seed: int) -> Values:
+    """Inputs from a file, or random ones."""
+    if inputs is None:
+        usual = RANDOM_RUNS if verifier.program.variables else RANDOM_IMAGES
+        return verifier.random_inputs(limit or usual, seed)
+    name = one_input(verifier.program)
+    shape = verifier.program.tensors[name].shape
+    return {name: load_inputs([inputs], shape).first(limit).x}
+
+
+def _result(verifier: Verifier, checked: Sequence[CheckedTensor], count: int) -> dict[str, Any]:
+    program = verifier.program
+    result: dict[str, Any] = {
+        "fingerprint": program.fingerprint,
+        "semantics": program.semantics,
+        "count": count,
+        "state_bytes": program.state_bytes,
+        "layers": [_entry(tensor) for tensor in checked],
+        "total_mismatches": sum(tensor.mismatches for tensor in checked),
+    }
+    if program.semantics == "onnx":
+        result["onnxruntime"] = runtime_summary(checked)
+        result["saturating_nodes"] = list(verifier.saturating)
+    return result
 
 
 def _entry(tensor: CheckedTensor) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """``slipstick verify --random``: random networks held against their references."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,25 +11,16 @@ from .. import console, reports
 from ..errors import InputError
 from ..targets import DEFAULT_TARGET, find_target
 from ..verify.random_networks.campaign import MOST_SHRUNK, Campaign, figures, minimal, run
+from ..verify.random_networks.network_check import Outcome
 from .options import check_least
 
 SMALLEST_SHARE = 100
 """A decision of the compiler that fewer networks took is named."""
 
 
-def verify_random(
-    networks: int,
-    *,
-    seed: int,
-    target: str | None,
-    form: str | None,
-    rtl: int,
-    jobs: int | None,
-    output: Path,
-    report: Path | None,
-    json: bool,
-) -> None:
-    """Checks random networks and prints what came of them; exits with 1 if one is wrong.
+@dataclass(frozen=True)
+class Request:
+    """The options of a run.
 
     Parameters
     ----------
@@ -44,56 +37,91 @@ def verify_random(
         Folder for the files of networks that are wrong.
     report : Path or None
         File for the figures, with command, versions and date.
-    json : bool
     """
-    check_least("--random", networks, 1)
-    check_least("--rtl", rtl, 0)
-    check_least("--jobs", jobs, 1)
-    if rtl > networks:
-        raise InputError(f"--rtl must be at most --random ({networks}), not {rtl}")
-    name = target or DEFAULT_TARGET
-    configuration = find_target(name).configuration
-    options = {} if jobs is None else {"processes": jobs}
-    campaign = Campaign(
-        networks=networks, seed=seed, configuration=configuration, form=form, rtl=rtl, **options
-    )
-    with console.progress(f"random networks on {name}", networks) as advance:
-        tally = run(campaign, advance)
-    found = []
-    for outcome in tally.findings[:MOST_SHRUNK]:
-        with console.step(f"making network {outcome.seed} smaller"):
-            finding = minimal(campaign, outcome, output)
-        found.append(
-            {
-                "seed": outcome.seed,
-                "format": finding.form,
-                "status": outcome.status,
-                "reason": outcome.reason,
-                "mismatches": outcome.mismatches + (outcome.rtl_mismatches or 0),
-                "layers": list(finding.layers),
-                "file": str(finding.file),
-                "command": _repeats(outcome.seed, name, form, bool(outcome.rtl_mismatches)),
-            }
+
+    networks: int
+    seed: int
+    target: str | None
+    form: str | None
+    rtl: int
+    jobs: int | None
+    output: Path
+    report: Path | None
+
+    def __post_init__(self) -> None:
+        check_least("--random", self.networks, 1)
+        check_least("--rtl", self.rtl, 0)
+        check_least("--jobs", self.jobs, 1)
+        if self.rtl > self.networks:
+            raise InputError(f"--rtl must be at most --random ({self.networks}), not {self.rtl}")
+
+    @property
+    def name(self) -> str:
+        """The target's name."""
+        return self.target or DEFAULT_TARGET
+
+    def campaign(self) -> Campaign:
+        """Returns the networks that are to be checked."""
+        configuration = find_target(self.name).configuration
+        options = {} if self.jobs is None else {"processes": self.jobs}
+        return Campaign(
+            networks=self.networks,
+            seed=self.seed,
+            configuration=configuration,
+            form=self.form,
+            rtl=self.rtl,
+            **options,
         )
+
+
+def refuse(options: Mapping[str, object], why: str) -> None:
+    """InputError if one of some options has a value."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(f"{option} {why}")
+
+
+def verify_random(request: Request, *, json: bool) -> None:
+    """Checks random networks and prints what came of them; exits with 1 if one is wrong."""
+    campaign = request.campaign()
+    with console.progress(f"random networks on {request.name}", request.networks) as advance:
+        tally = run(campaign, advance)
+    configuration = campaign.configuration
+    number_format = configuration.number_format
     result = {
         **figures(tally, configuration),
         "wrong": len(tally.findings),
-        "findings": found,
-        "seed": seed,
-        "target": name,
-        "format": form or "tflite and onnx",
+        "findings": [_smallest(campaign, request, each) for each in tally.findings[:MOST_SHRUNK]],
+        "seed": request.seed,
+        "target": request.name,
+        "format": number_format if configuration.logarithmic else request.form or "tflite, onnx",
         "fingerprint": configuration.fingerprint,
     }
-    if configuration.logarithmic is not None:
-        result["format"] = configuration.number_format
-    if report is not None:
-        reports.write_file(report, reports.command_line(), result)
+    if request.report is not None:
+        reports.write_file(request.report, reports.command_line(), result)
     if json:
         console.print_json(result)
     else:
         _show(result)
     if tally.findings:
         raise typer.Exit(1)
+
+
+def _smallest(campaign: Campaign, request: Request, outcome: Outcome) -> dict[str, Any]:
+    """A network that is wrong, with its smallest file and the command that repeats it."""
+    with console.step(f"making network {outcome.seed} smaller"):
+        finding = minimal(campaign, outcome, request.output)
+    on_rtl = bool(outcome.rtl_mismatches)
+    return {
+        "seed": outcome.seed,
+        "format": finding.form,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "mismatches": outcome.mismatches + (outcome.rtl_mismatches or 0),
+        "layers": list(finding.layers),
+        "file": str(finding.file),
+        "command": _repeats(outcome.seed, request.name, request.form, on_rtl),
+    }
 
 
 def _repeats(seed: int, target: str, form: str | None, rtl: bool) -> str:
