@@ -70,7 +70,9 @@ def wrong_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def words(convolution: Any, tile: Any, *others: Any) -> np.ndarray:
         right = weight_words(convolution, tile, *others)
-        return right ^ np.int8(64) if tile.reduction.align_row else right
+        # weights of lanes that idle must stay zero, or the golden model refuses the program
+        wrong = np.where(right == 0, right, right ^ np.int8(64))
+        return wrong if tile.reduction.align_row else right
 
     monkeypatch.setattr(emit, "weight_words", words)
 
@@ -81,7 +83,7 @@ def test_a_wrong_layout_is_found_and_made_small(wrong_rows: None, tmp_path: Path
     wrong = [outcome for outcome in outcomes if outcome.is_finding]
     assert wrong and all("layout: rows aligned" in outcome.taken for outcome in wrong)
     finding = minimal(campaign, wrong[0], tmp_path)
-    assert finding.file is not None and len(finding.layers) <= 2
+    assert len(finding.layers) <= 2
     smaller = compile_graph(load_tflite_bytes(finding.file.read_bytes()), MEDIUM)
     assert sum(layer.macs for layer in smaller.layers) < 4000
 

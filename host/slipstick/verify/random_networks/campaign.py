@@ -230,14 +230,14 @@ class Finding:
     form : str
     layers : tuple of str
         Of the smallest network.
-    file : Path or None
-        The smallest network that still fails; None if it was not made.
+    file : Path
+        The smallest network that is still wrong.
     """
 
     outcome: Outcome
     form: str
     layers: tuple[str, ...]
-    file: Path | None
+    file: Path
 
 
 def minimal(campaign: Campaign, outcome: Outcome, folder: Path) -> Finding:
