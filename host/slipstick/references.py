@@ -151,8 +151,8 @@ class TflmTail:
         return {}
 
 
-def _of_a_library(graph: Graph) -> list[str]:
-    """Float32 tensors that come of a transcendental function, however many operators before."""
+def library_tensors(graph: Graph) -> list[str]:
+    """Returns float32 tensors behind a transcendental function, however many operators before."""
     found: dict[str, None] = {}
     for node in graph.nodes:
         if graph.tensors[node.outputs[0]].dtype == "float32" and (
@@ -282,7 +282,7 @@ def open_references(
         if unknown or legacy_tensors(model):
             return Definition(load_tflite_bytes(data, place.stem)), None
         graph = load_tflite_bytes(data, place.stem)
-        tensors = [] if graph.variables else _of_a_library(graph)
+        tensors = [] if graph.variables else library_tensors(graph)
         if tensors:
             tail = TflmTail(place, graph, tensors)
             return tail, tail

@@ -19,6 +19,7 @@ from ..frontends.tflite_reader import RawModel, RawOperator, RawTensor, read_mod
 from ..graph import Graph
 from ..kernels import run_graph
 from ..reference import TflmReference
+from ..references import library_tensors
 from ..session import InferenceSession
 from ..targets import find_target
 from .apart import run_apart
@@ -174,10 +175,14 @@ def check_tflite(data: bytes, pick: random.Random) -> str:
 
 
 def _deviates(graph: Graph) -> bool:
-    """Whether a table is documented not to be tflm's; see ``activation_table``."""
+    """Whether a result is documented not to be tflm's: a table's (``activation_table``), or what
+    comes of a C library's function."""
+    if library_tensors(graph):
+        return True
     for node in graph.nodes:
-        if node.operator in ("relu6", "hard_swish"):
-            ends = (graph.tensors[name].quantization for name in (*node.inputs, *node.outputs))
+        names = (*node.inputs, *node.outputs)
+        ends = [graph.tensors[name].quantization for name in names if name]
+        if node.operator in ("relu6", "hard_swish") and None not in ends:
             (scale, zero), (other, point) = (
                 (float(item.scale[0]), int(item.zero_point[0])) for item in ends if item is not None
             )

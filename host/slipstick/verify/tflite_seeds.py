@@ -75,6 +75,14 @@ def _arithmetic() -> Iterator[RawModel]:
     yield network("DEQUANTIZE", {}, _codes(1, 4, 2), real)
 
 
+def _real() -> Iterator[RawModel]:
+    """Operators that the front-end reads of float32 numbers only."""
+    x = tensor((1, 4, 2), "float32")
+    for name in ("CEIL", "COS", "EXP", "FLOOR", "LOG", "NEG", "ROUND", "SIN", "SQRT", "SQUARE"):
+        yield network(name, {}, x, x)
+    yield network("DIV", _PLAIN, x, x, x)
+
+
 def _pools_and_reductions() -> Iterator[RawModel]:
     x = _codes(1, 5, 4, 2)
     pool = {**_WINDOW, "FilterHeight": 2, "FilterWidth": 3}
@@ -89,6 +97,7 @@ def _pools_and_reductions() -> Iterator[RawModel]:
 def _moves() -> Iterator[RawModel]:
     x, half = _codes(1, 4, 4, 2), _codes(1, 2, 4, 2)
     yield network("RESHAPE", {}, x, _whole([1, 32]), _codes(1, 32))
+    yield network("TILE", {}, half, _whole([1, 2, 1, 1]), x)
     yield network("SQUEEZE", {}, _codes(1, 1, 4), _codes(1, 4))
     yield network("EXPAND_DIMS", {}, _codes(1, 4), _whole(1), _codes(1, 1, 4))
     yield network("CONCATENATION", {"Axis": 1, **_PLAIN}, half, half, x)
@@ -120,4 +129,4 @@ def _moves() -> Iterator[RawModel]:
 
 def tflite_networks() -> list[RawModel]:
     """One network at least of each operator."""
-    return [*_layers(), *_arithmetic(), *_pools_and_reductions(), *_moves()]
+    return [*_layers(), *_arithmetic(), *_real(), *_pools_and_reductions(), *_moves()]
