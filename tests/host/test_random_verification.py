@@ -1,5 +1,6 @@
 """Random networks of every kind equal their references; what is wrong is found and made small."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,25 @@ def conv(**changes: Any) -> Layer:
 
 def recipe(*layers: Layer, shape: tuple[int, ...] = (1, 6, 7, 3)) -> Recipe:
     return Recipe(3, shape, (0.05, -3), layers, (len(layers),))
+
+
+def test_a_slice_of_few_channels_ends_a_streamed_segment() -> None:
+    """What lies between its ends has all of its channels: sums need operands of equal pitches."""
+    plain = {"kernel": (1, 1), "padding": "SAME"}
+    box = {"starts": (0, 3, 0, 0), "steps": (1, 1, 1, 1), "sizes": (1, 10, 11, 12)}
+    layers = (
+        conv(**plain, filters=24),
+        Layer("add", (1, 0), 2, (0.1, 3), {"activation": "none"}),
+        dataclasses.replace(conv(**plain, filters=16, groups=8), sources=(2,)),
+        Layer("slice", (3,), 3, (0.1, 3), box),
+        dataclasses.replace(conv(filters=406, keep_dimensions=False), kind="fully_connected"),
+    )
+    layers = (*layers[:4], dataclasses.replace(layers[4], sources=(4,)))
+    outcome = check(
+        recipe(*layers, shape=(1, 15, 36, 24)), TFLITE, find_target("sim-small").configuration
+    )
+    assert "streaming: loads" in outcome.taken
+    assert (outcome.status, outcome.mismatches) == ("equal", 0)
 
 
 def test_recipes() -> None:

@@ -1,5 +1,6 @@
 """Layers that are computed together, strip by strip of rows, so that only their ends travel."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,10 +20,17 @@ Part = tuple[int, Convolution | Map]
 def make_job(parts: Sequence[Part], outputs: Mapping[str, Region]) -> Job:
     """The job that makes these boxes of the outputs: each operation makes what is needed of it."""
     regions = dict(outputs)
+    made = {operation.result: operation.output for _, operation in parts}
     for _, operation in reversed(parts):
         if isinstance(operation, Map) and operation.gathers:
             regions[operation.result] = Region.whole(operation.output)
-            needs = gathered(operation)
+            # what is made here has all of its channels: the operands of a sum have equal pitches
+            needs = {
+                name: dataclasses.replace(need, channels=(0, made[name].channels))
+                if name in made
+                else need
+                for name, need in gathered(operation).items()
+            }
         else:
             needs = dict.fromkeys(operation.sources, needed(operation, regions[operation.result]))
         for name, need in needs.items():
