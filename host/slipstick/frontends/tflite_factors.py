@@ -68,6 +68,9 @@ def check_factors(operator: Operator, kind: str, attributes: Mapping[str, Any]) 
     attributes : mapping
         The node's.
     """
+    if operator.output.dtype == "float32":
+        # what the converter left in real numbers has no factor
+        return
     if kind in _SPECIAL:
         _SPECIAL[kind](operator, attributes)
     _check_bounds(operator, kind, attributes)
@@ -127,7 +130,7 @@ def _layer(axis: int, source: int = 0) -> Callable[[Operator, Mapping[str, Any]]
         above, below = np.maximum(rows, 0).sum(axis=1), np.minimum(rows, 0).sum(axis=1)
         low, high = -128 - zero_point, 127 - zero_point
         bias = operator.inputs[source + 2 - (source > 0)] if _has_bias(operator, source) else None
-        offset = 0 if bias is None or bias.data is None else bias.data.astype(np.int64)
+        offset = 0 if bias is None or bias.data is None else bias.data.astype(np.int64).ravel()
         largest = np.maximum(
             abs(above * high + below * low + offset), abs(above * low + below * high + offset)
         )
