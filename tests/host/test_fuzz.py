@@ -50,7 +50,7 @@ def tried(check: Callable[[bytes, random.Random], str], indices: range, jobs: in
 
 
 def test_what_must_not_happen_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "SECONDS", 1.0)
+    monkeypatch.setattr(workers, "SECONDS", 3.0)
     monkeypatch.setattr(workers, "MEMORY_BYTES", workers.peak_bytes() + (50 << 20))
     calls = iter(range(100))
 
@@ -63,9 +63,10 @@ def test_what_must_not_happen_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
             case 3:
                 raise ProgramError("two\nlines")
             case 4:
-                time.sleep(1.1)
+                time.sleep(3.1)
             case 5:
-                return READ if b"x" * (150 << 20) else ""
+                # more than any test before this one took, as a worker inherits the peak
+                return READ if b"x" * (workers.MEMORY_BYTES + (10 << 20)) else ""
         return READ
 
     tally = tried(check, range(6))
