@@ -131,6 +131,18 @@ def test_a_slice_of_few_channels_ends_a_streamed_segment() -> None:
     assert (outcome.status, outcome.mismatches) == ("equal", 0)
 
 
+def test_pixels_that_are_written_together_have_no_gaps() -> None:
+    """A depthwise layer behind them would read several taps at once if there were some."""
+    plain = {"kernel": (1, 1), "stride": (1, 1), "dilation": (1, 1), "padding": "VALID"}
+    weights = conv().parameters
+    own = {**weights, **plain, "kernel": (1, 2), "multiplier": 1}
+    layers = (conv(**plain, filters=4), Layer("depthwise_conv2d", (1,), 5, (0.1, 3), own))
+    target = find_target("ulx3s-85f").configuration
+    outcome = check(recipe(*layers, shape=(1, 1, 6, 1)), TFLITE, target)
+    assert "layout: pixels folded" in outcome.taken and "layout: diagonal" in outcome.taken
+    assert (outcome.status, outcome.mismatches) == ("equal", 0)
+
+
 def test_recipes() -> None:
     relu = Layer("relu", (1,), 2, (0.1, 3))
     both = recipe(conv(), relu)

@@ -175,7 +175,8 @@ def assign_pitches(
         fill = 1 if any(b.folded for b in group) else step
         consumers = [(b.view.channels, reader) for b in group for reader in readers.get(id(b), [])]
         extras = {0}
-        if spares:
+        # nor may there be gaps between them
+        if spares and fill == step:
             extras.add(_spare(group, [reader for _, reader in consumers], fill, configuration))
 
         def cost(

@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 from .layers import Layer, RecipeError, Shape
 
+LARGEST_SOFTMAX = 4096
+"""Numbers of a softmax, below this."""
+
 
 def window_sides(layer: Layer, source: Shape) -> tuple[int, int]:
     """Returns height and width that a window leaves, with the file's padding.
@@ -89,6 +92,12 @@ def _reduced(layer: Layer, sources: list[Shape]) -> Shape:
 
 
 def _same(layer: Layer, sources: list[Shape]) -> Shape:
+    return sources[0]
+
+
+def _weighed(layer: Layer, sources: list[Shape]) -> Shape:
+    # the sum of that many exponentials is all that tflm's 12 integer bits hold: it stops beyond
+    _require(sources[0][-1] < LARGEST_SOFTMAX, "softmax of too many numbers")
     return sources[0]
 
 
@@ -179,7 +188,7 @@ SHAPES: dict[str, Callable[[Layer, list[Shape]], Shape]] = {
     "prelu": _same,
     "abs": _same,
     "quantize": _same,
-    "softmax": _same,
+    "softmax": _weighed,
     "pad": _padded,
     "mirror_pad": _padded,
     "concatenation": _concatenated,
