@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import reports
 from .fuzz_arrays import ARRAYS, IMAGES
 from .fuzz_liberty import LIBERTY
 from .fuzz_onnx import ONNX
@@ -134,7 +135,7 @@ def main(words: Sequence[str] | None = None) -> int:
     def write(made: dict[str, Any]) -> None:
         if given.json is not None:
             part = given.json.with_suffix(".part")
-            part.write_text(json.dumps(made, indent=1) + "\n")
+            reports.write_file(part, "python -m slipstick.verify.fuzz", made)
             part.replace(given.json)
 
     made = fuzz(names, given.files, seed=given.seed, first=given.first, jobs=given.jobs, note=write)

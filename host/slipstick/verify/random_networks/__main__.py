@@ -24,7 +24,7 @@ COMMAND = "python -m slipstick.verify.random_networks"
 TARGETS = {
     "sim-medium": 20_000,
     "sim-small": 4_000,
-    "ulx3s-85f": 4_000,
+    "ulx3s-85f": 10_000,
     "ulx3s-12f": 4_000,
     "icebreaker": 4_000,
     "tang-nano-9k": 4_000,

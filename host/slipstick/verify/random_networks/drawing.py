@@ -21,6 +21,18 @@ MOST_HEAVY_ELEMENTS = 120_000
 MOST_MACS = 4_000_000
 """Multiply-accumulates of a network, for the same reason."""
 
+BRIMMING = 0.04
+"""How many networks exceed the memory for weights by their small layers only."""
+
+MOST_BRIMMING_MACS = 80_000_000
+"""Multiply-accumulates of those: every weight is used at all pixels."""
+
+SEPARABLE = 0.06
+"""How often a depthwise and a pointwise convolution are added together."""
+
+MOBILE = 0.12
+"""How many networks begin with a wide picture and such a pair of layers, of few channels."""
+
 MOST_FILTERS = 4096
 """Of a fully connected layer that fills the memory."""
 
@@ -70,15 +82,15 @@ class Drawer:
 
     def draw(self) -> Recipe:
         """Draws the network."""
-        recipe = Recipe(
-            seed=self._seed,
-            shape=self._input_shape(),
-            codes=self._codes(),
-            layers=(),
-            outputs=(0,),
-            images=int(self._rng.choice([1, 1, 1, 2, 5])),
-            **self._dialect.files(self._rng),
-        )
+        if self._layers.chance(BRIMMING):
+            brimming = self._brimming()
+            if brimming is not None:
+                return brimming
+        recipe = self._begun(self._input_shape())
+        if self._layers.chance(MOBILE):
+            sides = self._layers.integer(3, 20), 2 * self._layers.integer(5, 12)
+            recipe = self._begun((1, *sides, self._layers.channels()))
+            recipe = self._separable(recipe, channels=8, stride=1) or recipe
         for _ in range(self._taste.layers):
             recipe = self._grown(recipe)
         if self._taste.heavy:
@@ -86,6 +98,42 @@ class Drawer:
         if not recipe.layers:
             recipe = self._with(recipe, "relu", (0,))
         return self._with_outputs(recipe)
+
+    def _begun(self, shape: Shape) -> Recipe:
+        """A network without layers yet."""
+        return Recipe(
+            seed=self._seed,
+            shape=shape,
+            codes=self._codes(),
+            layers=(),
+            outputs=(0,),
+            images=int(self._rng.choice([1, 1, 1, 2, 5])),
+            **self._dialect.files(self._rng),
+        )
+
+    def _brimming(self) -> Recipe | None:
+        """A convolution that nearly fills the memory for weights, and small layers that exceed it.
+
+        The small ones have few multiply-accumulates: the compiler leaves them out.
+        """
+        wanted = math.sqrt(self._weight_bytes / 27) * self._rng.uniform(0.6, 1.6)
+        channels = max(8, round(wanted / 16) * 16)
+        recipe = self._begun((1, self._layers.integer(8, 12), self._layers.integer(8, 12), 3))
+        filters = max(1, int(self._weight_bytes * self._rng.uniform(0.94, 1) / (9 * channels)))
+        filters = max(filters // 16 * 16, 1) if self._layers.chance(0.8) else filters
+        window = {"padding": "SAME", "stride": (1, 1), "dilation": (1, 1), "groups": 1}
+        try:
+            first = {**window, "kernel": (1, 1), "filters": channels}
+            recipe = self._with(recipe, "conv2d", (0,), **first)
+            recipe = self._with(recipe, "conv2d", (1,), **window, kernel=(3, 3), filters=filters)
+            recipe = self._with(recipe, "mean", (2,), axes=(1, 2), keep_dimensions=False)
+            for source in range(3, 3 + self._layers.integer(1, 2)):
+                most = max(2, int(0.08 * self._weight_bytes / recipe.shapes()[-1][-1]))
+                own = {"filters": self._layers.integer(2, most), "keep_dimensions": False}
+                recipe = self._with(recipe, "fully_connected", (source,), **own)
+        except RecipeError:
+            return None
+        return recipe if recipe.macs() <= MOST_BRIMMING_MACS else None
 
     def _filled(self, recipe: Recipe) -> Recipe:
         """Adds a fully connected layer, so that all weights are about as many as fit, or more."""
@@ -134,6 +182,10 @@ class Drawer:
             block = self._residual(recipe)
             if block is not None:
                 return block
+        if self._layers.chance(SEPARABLE):
+            block = self._separable(recipe)
+            if block is not None:
+                return block
         kinds = list(self._dialect.kinds)
         shares = np.array(list(self._dialect.kinds.values()))
         for _ in range(8):
@@ -180,14 +232,50 @@ class Drawer:
             return None
         return grown if self._is_small(grown) else None
 
-    def _with(self, recipe: Recipe, kind: str, sources: tuple[int, ...], **changes: Any) -> Recipe:
+    def _separable(
+        self, recipe: Recipe, *, channels: int | None = None, stride: int | None = None
+    ) -> Recipe | None:
+        """A depthwise convolution of a few channels and a pointwise one, as in mobile networks."""
+        last = len(recipe.layers)
+        if len(recipe.shapes()[last]) != 4:
+            return None
+        pointwise: Parameters = {
+            "kernel": (1, 1),
+            "stride": (1, 1),
+            "dilation": (1, 1),
+            "groups": 1,
+        }
+        pointwise["padding"] = "SAME"
+        channels = channels or int(self._rng.choice([4, 8, 8, 16, 32]))
+        stride = stride or (2 if self._layers.chance(0.4) else 1)
+        # what ends in a ReLU mostly has its zero point at the lowest code
+        codes = (self._codes()[0], -128) if self._layers.chance(0.6) else None
+        depthwise: Parameters = {"kernel": (3, 3), "stride": (stride, stride), "dilation": (1, 1)}
+        depthwise |= {"padding": "SAME", "multiplier": 1}
+        try:
+            grown = self._with(recipe, "conv2d", (last,), codes, **pointwise, filters=channels)
+            grown = self._with(grown, "depthwise_conv2d", (last + 1,), **depthwise)
+            grown = self._with(grown, "conv2d", (last + 2,), **pointwise)
+        except RecipeError:
+            return None
+        return grown if self._is_small(grown) else None
+
+    def _with(
+        self,
+        recipe: Recipe,
+        kind: str,
+        sources: tuple[int, ...],
+        codes: Codes | None = None,
+        **changes: Any,
+    ) -> Recipe:
         """Adds a layer; RecipeError if it does not fit."""
         shape = recipe.shapes()[sources[0]]
         drawn = {**self._layers.parameters(kind, shape), **changes}
         parameters = self._dialect.adapt(kind, shape, drawn, self._rng)
         if kind in WEIGHTED:
             parameters |= self._layers.weighted(kind, shape, parameters)
-        codes = recipe.codes_of(sources[0]) if kind in KEEPS_CODES else self._codes()
+        drawn_codes = recipe.codes_of(sources[0]) if kind in KEEPS_CODES else self._codes()
+        codes = drawn_codes if codes is None else codes
         codes = self._dialect.fixed_codes.get(kind, codes)
         seed = int(self._rng.integers(1 << 31))
         layer = Layer(kind, sources, seed, codes, parameters)
