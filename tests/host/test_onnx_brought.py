@@ -10,7 +10,7 @@ from encoder_network import quantised
 from onnx_checks import check, on_device
 from onnx_writer import MICROSOFT, OnnxWriter
 from onnxruntime.quantization import QuantFormat
-from slipstick.errors import ModelError
+from slipstick.errors import ModelError, UnsupportedError
 from slipstick.frontends.onnx import load_onnx_bytes
 
 RNG = np.random.default_rng(29)
@@ -79,6 +79,21 @@ def test_places_of_each_sample() -> None:
     places = net.constant([[[0, 4], [-1, 2], [3, -5]]], "int64")
     y = net.add("GatherND", [x, places], batch_dims=1)
     check(net.to_bytes([net.pair(y, 0.0613)]), RNG.normal(0, 2, (3, 4, 5, 3)).astype(np.float32))
+
+
+def test_a_single_place_of_each_sample() -> None:
+    net = OnnxWriter()
+    x = net.pair(net.input("x", (1, 4, 5)), 0.05)
+    y = net.add("GatherND", [x, net.constant([[-1, 2]], "int64")], batch_dims=1)
+    check(net.to_bytes([net.pair(y, 0.0613)]), RNG.normal(0, 2, (3, 4, 5)).astype(np.float32))
+
+
+def test_a_shape_of_too_many_axes_is_refused() -> None:
+    net = OnnxWriter()
+    x = net.pair(net.input("x", (1, 4, 5)), 0.05)
+    y = net.add("Expand", [x, net.constant([1] * 62 + [4, 5], "int64")])
+    with pytest.raises(UnsupportedError, match="the shape must have at most 8 axes, not 64"):
+        load_onnx_bytes(net.to_bytes([net.pair(y, 0.05)]))
 
 
 def test_places_beyond_a_tensor_are_refused() -> None:

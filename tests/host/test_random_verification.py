@@ -15,7 +15,14 @@ from slipstick.schedule import emit
 from slipstick.schedule.reduction import weight_words
 from slipstick.targets import find_target
 from slipstick.verify.random_networks import campaign as campaigns
-from slipstick.verify.random_networks.campaign import Campaign, Tally, figures, minimal, run
+from slipstick.verify.random_networks.campaign import (
+    REFERENCE_ENDS,
+    Campaign,
+    Tally,
+    figures,
+    minimal,
+    run,
+)
 from slipstick.verify.random_networks.decisions import DECISIONS, decisions, possible
 from slipstick.verify.random_networks.formats import TFLITE
 from slipstick.verify.random_networks.network_check import check, plain_reason
@@ -170,6 +177,15 @@ def test_recipes_that_describe_no_network(broken: Recipe, message: str) -> None:
         broken.shapes()
     with pytest.raises(RecipeError, match=message):
         check(broken, TFLITE, MEDIUM)
+
+
+def test_a_network_that_ends_the_reference_is_no_finding() -> None:
+    """Its softmax is of 2,520 numbers, of which half are the largest."""
+    campaign = Campaign(
+        networks=1, seed=5017, configuration=find_target("sim-medium").configuration, processes=1
+    )
+    tally = run(campaign, lambda done: None)
+    assert not tally.findings and tally.refused == {REFERENCE_ENDS: 1}
 
 
 def test_a_process_that_ends_or_hangs_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

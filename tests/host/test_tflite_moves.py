@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from slipstick.errors import ModelError
 from slipstick.writers import tflite_moves as ops
 from slipstick.writers import tflite_operators as first
 from tflm_cases import codes, scale, zero_point
@@ -140,6 +141,18 @@ def test_mirror_pad(mode: str) -> None:
         border[0] = 0
         out = tuple(int(size) for size in np.add(shape, border.sum(axis=1)))
         unary(rng, ops.MirrorPad(mode=mode), shape, out, integers(border))
+
+
+def test_an_output_of_other_dimensions_is_refused() -> None:
+    """tflite-micro takes the strides of the output as declared, and reads the wrong codes."""
+    with pytest.raises(ModelError, match=r"output must have the input's 4 dimensions"):
+        unary(
+            np.random.default_rng(1),
+            ops.MirrorPad(mode="REFLECT"),
+            (1, 4, 4, 2),
+            (7, 5, 2),
+            integers([[0, 0], [1, 2], [0, 1], [0, 0]]),
+        )
 
 
 def test_pad_any_axes() -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .files import MAXIMUM_ACTIVATION
+from .files import MAXIMUM_ACTIVATION, MAXIMUM_RANK
 from .onnx_moves import moved
 from .onnx_operator import Operator
 from .onnx_values import Activation, Coded, Codes, Constant, Real, Shape, Value, shape_of
@@ -90,6 +90,8 @@ def expand(operator: Operator) -> Value:
     shape = shape_of(value)
     own = shape[operator.lead :]
     batch = operator.builder.batch
+    if len(wanted) > MAXIMUM_RANK:
+        operator.refuse(f"the shape must have at most {MAXIMUM_RANK} axes, not {len(wanted)}")
     if not operator.lead and len(wanted) >= len(own) and wanted[0] in (1, batch):
         wanted = (1, *wanted[1:])
     try:

@@ -29,15 +29,21 @@ def gather_nd(operator: Operator) -> Value:
     rest = shape[1 + count :]
     flat: Shape = (shape[0], math.prod(sizes), *rest)
     output: Shape = (shape[0], *places.shape, *rest)
+    # a single place makes an axis of its own, which is taken away again
+    places = places.reshape(places.shape or (1,))
+    gathered: Shape = (shape[0], *places.shape, *rest)
     builder = operator.builder
 
     def move(activation: Activation, name: str) -> Activation:
         whole = builder.natural(activation)
         source = builder.reshaped(whole, f"{name}/flat", flat, f"{operator.name}/flat")
-        made = builder.like(source.tensor, name, output)
+        result = name if gathered == output else f"{name}/gathered"
+        made = builder.like(source.tensor, result, gathered)
         listed = builder.constant(f"{operator.name}/indices", places)
         builder.node(operator.name, "gather", (source.tensor, listed), made, {"axis": 1})
-        return Activation(made, output)
+        if gathered == output:
+            return Activation(made, output)
+        return builder.reshaped(Activation(made, gathered), name, output, f"{operator.name}/axis")
 
     return moved(operator, value, move, output)
 

@@ -66,6 +66,11 @@ def _borders(operator: Operator, x: Tensor) -> tuple[tuple[int, int], ...]:
     tensor, data = operator.constant(1, INDICES)
     extra = x.name in operator.lifted
     rank = len(x.shape) - extra
+    if len(operator.shape(operator.output)) != rank:
+        operator.reject(
+            f"output must have the input's {rank} dimensions, not shape"
+            f" {operator.shape(operator.output)}"
+        )
     if data.shape != (rank, 2):
         operator.reject(f"paddings must have shape ({rank}, 2), not {tensor.shape}")
     padding = tuple((int(before), int(after)) for before, after in data)

@@ -41,14 +41,18 @@ def mutate_onnx(pick: random.Random, data: bytes, files: Sequence[bytes]) -> byt
         return damaged_bytes(pick, data, files)
     model = onnx.ModelProto()
     model.ParseFromString(data)
-    for _ in range(pick.choice((1, 1, 1, 2, 3))):
-        way = pick.random()
-        if way < 0.4 and model.graph.initializer:
-            _mutate_constant(pick, pick.choice(model.graph.initializer))
-        elif way < 0.8 and model.graph.node:
-            _mutate_node(pick, pick.choice(model.graph.node), model.graph)
-        else:
-            _mutate_border(pick, model)
+    try:
+        for _ in range(pick.choice((1, 1, 1, 2, 3))):
+            way = pick.random()
+            if way < 0.4 and model.graph.initializer:
+                _mutate_constant(pick, pick.choice(model.graph.initializer))
+            elif way < 0.8 and model.graph.node:
+                _mutate_node(pick, pick.choice(model.graph.node), model.graph)
+            else:
+                _mutate_border(pick, model)
+    except (ValueError, OverflowError):
+        # a number that no field can hold cannot be in a file
+        return damaged_bytes(pick, data, files)
     return model.SerializeToString()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from slipstick_rtl.config import Configuration
 
 from ...devices import open_device
-from ...errors import DeviceError, UnsupportedError
+from ...errors import DeviceError, SlipstickError, UnsupportedError
 from .decisions import DECISIONS, possible
 from .formats import FORMATS, logarithmic
 from .network_check import FileFormat, Outcome, check, plain_reason
@@ -25,6 +25,10 @@ from .shrinking import shrink
 
 CHUNK = 20
 """Networks that a process checks before it tells what came of them."""
+
+REFERENCE_ENDS = "the reference runtime ends its process"
+"""tflite-micro stops at a softmax whose exponentials add up to 512 or more: its assertions say that
+a shift must be at most 31 bits."""
 
 SECONDS = 180
 """A network that takes longer is a finding."""
@@ -83,6 +87,12 @@ class Campaign:
         """Checks the network of a seed."""
         rtl = seed - self.seed < self.rtl
         return check(self.recipe(seed), self.file_format(seed), self.configuration, rtl=rtl)
+
+    def run_reference(self, seed: int) -> None:
+        """Runs nothing but the reference on the network of a seed."""
+        form, recipe = self.file_format(seed), self.recipe(seed)
+        data = form.write(recipe)
+        form.compare(data, form.load(data), form.inputs(recipe))
 
 
 @dataclass
@@ -217,7 +227,21 @@ def _check_alone(campaign: Campaign, seed: int) -> Outcome:
         try:
             return pool.submit(_check_all, campaign, range(seed, seed + 1)).result()[0]
         except BrokenProcessPool:
+            if _reference_ends(campaign, seed):
+                return Outcome(seed, "refused", REFERENCE_ENDS)
             return Outcome(seed, "failed", "the process ended")
+
+
+def _reference_ends(campaign: Campaign, seed: int) -> bool:
+    """Whether the reference alone ends its process: then it has no result to compare with."""
+    with _pool(1) as pool:
+        try:
+            pool.submit(campaign.run_reference, seed).result()
+        except BrokenProcessPool:
+            return True
+        except SlipstickError:
+            return False
+    return False
 
 
 @dataclass(frozen=True)
