@@ -30,7 +30,7 @@ $(STAMP): requirements.lock pyproject.toml
 
 # Compiles the handwritten-digits network, runs it on the compiled RTL, and draws what it saw.
 demo: setup
-	$(BIN)/python -m slipstick.demo
+	$(BIN)/python -m slipstick.examples.demo
 
 # Everything that guards the project; the last lines are pytest's summary.
 test: check
@@ -57,12 +57,12 @@ asic: setup
 # Every figure of the README but clocks and areas, which are those of `make bitstream`; an hour or two.
 bench: setup
 	$(BIN)/python -m slipstick.benchmarks
-	$(BIN)/python -m slipstick.speed_benchmark
-	$(BIN)/python -m slipstick.large_benchmark
-	$(BIN)/python -m slipstick.wire_benchmark
-	$(BIN)/python -m slipstick.fault_benchmark
-	$(BIN)/python -m slipstick.scalesim_benchmark
-	$(BIN)/python -m slipstick.scaling_benchmark
+	$(BIN)/python -m slipstick.benchmarks.speed
+	$(BIN)/python -m slipstick.benchmarks.large
+	$(BIN)/python -m slipstick.benchmarks.wire
+	$(BIN)/python -m slipstick.benchmarks.faults
+	$(BIN)/python -m slipstick.benchmarks.scalesim
+	$(BIN)/python -m slipstick.benchmarks.scaling
 
 # Random networks on nine kinds of hardware, against their references; some hours.
 random: setup

@@ -18,10 +18,10 @@ from .compiler import compile_graph
 from .devices import Device, open_device
 from .errors import DeviceError, InputError, ModelError, SlipstickError, UnsupportedError
 from .frontends.onnx import INPUT_TYPES, read_network
-from .frontends.onnx_operator import ComputedError
+from .frontends.onnx.operator import ComputedError
 from .graph import Graph
-from .onnx_reference import NEWEST_IR
 from .session import InferenceSession
+from .verify.onnxruntime_reference import NEWEST_IR
 
 _PREFIX = "slipstick:"
 _NUMBERS = ("float32", "int8", "uint8")
@@ -310,7 +310,7 @@ supports_device = SlipstickBackend.supports_device
 
 def main() -> int:
     """Runs ONNX's conformance cases and prints what became of them; 1 if one failed."""
-    from .conformance import report
+    from .verify.onnx_conformance import report
 
     made = report(*sys.argv[1:2])
     print("\n".join(made.lines()))

@@ -135,7 +135,7 @@ def _rtlil(target: Target, top: "InterfaceTop") -> str:
 
 
 def _verilog(target: Target, rtlil: str, memories: str | None) -> str:
-    from slipstick_sim.portable import NetlistError, portable_verilog
+    from slipstick_sim.netlist.portable import NetlistError, portable_verilog
     from slipstick_sim.toolchain import ToolError
 
     try:

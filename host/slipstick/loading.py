@@ -6,7 +6,7 @@ from slipstick_rtl.config import Configuration
 
 from .errors import ModelError, ProgramError, TargetError
 from .program import Program
-from .program_file import MAGIC
+from .program.slip_file import MAGIC
 from .targets import DEFAULT_TARGET, Target, find_target
 
 
@@ -80,7 +80,7 @@ def compile_file(
         raise ModelError(f"{os.fspath(path)} is a compiled program already, not a network")
     from .compiler import compile_graph
     from .frontends import load
-    from .semantics import with_semantics
+    from .frontends.semantics import with_semantics
 
     graph = with_semantics(load(os.fspath(path)), semantics)
     return compile_graph(graph, configuration, inspect=inspect)
@@ -111,7 +111,7 @@ def load_program(
         As for ``compile_file``.
     """
     if not isinstance(model, Program) and not is_program(model):
-        from .program_cache import cached_program
+        from .program.cache import cached_program
 
         configuration = configuration_of(wanted)
         return cached_program(

@@ -10,11 +10,11 @@ from slipstick_rtl.config import Configuration
 
 from .devices import DEVICES, Device, open_device
 from .errors import DeviceError, InputError
-from .execution import BatchDevice, Execution
-from .feeds import prepare
 from .loading import configuration_of, load_program
 from .program import Program
-from .sharing import exclusive
+from .runtime.executor import BatchDevice, Execution
+from .runtime.feeds import prepare
+from .runtime.sharing import exclusive
 from .targets import Target, find_target
 
 

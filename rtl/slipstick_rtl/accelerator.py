@@ -10,15 +10,15 @@ from .array.matrix_engine import MatrixEngine
 from .compact.engine import CompactEngine
 from .config import Configuration
 from .layouts import EVENTS
-from .link.compact_link import CompactLink
+from .link.compact.link import CompactLink
 from .link.link import DEFAULT_TIMEOUT_CYCLES, Link
 from .link.protocol import Space
 from .memory.activation_memory import ActivationMemory
-from .memory.read_queue import ReadQueue
 from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine
-from .primitives.copies import copy_of
 from .primitives.delay import delay
+from .primitives.fanout import copy_of
+from .primitives.read_queue import ReadQueue
 from .sequencer.sequencer import Sequencer
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Module
-from slipstick_rtl.link.compact_link import CompactLink
-from slipstick_rtl.link.compact_rules import CompactRules
+from slipstick_rtl.link.compact.link import CompactLink
+from slipstick_rtl.link.compact.rules import CompactRules
 from slipstick_rtl.link.protocol import Command, Status
 from slipstick_sim.formal import compact_link, proof_compact_link_progress
 from slipstick_sim.formal.registry import all_proofs

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from program_runner import run_program
 from random_networks import NetworkBuilder
-from slipstick import program_file
 from slipstick.compiler import compile_graph
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
+from slipstick.program import slip_file as program_file
 from slipstick_rtl.config import Configuration
 
 Way = tuple[str | int, bool]

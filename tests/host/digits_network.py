@@ -11,7 +11,7 @@ import onnxruntime
 from float_networks import FloatNetwork
 from sklearn.linear_model import RidgeClassifier
 from slipstick.examples.digits import CODES_PER_LEVEL, load_digits
-from slipstick.studies.lns_accuracy import Task
+from slipstick.studies.lns.accuracy import Task
 
 MODEL = "digits.onnx"
 TASK = Task(

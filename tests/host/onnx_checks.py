@@ -6,8 +6,8 @@ from slipstick.compiler import compile_graph
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.graph import Graph
 from slipstick.kernels import run_graph
-from slipstick.onnx_agreement import MEAN
-from slipstick.references import LayerRuntime
+from slipstick.verify.onnx_agreement import MEAN
+from slipstick.verify.references import LayerRuntime
 from slipstick_rtl.config import Configuration
 
 MOST_DIFFERING = 0.002

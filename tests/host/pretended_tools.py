@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slipstick.build_tools import OPENSTA
-from slipstick.parts import Part
+from slipstick.fpga.toolchains import TOOLCHAINS
 from slipstick.targets import Target
-from slipstick.toolchains import TOOLCHAINS
+from slipstick.targets.fpga_parts import Part
+from slipstick.toolchain import OPENSTA
 from slipstick_rtl.config import Configuration
 
 SMALL = Configuration(

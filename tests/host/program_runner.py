@@ -6,7 +6,15 @@ import numpy as np
 from slipstick.graph import Graph, Node
 from slipstick.kernels import dispatch
 from slipstick.program import Program
-from slipstick.steps import DownloadStep, HostStep, LoadStep, Placement, RunStep, Step, UploadStep
+from slipstick.program.steps import (
+    DownloadStep,
+    HostStep,
+    LoadStep,
+    Placement,
+    RunStep,
+    Step,
+    UploadStep,
+)
 from slipstick_sim.golden.core import GoldenCore
 
 

@@ -15,8 +15,8 @@ from slipstick.examples.digits import MODEL, load_digits
 from slipstick.session import InferenceSession
 from slipstick_rtl.config import Configuration
 from slipstick_sim.benches import bench_soc_axi, bench_soc_stream, bench_soc_wishbone
+from slipstick_sim.benches.drivers.soc_host import Port, begin, configuration_of
 from slipstick_sim.benches.registry import parameters
-from slipstick_sim.benches.soc_host import Port, begin, configuration_of
 
 IMAGES = 2
 PATIENCE = Patience(timeout_seconds=60.0, silence_seconds=0.0)

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from slipstick.serving import TransferEndpoint, TransferSocket, serve_transfers
+from slipstick.devices.pty_server import TransferEndpoint, TransferSocket, serve_transfers
 from slipstick_rtl.config import Configuration
 from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint

@@ -3,10 +3,10 @@
 import dataclasses
 
 import pytest
-from slipstick import area_fit
-from slipstick.area import FLIP_FLOPS, LUTS, Area, add_parts, count_parts, estimate
-from slipstick.area_fit import EXPECTED, Sample, fit, held_out, main, samples
 from slipstick.errors import TargetError
+from slipstick.fpga import area_fit
+from slipstick.fpga.area import FLIP_FLOPS, LUTS, Area, add_parts, count_parts, estimate
+from slipstick.fpga.area_fit import EXPECTED, Sample, fit, held_out, main, samples
 from slipstick.targets import TARGETS, Target
 from slipstick_rtl.config import Configuration
 
@@ -21,7 +21,7 @@ def test_every_part_has_its_numbers() -> None:
 
 @pytest.mark.parametrize("sample", BUILT, ids=lambda sample: sample.name)
 def test_reports_are_met(sample: Sample) -> None:
-    """Blocks exactly; for the rest ``python -m slipstick.area`` shows what would be better."""
+    """Blocks exactly; for the rest ``python -m slipstick.fpga.area`` shows what would be better."""
     estimated = estimate(sample.configuration)
     assert (estimated.dsp, estimated.bram) == (sample.reported.dsp, sample.reported.bram)
     assert estimated.lut == pytest.approx(sample.reported.lut, rel=0.05)

@@ -13,7 +13,7 @@ from slipstick.asic import energy as energy_of
 from slipstick.asic.energy import inference_energy
 from slipstick.asic.implementation import implement
 from slipstick.asic.pdk import find_pdk
-from slipstick.commands import asic as command
+from slipstick.cli import asic as command
 from slipstick.reports import last_build
 from slipstick_sim.toolchain import convert_to_rtlil
 from test_asic_timing import Pair

@@ -17,7 +17,8 @@ from slipstick.asic.macros import Macro
 from slipstick.asic.memories import FLIP_FLOPS, SRAM
 from slipstick.asic.processes import PROCESSES
 from slipstick.targets import find_target
-from slipstick_sim import portable, toolchain
+from slipstick_sim import toolchain
+from slipstick_sim.netlist import portable
 
 TARGET = find_target("asic-4x4")
 MACROS = (Macro("a", 64, 32, 2, 8), Macro("b", 512, 32, 1, 32))

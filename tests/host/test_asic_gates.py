@@ -9,7 +9,7 @@ from slipstick.asic.gate_check import compare, prove
 from slipstick.asic.pdk import Pdk, find_pdk
 from slipstick.errors import TargetError
 from slipstick_rtl.postprocess.normalizer import Normalizer
-from slipstick_sim.gate_parts import element
+from slipstick_sim.netlist.gate_parts import element
 from tiny_liberty import tiny_liberty
 
 

@@ -1,6 +1,6 @@
 """Each cycle is one layer's, also where layers take turns."""
 
-from slipstick.attribution import LayerTimes, attribute
+from slipstick.compiler.timing.attribution import LayerTimes, attribute
 
 
 def _array(*spans: tuple[int, int]) -> LayerTimes:

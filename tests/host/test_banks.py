@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from compiler_checks import check_ways
 from random_networks import NetworkBuilder
+from slipstick.compiler.timing.cycle_model import CycleModel
+from slipstick.compiler.timing.timeline import Instruction, Issued, Timeline
 from slipstick.program import Program
-from slipstick.schedule.cycles import CycleModel
-from slipstick.schedule.streams import Instruction, Issued, Timeline
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import (
     INSTRUCTION_BITS,

@@ -14,12 +14,12 @@ import onnx
 import pytest
 from PIL import Image
 from slipstick.compiler import compile_graph
+from slipstick.data.inputs import load_inputs
 from slipstick.errors import SlipstickError
 from slipstick.frontends.onnx import load_onnx_bytes
-from slipstick.inputs import load_inputs
 from slipstick.targets import find_target
-from slipstick.verify.apart import run_apart
-from slipstick.verify.onnx_seeds import Network, between, weighted
+from slipstick.verify.fuzz.onnx_seeds import Network, between, weighted
+from slipstick.verify.isolation import run_apart
 
 HUGE = 1 << 20
 SECONDS = 10.0

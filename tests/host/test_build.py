@@ -16,9 +16,9 @@ from pretended_tools import (
     pretend,
     report_text,
 )
-from slipstick import build as flow
 from slipstick.errors import TargetError
-from slipstick.place_and_route import Usage, does_not_fit, read_report
+from slipstick.fpga import build as flow
+from slipstick.fpga.place_and_route import Usage, does_not_fit, read_report
 from slipstick.targets import find_target
 from slipstick_rtl.config import PROTOCOL_VERSION, Configuration
 from slipstick_rtl.isa import ISA_VERSION

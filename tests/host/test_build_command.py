@@ -13,9 +13,9 @@ from pretended_tools import (
     pretend,
     report_text,
 )
-from slipstick import build as flow
 from slipstick import targets
 from slipstick.cli import app
+from slipstick.fpga import build as flow
 
 # the fastest seed is the third; the second fails
 SEEDS = f"""

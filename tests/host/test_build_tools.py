@@ -8,10 +8,10 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
-from slipstick import build as flow
-from slipstick.parts import ICEBREAKER, TANG_NANO_9K, ULX3S_25F, Part
+from slipstick.fpga import build as flow
+from slipstick.fpga.toolchains import find_toolchain
 from slipstick.targets import TARGETS, Target
-from slipstick.toolchains import find_toolchain
+from slipstick.targets.fpga_parts import ICEBREAKER, TANG_NANO_9K, ULX3S_25F, Part
 from slipstick_rtl.config import Configuration
 
 

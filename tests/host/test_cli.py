@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 from shared_data import shared
-from slipstick import console, references
-from slipstick.commands import verify
+from slipstick import console
+from slipstick.cli import verify
 from slipstick.examples.digits import MODEL, load_digits
-from slipstick.reference import TflmReference
 from slipstick.targets import TARGETS
+from slipstick.verify import references
+from slipstick.verify.tflm_reference import TflmReference
 
 TARGET = "sim-small"
 COUNT = 20

@@ -9,8 +9,8 @@ from shared_data import shared
 from slipstick.compiler import compile_graph
 from slipstick.examples.digits import MODEL
 from slipstick.frontends import load
-from slipstick.reference import TflmReference
 from slipstick.targets import find_target
+from slipstick.verify.tflm_reference import TflmReference
 
 RESNET8 = "models/ic01_resnet8_int8.tflite"
 DS_CNN = "models/kws01_dscnn_int8.tflite"

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from random_configurations import configurations
 from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick.compiler import compile_graph
+from slipstick.compiler.timing import timeline as streams
 from slipstick.errors import ModelError, UnsupportedError
 from slipstick.program import Program
-from slipstick.schedule import streams
-from slipstick.steps import DownloadStep, HostStep, RunStep
+from slipstick.program.steps import DownloadStep, HostStep, RunStep
 from slipstick_rtl.config import Configuration
 
 ORDERS = tuple((order, False) for order in ("matrix_first", "post_first", 1, 2, 3))

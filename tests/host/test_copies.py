@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_runner import run_program
 from random_networks import NetworkBuilder
-from slipstick import program_file
 from slipstick.compiler import compile_graph
+from slipstick.compiler.lower.data_movement import BORDER, runs
 from slipstick.devices import open_device
-from slipstick.execution import Execution
 from slipstick.kernels import run_graph
-from slipstick.kernels.resize import nearest_places
+from slipstick.kernels.tflite.resize import nearest_places
 from slipstick.program import Program
-from slipstick.schedule.copies import BORDER, runs
+from slipstick.program import slip_file as program_file
+from slipstick.runtime.executor import Execution
 from slipstick.targets import find_target
 from slipstick_rtl.config import Configuration
 

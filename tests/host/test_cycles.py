@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from slipstick.schedule.cycles import FETCH_CYCLES, FIELDS_PERIOD, CycleModel
+from slipstick.compiler.timing.cycle_model import FETCH_CYCLES, FIELDS_PERIOD, CycleModel
 from slipstick_rtl.array.matrix_engine import MatrixEngine
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from slipstick.area import Area
-from slipstick.commands import explore as explore_module
+from slipstick.cli import explore as explore_module
 from slipstick.errors import InputError
 from slipstick.examples.digits import MODEL
-from slipstick.exploration import Cost, Point, dominates, split_front
-from slipstick.exploration_picture import draw_front
+from slipstick.explore.explorer import Cost, Point, dominates, split_front
+from slipstick.explore.plot import draw_front
+from slipstick.explore.sweeps import MOST, make_configurations, swept_fields
+from slipstick.fpga.area import Area
 from slipstick.loading import compile_file
-from slipstick.parts import ULX3S_12F, ULX3S_85F
-from slipstick.sweeps import MOST, make_configurations, swept_fields
 from slipstick.targets import TARGETS
+from slipstick.targets.fpga_parts import ULX3S_12F, ULX3S_85F
 from slipstick_rtl.config import Configuration
 
 BASE = TARGETS["ulx3s-85f"].configuration

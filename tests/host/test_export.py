@@ -9,8 +9,8 @@ from slipstick import export as exports
 from slipstick.errors import TargetError
 from slipstick.targets import Target
 from slipstick_rtl.config import Configuration
-from slipstick_sim import portable
-from slipstick_sim.portable import NetlistError
+from slipstick_sim.netlist import portable
+from slipstick_sim.netlist.portable import NetlistError
 
 SMALL = Configuration(
     rows=4,

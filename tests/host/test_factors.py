@@ -12,9 +12,9 @@ from program_runner import run_program
 from random_networks import NetworkBuilder
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
-from slipstick.execution import Execution
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
+from slipstick.runtime.executor import Execution
 from slipstick.targets import find_target
 from slipstick_rtl.config import Configuration
 

@@ -6,8 +6,12 @@ from contextlib import closing
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
-from slipstick.devices.exchange import Exchanger, LinkError, Patience
-from slipstick.devices.faults import (
+from slipstick.benchmarks.faults.__main__ import figures, passed
+from slipstick.benchmarks.faults.boards import Board, ModelBoard, SimulatedBoard, open_board
+from slipstick.benchmarks.faults.hosts import interrupt, share
+from slipstick.benchmarks.faults.network import HARDWARE, HARDWARE_OF, small_work
+from slipstick.benchmarks.faults.suite import FaultSuite
+from slipstick.benchmarks.faults.transport import (
     Fault,
     FaultyTransport,
     Injection,
@@ -15,14 +19,10 @@ from slipstick.devices.faults import (
     ScheduledPlan,
 )
 from slipstick.devices.link import LinkDevice
-from slipstick.devices.link_errors import CODES
+from slipstick.devices.link.errors import CODES
+from slipstick.devices.link.exchange import Exchanger, LinkError, Patience
 from slipstick.errors import DeviceError
-from slipstick.execution import Execution
-from slipstick.fault_benchmark import figures, passed
-from slipstick.fault_boards import Board, ModelBoard, SimulatedBoard, open_board
-from slipstick.fault_hosts import interrupt, share
-from slipstick.fault_network import HARDWARE, HARDWARE_OF, small_work
-from slipstick.fault_suite import FaultSuite
+from slipstick.runtime.executor import Execution
 from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, Status, encode, session_of
 
 WORK = small_work()

@@ -1,8 +1,7 @@
 """The line that fails: each fault does what its name says."""
 
 import pytest
-from slipstick.devices.exchange import LinkError
-from slipstick.devices.faults import (
+from slipstick.benchmarks.faults.transport import (
     SPOILING,
     Fault,
     FaultyTransport,
@@ -11,7 +10,8 @@ from slipstick.devices.faults import (
     RandomPlan,
     ScheduledPlan,
 )
-from slipstick.devices.transport import LoopbackTransport
+from slipstick.devices.link.exchange import LinkError
+from slipstick.devices.link.transport import LoopbackTransport
 
 
 class Echo:

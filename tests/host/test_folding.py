@@ -3,7 +3,7 @@
 import pytest
 from compiler_checks import check_ways
 from random_networks import NetworkBuilder
-from slipstick.steps import TensorDescription
+from slipstick.program.steps import TensorDescription
 from slipstick_rtl.config import Configuration
 
 HARDWARE = Configuration(rows=16, columns=16, lanes=8, weight_rows=4, accumulator_depth=64)

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from slipstick.errors import ProgramError
-from slipstick.program_file import decode
-from slipstick.verify import fuzz as fuzzer
-from slipstick.verify import workers
-from slipstick.verify.fuzz_onnx import ONNX
-from slipstick.verify.fuzz_slip import SLIP
-from slipstick.verify.fuzz_tflite import check_equal, tflite_seeds
-from slipstick.verify.outcomes import READ, Parser
-from slipstick.verify.workers import Tally, run_workers
+from slipstick.program.slip_file import decode
+from slipstick.verify.fuzz import __main__ as fuzzer
+from slipstick.verify.fuzz import workers
+from slipstick.verify.fuzz.onnx import ONNX
+from slipstick.verify.fuzz.outcomes import READ, Parser
+from slipstick.verify.fuzz.slip import SLIP
+from slipstick.verify.fuzz.tflite import check_equal, tflite_seeds
+from slipstick.verify.fuzz.workers import Tally, run_workers
 
 FILES = {"tflite": 150, "onnx": 400, "slip": 300, "arrays": 500, "images": 300, "liberty": 400}
 
@@ -135,8 +135,8 @@ FORGED = (
 
 
 def test_seeds_are_of_every_operator() -> None:
-    from slipstick.frontends.tflite_operators import OPERATORS, SPLITTERS
-    from slipstick.frontends.tflite_reader import read_model
+    from slipstick.frontends.tflite.operators import OPERATORS, SPLITTERS
+    from slipstick.frontends.tflite.reader import read_model
 
     names = {op.name for data in tflite_seeds() for op in read_model(data, "seed").operators}
     assert names >= {*OPERATORS, *SPLITTERS}

@@ -7,7 +7,7 @@ from slipstick import kernels
 from slipstick.frontends import load
 from slipstick.frontends.tflite import tensor_indices
 from slipstick.graph import Graph
-from slipstick.reference import TflmReference
+from slipstick.verify.tflm_reference import TflmReference
 
 pytestmark = pytest.mark.borrows
 

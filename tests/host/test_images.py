@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from compiler_checks import check_ways
 from random_networks import NetworkBuilder
+from slipstick.compiler.ir.operations import Convolution
+from slipstick.compiler.ir.requantization import Requantization, half_up
+from slipstick.compiler.lower.select import select
+from slipstick.compiler.mapping.reduction import channel_tiles, weight_words
+from slipstick.compiler.memory.constants import Images
 from slipstick.errors import CapacityError
-from slipstick.schedule.images import Images
-from slipstick.schedule.operations import Convolution
-from slipstick.schedule.reduction import channel_tiles, weight_words
-from slipstick.schedule.requantization import Requantization, half_up
-from slipstick.schedule.select import select
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.memories import Memories

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from slipstick.array_files import read_idx, read_npy, read_npz
+from slipstick.data.array_files import read_idx, read_npy, read_npz
+from slipstick.data.inputs import load_inputs, load_labels
 from slipstick.errors import InputError
-from slipstick.inputs import load_inputs, load_labels
 
 GREY = (1, 4, 6, 1)
 COLOUR = (1, 4, 6, 3)

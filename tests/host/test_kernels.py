@@ -8,7 +8,7 @@ import pytest
 import tflm_cases as cases
 from slipstick import kernels
 from slipstick.graph import Quantization
-from slipstick.reference import TflmReference
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick.writers import tflite_operators as ops
 from slipstick.writers.tflite import TfliteWriter
 from slipstick_rtl.isa import Rounding

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from make_vgg import make
 from slipstick.loading import compile_file
-from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
+from slipstick.verify.tflm_reference import TflmReference
 
 
 @pytest.fixture(scope="module")

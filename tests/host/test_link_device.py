@@ -12,10 +12,10 @@ import slipstick
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slipstick.devices.base import Device
-from slipstick.devices.exchange import LinkError, Patience
 from slipstick.devices.link import LinkDevice
-from slipstick.devices.link_errors import CODES
-from slipstick.devices.transport import LoopbackTransport
+from slipstick.devices.link.errors import CODES
+from slipstick.devices.link.exchange import LinkError, Patience
+from slipstick.devices.link.transport import LoopbackTransport
 from slipstick.errors import DeviceError
 from slipstick_rtl.config import PROTOCOL_VERSION, Configuration
 from slipstick_rtl.link.identity import Identity

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from slipstick.cli import app
 from slipstick.devices import open_device, serial
+from slipstick.devices.pty_server import PseudoTerminal, serve
 from slipstick.errors import DeviceError
 from slipstick.examples.digits import MODEL
-from slipstick.serving import PseudoTerminal, serve
 from slipstick.targets import TARGETS, find_target
 from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.link.protocol import RESPONSE_START, Status, encode

@@ -10,10 +10,10 @@ from digits_network import TASK, digits, digits_network, write_digits
 from shared_data import DATA, shared
 from slipstick.cli import app
 from slipstick.quantize import FloatNetwork
-from slipstick.studies import lns_accuracy
-from slipstick.studies.lns_emulation import Emulation, rounded
-from slipstick.studies.lns_log_sums import Spans, sum_in_logarithms
-from slipstick.studies.lns_mixed import MixedEmulation, affine
+from slipstick.studies.lns import accuracy as lns_accuracy
+from slipstick.studies.lns.emulation import Emulation, rounded
+from slipstick.studies.lns.log_sums import Spans, sum_in_logarithms
+from slipstick.studies.lns.mixed import MixedEmulation, affine
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 
@@ -38,7 +38,7 @@ def digits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on_digits(digits_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The study on a network that needs no files of others."""
     monkeypatch.setenv("SLIPSTICK_DATA", str(digits_folder))
-    monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", [TASK])
+    monkeypatch.setattr("slipstick.cli.study_accuracy.TASKS", [TASK])
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def on_the_real_networks(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in (f"models/{task.model}", f"data/{task.images}", f"data/{task.calibration}"):
             shared(name)
     monkeypatch.setenv("SLIPSTICK_DATA", str(DATA.resolve()))
-    monkeypatch.setattr("slipstick.commands.study_accuracy.TASKS", few)
+    monkeypatch.setattr("slipstick.cli.study_accuracy.TASKS", few)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from lns_networks import FORMATS
 from slipstick.graph import Quantization
-from slipstick.kernels.log_codes import arithmetic_of, decode, encode, magnitudes
-from slipstick.kernels.log_layers import mean_table, sum_tables
+from slipstick.kernels.lns.codes import arithmetic_of, decode, encode, magnitudes
+from slipstick.kernels.lns.layers import mean_table, sum_tables
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from lns_networks import FORMATS, LnsWriter, every_layer
 from program_runner import run_program
-from slipstick import kernels, program_file
+from slipstick import kernels
 from slipstick.cli import app
 from slipstick.compiler import compile_graph
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.graph import Graph
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
+from slipstick.program import slip_file as program_file
 from slipstick_rtl.config import Configuration
 
 SMALL = {"rows": 8, "columns": 8, "lanes": 4}

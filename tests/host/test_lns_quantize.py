@@ -13,11 +13,11 @@ from onnx_writer import OnnxWriter
 from shared_data import shared
 from slipstick import kernels
 from slipstick.cli import app
+from slipstick.data.inputs import load_inputs, load_labels
 from slipstick.frontends.onnx import load_onnx_bytes
-from slipstick.inputs import load_inputs, load_labels
-from slipstick.kernels.log_codes import decode, encode
-from slipstick.log_scales import LARGEST_SUM, best_scales, fitting_scales
+from slipstick.kernels.lns.codes import decode, encode
 from slipstick.quantize import FloatNetwork
+from slipstick.quantize.lns_scales import LARGEST_SUM, best_scales, fitting_scales
 from slipstick.session import InferenceSession
 from slipstick.targets import find_target
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic

@@ -10,8 +10,8 @@ from slipstick.cli import app
 from slipstick.compiler import compile_graph
 from slipstick.errors import ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends.onnx import load_onnx_bytes
+from slipstick.frontends.semantics import with_semantics
 from slipstick.loading import compile_file
-from slipstick.semantics import with_semantics
 from slipstick_rtl.config import Configuration
 
 SHAPE = (1, 2, 5, 5)

@@ -9,8 +9,8 @@ from lns_networks import every_layer
 from slipstick import kernels
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
-from slipstick.execution import Execution
 from slipstick.frontends.onnx import load_onnx_bytes
+from slipstick.runtime.executor import Execution
 from slipstick.targets import find_target
 
 SMALL = replace(find_target("1x4x4").configuration, number_format="lns1+3+4")

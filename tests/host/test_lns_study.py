@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slipstick.commands import study_mnist as study_command
+from slipstick.cli import study_mnist as study_command
 from slipstick.errors import InputError
-from slipstick.studies.lns_mnist import Images, Outcome, Run, Study, load_images
-from slipstick.studies.lns_picture import draw_study
-from slipstick.studies.lns_summary import summarise
-from slipstick.studies.lns_trainers import Arithmetic, Settings, make_trainer
+from slipstick.studies.lns.mnist import Images, Outcome, Run, Study, load_images
+from slipstick.studies.lns.picture import draw_study
+from slipstick.studies.lns.summary import summarise
+from slipstick.studies.lns.trainers import Arithmetic, Settings, make_trainer
 from slipstick_rtl.numbers.lns.formats import Lns
 
 INPUTS, COUNT = 40, 200

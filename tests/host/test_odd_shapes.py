@@ -10,11 +10,11 @@ import onnx
 import pytest
 from onnx import numpy_helper
 from slipstick.errors import SlipstickError
-from slipstick.verify.fuzz_onnx import check_onnx
-from slipstick.verify.fuzz_tflite import check_tflite
-from slipstick.verify.onnx_seeds import onnx_networks
-from slipstick.verify.tflite_files import write_model
-from slipstick.verify.tflite_seeds import tflite_networks
+from slipstick.verify.fuzz.onnx import check_onnx
+from slipstick.verify.fuzz.onnx_seeds import onnx_networks
+from slipstick.verify.fuzz.tflite import check_tflite
+from slipstick.verify.fuzz.tflite_seeds import tflite_networks
+from slipstick.verify.fuzz.tflite_tables import write_model
 
 SHAPES = [
     *itertools.accumulate(((), (1,), (1,), (1,), (1,), (1,)), lambda a, b: (*a, *b)),

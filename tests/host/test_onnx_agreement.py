@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from onnx_writer import MICROSOFT, OnnxWriter
 from slipstick.frontends.onnx import load_onnx_bytes
-from slipstick.frontends.onnx_reader import read_model
-from slipstick.onnx_reference import OnnxReference
-from slipstick.onnx_saturation import saturating_nodes
-from slipstick.references import LayerRuntime
+from slipstick.frontends.onnx.reader import read_model
+from slipstick.verify.onnx_saturation import saturating_nodes
+from slipstick.verify.onnxruntime_reference import OnnxReference
+from slipstick.verify.references import LayerRuntime
 
 RNG = np.random.default_rng(19)
 SHAPE = (1, 6, 5, 4)

@@ -7,9 +7,10 @@ import onnx
 import pytest
 from onnx import helper
 from onnx_writer import OnnxWriter
-from slipstick import backend, conformance
-from slipstick.conformance_table import UNSUPPORTED
+from slipstick import backend
 from slipstick.errors import DeviceError, InputError, ModelError, UnsupportedError
+from slipstick.verify import onnx_conformance as conformance
+from slipstick.verify.onnx_conformance_table import UNSUPPORTED
 
 RNG = np.random.default_rng(8)
 

@@ -7,10 +7,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-from slipstick import conformance
 from slipstick.errors import ModelError, UnsupportedError
 from slipstick.frontends.onnx import read_network
 from slipstick.kernels import run_graph
+from slipstick.verify import onnx_conformance as conformance
 
 LARGEST = 1 << 16
 """Elements of networks that are run as well."""

@@ -9,8 +9,8 @@ from onnx_checks import check, on_device
 from onnx_writer import MICROSOFT, OnnxWriter
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.kernels import run_graph
-from slipstick.onnx_reference import OnnxReference
-from slipstick.references import LayerRuntime
+from slipstick.verify.onnxruntime_reference import OnnxReference
+from slipstick.verify.references import LayerRuntime
 
 RNG = np.random.default_rng(11)
 CHANNELS = 64

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from shared_data import shared
 from slipstick import InferenceSession
-from slipstick.onnx_reference import OnnxReference
-from slipstick.verification import Verifier
+from slipstick.verify.onnxruntime_reference import OnnxReference
+from slipstick.verify.verifier import Verifier
 from slipstick_rtl.config import Configuration
 
 pytestmark = pytest.mark.borrows

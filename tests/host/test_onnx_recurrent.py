@@ -16,8 +16,8 @@ from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
 from slipstick.errors import ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends.onnx import load_onnx_bytes
-from slipstick.references import LayerRuntime
 from slipstick.session import InferenceSession
+from slipstick.verify.references import LayerRuntime
 from tflm_networks import SMALL
 
 RNG = np.random.default_rng(73)

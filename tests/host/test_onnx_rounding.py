@@ -6,7 +6,7 @@ import pytest
 from onnx_writer import MICROSOFT, OnnxWriter
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.kernels import run_graph
-from slipstick.kernels.onnx_scaling import factor_parts, round_float
+from slipstick.kernels.onnx.scaling import factor_parts, round_float
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import encode_shift, requantize
 

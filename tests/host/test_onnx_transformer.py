@@ -10,9 +10,9 @@ from onnx_checks import check, on_device, operators
 from onnx_writer import OnnxWriter
 from slipstick.errors import InputError, UnsupportedError
 from slipstick.frontends.onnx import load_onnx_bytes
-from slipstick.onnx_reference import OnnxReference
 from slipstick.session import InferenceSession
-from slipstick.verification import Verifier
+from slipstick.verify.onnxruntime_reference import OnnxReference
+from slipstick.verify.verifier import Verifier
 from slipstick_rtl.config import Configuration
 
 RNG = np.random.default_rng(7)

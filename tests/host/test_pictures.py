@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from slipstick.errors import InputError
-from slipstick.pictures import DOTS_PER_INCH, FIGURE_SIZE, RIGHT, WRONG, Span, draw_demo
+from slipstick.plots.figures import DOTS_PER_INCH, FIGURE_SIZE, RIGHT, WRONG, Span, draw_demo
 
 SPANS = [
     Span(name="conv", unit="matrix", start=0, end=90),

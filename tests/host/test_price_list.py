@@ -14,15 +14,24 @@ from pretended_tools import SYNTHESIS, placement, pretend
 from slipstick.asic.areas import BlockArea
 from slipstick.asic.power import BlockPower
 from slipstick.cli import app
+from slipstick.data.inputs import Samples
 from slipstick.errors import InputError
-from slipstick.inputs import Samples
 from slipstick.program import Program
-from slipstick.studies import price_core, price_list, price_measures
-from slipstick.studies.price_errors import conversion_errors, errors, product_errors
-from slipstick.studies.price_kinds import KINDS, Kind
-from slipstick.studies.price_list import Measurement, PriceReport, measurements, wanted
-from slipstick.studies.price_picture import draw_prices
-from slipstick.studies.price_table import COLUMNS, CORE_COLUMNS, accuracies, cells, core_cells, rows
+from slipstick.studies.price_list import core as price_core
+from slipstick.studies.price_list import list as price_list
+from slipstick.studies.price_list import measures as price_measures
+from slipstick.studies.price_list.errors import conversion_errors, errors, product_errors
+from slipstick.studies.price_list.kinds import KINDS, Kind
+from slipstick.studies.price_list.list import Measurement, PriceReport, measurements, wanted
+from slipstick.studies.price_list.picture import draw_prices
+from slipstick.studies.price_list.table import (
+    COLUMNS,
+    CORE_COLUMNS,
+    accuracies,
+    cells,
+    core_cells,
+    rows,
+)
 from slipstick.targets import find_target
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns

@@ -9,10 +9,11 @@ import pytest
 from slipstick.asic.saif import Activity, Recording
 from slipstick.asic.vcd import read_vcd
 from slipstick.errors import TargetError
-from slipstick.studies import price_measures, price_power
-from slipstick.studies.price_kinds import KINDS
-from slipstick.studies.price_list import measurements
-from slipstick.studies.price_operands import operands
+from slipstick.studies.price_list import measures as price_measures
+from slipstick.studies.price_list import power as price_power
+from slipstick.studies.price_list.kinds import KINDS
+from slipstick.studies.price_list.list import measurements
+from slipstick.studies.price_list.operands import operands
 
 WAVEFORM = """$timescale 1 fs $end
 $scope module bench $end

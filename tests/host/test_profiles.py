@@ -9,12 +9,12 @@ import slipstick
 from slipstick.devices.model import ModelDevice
 from slipstick.errors import DeviceError
 from slipstick.examples.digits import MODEL
-from slipstick.execution import Execution
 from slipstick.loading import compile_file
-from slipstick.profiles import STREAMS, RunEvents, profile
+from slipstick.profile.profiles import STREAMS, RunEvents, profile
+from slipstick.profile.recorder import Recorder
 from slipstick.program import Program
-from slipstick.recording import Recorder
-from slipstick.steps import RunStep
+from slipstick.program.steps import RunStep
+from slipstick.runtime.executor import Execution
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import DeviceStatus
 

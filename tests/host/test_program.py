@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slipstick.build import default_output
-from slipstick.build_tools import LOADER
 from slipstick.cli import app
 from slipstick.errors import DeviceError, SlipstickError, TargetError
-from slipstick.programming import PROGRAMMERS, find_bitstream, program
+from slipstick.fpga.build import default_output
+from slipstick.fpga.programmer import PROGRAMMERS, find_bitstream, program
+from slipstick.fpga.toolchains import find_toolchain
 from slipstick.targets import TARGETS, find_target
-from slipstick.toolchains import find_toolchain
+from slipstick.toolchain import LOADER
 
 TARGET = find_target("ulx3s-25f")
 

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from slipstick import loading, program_cache
+from slipstick import loading
 from slipstick.errors import SlipstickError
 from slipstick.examples.digits import MODEL
 from slipstick.loading import load_program
 from slipstick.program import Program
-from slipstick.program_file import encode
+from slipstick.program import cache as program_cache
+from slipstick.program.slip_file import encode
 from slipstick.session import InferenceSession
 from slipstick.targets import find_target
-from slipstick.verify.onnx_seeds import between
+from slipstick.verify.fuzz.onnx_seeds import between
 
 TARGET = find_target("sim-small").configuration
 
@@ -261,7 +262,8 @@ def test_the_least_recently_used_are_removed(
 
 def test_processes_at_once(folder: Path) -> None:
     code = (
-        "from slipstick.loading import load_program; from slipstick.program_file import encode;"
+        "from slipstick.loading import load_program;"
+        "from slipstick.program.slip_file import encode;"
         "from slipstick.examples.digits import MODEL; from slipstick.targets import find_target;"
         "import zlib; configuration = find_target('sim-small').configuration;"
         "print(*{zlib.crc32(encode(load_program(MODEL, configuration))) for _ in range(3)})"

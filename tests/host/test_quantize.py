@@ -12,10 +12,10 @@ from onnx_writer import OnnxWriter
 from shared_data import shared
 from slipstick.cli import app
 from slipstick.compiler import compile_graph
+from slipstick.data.inputs import load_inputs, load_labels
 from slipstick.errors import DeviceError, InputError, ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends import load
 from slipstick.frontends.onnx import load_onnx_bytes
-from slipstick.inputs import load_inputs, load_labels
 from slipstick.quantize import CHUNK, FORMATS, METHODS, FloatNetwork
 from slipstick.session import InferenceSession
 from slipstick_rtl.config import Configuration

@@ -7,9 +7,9 @@ import pytest
 from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
-from slipstick.execution import Execution
 from slipstick.program import Program
-from slipstick.steps import RunStep
+from slipstick.program.steps import RunStep
+from slipstick.runtime.executor import Execution
 from slipstick.targets import find_target
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import INSTRUCTION_BITS, MATRIX_FIELDS, Opcode, unpack

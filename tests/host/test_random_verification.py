@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from ending_campaign import EndingCampaign
 from slipstick.compiler import compile_graph
+from slipstick.compiler.codegen import convolution as emit
+from slipstick.compiler.mapping.reduction import weight_words
 from slipstick.errors import UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
-from slipstick.schedule import emit
-from slipstick.schedule.reduction import weight_words
 from slipstick.targets import find_target
 from slipstick.verify.random_networks import campaign as campaigns
 from slipstick.verify.random_networks.campaign import (

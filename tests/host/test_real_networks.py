@@ -9,8 +9,8 @@ from program_runner import run_program
 from shared_data import shared
 from slipstick.compiler import compile_graph
 from slipstick.frontends import load
-from slipstick.reference import TflmReference
 from slipstick.targets import find_target
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick_rtl.config import Configuration
 
 pytestmark = pytest.mark.borrows

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tflm_cases as cases
 from slipstick.errors import DeviceError, InputError, ModelError
-from slipstick.reference import TflmReference
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick.writers import tflite_operators as ops
 from slipstick.writers.tflite import TfliteWriter
 

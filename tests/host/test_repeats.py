@@ -3,11 +3,11 @@
 import pytest
 from compiler_checks import check_ways
 from random_networks import NetworkBuilder
+from slipstick.compiler.timing.cycle_model import CycleModel
+from slipstick.compiler.timing.loop_rolling import Repeated, merge
+from slipstick.compiler.timing.timeline import Instruction, Timeline
 from slipstick.program import Program
-from slipstick.schedule.cycles import CycleModel
-from slipstick.schedule.repeats import Repeated, merge
-from slipstick.schedule.streams import Instruction, Timeline
-from slipstick.steps import RunStep
+from slipstick.program.steps import RunStep
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import INSTRUCTION_BITS, Opcode
 from slipstick_rtl.link.protocol import Space

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slipstick import benchmarks, demo, reports
-from slipstick.commands.targets import targets_command
+from slipstick import reports
+from slipstick.benchmarks import suite as benchmarks
+from slipstick.cli.targets import targets_command
+from slipstick.examples import demo
 from slipstick.targets import TARGETS
 
 FINGERPRINT = "0123456789abcdef"

@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from slipstick.benchmark import Benchmark
 from slipstick.errors import InputError
 from slipstick.examples.digits import MODEL
-from slipstick.executed import Executed, Traffic, executed_runs, layer_traffic, traffic
-from slipstick.labels import CHARACTER_WIDTH, LABEL_HEIGHT, labels
 from slipstick.loading import compile_file
-from slipstick.pictures import DOTS_PER_INCH
-from slipstick.profiles import LayerProfile
+from slipstick.plots.figures import DOTS_PER_INCH
+from slipstick.plots.number_labels import CHARACTER_WIDTH, LABEL_HEIGHT, labels
+from slipstick.profile.executed import Executed, Traffic, executed_runs, layer_traffic, traffic
+from slipstick.profile.measure import Benchmark
+from slipstick.profile.profiles import LayerProfile
+from slipstick.profile.roofline import FIGURE_SIZE, draw_roofline, layer_points
 from slipstick.program import Program
-from slipstick.roofline import FIGURE_SIZE, draw_roofline, layer_points
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 

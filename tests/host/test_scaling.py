@@ -7,7 +7,7 @@ from slipstick import kernels
 from slipstick.errors import InputError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Quantization
-from slipstick.kernels import fixed_point
+from slipstick.kernels.tflite import fixed_point
 from slipstick.writers import tflite_operators as ops
 
 

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from slipstick import scaling_benchmark
+from slipstick.benchmarks import scaling as scaling_benchmark
 from slipstick.examples.digits import MODEL
 
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_networks import NetworkBuilder
+from slipstick.compiler.ir.operations import Convolution, Map, View
+from slipstick.compiler.ir.requantization import identity, requantization, rounding_runs
+from slipstick.compiler.ir.views import HostReason
+from slipstick.compiler.lower.pooling import averaging, clipped_runs
+from slipstick.compiler.lower.select import select
+from slipstick.compiler.mapping.reduction import channel_tiles, choose_reduction
+from slipstick.compiler.memory.planner import Block, Piece, plan, prolonged
 from slipstick.errors import CapacityError
-from slipstick.kernels.scaling import multiply_by_quantized_multiplier
-from slipstick.schedule.operations import Convolution, Map, View
-from slipstick.schedule.planner import Block, Piece, plan, prolonged
-from slipstick.schedule.pools import averaging, clipped_runs
-from slipstick.schedule.reduction import channel_tiles, choose_reduction
-from slipstick.schedule.requantization import identity, requantization, rounding_runs
-from slipstick.schedule.select import select
-from slipstick.schedule.views import HostReason
+from slipstick.kernels.tflite.scaling import multiply_by_quantized_multiplier
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import requantize

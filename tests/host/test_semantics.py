@@ -17,15 +17,16 @@ from slipstick.errors import ProgramError, UnsupportedError
 from slipstick.examples.digits import MODEL, load_digits
 from slipstick.frontends import load
 from slipstick.frontends.onnx import load_onnx_bytes
+from slipstick.frontends.semantics import with_semantics
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Graph, Tensor
-from slipstick.kernels import matrix, run_graph, scalar
-from slipstick.kernels.scaling import activation_range
+from slipstick.kernels import run_graph, scalar
+from slipstick.kernels.tflite import matrix
+from slipstick.kernels.tflite.scaling import activation_range
 from slipstick.loading import compile_file, load_program
-from slipstick.references import Definition, open_references
-from slipstick.semantics import with_semantics
 from slipstick.session import InferenceSession
-from slipstick.verification import Verifier
+from slipstick.verify.references import Definition, open_references
+from slipstick.verify.verifier import Verifier
 from slipstick.writers import tflite_functions as functions
 from slipstick.writers import tflite_operators as ops
 from slipstick_rtl.config import Configuration

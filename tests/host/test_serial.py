@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 import serial
 import slipstick
+from slipstick.benchmarks.wire import wire_benchmark
 from slipstick.devices import open_device
 from slipstick.devices.link import LinkDevice
+from slipstick.devices.pty_server import Endpoint, PseudoTerminal, serve
 from slipstick.devices.serial import SerialTransport
 from slipstick.errors import DeviceError
-from slipstick.serving import Endpoint, PseudoTerminal, serve
 from slipstick.session import InferenceSession
 from slipstick.targets import find_target
-from slipstick.wire_benchmark import wire_benchmark
 from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, encode
 from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint as GoldenEndpoint

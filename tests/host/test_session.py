@@ -17,11 +17,11 @@ from slipstick.errors import (
     TargetError,
 )
 from slipstick.examples.digits import MODEL, load_digits
-from slipstick.feeds import dequantise, prepare_input, quantise
-from slipstick.reference import TflmReference
+from slipstick.program.steps import Placement, TensorDescription
+from slipstick.runtime.feeds import dequantise, prepare_input, quantise
+from slipstick.runtime.placement_io import gather, runs, stored_bytes
 from slipstick.session import InferenceSession
-from slipstick.steps import Placement, TensorDescription
-from slipstick.transfers import gather, runs, stored_bytes
+from slipstick.verify.tflm_reference import TflmReference
 
 TARGET = "sim-small"
 

@@ -3,9 +3,9 @@
 import pytest
 from compiler_checks import check_ways
 from random_networks import NetworkBuilder
+from slipstick.compiler.mapping.depthwise_window import sliding_vectors
+from slipstick.compiler.timing.cycle_model import CycleModel
 from slipstick.program import Program
-from slipstick.schedule.cycles import CycleModel
-from slipstick.schedule.sliding import sliding_vectors
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import INSTRUCTION_BITS, MATRIX_FIELDS, Opcode, unpack
 from slipstick_rtl.link.protocol import Space

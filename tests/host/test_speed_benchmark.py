@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from shared_data import DATA, shared
-from slipstick import speed_benchmark
-from slipstick.speed_benchmark import Case
+from slipstick.benchmarks import speed as speed_benchmark
+from slipstick.benchmarks.speed import Case
 
 
 def test_what_is_missing_is_skipped(

@@ -18,17 +18,17 @@ import pytest
 import slipstick
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slipstick.benchmarks.wire import wire_benchmark
 from slipstick.devices import open_device
-from slipstick.devices.exchange import LinkError, Patience
 from slipstick.devices.link import LinkDevice
+from slipstick.devices.link.exchange import LinkError, Patience
 from slipstick.devices.spi import SpiTransport, open_spi
 from slipstick.devices.spi_bus import BANNER, SpidevBus
 from slipstick.errors import DeviceError
 from slipstick.session import InferenceSession
 from slipstick.targets import find_target
-from slipstick.wire_benchmark import wire_benchmark
 from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, encode
-from slipstick_rtl.link.spi_protocol import HostHeader
+from slipstick_rtl.phy.spi_protocol import HostHeader
 from spi_boards import FaultyBus, GoldenBoard, served
 
 MODEL = Path(slipstick.__file__).parent / "assets" / "digits.tflite"

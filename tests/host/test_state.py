@@ -9,16 +9,16 @@ import stateful_networks as networks
 from slipstick import kernels
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
-from slipstick.devices.exchange import LinkError
+from slipstick.devices.link.exchange import LinkError
 from slipstick.devices.model import BatchCore, ModelDevice
 from slipstick.errors import DeviceError, StateLostError
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Graph
-from slipstick.program_file import decode, encode
-from slipstick.reference import TflmReference
+from slipstick.program.slip_file import decode, encode
+from slipstick.program.steps import DownloadStep, UploadStep
 from slipstick.session import InferenceSession
-from slipstick.steps import DownloadStep, UploadStep
 from slipstick.targets import find_target
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 from tflm_networks import SMALL

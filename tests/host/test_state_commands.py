@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import stateful_networks as networks
 from slipstick.frontends.tflite import load_tflite_bytes
-from slipstick.reference import TflmReference
-from slipstick.references import Definition
+from slipstick.verify.references import Definition
+from slipstick.verify.tflm_reference import TflmReference
 
 TARGET = "--target", "sim-small"
 

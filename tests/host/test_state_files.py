@@ -14,10 +14,10 @@ from slipstick.errors import ModelError, ProgramError, SlipstickError, Unsupport
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Variable
 from slipstick.program import Program
-from slipstick.program_file import decode, encode
-from slipstick.reference import TflmReference
+from slipstick.program.slip_file import decode, encode
+from slipstick.program.steps import UploadStep
 from slipstick.session import InferenceSession
-from slipstick.steps import UploadStep
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick.writers import tflite_moves as moves
 from slipstick.writers import tflite_operators as basic
 from slipstick.writers import tflite_state as state

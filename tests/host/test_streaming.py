@@ -11,12 +11,12 @@ from random_configurations import configurations
 from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick.compiler import compile_graph
 from slipstick.devices.link import LinkDevice
+from slipstick.devices.link.transport import LoopbackTransport
 from slipstick.devices.model import ModelDevice
-from slipstick.devices.transport import LoopbackTransport
-from slipstick.execution import BATCH, Execution
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
-from slipstick.steps import DownloadStep, LoadStep, RunStep, UploadStep
+from slipstick.program.steps import DownloadStep, LoadStep, RunStep, UploadStep
+from slipstick.runtime.executor import BATCH, Execution
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.core import GoldenCore

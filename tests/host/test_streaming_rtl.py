@@ -5,9 +5,9 @@ import pytest
 from random_networks import random_network, some_outputs
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
-from slipstick.execution import Execution
 from slipstick.kernels.dispatch import run_graph
-from slipstick.steps import RunStep
+from slipstick.program.steps import RunStep
+from slipstick.runtime.executor import Execution
 from slipstick_rtl.config import Configuration
 
 PIPELINED = Configuration(

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from slipstick.area import block_rams
-from slipstick.budget import check_capacity
 from slipstick.errors import TargetError
-from slipstick.parts import Part
+from slipstick.fpga.area import block_rams
+from slipstick.fpga.budget import check_capacity
+from slipstick.fpga.toolchains import find_toolchain
 from slipstick.targets import DEFAULT_TARGET, TARGETS, Target, find_target
-from slipstick.toolchains import find_toolchain
+from slipstick.targets.fpga_parts import Part
 from slipstick_rtl.config import Configuration
 
 BLOCK_RAM_BYTES = 2048

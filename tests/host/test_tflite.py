@@ -10,7 +10,7 @@ import tflm_cases as cases
 from slipstick.errors import ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends import load
 from slipstick.frontends.tflite import load_tflite, load_tflite_bytes, tensor_indices
-from slipstick.frontends.tflite_operators import OPERATORS
+from slipstick.frontends.tflite.operators import OPERATORS
 from slipstick.graph import Graph
 from slipstick.writers import tflite_operators as ops
 from slipstick.writers.tflite import TfliteWriter

@@ -9,7 +9,7 @@ from program_runner import run_program
 from slipstick.compiler import compile_graph
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
-from slipstick.reference import TflmReference
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick.writers import tflite_functions as functions
 from slipstick.writers import tflite_moves as ops
 from slipstick.writers import tflite_operators as first

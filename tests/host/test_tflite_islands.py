@@ -10,8 +10,8 @@ from numpy.random import Generator
 from slipstick import kernels
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
-from slipstick.reference import TflmReference
-from slipstick.verification import Verifier
+from slipstick.verify.tflm_reference import TflmReference
+from slipstick.verify.verifier import Verifier
 from slipstick.writers import tflite_functions as functions
 from slipstick.writers import tflite_moves as moves
 from slipstick.writers import tflite_operators as basic

@@ -13,9 +13,9 @@ from slipstick.errors import UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Graph
 from slipstick.program import Program
-from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
-from slipstick.verification import Verifier
+from slipstick.verify.tflm_reference import TflmReference
+from slipstick.verify.verifier import Verifier
 from slipstick.writers import tflite_functions as functions
 from slipstick.writers import tflite_moves as ops
 from slipstick.writers import tflite_operators as first

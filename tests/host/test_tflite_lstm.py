@@ -10,9 +10,9 @@ from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
 from slipstick.errors import ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
-from slipstick.kernels import lstm
-from slipstick.reference import TflmReference
+from slipstick.kernels.tflite import lstm
 from slipstick.session import InferenceSession
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick.writers import tflite_operators as basic
 from slipstick.writers.tflite import TfliteWriter
 from tflm_cases import codes
@@ -174,7 +174,7 @@ def test_refusals(data: bytes, kind: type[SlipstickError], message: str) -> None
 
 
 def test_other_semantics_are_refused() -> None:
-    from slipstick.semantics import with_semantics
+    from slipstick.frontends.semantics import with_semantics
 
     data, _ = random_lstm(RNG)
     with pytest.raises(UnsupportedError, match="which has no lstm"):

@@ -11,7 +11,7 @@ from slipstick import kernels
 from slipstick.errors import DeviceError, ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends import load
 from slipstick.frontends.tflite import load_tflite_bytes
-from slipstick.reference import TflmReference
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick.writers import tflite_operators as ops
 from slipstick.writers.tflite import TfliteWriter
 from tflm_networks import check

@@ -10,8 +10,8 @@ from slipstick.devices import open_device
 from slipstick.errors import ModelError, SlipstickError, UnsupportedError
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
-from slipstick.references import Definition, open_references
 from slipstick.session import InferenceSession
+from slipstick.verify.references import Definition, open_references
 from slipstick.writers import tflite_operators as basic
 from slipstick.writers import tflite_real as real
 from slipstick.writers.tflite import TfliteWriter

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from shared_data import shared
-from slipstick import scalesim_benchmark
+from slipstick.benchmarks import scalesim as scalesim_benchmark
+from slipstick.benchmarks.scalesim_model import scalesim_cycles
+from slipstick.benchmarks.topologies import TopologyLayer, layer_graph, read_topology
 from slipstick.compiler import compile_graph
 from slipstick.errors import InputError
-from slipstick.scalesim_model import scalesim_cycles
 from slipstick.session import InferenceSession
 from slipstick.targets import find_target
-from slipstick.topologies import TopologyLayer, layer_graph, read_topology
 
 SIZES = "Layer name, IFMAP Height, IFMAP Width, Filter Height, Filter Width, Channels, Num Filter,"
 

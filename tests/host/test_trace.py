@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slipstick.benchmark import Benchmark, measure
 from slipstick.cli import app
 from slipstick.errors import ProgramError
 from slipstick.examples.digits import MODEL
-from slipstick.executed import executed_runs
 from slipstick.loading import compile_file
-from slipstick.logged_device import LinkTransfer
-from slipstick.profiles import STREAMS, RunEvents, profile
-from slipstick.steps import RunStep
-from slipstick.trace import MODELLED, Track, trace, write_trace
+from slipstick.profile.chrome_trace import MODELLED, Track, trace, write_trace
+from slipstick.profile.executed import executed_runs
+from slipstick.profile.measure import Benchmark, measure
+from slipstick.profile.profiles import STREAMS, RunEvents, profile
+from slipstick.profile.recorded_device import LinkTransfer
+from slipstick.program.steps import RunStep
 
 TARGET = "1x4x4"
 Events = list[dict[str, Any]]

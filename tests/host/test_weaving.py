@@ -8,14 +8,14 @@ from program_runner import run_program
 from shared_data import shared
 from slipstick import compiler
 from slipstick.compiler import compile_graph
+from slipstick.compiler.codegen.assemble import Assembler
+from slipstick.compiler.scheduling.groups import Tiling
+from slipstick.compiler.scheduling.interleave import Strand, Strands, joined, units
+from slipstick.compiler.timing.timeline import Instruction, Issued, Region, collide
 from slipstick.frontends import load
-from slipstick.reference import TflmReference
-from slipstick.schedule.assemble import Assembler
-from slipstick.schedule.groups import Tiling
-from slipstick.schedule.streams import Instruction, Issued, Region, collide
-from slipstick.schedule.weaving import Strand, Strands, joined, units
-from slipstick.steps import Placement
+from slipstick.program.steps import Placement
 from slipstick.targets import find_target
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick_rtl.isa import Opcode
 
 LARGE = find_target("ecpix5-85f").configuration

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from slipstick.benchmarks.faults.network import HARDWARE, small_work
+from slipstick.benchmarks.faults.wires import DIVISOR, WiredBoard, disturb
 from slipstick.devices import open_device
-from slipstick.devices.link_errors import CODES, LinkError
-from slipstick.execution import Execution
-from slipstick.fault_network import HARDWARE, small_work
-from slipstick.fault_wires import DIVISOR, WiredBoard, disturb
-from slipstick.serving import PseudoTerminal, serve
-from slipstick_rtl.link.line import BITS_PER_BYTE
+from slipstick.devices.link.errors import CODES, LinkError
+from slipstick.devices.pty_server import PseudoTerminal, serve
+from slipstick.runtime.executor import Execution
 from slipstick_rtl.link.protocol import REQUEST_START, Command, encode
-from slipstick_sim.compiled import CompiledCore, serial_library
-from slipstick_sim.compiled.endpoint import SerialEndpoint
+from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE
+from slipstick_sim.verilated import CompiledCore, serial_library
+from slipstick_sim.verilated.endpoint import SerialEndpoint
 
 WORK = small_work()
 IDENTIFY = encode(REQUEST_START, Command.IDENTIFY, 1, b"")

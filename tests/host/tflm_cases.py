@@ -4,7 +4,7 @@ import numpy as np
 from numpy.random import Generator
 from slipstick import kernels
 from slipstick.frontends.tflite import load_tflite_bytes
-from slipstick.reference import TflmReference
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick.writers import tflite_operators as ops
 from slipstick.writers.tflite import TfliteWriter
 

@@ -10,8 +10,8 @@ from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
-from slipstick.reference import TflmReference
 from slipstick.session import InferenceSession
+from slipstick.verify.tflm_reference import TflmReference
 from slipstick.writers import tflite_functions as functions
 from slipstick.writers import tflite_moves as extra
 from slipstick.writers import tflite_operators as basic

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 from slipstick.errors import SlipstickError
-from slipstick.reference import TflmReference
+from slipstick.verify.tflm_reference import TflmReference
 
 
 def _run(data: bytes, inputs: tuple[np.ndarray, ...]) -> list[np.ndarray] | str:

@@ -10,15 +10,16 @@ from amaranth.hdl import IOPort, Module, Signal
 from amaranth.lib import io, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.sim import Simulator
-from slipstick_rtl.boards import clock_ecp5, clock_ice40
 from slipstick_rtl.boards.board import Light
-from slipstick_rtl.boards.clock_ecp5 import Ecp5Pll
-from slipstick_rtl.boards.clock_gowin import GW1NR_9, GW2AR_18, OUTPUT_DIVIDERS, pll_finder
-from slipstick_rtl.boards.clock_ice40 import Ice40Pll
 from slipstick_rtl.boards.design import write_board_design
 from slipstick_rtl.boards.lights import Glow, StateLights
 from slipstick_rtl.boards.registry import BOARDS, find_board
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.fpga.ecp5 import clock as clock_ecp5
+from slipstick_rtl.fpga.ecp5.clock import Ecp5Pll
+from slipstick_rtl.fpga.gowin.clock import GW1NR_9, GW2AR_18, OUTPUT_DIVIDERS, pll_finder
+from slipstick_rtl.fpga.ice40 import clock as clock_ice40
+from slipstick_rtl.fpga.ice40.clock import Ice40Pll
 from slipstick_sim.toolchain import convert_to_rtlil
 
 MHZ = 1_000_000

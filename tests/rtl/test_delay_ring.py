@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import signed
 from amaranth.sim import Simulator
-from slipstick_rtl.primitives.delay_ring import LONGEST_RING, DelayRing
+from slipstick_rtl.primitives.delay_memory import LONGEST_RING, DelayRing
 
 
 @pytest.mark.parametrize("cycles", [2, 5, LONGEST_RING])

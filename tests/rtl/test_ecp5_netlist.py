@@ -5,9 +5,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from slipstick_rtl.boards.ecp5 import absorb_output_registers
-from slipstick_sim.benches import bench_small_memory, ecp5_netlist
-from slipstick_sim.benches.on_chip import DEVICE, ECP5
+from slipstick_rtl.fpga.ecp5.netlist import absorb_output_registers
+from slipstick_sim.benches import bench_small_memory
+from slipstick_sim.benches.drivers.on_chip import DEVICE, ECP5
+from slipstick_sim.netlist import ecp5_netlist
 from slipstick_sim.toolchain import convert_to_rtlil
 
 CLOCK = 2

@@ -5,9 +5,9 @@ import re
 import pytest
 from multiplier_names import multiplier_names
 from slipstick.targets import TARGETS, Target
-from slipstick_rtl.boards import floorplan
-from slipstick_rtl.boards.floorplan import multiplier_places, place_multipliers, plan
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.fpga.ecp5 import dsp_floorplan as floorplan
+from slipstick_rtl.fpga.ecp5.dsp_floorplan import multiplier_places, place_multipliers, plan
 
 ECP5 = [
     target for target in TARGETS.values() if target.part and target.part.device.startswith("LFE5U")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from slipstick_rtl.boards.gowin import repair_carries
+from slipstick_rtl.fpga.gowin.layout import repair_carries
 
 
 def _alu(table: int, **parameters: str) -> dict[str, Any]:

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-from slipstick_rtl.numbers.lns.arithmetic import LnsArithmetic
-from slipstick_rtl.numbers.lns.conversions import from_float, to_float
 from slipstick_rtl.numbers.lns.formats import Lns
-from slipstick_rtl.numbers.lns.gauss import (
+from slipstick_rtl.numbers.lns.unit.arithmetic import LnsArithmetic
+from slipstick_rtl.numbers.lns.unit.conversions import from_float, to_float
+from slipstick_rtl.numbers.lns.unit.gaussian_log_interpolated_model import InterpolatedGauss
+from slipstick_rtl.numbers.lns.unit.gaussian_log_model import (
     PlainGauss,
     exact_minus,
     exact_plus,
     reach,
     rounds_to_zero_from,
 )
-from slipstick_rtl.numbers.lns.gauss_interpolated import InterpolatedGauss
 
 TO_16_BITS = [Lns(i, f) for f in range(15) for i in range(1, 16 - f) if 5 <= 1 + i + f]
 WIDER = [Lns(i, 19 - i) for i in (1, 2, 4, 7, 12, 19)]

@@ -4,7 +4,8 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from slipstick_rtl.numbers.lns.conversions import (
+from slipstick_rtl.numbers.lns.formats import Lns
+from slipstick_rtl.numbers.lns.unit.conversions import (
     from_fixed,
     from_float,
     from_int8,
@@ -12,7 +13,6 @@ from slipstick_rtl.numbers.lns.conversions import (
     to_float,
     to_int8,
 )
-from slipstick_rtl.numbers.lns.formats import Lns
 
 FORMATS = [Lns(3, 4), Lns(2, 2), Lns(6, 6), Lns(4, 0), Lns(5, 10), Lns(1, 18), Lns(10, 9)]
 

@@ -1,9 +1,9 @@
 """The logarithmic unit's latencies, as documented, and the formats that it refuses."""
 
 import pytest
-from slipstick_rtl.numbers.lns.adder import LogAdder
 from slipstick_rtl.numbers.lns.formats import Lns
-from slipstick_rtl.numbers.lns.unit import LnsUnit
+from slipstick_rtl.numbers.lns.unit.adder import LogAdder
+from slipstick_rtl.numbers.lns.unit.lns_unit import LnsUnit
 
 
 @pytest.mark.parametrize(

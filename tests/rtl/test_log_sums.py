@@ -7,14 +7,14 @@ import pytest
 from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.sim import Simulator
 from slipstick_rtl.array.processing_element import ProcessingElement, element_latency
-from slipstick_rtl.numbers.lns.arithmetic import LnsArithmetic
+from slipstick_rtl.experiments.log_sums import LogSumArray
+from slipstick_rtl.experiments.mixed_arithmetic import MixedArithmetic
+from slipstick_rtl.experiments.mixed_format import MixedFormat
+from slipstick_rtl.experiments.wide_arithmetic import WideArithmetic
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.numbers.lns.log_format import LogFormat
-from slipstick_rtl.numbers.lns.log_sums import LogSumArray
-from slipstick_rtl.numbers.lns.mixed_arithmetic import MixedArithmetic
-from slipstick_rtl.numbers.lns.mixed_format import MixedFormat
-from slipstick_rtl.numbers.lns.wide_arithmetic import WideArithmetic
+from slipstick_rtl.numbers.lns.unit.arithmetic import LnsArithmetic
 
 VECTORS = 12
 

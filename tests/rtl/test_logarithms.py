@@ -8,8 +8,8 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 from slipstick_rtl.array.processing_element import element_latency
-from slipstick_rtl.boards.ecp5 import Chip
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.fpga.ecp5.netlist import Chip
 from slipstick_rtl.numbers.number_format import number_format
 from slipstick_rtl.postprocess.distances import FIELDS_PERIOD, landing_distance
 from slipstick_rtl.postprocess.log_requantizer import LogRequantizer

@@ -3,8 +3,8 @@
 import pytest
 from multiplier_names import multiplier_names
 from slipstick.targets import TARGETS
-from slipstick_rtl.boards.floorplan import plan
-from slipstick_rtl.boards.memory_floorplan import memory_places, place_memories, plan_memories
+from slipstick_rtl.fpga.ecp5.bram_floorplan import memory_places, place_memories, plan_memories
+from slipstick_rtl.fpga.ecp5.dsp_floorplan import plan
 
 DEVICE = "LFE5U-85F"
 CONFIGURATION = TARGETS["ulx3s-85f"].configuration

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from slipstick.area import LANE_MULTIPLIERS, multipliers
+from slipstick.fpga.area import LANE_MULTIPLIERS, multipliers
 from slipstick.targets import TARGETS, Target
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.numbers.int8 import Int8

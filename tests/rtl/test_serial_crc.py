@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slipstick_rtl.link.serial_crc import SerialCrc
+from slipstick_rtl.link.compact.serial_crc import SerialCrc
 
 BYTE_CYCLES = 8
 """Cycles that a byte keeps it busy."""

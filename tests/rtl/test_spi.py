@@ -4,11 +4,10 @@ import random
 
 import pytest
 from amaranth.lib.crc import Algorithm
-from slipstick_rtl.boards.spi import SpiAccelerator
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.spi import Spi
-from slipstick_rtl.link.spi_pins import SpiPins
-from slipstick_rtl.link.spi_protocol import (
+from slipstick_rtl.phy.spi import Spi
+from slipstick_rtl.phy.spi_pins import SpiPins
+from slipstick_rtl.phy.spi_protocol import (
     CRC_INITIAL,
     CRC_POLYNOMIAL,
     DEVICE_HEADER_BYTES,
@@ -23,7 +22,8 @@ from slipstick_rtl.link.spi_protocol import (
     crc8,
     highest_sck_hz,
 )
-from slipstick_rtl.memory.replay_queue import ReplayQueue
+from slipstick_rtl.phy.spi_top import SpiAccelerator
+from slipstick_rtl.primitives.replay_queue import ReplayQueue
 
 HEADERS = (
     (HostHeader(0x1234, 0xFFFE, 7, 4078), HOST_START, HOST_HEADER_BYTES),

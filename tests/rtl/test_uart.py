@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from slipstick_rtl.boards.serial import SerialAccelerator
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.line import uart_divisor
-from slipstick_rtl.link.uart import Uart, UartReceiver, UartTransmitter
+from slipstick_rtl.phy.uart import Uart, UartReceiver, UartTransmitter
+from slipstick_rtl.phy.uart_rates import uart_divisor
+from slipstick_rtl.phy.uart_top import SerialAccelerator
 
 
 @pytest.mark.parametrize(

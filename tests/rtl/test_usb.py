@@ -5,12 +5,12 @@ import sys
 from typing import Any
 
 import pytest
-from slipstick_rtl.boards.usb import UsbAccelerator
-from slipstick_rtl.boards.usb_clocks import UsbPll, find_usb_pll
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.usb import luna
-from slipstick_rtl.link.usb.descriptors import UsbIdentity, serial_port_descriptors
-from slipstick_rtl.link.usb.serial_port import UsbSerialPort
+from slipstick_rtl.fpga.ecp5.usb_clocks import UsbPll, find_usb_pll
+from slipstick_rtl.phy.usb import luna
+from slipstick_rtl.phy.usb.descriptors import UsbIdentity, serial_port_descriptors
+from slipstick_rtl.phy.usb.serial_port import UsbSerialPort
+from slipstick_rtl.phy.usb_top import UsbAccelerator
 from slipstick_sim.toolchain import convert_to_rtlil
 
 DEVICE, CONFIGURATION, STRING = 1, 2, 3

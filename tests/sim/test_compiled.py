@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from slipstick_rtl.accelerator import EVENTS
 from slipstick_rtl.config import Configuration
 from slipstick_sim import toolchain
-from slipstick_sim.compiled import (
+from slipstick_sim.verilated import (
     EVENT_NAMES,
     CompiledCore,
     CompiledTransport,
@@ -22,7 +22,7 @@ from slipstick_sim.compiled import (
     build_library,
     spi_library,
 )
-from slipstick_sim.compiled import build as compiled_build
+from slipstick_sim.verilated import build as compiled_build
 
 START = 0xFF
 RUN_CYCLES = 1000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from slipstick_rtl.config import DEPTHWISE_TAPS, Configuration
 from slipstick_rtl.isa import MATRIX_FIELDS, pack, unpack
-from slipstick_sim.benches.random_convolve import depthwise_words, prepare_weights
-from slipstick_sim.benches.random_depthwise import random_depthwise
+from slipstick_sim.benches.stimulus.random_convolve import depthwise_words, prepare_weights
+from slipstick_sim.benches.stimulus.random_depthwise import random_depthwise
 from slipstick_sim.golden.convolve import convolve, window_vectors
 
 CONFIGURATION = Configuration(

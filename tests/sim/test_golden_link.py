@@ -16,7 +16,7 @@ from slipstick_rtl.link.protocol import (
     Status,
     encode,
 )
-from slipstick_sim.benches.random_requests import RequestSource
+from slipstick_sim.benches.stimulus.random_requests import RequestSource
 from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint
 

@@ -7,18 +7,13 @@ import pytest
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode, Rounding
 from slipstick_rtl.numbers.rounding import clamp, requantize
-from slipstick_sim.benches.random_post import (
+from slipstick_sim.benches.stimulus.random_post import (
     Fields,
     place_parameters,
     random_parameters,
     random_post,
 )
-from slipstick_sim.golden.parameters import (
-    Parameters,
-    decode_block,
-    encode_block,
-    parameter_block,
-)
+from slipstick_sim.golden.parameters import Parameters, decode_block, encode_block, parameter_block
 from slipstick_sim.golden.post import TABLE_ENTRIES, drain, load_table, map_taps
 
 CONFIGURATION = Configuration(

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from slipstick_rtl.link.spi_protocol import (
+from slipstick_rtl.phy.spi_protocol import (
     DEVICE_HEADER_BYTES,
     FIRST_SLOT,
     OVERHEAD_BYTES,

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from slipstick_rtl.numbers.lns.arithmetic import LnsArithmetic, Operation
-from slipstick_rtl.numbers.lns.conversions import from_float, to_float
 from slipstick_rtl.numbers.lns.formats import Lns
+from slipstick_rtl.numbers.lns.unit.arithmetic import LnsArithmetic, Operation
+from slipstick_rtl.numbers.lns.unit.conversions import from_float, to_float
 from slipstick_sim.golden.lns_compiled import CompiledAnswers, encode
 from slipstick_sim.golden.lns_training import (
     Elementwise,

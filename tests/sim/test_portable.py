@@ -14,14 +14,14 @@ from optional_tools import needs_icarus
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.soc.interfaces import INTERFACES, InterfaceTop
 from slipstick_sim import toolchain, tools
-from slipstick_sim.portable import (
+from slipstick_sim.netlist.portable import (
     Netlist,
     NetlistError,
     flat_netlist,
     netlist_verilog,
     portable_verilog,
 )
-from slipstick_sim.portable.netlist import Cell, write_rtlil
+from slipstick_sim.netlist.portable.netlist import Cell, write_rtlil
 
 TOP = "slipstick"
 SMALL = Configuration(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import TargetError
 
 if TYPE_CHECKING:
-    from slipstick_sim.portable.netlist import Bit, Cell, Netlist
+    from slipstick_sim.netlist.portable.netlist import Bit, Cell, Netlist
 
 _SCRIPT = """
 read_rtlil design.il
@@ -64,7 +64,7 @@ def check_structure(rtlil: str, top: str) -> Structure:
         If there is a latch, a loop of logic, a net with two drivers or none, or an asynchronous
         reset; or Yosys is missing or fails.
     """
-    from slipstick_sim.portable.netlist import read_json
+    from slipstick_sim.netlist.portable.netlist import read_json
     from slipstick_sim.toolchain import ToolError, run_full_yosys, without_zeros
 
     with tempfile.TemporaryDirectory(prefix="slipstick.") as name:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..data.inputs import Samples
 from ..errors import TargetError
-from ..feeds import random_feeds
-from ..inputs import Samples
 from ..program import Program
+from ..runtime.feeds import random_feeds
 from .accesses import MemoryUse, memory_uses
 from .hierarchy import Hierarchy, merge
 from .implementation import LACKING, Implementation
@@ -152,8 +152,8 @@ def _record(
 ) -> tuple[int, tuple[float, ...]]:
     """Simulates an inference; its cycles, and the codes of its first output."""
     try:
-        from slipstick_sim.compiled.build import activity_library
         from slipstick_sim.toolchain import ToolError
+        from slipstick_sim.verilated.build import activity_library
     except ImportError as error:
         raise TargetError(LACKING.format(error.name)) from None
     from ..devices.simulation import SimulationDevice

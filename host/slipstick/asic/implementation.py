@@ -129,7 +129,7 @@ def component_rtlil(component: "Component", top: str) -> str:
 def core_rtlil(target: Target) -> str:
     """A target's core; TargetError if the packages of simulations are missing."""
     try:
-        from slipstick_sim.compiled.build import accelerator_rtlil
+        from slipstick_sim.verilated.build import accelerator_rtlil
     except ImportError as error:
         raise TargetError(LACKING.format(error.name)) from None
     return accelerator_rtlil(target.configuration, TOP)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import build_tools as tools
+from .. import toolchain as tools
 from ..errors import TargetError
 from .buffers import insert_buffers
 from .hierarchy import Hierarchy, merge

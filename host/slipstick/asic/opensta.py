@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .. import build_tools as tools
+from .. import toolchain as tools
 from ..errors import TargetError
 
 _ERROR = re.compile(r"^Error: .*$", re.M)

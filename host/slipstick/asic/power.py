@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from .. import build_tools as tools
+from .. import toolchain as tools
 from ..errors import TargetError
 from . import opensta
 from .areas import walk_blocks

@@ -64,7 +64,7 @@ def signoff(pdk: Pdk, show: Callable[[str], None]) -> dict[str, Any]:
     TargetError
         If a proof fails, a core has a latch or a loop, or a tool is missing.
     """
-    from slipstick_sim.gate_parts import proved_parts, simulated_parts
+    from slipstick_sim.netlist.gate_parts import proved_parts, simulated_parts
 
     comparisons = []
     for name, part in simulated_parts().items():

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .. import build_tools as tools
+from .. import toolchain as tools
 from ..errors import TargetError
 from . import opensta
 from .macro_liberty import macro_liberty

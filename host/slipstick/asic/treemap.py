@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..pictures import FAINT_INK, INK, PAPER, blank_figure, save_figure
+from ..plots.figures import FAINT_INK, INK, PAPER, blank_figure, save_figure
 from .areas import BlockArea
 
 if TYPE_CHECKING:

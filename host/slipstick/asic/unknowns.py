@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, Command
 
-from .. import build_tools as tools
+from .. import toolchain as tools
 from ..devices.link import LinkDevice
-from ..devices.transport import LoopbackTransport
+from ..devices.link.transport import LoopbackTransport
 from ..errors import TargetError
 from ..program import Program
 from ..session import InferenceSession
@@ -21,7 +21,7 @@ from ..targets import Target
 from .checks import control_registers
 
 if TYPE_CHECKING:
-    from slipstick_sim.portable.netlist import Bit, Netlist
+    from slipstick_sim.netlist.portable.netlist import Bit, Netlist
 
 RESET_CYCLES = 32
 """More than any register without a reset is behind one that has it."""
@@ -133,7 +133,7 @@ def check_unknowns(target: Target, session: Callable[[LinkDevice], None]) -> Unk
     )
     requests, answers = list(_frames(recorder.requests)), list(_frames(recorder.answers))
     from slipstick_rtl.soc.interfaces import INTERFACES, InterfaceTop
-    from slipstick_sim.portable import flat_netlist, netlist_verilog
+    from slipstick_sim.netlist.portable import flat_netlist, netlist_verilog
     from slipstick_sim.toolchain import convert_to_rtlil
 
     top = InterfaceTop(interface=INTERFACES["stream"], configuration=target.configuration)

@@ -9,9 +9,9 @@ from slipstick_rtl.link.spaces import WRITE_ARGUMENTS
 
 from ..errors import DeviceError
 from ..targets import TARGETS
-from .exchange import Exchanger, LinkError, Patience, Request
 from .link import LinkDevice
-from .transport import Transport
+from .link.exchange import Exchanger, LinkError, Patience, Request
+from .link.transport import Transport
 
 _GREETING = Patience(timeout_seconds=0.7, retries=2, silence_seconds=0.02, window=1)
 """For what may be no Slipstick: three attempts, and then the truth."""

@@ -9,7 +9,7 @@ from slipstick_rtl.config import Configuration
 
 from ..errors import DeviceError
 from .link import LinkDevice
-from .transport import LoopbackTransport
+from .link.transport import LoopbackTransport
 
 if TYPE_CHECKING:
     from slipstick_sim.golden.core import GoldenCore

@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 import serial
 from serial.tools import list_ports
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.line import BITS_PER_BYTE, DEFAULT_BAUD
+from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, DEFAULT_BAUD
 
 from ..errors import DeviceError
 from .attached import AttachedDevice, split_place
-from .exchange import LinkError
+from .link.exchange import LinkError
 
 try:
     from termios import error as _TERMINAL_ERROR

@@ -12,7 +12,7 @@ from ..errors import DeviceError
 from .link import LinkDevice
 
 if TYPE_CHECKING:
-    from slipstick_sim.compiled.device import CompiledTransport
+    from slipstick_sim.verilated.device import CompiledTransport
 
 
 class SimulationDevice(LinkDevice):
@@ -32,8 +32,8 @@ class SimulationDevice(LinkDevice):
 
     def __init__(self, configuration: Configuration, library: Path | None = None) -> None:
         try:
-            from slipstick_sim.compiled.device import CompiledCore, CompiledTransport
             from slipstick_sim.toolchain import ToolError
+            from slipstick_sim.verilated.device import CompiledCore, CompiledTransport
         except ImportError as error:
             raise DeviceError(
                 f"device sim needs the simulation's packages: pip install slipstick[sim] ({error})"
@@ -65,10 +65,10 @@ class SimulationDevice(LinkDevice):
         Returns
         -------
         dict of arrays of int64
-            For each of ``slipstick_sim.compiled.device.EVENT_NAMES`` the clock cycles, ascending,
+            For each of ``slipstick_sim.verilated.device.EVENT_NAMES`` the clock cycles, ascending,
             in which it happened, counted from the opening of the device.
         """
-        from slipstick_sim.compiled.device import EVENT_NAMES
+        from slipstick_sim.verilated.device import EVENT_NAMES
 
         with _simulation_errors():
             events = self._core.take_events()
@@ -103,7 +103,7 @@ class _SimulatedTransport:
 
 @contextmanager
 def _simulation_errors() -> Iterator[None]:
-    from slipstick_sim.compiled.device import SimulationError
+    from slipstick_sim.verilated.device import SimulationError
 
     try:
         yield

@@ -3,7 +3,7 @@
 import time
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.spi_protocol import (
+from slipstick_rtl.phy.spi_protocol import (
     DEFAULT_SCK_HZ,
     DEVICE_HEADER_BYTES,
     FILLER,
@@ -34,7 +34,7 @@ _LEAST_SLOTS = 64
 
 
 class SpiTransport:
-    """A byte stream through the transfers of :mod:`slipstick_rtl.link.spi_protocol`.
+    """A byte stream through the transfers of :mod:`slipstick_rtl.phy.spi_protocol`.
 
     Bytes move both ways in the same transfers, while something is waited for. A transfer that
     fails, whole or in part, costs time; a board that begins anew is followed.

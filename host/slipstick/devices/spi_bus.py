@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from slipstick_rtl.link.spi_protocol import OVERHEAD_BYTES
+from slipstick_rtl.phy.spi_protocol import OVERHEAD_BYTES
 
 from ..errors import DeviceError
-from .exchange import LinkError
+from .link.exchange import LinkError
 
 LINUX_BYTES = 4096
 """A transfer that both ``spidev`` and the Linux driver, unless it is told otherwise, can do."""

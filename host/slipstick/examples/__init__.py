@@ -1,1 +1,1 @@
-"""Inputs for the networks that come with Slipstick."""
+"""The handwritten digits: the embedded network and the demonstration."""

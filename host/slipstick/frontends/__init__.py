@@ -6,7 +6,7 @@ from ..errors import ModelError
 from ..graph import Graph
 from .files import read_file
 from .tflite import load_tflite_bytes
-from .tflite_reader import IDENTIFIER
+from .tflite.reader import IDENTIFIER
 
 
 def load(path: str | Path) -> Graph:

@@ -3,15 +3,15 @@
 They run what the hardware does not, and compute the constants that the compiler needs.
 """
 
-from .activation import TABLE_OPERATORS, activation_table, softmax
 from .dispatch import initial_state, run, run_graph, run_graph_from
-from .elementwise import add, dequantize, quantize
-from .log_exact import exact
-from .matrix import conv2d, depthwise_conv2d, fully_connected
-from .pooling import average_pool2d, max_pool2d, mean, mean_multiplier
-from .rearrange import pad
-from .registry import KERNELS
-from .scaling import (
+from .lns.exact import exact
+from .tflite.activation import TABLE_OPERATORS, activation_table, softmax
+from .tflite.elementwise import add, dequantize, quantize
+from .tflite.matrix import conv2d, depthwise_conv2d, fully_connected
+from .tflite.pooling import average_pool2d, max_pool2d, mean, mean_multiplier
+from .tflite.rearrange import pad
+from .tflite.registry import KERNELS
+from .tflite.scaling import (
     ADD_LEFT_SHIFT,
     AddParameters,
     activation_range,

@@ -7,12 +7,12 @@ import numpy as np
 
 from ..errors import InputError, UnsupportedError
 from ..graph import Graph, Node
-from .log_codes import arithmetic_of
-from .log_registry import LOG_KERNELS
-from .lstm import lstm
-from .onnx_recurrent import recurrent
-from .onnx_registry import ONNX_KERNELS
-from .registry import KERNELS, Kernel, Operands
+from .lns.codes import arithmetic_of
+from .lns.registry import LOG_KERNELS
+from .onnx.recurrent import recurrent
+from .onnx.registry import ONNX_KERNELS
+from .tflite.lstm import lstm
+from .tflite.registry import KERNELS, Kernel, Operands
 
 SeveralKernel = Callable[[Node, Graph, Operands], tuple[np.ndarray, ...]]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph, Node, Tensor
-from ..kernels.resize import nearest_places
+from ..kernels.tflite.resize import nearest_places
 from .clean import fresh_name
 
 _NEAREST = {"align_corners": False, "half_pixel_centers": True}

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..graph import Graph, Node, Tensor
 from ..kernels import run
-from ..kernels.real import ELEMENTWISE
+from ..kernels.tflite.real import ELEMENTWISE
 from .clean import fresh_name, replace_nodes
 
 CODES = 256

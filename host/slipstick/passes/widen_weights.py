@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph, Node, Quantization, Tensor
-from ..kernels.matrix import centred_weights
+from ..kernels.tflite.matrix import centred_weights
 from .clean import fresh_name
 
 _OUTPUT_AXES = {"conv2d": 0, "depthwise_conv2d": 3, "fully_connected": 0}

@@ -1,1 +1,1 @@
-"""Studies: trainings and measurements that say what a number format does to a network."""
+"""Studies of number formats: their cost in hardware and their accuracy."""

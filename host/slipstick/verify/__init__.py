@@ -1,1 +1,1 @@
-"""Checks that run for hours: random and damaged files, each held against what it must be."""
+"""Compares networks with their references; draws random ones; fuzzes the parsers."""

@@ -16,8 +16,8 @@ from ..memory.latencies import (
     BLOCK_COLUMNS,
 )
 from ..numbers.number_format import number_format
-from ..primitives.copies import copies_of
 from ..primitives.delay import delay
+from ..primitives.fanout import copies_of
 
 ACCUMULATOR_BITS = 32
 

@@ -8,7 +8,7 @@ from ..config import DEPTHWISE_KERNEL, DEPTHWISE_TAPS, Configuration
 from ..isa import KEPT_COLUMNS
 from ..numbers.number_format import number_format
 from ..primitives.delay import delay
-from ..primitives.delay_ring import long_delay
+from ..primitives.delay_memory import long_delay
 from ..primitives.small_memory import SmallMemory
 from .segments import row_delay
 

@@ -9,8 +9,8 @@ from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
-from ..primitives.copies import copy_of
 from ..primitives.delay import delay
+from ..primitives.fanout import copy_of
 from ..primitives.turn_counter import TurnCounter
 
 SWAP_CYCLES = 2

@@ -12,7 +12,7 @@ from ..config import Configuration
 from ..layouts import MATRIX_INSTRUCTION
 from ..memory.latencies import ACCUMULATOR_UPDATE_LATENCY, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
-from ..primitives.delay_ring import long_delay
+from ..primitives.delay_memory import long_delay
 from .accumulators import accumulate_layout, accumulators_latency, part_origin
 from .pixel_counter import PixelCounter
 from .systolic_array import SystolicArray

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from ..numbers import packing
 from ..numbers.number_format import NumberFormat
 from ..primitives.carry_sum import Operand, carry_sum
-from ..primitives.copies import copy_of
 from ..primitives.delay import delay
+from ..primitives.fanout import copy_of
 from ..primitives.multiplier18 import Multiplier18
 from .pair_multiplier import PairMultiplier, pair_sums
 

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..numbers.number_format import NumberFormat
 from ..primitives.carry_sum import Operand, carry_sum
-from ..primitives.copies import copy_of
 from ..primitives.delay import delay
+from ..primitives.fanout import copy_of
 
 
 def element_latency(number_format: NumberFormat) -> int:

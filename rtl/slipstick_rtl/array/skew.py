@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Module, Value
 
 from ..primitives.delay import delay
-from ..primitives.delay_ring import LONGEST_RING, SHORTEST_RING, DelayRing, long_delay
+from ..primitives.delay_memory import LONGEST_RING, SHORTEST_RING, DelayRing, long_delay
 
 Skewed = list[dict[int, Value]]
 """By number and by cycles of delay."""

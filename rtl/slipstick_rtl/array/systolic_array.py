@@ -10,9 +10,9 @@ from ..config import Configuration
 from ..memory.latencies import BLOCK_COLUMNS
 from ..numbers import packing
 from ..numbers.number_format import number_format
-from ..primitives.copies import copy_of
 from ..primitives.delay import delay
-from ..primitives.delay_ring import DelayRing, long_delay
+from ..primitives.delay_memory import DelayRing, long_delay
+from ..primitives.fanout import copy_of
 from .depthwise_feed import DepthwiseFeed, feed_cycles, kernel_place, tap_rows
 from .packed_pair import HOP_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..accelerator import Accelerator
 from ..config import Configuration
-from ..memory.stream_queue import StreamQueue
+from ..primitives.stream_queue import StreamQueue
 
 QUEUE_DEPTH = 4
 

@@ -10,10 +10,10 @@ from amaranth.lib.wiring import connect
 
 from ..accelerator import Accelerator
 from ..config import Configuration
-from ..memory.stream_queue import StreamQueue
+from ..phy.board_phy import BoardLink, LinkMaker
+from ..primitives.stream_queue import StreamQueue
 from .bare import QUEUE_DEPTH
 from .lights import STATES, StateLights
-from .links import BoardLink, LinkMaker
 
 
 @dataclass(frozen=True, kw_only=True)

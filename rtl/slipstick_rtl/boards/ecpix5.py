@@ -5,10 +5,10 @@ from typing import Any
 from amaranth.build import Attrs
 from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
 
+from ..fpga.ecp5.clock import Ecp5Clock, find_pll
+from ..phy.board_phy import uart
+from ..phy.board_spi import pmod_resource, spi
 from .board import Board, Light
-from .clock_ecp5 import Ecp5Clock, find_pll
-from .links import uart
-from .spi_link import pmod_resource, spi
 
 _LIGHTS = (
     Light(resource="rgb_led", number=0, signal="g", states=("alive",)),

@@ -3,10 +3,10 @@
 from amaranth.build import Attrs
 from amaranth_boards.icebreaker import ICEBreakerPlatform
 
+from ..fpga.ice40.clock import Ice40Clock, find_pll
+from ..phy.board_phy import uart
+from ..phy.board_spi import pmod_resource, spi
 from .board import Board, Light
-from .clock_ice40 import Ice40Clock, find_pll
-from .links import uart
-from .spi_link import pmod_resource, spi
 
 
 class _Platform(ICEBreakerPlatform):

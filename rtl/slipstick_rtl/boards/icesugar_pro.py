@@ -2,9 +2,9 @@
 
 from amaranth_boards.icesugar_pro import ICESugarProPlatform
 
+from ..fpga.ecp5.clock import Ecp5Clock, find_pll
+from ..phy.board_phy import uart
 from .board import Board, Light
-from .clock_ecp5 import Ecp5Clock, find_pll
-from .links import uart
 
 ICESUGAR_PRO = Board(
     platform=ICESugarProPlatform,

@@ -4,11 +4,11 @@ from amaranth.build import Attrs
 from amaranth_boards.orangecrab_r0_2 import OrangeCrabR0_2_85FPlatform
 from amaranth_boards.resources import UARTResource
 
+from ..fpga.ecp5.clock import Ecp5Clock, find_pll
+from ..phy.board_phy import uart
+from ..phy.board_spi import spi, spi_resource
+from ..phy.board_usb import usb
 from .board import Board, Light
-from .clock_ecp5 import Ecp5Clock, find_pll
-from .links import uart
-from .spi_link import spi, spi_resource
-from .usb_link import usb
 
 
 class _Platform(OrangeCrabR0_2_85FPlatform):

@@ -6,7 +6,7 @@ from amaranth.build import Attrs, Clock, Pins, Resource
 from amaranth.vendor import GowinPlatform
 from amaranth_boards.resources import ButtonResources, LEDResources, UARTResource
 
-from .clock_gowin import GW2AR_18, pll_finder
+from ..fpga.gowin.clock import GW2AR_18, pll_finder
 from .tang_nano_9k import TANG_NANO_9K
 
 

@@ -2,9 +2,9 @@
 
 from amaranth_boards.tang_nano_9k import TangNano9kPlatform
 
+from ..fpga.gowin.clock import GW1NR_9, GowinClock, pll_finder
+from ..phy.board_phy import uart
 from .board import Board, Light
-from .clock_gowin import GW1NR_9, GowinClock, pll_finder
-from .links import uart
 
 TANG_NANO_9K = Board(
     platform=TangNano9kPlatform,

@@ -10,11 +10,11 @@ from amaranth_boards.ulx3s import (
     ULX3S_85F_Platform,
 )
 
+from ..fpga.ecp5.clock import Ecp5Clock, find_pll
+from ..phy.board_phy import uart
+from ..phy.board_spi import spi, spi_resource
+from ..phy.board_usb import usb
 from .board import Board, Light
-from .clock_ecp5 import Ecp5Clock, find_pll
-from .links import uart
-from .spi_link import spi, spi_resource
-from .usb_link import usb
 
 _SPI = spi_resource(
     sck="0+",

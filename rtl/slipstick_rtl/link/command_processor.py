@@ -5,8 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
-from .face import AcceleratorFace
 from .identity import Identity
+from .interfaces import AcceleratorFace
 from .layouts import JudgedRequest, OpenArguments, Response, RunArguments, SpaceArguments
 from .memory_transfers import MemoryReader, MemoryWriter
 from .protocol import RUN_CLEARS_COUNTERS

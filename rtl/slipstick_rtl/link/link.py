@@ -4,11 +4,11 @@ from amaranth.hdl import Module
 from amaranth.lib.wiring import connect, flipped
 
 from ..config import Configuration
-from ..memory.stream_queue import StreamQueue
+from ..primitives.stream_queue import StreamQueue
 from .command_processor import CommandProcessor
-from .face import LinkFace
 from .frame_receiver import FrameReceiver
 from .frame_transmitter import FrameTransmitter
+from .interfaces import LinkFace
 from .protocol import Space
 from .request_reader import RequestReader
 from .spaces import units_per_frame

@@ -8,8 +8,8 @@ from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..primitives.delay import delay
+from ..primitives.stream_queue import StreamQueue
 from .port_arbiter import PortArbiter, byte_write_layout, write_layout
-from .stream_queue import StreamQueue
 
 QUEUE_DEPTH = 4
 """Of the link's requests. A write that it holds is done before any read, and before a program can

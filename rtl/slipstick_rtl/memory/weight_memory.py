@@ -11,8 +11,8 @@ from amaranth.utils import ceil_log2
 
 from ..config import Configuration
 from ..link.layouts import ByteWrite
-from ..primitives.copies import copies_of
 from ..primitives.delay import delay
+from ..primitives.fanout import copies_of
 from .latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 
 _MEMORY_CYCLES = 3

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..memory.latencies import BLOCK_COLUMNS
-from ..primitives.copies import copies_of, copy_of
 from ..primitives.delay import delay
+from ..primitives.fanout import copies_of, copy_of
 from .distances import BIAS_DISTANCE
 from .lane import CONTROL_DELAYS, PostLane
 from .multiplier import VALUE_BITS

@@ -11,7 +11,7 @@ from ..isa import OFFSET_BITS
 from ..numbers.lns.array_arithmetic import GUARD_BITS, ArrayArithmetic
 from ..primitives.constant_table import look_up
 from ..primitives.delay import delay
-from ..primitives.delay_ring import long_delay
+from ..primitives.delay_memory import long_delay
 from .fields import InstructionField, ParameterField
 from .multiplier import VALUE_BITS
 from .normalizer import Normalizer

@@ -11,8 +11,8 @@ from ..config import PARAMETER_QUEUE_RESERVE, Configuration
 from ..isa import Opcode
 from ..layouts import post_instruction
 from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
-from ..primitives.copies import copies_of
 from ..primitives.delay import delay
+from ..primitives.fanout import copies_of
 from ..primitives.small_memory import SmallMemory
 from .parameters import element_bits, largest_skew
 

@@ -8,8 +8,8 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..isa import POST_FIELDS
 from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
-from ..memory.stream_queue import StreamQueue
 from ..primitives.delay import delay
+from ..primitives.stream_queue import StreamQueue
 
 TABLE_ENTRIES = 512
 ENTRY_BITS = 32

@@ -6,7 +6,7 @@ from amaranth.hdl import Module, ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..memory.stream_queue import StreamQueue
+from ..primitives.stream_queue import StreamQueue
 
 BORDER_DEPTH = 4
 """Of the queues; they keep other people's paths out of ours."""

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..accelerator import Accelerator
 from ..config import Configuration
-from ..memory.stream_queue import StreamQueue
+from ..primitives.stream_queue import StreamQueue
 from .axi_stream import Word
 from .register_file import RegisterBus, RegisterFile
 from .register_map import queue_words, register_map

@@ -13,10 +13,10 @@ from slipstick_rtl.memory.latencies import weight_skew
 
 from ..golden.arithmetic import arithmetic_of, operand_range
 from ..golden.array import tile_words
-from . import ecp5_cells
-from .on_chip import DEVICE, ECP5, OnChip
+from ..netlist import ecp5_cells
+from .drivers.on_chip import DEVICE, ECP5, OnChip
+from .drivers.streams import start
 from .registry import Bench, parameters
-from .streams import start
 
 _TILES = 40
 

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from . import bench_array, ecp5_netlist
-from .on_chip import DEVICE, ECP5
+from ..netlist import ecp5_netlist
+from . import bench_array
+from .drivers.on_chip import DEVICE, ECP5
 
 BENCH = replace(
     bench_array.BENCH,

@@ -9,19 +9,13 @@ from cocotb.triggers import ClockCycles
 from slipstick_rtl import isa
 from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.protocol import (
-    REQUEST_START,
-    Command,
-    Space,
-    Status,
-    encode,
-)
+from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, Status, encode
 
 from ..golden.arithmetic import operand_range
-from .core_host import Host, pieces
-from .random_program import random_parameter_words, random_program, random_weights
+from .drivers.core_host import Host, pieces
+from .drivers.streams import Consumer, Producer, start
 from .registry import Bench, parameters
-from .streams import Consumer, Producer, start
+from .stimulus.random_program import random_parameter_words, random_program, random_weights
 
 
 def make(**shape: Any) -> Accelerator:

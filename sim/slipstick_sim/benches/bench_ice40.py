@@ -8,13 +8,13 @@ from amaranth.hdl import Fragment, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import RisingEdge
-from slipstick_rtl.boards.ecp5 import Chip
+from slipstick_rtl.fpga.ecp5.netlist import Chip
 from slipstick_rtl.primitives.dual_multiplier import DualMultiplier
 from slipstick_rtl.primitives.load_adder import LoadAdder
 
-from . import ice40_cells
+from ..netlist import ice40_cells
+from .drivers.streams import start
 from .registry import Bench
-from .streams import start
 
 WIDTH = 32
 _VALUES = 3000

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotb.utils import get_sim_time
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.compact_link import CompactLink
+from slipstick_rtl.link.compact.link import CompactLink
 from slipstick_rtl.link.layouts import ByteWrite, RunStatus
 from slipstick_rtl.link.link import Link
 from slipstick_rtl.link.protocol import (
@@ -23,9 +23,9 @@ from slipstick_rtl.link.protocol import (
 from slipstick_rtl.link.spaces import unit_bytes, unit_count, units_per_frame
 
 from ..golden.link import Endpoint
-from .random_requests import RequestSource
+from .drivers.streams import CLOCK_PERIOD_NS, Consumer, Producer, pack, start, unpack
 from .registry import Bench, parameters
-from .streams import CLOCK_PERIOD_NS, Consumer, Producer, pack, start, unpack
+from .stimulus.random_requests import RequestSource
 
 TIMEOUT_CYCLES = 300
 

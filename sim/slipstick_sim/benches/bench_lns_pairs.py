@@ -12,12 +12,12 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge, with_timeout
-from slipstick_rtl.numbers.lns.arithmetic import LnsArithmetic, Operation
 from slipstick_rtl.numbers.lns.formats import Lns
+from slipstick_rtl.numbers.lns.unit.arithmetic import LnsArithmetic, Operation
 
-from .lns_sweep import LnsSweep, group_size, sweep_layout
+from .drivers.streams import CLOCK_PERIOD_NS, Producer, pack, start
 from .registry import Bench, parameters
-from .streams import CLOCK_PERIOD_NS, Producer, pack, start
+from .stimulus.lns_sweep import LnsSweep, group_size, sweep_layout
 
 FORMATS_VARIABLE = "SLIPSTICK_LNS_FORMATS"
 DEFAULT_FORMATS = ("lns1+2+2", "lns1+3+2", "lns1+3+3", "lns1+3+4", "lns1+4+5")

@@ -5,10 +5,10 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from slipstick_rtl.numbers.lns.arithmetic import Operation
-from slipstick_rtl.numbers.lns.conversions import from_float
 from slipstick_rtl.numbers.lns.formats import Lns
-from slipstick_rtl.numbers.lns.unit import LnsUnit
+from slipstick_rtl.numbers.lns.unit.arithmetic import Operation
+from slipstick_rtl.numbers.lns.unit.conversions import from_float
+from slipstick_rtl.numbers.lns.unit.lns_unit import LnsUnit
 
 from ..golden.lns_training import (
     GoldenAnswers,
@@ -20,9 +20,9 @@ from ..golden.lns_training import (
     expand,
     training_step,
 )
-from .lns_driver import UnitDriver
+from .drivers.lns_driver import UnitDriver
+from .drivers.streams import start
 from .registry import Bench, parameters
-from .streams import start
 
 INPUTS, HIDDEN, CLASSES = 9, 6, 4
 BATCH, BATCHES = 4, 3

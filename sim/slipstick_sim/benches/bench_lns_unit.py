@@ -5,14 +5,14 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
-from slipstick_rtl.numbers.lns.arithmetic import Operation
-from slipstick_rtl.numbers.lns.conversions import from_float, to_float
 from slipstick_rtl.numbers.lns.formats import Lns
-from slipstick_rtl.numbers.lns.unit import LnsUnit
+from slipstick_rtl.numbers.lns.unit.arithmetic import Operation
+from slipstick_rtl.numbers.lns.unit.conversions import from_float, to_float
+from slipstick_rtl.numbers.lns.unit.lns_unit import LnsUnit
 
-from .lns_driver import UnitDriver, expected
+from .drivers.lns_driver import UnitDriver, expected
+from .drivers.streams import Consumer, Producer, start
 from .registry import Bench, parameters
-from .streams import Consumer, Producer, start
 
 FOUNDING = Lns(6, 6)
 

@@ -9,16 +9,16 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.array.processing_element import ProcessingElement, element_latency
-from slipstick_rtl.boards.ecp5 import Chip
+from slipstick_rtl.experiments.mixed_arithmetic import MixedArithmetic
+from slipstick_rtl.experiments.mixed_format import MixedFormat
+from slipstick_rtl.fpga.ecp5.netlist import Chip
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.numbers.lns.log_format import LogFormat
-from slipstick_rtl.numbers.lns.mixed_arithmetic import MixedArithmetic
-from slipstick_rtl.numbers.lns.mixed_format import MixedFormat
 
-from . import ecp5_cells
+from ..netlist import ecp5_cells
+from .drivers.streams import start
 from .registry import Bench, parameters
-from .streams import start
 
 _PIXELS = 8
 """Activations that meet a weight at once: so many products in a cycle."""

@@ -9,8 +9,8 @@ from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.postprocess.log_requantizer import LogRequantizer
 
+from .drivers.streams import start
 from .registry import Bench, parameters
-from .streams import start
 
 
 def make(number_format: str) -> LogRequantizer:

@@ -17,12 +17,12 @@ from slipstick_rtl.memory.port_arbiter import byte_write_layout
 from ..golden.arithmetic import operand_range
 from ..golden.convolve import convolve
 from ..golden.weights import weight_units
-from . import ecp5_cells
-from .matrix_unit import MatrixUnit
-from .on_chip import DEVICE, ECP5, OnChip
-from .random_convolve import prepare_weights, random_convolve
+from ..netlist import ecp5_cells
+from .drivers.matrix_unit import MatrixUnit
+from .drivers.on_chip import DEVICE, ECP5, OnChip
+from .drivers.streams import Producer, pack, start
 from .registry import Bench, parameters
-from .streams import Producer, pack, start
+from .stimulus.random_convolve import prepare_weights, random_convolve
 
 
 def make(**shape: Any) -> wiring.Component:

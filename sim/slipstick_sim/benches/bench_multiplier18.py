@@ -9,10 +9,10 @@ from amaranth.lib import wiring
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.primitives.multiplier18 import Multiplier18
 
-from . import mult18x18d
-from .on_chip import ECP5, OnChip
+from ..netlist import mult18x18d
+from .drivers.on_chip import ECP5, OnChip
+from .drivers.streams import start
 from .registry import Bench, parameters
-from .streams import start
 
 _VALUES = 3000
 

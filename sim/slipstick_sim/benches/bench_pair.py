@@ -10,13 +10,13 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.array.packed_pair import UNPACK_CYCLES, PackedPair, Unpacker
 from slipstick_rtl.array.processing_element import element_latency
-from slipstick_rtl.boards.ecp5 import Chip
+from slipstick_rtl.fpga.ecp5.netlist import Chip
 from slipstick_rtl.numbers import packing
 from slipstick_rtl.numbers.int8 import Int8
 
-from . import ecp5_cells
+from ..netlist import ecp5_cells
+from .drivers.streams import start
 from .registry import Bench
-from .streams import start
 
 _WEIGHT_CYCLES = 2
 """From a weight to its activation: captured, at work."""

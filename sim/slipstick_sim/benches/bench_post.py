@@ -18,10 +18,12 @@ from slipstick_rtl.postprocess.post_engine import PostEngine
 
 from ..golden.parameters import Parameters, parameter_block
 from ..golden.post import TABLE_ENTRIES, drain, load_table, map_taps
-from . import ecp5_cells
-from .on_chip import DEVICE, ECP5, OnChip
-from .post_memories import Contents, PostMemories
-from .random_post import (
+from ..netlist import ecp5_cells
+from .drivers.on_chip import DEVICE, ECP5, OnChip
+from .drivers.post_memories import Contents, PostMemories
+from .drivers.streams import Producer, start
+from .registry import Bench, parameters
+from .stimulus.random_post import (
     ROW_STEP_MODULUS,
     Fields,
     place_parameters,
@@ -29,8 +31,6 @@ from .random_post import (
     random_post,
     random_table,
 )
-from .registry import Bench, parameters
-from .streams import Producer, start
 
 _TABLE_OVERHEAD = 8
 """Cycles of a TABLE beyond one an entry and the way from the weight memory."""

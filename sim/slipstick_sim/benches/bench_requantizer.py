@@ -9,8 +9,8 @@ from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import clamp, encode_shift, requantize
 from slipstick_rtl.postprocess.requantizer import Requantizer
 
+from .drivers.streams import start
 from .registry import Bench
-from .streams import start
 
 
 def component() -> Requantizer:

@@ -9,13 +9,13 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import RisingEdge
-from slipstick_rtl.primitives.delay_ring import long_delay
+from slipstick_rtl.primitives.delay_memory import long_delay
 from slipstick_rtl.primitives.small_memory import SmallMemory
 
-from . import ecp5_cells
-from .on_chip import DEVICE, ECP5, OnChip
+from ..netlist import ecp5_cells
+from .drivers.on_chip import DEVICE, ECP5, OnChip
+from .drivers.streams import start
 from .registry import Bench, parameters
-from .streams import start
 
 _WORDS = 3000
 

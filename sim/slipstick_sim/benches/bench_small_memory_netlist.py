@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from . import bench_small_memory, ecp5_netlist
-from .on_chip import DEVICE
+from ..netlist import ecp5_netlist
+from . import bench_small_memory
+from .drivers.on_chip import DEVICE
 
 BENCH = replace(
     bench_small_memory.BENCH,

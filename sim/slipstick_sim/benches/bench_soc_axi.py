@@ -18,8 +18,8 @@ from cocotbext.axi import (
 )
 from slipstick_rtl.link.protocol import REQUEST_START, RESPONSE_START, Command, Status, encode
 
-from .soc_host import Host, begin, bench_of, pauses, run_random_program, watch_channel
-from .soc_registers import (
+from .drivers.soc_host import Host, begin, bench_of, pauses, run_random_program, watch_channel
+from .drivers.soc_registers import (
     BusError,
     RegisterPort,
     check_full_queues,
@@ -27,7 +27,7 @@ from .soc_registers import (
     check_run_interrupt,
     check_strobes,
 )
-from .streams import CLOCK_PERIOD_NS
+from .drivers.streams import CLOCK_PERIOD_NS
 
 BENCH = bench_of("axi", __name__)
 _ERRORS = {AxiResp.SLVERR: "refused", AxiResp.DECERR: "unmapped"}

@@ -6,7 +6,7 @@ from typing import Any
 import cocotb
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
-from .soc_host import Host, begin, bench_of, pauses, run_random_program, watch_channel
+from .drivers.soc_host import Host, begin, bench_of, pauses, run_random_program, watch_channel
 
 BENCH = bench_of("stream", __name__)
 

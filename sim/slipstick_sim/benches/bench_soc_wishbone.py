@@ -8,8 +8,8 @@ from cocotb.triggers import ClockCycles, Lock, RisingEdge
 from cocotbext.wishbone.driver import WBOp, WishboneMaster
 from slipstick_rtl.soc.wishbone import PORT_NAMES
 
-from .soc_host import Host, begin, bench_of, run_random_program
-from .soc_registers import (
+from .drivers.soc_host import Host, begin, bench_of, run_random_program
+from .drivers.soc_registers import (
     BusError,
     RegisterPort,
     check_full_queues,

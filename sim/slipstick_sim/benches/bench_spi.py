@@ -7,8 +7,8 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles, Timer
-from slipstick_rtl.link.spi import Spi
-from slipstick_rtl.link.spi_protocol import (
+from slipstick_rtl.phy.spi import Spi
+from slipstick_rtl.phy.spi_protocol import (
     DEVICE_HEADER_BYTES,
     FIRST_SLOT,
     MINIMUM_SCK_CYCLES,
@@ -20,8 +20,8 @@ from slipstick_rtl.link.spi_protocol import (
 )
 
 from ..golden.spi import SpiPeripheral
+from .drivers.streams import CLOCK_PERIOD_NS, Consumer, Producer, start
 from .registry import Bench, parameters
-from .streams import CLOCK_PERIOD_NS, Consumer, Producer, start
 
 
 def component(*, receive_depth: int, replay_bits: int) -> Spi:

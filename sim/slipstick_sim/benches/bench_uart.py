@@ -6,12 +6,12 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
-from slipstick_rtl.link.line import RATE_TOLERANCE
-from slipstick_rtl.link.uart import Uart
+from slipstick_rtl.phy.uart import Uart
+from slipstick_rtl.phy.uart_rates import RATE_TOLERANCE
 
 from ..golden.serial_line import bits_of, bytes_of, levels_of
+from .drivers.streams import CLOCK_PERIOD_NS, Consumer, Producer, start
 from .registry import Bench, parameters
-from .streams import CLOCK_PERIOD_NS, Consumer, Producer, start
 
 
 def component(*, divisor: int, depth: int) -> Uart:

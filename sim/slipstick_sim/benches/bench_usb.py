@@ -5,13 +5,12 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles, Timer
-from slipstick_rtl.link.usb.descriptors import UsbIdentity
-from slipstick_rtl.link.usb.serial_port import UsbSerialPort
+from slipstick_rtl.phy.usb.descriptors import UsbIdentity
+from slipstick_rtl.phy.usb.serial_port import UsbSerialPort
 
 from ..golden.usb_line import FRAME_BITS, PACKETS_PER_FRAME, SE0, J, K, Packet, Pid
-from .registry import Bench
-from .usb_bus import ABSENT_CYCLES, PIN_PICOSECONDS, UsbBus
-from .usb_driver import (
+from .drivers.usb_bus import ABSENT_CYCLES, PIN_PICOSECONDS, UsbBus
+from .drivers.usb_driver import (
     CLEAR_FEATURE,
     CONFIGURATION,
     GET_DESCRIPTOR,
@@ -19,8 +18,9 @@ from .usb_driver import (
     SET_CONFIGURATION,
     Found,
 )
-from .usb_host import Faults, HostError
-from .usb_port import PortBench, random_bytes
+from .drivers.usb_host import Faults, HostError
+from .drivers.usb_port import PortBench, random_bytes
+from .registry import Bench
 
 IDENTITY = UsbIdentity(serial_number="0123456789abcdef")
 FASTEST, SLOWEST = 0.9975, 1.0025

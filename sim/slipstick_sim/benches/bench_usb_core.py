@@ -6,7 +6,6 @@ from typing import Any
 import cocotb
 import numpy as np
 from slipstick_rtl import isa
-from slipstick_rtl.boards.usb import UsbAccelerator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import (
     CRC_BYTES,
@@ -20,16 +19,17 @@ from slipstick_rtl.link.protocol import (
     encode,
 )
 from slipstick_rtl.link.spaces import unit_bytes
+from slipstick_rtl.phy.usb_top import UsbAccelerator
 
 from ..golden.core import GoldenCore
 from ..golden.link import Endpoint
-from .random_convolve import random_convolve
-from .random_post import random_post
-from .random_program import random_weights
+from .drivers.usb_bus import ABSENT_CYCLES, UsbBus, start
+from .drivers.usb_driver import SerialDriver
+from .drivers.usb_host import UsbHost
 from .registry import Bench
-from .usb_bus import ABSENT_CYCLES, UsbBus, start
-from .usb_driver import SerialDriver
-from .usb_host import UsbHost
+from .stimulus.random_convolve import random_convolve
+from .stimulus.random_post import random_post
+from .stimulus.random_program import random_weights
 
 CONFIGURATION = Configuration(
     rows=4,

@@ -11,8 +11,8 @@ from slipstick_rtl.memory.latencies import WEIGHT_READ_LATENCY, weight_skew
 from slipstick_rtl.memory.weight_memory import WeightMemory
 
 from ..golden.weights import weight_units
+from .drivers.streams import pack, start
 from .registry import Bench, parameters
-from .streams import pack, start
 
 _READERS = ("parameter_reads", "loader_reads", "table_reads")
 """In the order of their rank, but that parameters come behind the loader if not urgent."""

@@ -19,9 +19,9 @@ from slipstick_rtl.memory.port_arbiter import byte_write_layout
 from slipstick_rtl.primitives.delay import delay
 
 from ..golden.windows import window_vectors
-from .random_convolve import random_convolve
+from .drivers.streams import Producer, pack, start
 from .registry import Bench, parameters
-from .streams import Producer, pack, start
+from .stimulus.random_convolve import random_convolve
 
 
 class WindowUnit(wiring.Component):

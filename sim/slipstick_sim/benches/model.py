@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cocotb_tools.runner import get_runner
-from slipstick_rtl.boards.synthesis import synthesis_script
+from slipstick_rtl.fpga.yosys_script import synthesis_script
 from slipstick_rtl.primitives.multiplier18 import is_ecp5
 
 from .. import toolchain

@@ -15,9 +15,9 @@ from xml.etree import ElementTree
 from cocotb_tools.runner import get_runner
 
 from .. import toolchain
+from .drivers.streams import CLOCK_PERIOD_NS
 from .model import build_model
 from .registry import PARAMETERS_VARIABLE, Bench, describe
-from .streams import CLOCK_PERIOD_NS
 
 _SEED = 1
 _PATIENCE = 10

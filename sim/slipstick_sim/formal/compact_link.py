@@ -7,8 +7,8 @@ from amaranth.hdl import Assert, Assume, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Member, Out, connect, flipped
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.compact_link import CompactLink
-from slipstick_rtl.link.face import AcceleratorFace
+from slipstick_rtl.link.compact.link import CompactLink
+from slipstick_rtl.link.interfaces import AcceleratorFace
 from slipstick_rtl.link.layouts import FrameHeader
 from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, Command, Status
 

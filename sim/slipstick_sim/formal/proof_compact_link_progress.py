@@ -9,7 +9,7 @@ until the link hunts for the next frame.
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
-from slipstick_rtl.link.compact_rules import CompactRules
+from slipstick_rtl.link.compact.rules import CompactRules
 from slipstick_rtl.link.layouts import Arguments, FrameHeader
 
 from .compact_link import (

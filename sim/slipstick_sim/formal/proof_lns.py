@@ -3,12 +3,12 @@
 from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from slipstick_rtl.numbers.lns.adder import LogAdder
-from slipstick_rtl.numbers.lns.arithmetic import Operation
-from slipstick_rtl.numbers.lns.exponents import ExponentUnit
 from slipstick_rtl.numbers.lns.formats import Lns
-from slipstick_rtl.numbers.lns.pipeline import request_layout, result_layout
-from slipstick_rtl.numbers.lns.unit import LnsUnit
+from slipstick_rtl.numbers.lns.unit.adder import LogAdder
+from slipstick_rtl.numbers.lns.unit.arithmetic import Operation
+from slipstick_rtl.numbers.lns.unit.exponents import ExponentUnit
+from slipstick_rtl.numbers.lns.unit.lns_unit import LnsUnit
+from slipstick_rtl.numbers.lns.unit.pipeline import request_layout, result_layout
 from slipstick_rtl.primitives.delay import delay
 
 from .registry import Proof

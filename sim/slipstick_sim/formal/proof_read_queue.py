@@ -5,8 +5,8 @@ from typing import Any
 from amaranth.hdl import Assert, Assume, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
-from slipstick_rtl.memory.read_queue import ReadQueue
 from slipstick_rtl.primitives.delay import delay
+from slipstick_rtl.primitives.read_queue import ReadQueue
 
 from .registry import Proof
 

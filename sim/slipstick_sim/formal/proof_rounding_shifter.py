@@ -7,11 +7,7 @@ from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import FRACTION_BITS, encode_shift
 from slipstick_rtl.postprocess.multiplier import FACTOR_BITS, PRODUCT_BITS, VALUE_BITS
 from slipstick_rtl.postprocess.product_rounder import GROUPED_LATENCY, LOWEST_BIT, ProductRounder
-from slipstick_rtl.postprocess.rounding_shifter import (
-    QUOTIENT_BITS,
-    SHIFT_BITS,
-    RoundingShifter,
-)
+from slipstick_rtl.postprocess.rounding_shifter import QUOTIENT_BITS, SHIFT_BITS, RoundingShifter
 from slipstick_rtl.primitives.delay import delay
 
 from .registry import Proof

@@ -5,8 +5,8 @@ from typing import Any
 from amaranth.hdl import Assert, Assume, Module, Mux, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, connect, flipped
-from slipstick_rtl.link.spi_transfer import SpiTransfer
-from slipstick_rtl.memory.replay_queue import POSITION_BITS, ReplayQueue
+from slipstick_rtl.phy.spi_transfer import SpiTransfer
+from slipstick_rtl.primitives.replay_queue import POSITION_BITS, ReplayQueue
 
 from .registry import Proof
 

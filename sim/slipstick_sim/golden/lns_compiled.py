@@ -1,6 +1,7 @@
 """The golden model's logarithmic arithmetic as kernels that numba compiles, for whole trainings.
 
-Bit for bit :class:`slipstick_rtl.numbers.lns.arithmetic.LnsArithmetic`, whose tables they take.
+Bit for bit :class:`slipstick_rtl.numbers.lns.unit.arithmetic.LnsArithmetic`, whose tables they
+take.
 Each kernel is one loop over rows in 32-bit integers without a branch, so that the compiler makes
 vector instructions of it; the look-up has a loop of its own, because vector look-ups are slow.
 """
@@ -10,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from slipstick_rtl.numbers.lns.arithmetic import LnsArithmetic, Operation
 from slipstick_rtl.numbers.lns.formats import Lns
-from slipstick_rtl.numbers.lns.gauss import reach
+from slipstick_rtl.numbers.lns.unit.arithmetic import LnsArithmetic, Operation
+from slipstick_rtl.numbers.lns.unit.gaussian_log_model import reach
 
 from .lns_training import InnerProducts, Request
 

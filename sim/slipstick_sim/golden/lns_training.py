@@ -10,9 +10,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from slipstick_rtl.numbers.lns.arithmetic import LnsArithmetic, Operation
-from slipstick_rtl.numbers.lns.conversions import from_float, to_fixed
 from slipstick_rtl.numbers.lns.formats import Lns
+from slipstick_rtl.numbers.lns.unit.arithmetic import LnsArithmetic, Operation
+from slipstick_rtl.numbers.lns.unit.conversions import from_float, to_fixed
 
 LOGIT_PLACES = 12
 """Binary places of logits in the exponential."""

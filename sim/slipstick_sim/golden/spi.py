@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from slipstick_rtl.link.spi_protocol import (
+from slipstick_rtl.phy.spi_protocol import (
     FILLER,
     FIRST_SLOT,
     HOST_HEADER_BYTES,

@@ -16,7 +16,7 @@ import typer
 
 from ... import console, reports
 from ...errors import InputError
-from ...program_cache import sources_digest
+from ...program.cache import sources_digest
 from ...targets import find_target
 from .campaign import Campaign, Tally, figures, run
 

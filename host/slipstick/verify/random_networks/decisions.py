@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 
-from ...executed import Executed, ExecutedRun, executed_runs
+from ...compiler.partition.offload import REASON
 from ...graph import Graph
 from ...passes import optimize
+from ...profile.executed import Executed, ExecutedRun, executed_runs
 from ...program import Program
-from ...schedule.leaving import REASON
-from ...steps import DownloadStep, HostStep, LoadStep, RunStep, UploadStep
+from ...program.steps import DownloadStep, HostStep, LoadStep, RunStep, UploadStep
 
 DECISIONS = {
     "layout: taps packed": "lanes run over all taps of the kernel",

@@ -4,12 +4,12 @@ import numpy as np
 
 from ... import kernels
 from ...frontends.onnx import load_onnx_bytes, read_network
-from ...frontends.onnx_reader import read_model
+from ...frontends.onnx.reader import read_model
 from ...frontends.tflite import load_tflite_bytes
 from ...graph import Graph
-from ...onnx_agreement import agreements
-from ...reference import TflmReference
-from ...references import LayerRuntime
+from ..onnx_agreement import agreements
+from ..references import LayerRuntime
+from ..tflm_reference import TflmReference
 from .drawing import Dialect, Drawer, Parameters
 from .layer_values import draw_inputs
 from .layers import RecipeError, Shape

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from ...frontends.onnx_logarithms import DOMAIN
-from ...kernels.log_codes import arithmetic_of, encode, magnitudes
+from ...frontends.onnx.lns import DOMAIN
+from ...kernels.lns.codes import arithmetic_of, encode, magnitudes
 from .layer_values import draw_weights
 from .layers import Codes, Layer, Shape, weights_per_output
 from .onnx_files import ONNX_KINDS, OnnxFile

@@ -10,11 +10,11 @@ import numpy as np
 from slipstick_rtl.config import Configuration
 
 from ...compiler import compile_graph
+from ...compiler.scheduling.interleave_search import INTERLEAVING_EFFORT
 from ...devices import open_device
 from ...errors import SlipstickError
-from ...execution import Execution
 from ...graph import Graph
-from ...schedule.interleaving import INTERLEAVING_EFFORT
+from ...runtime.executor import Execution
 from .decisions import decisions
 from .recipes import Recipe
 

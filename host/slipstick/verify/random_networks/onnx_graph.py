@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from ...frontends.onnx_logarithms import DOMAIN
+from ...frontends.onnx.lns import DOMAIN
 from .layer_values import draw_weights
 from .layers import Codes, Layer, Shape, weights_per_output
 from .recipes import Recipe

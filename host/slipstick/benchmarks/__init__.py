@@ -1,0 +1,1 @@
+"""Benchmarks: ``python -m slipstick.benchmarks.NAME`` measures, and writes a report."""

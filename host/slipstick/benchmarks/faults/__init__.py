@@ -1,0 +1,1 @@
+"""Benchmark of the link under faults: lost, added and damaged bytes."""

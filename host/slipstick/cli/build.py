@@ -1,0 +1,135 @@
+"""``slipstick build``: the bitstream of a target."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import console
+from ..errors import InputError
+from ..fpga.build import (
+    BARE,
+    DEFAULT_LINK,
+    DEFAULT_SEED,
+    Build,
+    build,
+    default_output,
+    write_report,
+)
+from ..targets import find_target
+from .options import Json, check_least
+
+DEFAULT_BOARD = "ulx3s-25f"
+CLOCK_MISSED = 1
+"""Exit status when all is built, but too slow."""
+
+
+def build_command(
+    target: Annotated[
+        str, typer.Option("--target", "-t", help="A target with a board.")
+    ] = DEFAULT_BOARD,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help=f"Of place and route: {DEFAULT_SEED}.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", help="Try seeds 1 to N, in parallel, and keep the fastest."),
+    ] = None,
+    route: Annotated[
+        int | None,
+        typer.Option("--route", help="Place with all seeds, route the N that look fastest."),
+    ] = None,
+    link: Annotated[
+        str, typer.Option("--link", help="The physical layer: uart, spi or usb.")
+    ] = DEFAULT_LINK,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="The core without a board, to measure it.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of all files: build/bitstreams/TARGET."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Build a target's bitstream with the open toolchain; report its clock and its size.
+
+    The exit status is 1 if all was built but the clock was not reached.
+    """
+    wanted = find_target(target)
+    check_least("--seeds", seeds, 1)
+    if seed is not None and seeds is not None:
+        raise InputError("--seed and --seeds must not be given together")
+    check_least("--route", route, 1)
+    if route is not None and seeds is None:
+        raise InputError("--route needs --seeds: it says how many of them are routed")
+    if seeds is None:
+        tried = [DEFAULT_SEED if seed is None else seed]
+        given = f"--seed {tried[0]}"
+    else:
+        tried = list(range(1, seeds + 1))
+        given = f"--seeds {seeds}" + ("" if route is None else f" --route {route}")
+    layer = BARE if bare else link
+    done = build(wanted, seeds=tried, routed=route, link=layer, output=output, step=console.step)
+    folder = default_output(wanted) if output is None else output
+    face = "--bare" if bare else f"--link {link}"
+    command = f"slipstick build --target {wanted.name} {face} {given} --output {folder}"
+    report = write_report(done, command)
+    if json:
+        console.print_json({**done.figures(), "report": str(report)})
+    else:
+        _show(done, report)
+    if not done.meets_clock:
+        print(f"slipstick: {_verdict(done)}", file=sys.stderr)
+        raise typer.Exit(CLOCK_MISSED)
+
+
+def _verdict(done: Build) -> str:
+    """Why the bitstream is not to be trusted, and what to do."""
+    wanted = done.target.configuration.clock_hz / 1e6
+    missed = list(done.layout.missed)
+    if done.layout.fmax_mhz < wanted:
+        missed.insert(0, f"the core's reaches {done.layout.fmax_mhz:.1f} of {wanted:g} MHz")
+    return (
+        f"{done.target.name} MISSES ITS CLOCK, so this bitstream may compute wrong results:"
+        f" {'; '.join(missed)}; try more seeds, such as --seeds 8"
+    )
+
+
+def _show(done: Build, report: Path) -> None:
+    if len(done.attempts) > 1:
+        _show_seeds(done)
+    rows = [
+        [name, entry.used, entry.available, console.percent(entry.used / entry.available)]
+        for name, entry in done.layout.usage.items()
+        if entry.available
+    ]
+    columns = {"resource": "left", "used": "right", "available": "right", "share": "right"}
+    asked = done.target.configuration.clock_hz / 1e6
+    verdict = "reached" if done.meets_clock else "NOT reached"
+    footer = (
+        f"clock: {done.layout.fmax_mhz:.1f} MHz ({asked:g} MHz needed, {verdict}),"
+        f" seed {done.best.seed}, {done.seconds:.0f} s\n"
+        f"bitstream: {done.bitstream}\nreport: {report}"
+    )
+    console.print_table(f"Build of {done.target.name} ({done.link})", columns, rows, footer)
+
+
+def _show_seeds(done: Build) -> None:
+    names = list(done.layout.usage)
+    columns = {"seed": "right", "estimate, MHz": "right", "MHz": "right"}
+    rows: list[list[object]] = []
+    for attempt in done.attempts:
+        row: list[object] = [attempt.seed, _two_places(attempt.estimate_mhz)]
+        if attempt.layout is None:
+            rows.append([*row, None, *[None] * len(names), attempt.problem or "not routed"])
+            continue
+        used = [attempt.layout.usage[name].used for name in names]
+        mark = "kept" if attempt is done.best else ""
+        rows.append([*row, _two_places(attempt.layout.fmax_mhz), *used, mark])
+    columns |= dict.fromkeys(names, "right") | {"": "text"}
+    console.print_table(f"Seeds of {done.target.name}", columns, rows)
+
+
+def _two_places(mhz: float | None) -> str | None:
+    return None if mhz is None else f"{mhz:.2f}"

@@ -1,0 +1,143 @@
+"""``slipstick compile``: the mapping table, and the program's file."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import console
+from ..loading import compile_file
+from ..program import Program
+from ..program.slip_file import encode, write_file
+from ..program.steps import LayerRecord, RunStep
+from ..targets import DEFAULT_TARGET
+from .options import Json, Network, SemanticsName, TargetName
+
+
+def compile_command(
+    model: Network,
+    target: TargetName = None,
+    semantics: SemanticsName = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write the .slip program.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compile a network; show where each layer runs and what it costs."""
+    name = target or DEFAULT_TARGET
+    program = compile_file(model, name, semantics=semantics)
+    data = encode(program)
+    if output is not None:
+        write_file(output, data)
+    traffic = program.transferred()
+    result = {
+        "model": str(model),
+        "target": name,
+        "fingerprint": program.fingerprint,
+        "semantics": program.semantics,
+        "layers": [layer_entry(program, layer) for layer in program.layers],
+        "program_bytes": len(data),
+        "predicted_cycles": program.predicted_cycles,
+        "macs": program.macs,
+        "host_macs": program.host_macs,
+        "utilisation": utilisation(program, program.macs, program.predicted_cycles),
+        "streamed": program.is_streamed,
+        "runs": sum(isinstance(step, RunStep) for step in program.steps),
+        "loaded_bytes": traffic.loaded,
+        "uploaded_bytes": traffic.uploaded,
+        "downloaded_bytes": traffic.downloaded,
+        "state_bytes": program.state_bytes,
+        "resident_bytes": program.resident_bytes,
+        "output": None if output is None else str(output),
+    }
+    if json:
+        console.print_json(result)
+    else:
+        _show(program, result)
+
+
+def utilisation(program: Program, macs: int, cycles: int) -> float | None:
+    """Share of the array's peak multiply-accumulates; None where there are none."""
+    if not macs or not cycles:
+        return None
+    return macs / (cycles * program.hardware.macs_per_cycle)
+
+
+def layer_entry(program: Program, layer: LayerRecord) -> dict[str, Any]:
+    """A layer of the mapping table as ``--json`` has it."""
+    return {
+        "layer": layer.name,
+        "operator": layer.operator,
+        "where": layer.where,
+        "why": layer.why,
+        "macs": layer.macs,
+        "predicted_cycles": layer.predicted_cycles,
+        "utilisation": utilisation(program, layer.macs, layer.predicted_cycles),
+    }
+
+
+def _show(program: Program, result: dict[str, Any]) -> None:
+    columns = {
+        "layer": "left",
+        "operator": "left",
+        "where": "left",
+        "why": "text",
+        "MACs": "right",
+        "cycles": "right",
+        "of peak": "right",
+    }
+    rows = [
+        [
+            entry["layer"],
+            entry["operator"],
+            entry["where"],
+            entry["why"],
+            # what the host multiplies is no work of the device's
+            entry["macs"] if entry["where"] == "device" else None,
+            entry["predicted_cycles"],
+            console.percent(entry["utilisation"]),
+        ]
+        for entry in result["layers"]
+    ]
+    hardware = program.hardware
+    on_host = f" and {program.host_macs:,} on the host" if program.host_macs else ""
+    seconds = program.predicted_cycles / hardware.clock_hz
+    console.print_table(
+        f"{program.name} on {result['target']} ({hardware.shape}), cycles predicted",
+        columns,
+        rows,
+        f"{program.macs:,} MACs in {program.predicted_cycles:,} cycles on the device"
+        f" ({console.percent(result['utilisation']) or 'none'} of peak){on_host};"
+        f" {seconds * 1e3:.3g} ms at {hardware.clock_hz / 1e6:g} MHz;"
+        f" program of {result['program_bytes']:,} bytes"
+        + (_UNQUANTISED if _is_unquantised(program) else "")
+        + (_streaming(result) if result["streamed"] else "")
+        + (_state(result) if result["state_bytes"] else "")
+        + (f", written to {result['output']}" if result["output"] else ""),
+    )
+
+
+_UNQUANTISED = "; nothing runs on the device, as the network has no codes: quantise it to int8"
+
+
+def _is_unquantised(program: Program) -> bool:
+    """Whether the network computes with float32 numbers alone."""
+    return all(tensor.dtype == "float32" for tensor in program.tensors.values())
+
+
+def _streaming(result: dict[str, Any]) -> str:
+    """What a network that does not fit moves."""
+    return (
+        f"; more than the chip holds: {result['runs']:,} runs, {result['loaded_bytes']:,} bytes of"
+        f" weights and instructions in, and of activations {result['uploaded_bytes']:,} in,"
+        f" {result['downloaded_bytes']:,} out"
+    )
+
+
+def _state(result: dict[str, Any]) -> str:
+    """What is kept from run to run, and travels."""
+    return (
+        f"; {result['state_bytes']:,} bytes are kept from run to run,"
+        f" {result['resident_bytes']:,} of them on the device; of activations"
+        f" {result['uploaded_bytes']:,} bytes go in and {result['downloaded_bytes']:,} come out"
+    )

@@ -1,0 +1,84 @@
+"""``slipstick serve-sim``: the simulated board on a pseudo-terminal, or behind SPI's wires."""
+
+import signal
+from contextlib import closing
+from typing import Annotated
+
+import typer
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.phy.uart_rates import uart_divisor
+
+from .. import console
+from ..devices.simulated_boards import Physical, SimulatedBoard, open_board
+from ..errors import InputError
+from ..targets import DEFAULT_TARGET, find_target
+from .options import Json, TargetName
+
+
+def serve_sim_command(
+    target: TargetName = None,
+    physical: Annotated[
+        Physical,
+        typer.Option(
+            "--physical",
+            "-p",
+            help="The board's pins: a UART behind a pseudo-terminal, or SPI behind a socket.",
+        ),
+    ] = Physical.UART,
+    baud: Annotated[
+        int | None,
+        typer.Option(
+            "--baud",
+            "-b",
+            help="Simulate the UART at this rate of the target's clock, as on the board; by default"
+            " at the quickest, 4 cycles a bit.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Simulate a board, pins included, for other programs to open; Ctrl-C ends it."""
+    name = target or DEFAULT_TARGET
+    configuration = find_target(name).configuration
+    divisor = None
+    if baud is not None:
+        divisor = _divisor(physical, configuration, baud)
+    with console.waiting(f"opening {name} (a new simulation takes a minute to build)"):
+        board = open_board(physical, configuration, divisor)
+    with closing(board):
+        _serve(board, name, configuration, json)
+
+
+def _divisor(physical: Physical, configuration: Configuration, baud: int) -> int:
+    if physical is not Physical.UART:
+        raise InputError(f"--baud is the rate of a UART: leave it out with --physical {physical}")
+    try:
+        return uart_divisor(configuration.clock_hz, baud)
+    except ValueError as error:
+        raise InputError(f"--baud: {error}") from None
+
+
+def _serve(board: SimulatedBoard, name: str, configuration: Configuration, json: bool) -> None:
+    result = {
+        "target": name,
+        "port": board.port,
+        "device": board.device,
+        "baud": board.rate,
+        "cycles_per_byte": board.byte_cycles,
+        "fingerprint": configuration.fingerprint,
+    }
+    if json:
+        console.print_json(result)
+    else:
+        console.print_line(
+            f"{name} is at {board.port}: --target {name} --device {board.device} (Ctrl-C ends it)"
+        )
+    try:
+        # even if whoever started this ignores them, as shells do for background processes
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
+        # whoever started this waits for the port's name
+        typer.get_text_stream("stdout").flush()
+        board.serve()
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,96 @@
+"""``slipstick study lns-accuracy``: networks' accuracy in every format of a logarithmic array."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from .. import console, reports
+from ..errors import InputError
+from ..studies.lns.accuracy import TASKS, Accuracy, Variant, measure
+from .options import Json, Limit, check_least
+
+_REPORTS = {Variant.ARRAY: "lns_accuracy", Variant.WIDE: "lns_accuracy_wide"}
+"""The others' figures are kept with the price list, one by one."""
+
+
+def lns_accuracy_command(
+    network: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--network",
+            help=f"One of {', '.join(task.name for task in TASKS)}; by default all.",
+            show_default=False,
+        ),
+    ] = None,
+    number_format: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format", "-f", help="By default every one of 5 to 8 bits.", show_default=False
+        ),
+    ] = None,
+    wide: Annotated[
+        bool,
+        typer.Option(
+            "--wide", help="Formats of 9 to 16 bits, that no array has: rounded operands, float32."
+        ),
+    ] = False,
+    log_sums: Annotated[
+        bool,
+        typer.Option("--log-sums", help="Formats of 5 to 16 bits, sums of products in them too."),
+    ] = False,
+    linear_activations: Annotated[
+        bool,
+        typer.Option(
+            "--linear-activations", help="Weights of 5 and 6 bits, activations of int8; float32."
+        ),
+    ] = False,
+    limit: Limit = None,
+    json: Json = False,
+) -> None:
+    """Accuracy after training in float, int8 and logarithmic formats; writes a report if whole."""
+    check_least("--limit", limit, 1)
+    variant = _variant(
+        {
+            "--wide": (wide, Variant.WIDE),
+            "--log-sums": (log_sums, Variant.LOG_SUMS),
+            "--linear-activations": (linear_activations, Variant.LINEAR_ACTIVATIONS),
+        }
+    )
+    formats, names = number_format or list(variant.usual), network or [task.name for task in TASKS]
+    for option, given, known in (
+        ("--format", formats, variant.known),
+        ("--network", names, [task.name for task in TASKS]),
+    ):
+        for item in given:
+            if item not in known:
+                raise InputError(f"{option} must be one of {', '.join(known)}, not {item!r}")
+    loaded = [Accuracy(task, limit) for task in TASKS if task.name in names]
+    total = sum(map(len, loaded)) * (len(formats) + 1)
+    with console.progress("running networks", total) as advance:
+        measured = [measure(accuracy, formats, advance, variant) for accuracy in loaded]
+    figures = {"networks": measured}
+    if limit is None and not network and not number_format and variant in _REPORTS:
+        reports.write(_REPORTS[variant], reports.command_line(), figures)
+    if json:
+        console.print_json(figures)
+    else:
+        _show(measured)
+
+
+def _variant(options: Mapping[str, tuple[bool, Variant]]) -> Variant:
+    """What the options ask for."""
+    chosen = {name: variant for name, (given, variant) in options.items() if given}
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} must not be given together")
+    return next(iter(chosen.values()), Variant.ARRAY)
+
+
+def _show(measured: list[dict[str, Any]]) -> None:
+    rows = [["float", *(f"{entry['float_percent']:.2f}" for entry in measured)]]
+    rows.append(["int8", *(f"{entry['int8_percent']:.2f}" for entry in measured)])
+    for index, first in enumerate(measured[0]["formats"]):
+        own = (f"{entry['formats'][index]['accuracy_percent']:.2f}" for entry in measured)
+        rows.append([first["format"], *own])
+    columns = {f"{entry['network']}, {entry['images']:,} images": "right" for entry in measured}
+    console.print_table("right answers in %", {"numbers": "left", **columns}, rows)

@@ -1,0 +1,1 @@
+"""Writes the instructions of operations, and assembles a program."""

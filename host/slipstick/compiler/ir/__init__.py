@@ -1,0 +1,1 @@
+"""The compiler's own description of a network: operations, tensors, rounding."""

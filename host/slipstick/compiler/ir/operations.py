@@ -1,0 +1,236 @@
+"""What the device does, before it is known where anything lies: convolutions and maps."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...graph import Node
+from .requantization import Requantization
+
+CODES = 256
+"""Entries of an operand's table."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The sizes of an activation as the device sees it."""
+
+    height: int
+    width: int
+    channels: int
+
+    @property
+    def pixels(self) -> int:
+        return self.height * self.width
+
+    @property
+    def elements(self) -> int:
+        return self.pixels * self.channels
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """A convolution, depthwise or not, or a fully connected layer as one.
+
+    Parameters
+    ----------
+    node : Node
+        What it came from.
+    source, result : str
+    input, output : View
+    kernel, stride, dilation, padding : (y, x)
+        Padding is that before the first row and column.
+    weights : array of int8, (O, kernel_y, kernel_x, input channels / groups)
+    groups : int
+    input_zero_point : int
+    requantization : Requantization
+        One entry an output channel; the input's zero point is in the bias.
+    accumulates, drains : bool
+        Whether the sums begin with those that the accumulators hold, and whether they become
+        results: of a reduction that is cut, its parts one after the other.
+    pixels : int
+        Neighbours of a row that count as one pixel of the output; see ``folding``.
+    work : int, optional
+        Multiply-accumulates, if they are not those of the output and the weights.
+    apart, source_apart : int
+        Columns of the image from the first half of the channels to the second one, of its result
+        and of its input; 0 where all are of one pixel. See ``halving``.
+    """
+
+    node: Node
+    source: str
+    result: str
+    input: View
+    output: View
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    padding: tuple[int, int]
+    weights: np.ndarray
+    groups: int
+    input_zero_point: int
+    requantization: Requantization
+    accumulates: bool = False
+    drains: bool = True
+    pixels: int = 1
+    work: int | None = None
+    apart: int = 0
+    source_apart: int = 0
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return (self.source,)
+
+    @property
+    def is_partial(self) -> bool:
+        """It makes or takes sums that are not whole."""
+        return self.accumulates or not self.drains
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Each output channel reads the input channel of the same number and no other."""
+        channels = self.input.channels * (2 if self.apart else 1)
+        return self.groups > 1 and self.groups == channels == self.output.channels
+
+    @property
+    def covers_rows(self) -> bool:
+        """The kernel covers each row of the input: a row of pixels may count as one tap."""
+        return (
+            self.groups == 1
+            and self.kernel[1] == self.input.width
+            and self.output.width == self.dilation[1] == 1
+            and not self.padding[1]
+        )
+
+    @property
+    def macs(self) -> int:
+        if self.work is not None:
+            return self.work
+        # weights in parts of 8 bits are one product to the network
+        return self.output.pixels * self.weights.size // self.node.attributes.get("parts", 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A rectangle of a map's output in which every result combines the same number of taps.
+
+    Its results are every ``step``-th of ``rows`` and ``columns``. The i-th row of them reads input
+    rows ``origin_y + i * stride_y`` and the ``taps_y - 1`` behind it; columns likewise.
+
+    Parameters
+    ----------
+    source : int
+        Which of the map's sources it reads, where the map gathers.
+    channels : (first, behind the last) or None
+        Of the output, by default all; whole slices are written.
+    origin_channel : int
+        The input's channel that becomes the first of them.
+    """
+
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+    origin: tuple[int, int]
+    stride: tuple[int, int]
+    taps: tuple[int, int]
+    requantization: Requantization
+    step: tuple[int, int] = (1, 1)
+    source: int = 0
+    channels: tuple[int, int] | None = None
+    origin_channel: int = 0
+
+    def covered(self, rows: tuple[int, int]) -> tuple[int, int]:
+        """Which of its rows of results, counted from 0, lie among these rows of the output."""
+        low = max(rows[0], self.rows[0]) - self.rows[0]
+        high = min(rows[1], self.rows[1]) - self.rows[0]
+        return -(-low // self.step[0]), -(-high // self.step[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Pooling, an elementwise sum, a function of one code, or a copy of parts.
+
+    Parameters
+    ----------
+    node : Node
+    sources : tuple of str
+        One, or the two operands of a sum, or any number of tensors that the map gathers.
+    result : str
+    output : View
+    windows : tuple of Window
+        They cover the output. A sum has one, whose taps are those of either operand.
+    table : array of int32, (256 or 512,), or None
+        If it has 256 entries, they are of the first operand.
+    shifts : bool
+        Operands without a table are multiplied by 2^19.
+    take_maximum : bool
+    gathers : bool
+        Each window copies, from its own source: what a concatenation or a slice is.
+    second_origin : (y, x)
+        Where the second operand of a sum has what the first has at (0, 0).
+    """
+
+    node: Node
+    sources: tuple[str, ...]
+    result: str
+    output: View
+    windows: tuple[Window, ...]
+    table: np.ndarray | None = None
+    take_maximum: bool = False
+    gathers: bool = False
+    second_origin: tuple[int, int] = (0, 0)
+    shifts: bool = False
+
+    @property
+    def macs(self) -> int:
+        return 0
+
+    @property
+    def looked_up(self) -> int:
+        """Bit k: the k-th operand goes through the table."""
+        return 0 if self.table is None else (1 << self.table.size // CODES) - 1
+
+    @property
+    def is_sum(self) -> bool:
+        """Its taps are two operands, not the places of a window."""
+        return len(self.sources) == 2 and not self.gathers
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Each result depends on the codes at its own place only."""
+        first = self.windows[0]
+        return (
+            not self.gathers
+            and len(self.windows) == 1
+            and self.second_origin == (0, 0)
+            and (first.origin, first.stride, first.taps) == ((0, 0), (1, 1), (1, 1))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Alias:
+    """A reshape on the device: the same bytes by another name."""
+
+    node: Node
+    source: str
+    result: str
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return (self.source,)
+
+    @property
+    def macs(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class HostOperation:
+    """A node that the host runs; its multiply-accumulates are none of the device's."""
+
+    node: Node
+    why: str
+    macs: int = 0
+
+
+DeviceOperation = Convolution | Map | Alias
+Operation = Convolution | Map | Alias | HostOperation

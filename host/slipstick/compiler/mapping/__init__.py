@@ -1,0 +1,1 @@
+"""Maps a convolution onto the array: reduction order, depthwise windows, addresses."""

@@ -1,0 +1,1 @@
+"""Assigns memory: activations by lifetime, constants, double buffers."""

@@ -1,0 +1,1 @@
+"""Splits networks that exceed the chip: tiles, stripes, slices, streaming."""

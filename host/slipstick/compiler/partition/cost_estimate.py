@@ -1,0 +1,206 @@
+"""What a piece of work costs and takes, estimated without compiling it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slipstick_rtl.config import Configuration
+
+from ..ir.operations import Convolution, Map, View
+from ..mapping.depthwise_window import fewest_cycles
+from ..mapping.reduction import is_diagonal
+from .subprograms import Job
+
+LINK_CYCLES_PER_BYTE = 1
+"""The device takes and gives a byte a cycle, at best."""
+
+_INSTRUCTIONS_OF_TILE = 2
+"""CONVOLVE and DRAIN, for all tiles of channels in turns, if the engine has turns."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a job may take.
+
+    Parameters
+    ----------
+    hardware : Configuration
+        With as much of each memory as there is for a job.
+    share : float
+        How much of that an estimate may use: estimates are a little too low.
+    """
+
+    hardware: Configuration
+    share: float = 1.0
+
+    @property
+    def activation_bytes(self) -> int:
+        return int(self.hardware.activation_bytes * self.share)
+
+    @property
+    def weight_bytes(self) -> int:
+        return int(self.hardware.weight_bytes * self.share)
+
+    @property
+    def parameter_words(self) -> int:
+        """Of a memory of parameters, or of the weight memory's ninth bits."""
+        hardware = self.hardware
+        words = hardware.weight_words if hardware.ninth_bits else hardware.parameter_words
+        return int(words * self.share)
+
+    @property
+    def instructions(self) -> int:
+        return int(self.hardware.instructions * self.share)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What operations take of the memories that a run only reads.
+
+    Parameters
+    ----------
+    weight_bytes : int
+        With parameters, if they lie between weights.
+    parameter_words : int
+        If they do not.
+    instructions : int
+    loaded_bytes : int
+        What is sent to the weight and parameter memories.
+    """
+
+    weight_bytes: int
+    parameter_words: int
+    instructions: int
+    loaded_bytes: int
+
+    def fits(self, budget: Budget) -> bool:
+        """Whether the budget allows it."""
+        return (
+            self.weight_bytes <= budget.weight_bytes
+            and self.parameter_words <= budget.parameter_words
+            and self.instructions <= budget.instructions
+        )
+
+
+def _reduction_tiles(convolution: Convolution, configuration: Configuration) -> int:
+    """Of one channel tile."""
+    taps = math.prod(convolution.kernel)
+    rows, columns = configuration.rows, configuration.columns
+    if is_diagonal(convolution, configuration):
+        # R / C taps a tile, if there are the channels
+        together = rows > columns and convolution.output.channels >= columns
+        return -(-taps * columns // rows) if together else taps
+    inputs = convolution.weights.shape[3]
+    if convolution.groups > 1:
+        filters = convolution.output.channels // convolution.groups
+        inputs *= min(convolution.groups, -(-columns // filters) + 1)
+    if configuration.aligned:
+        return taps * -(-inputs // rows)
+    return -(-taps * inputs // rows)
+
+
+def _channel_tiles(convolution: Convolution, configuration: Configuration) -> int:
+    width = configuration.columns
+    if is_diagonal(convolution, configuration):
+        width = min(width, configuration.rows)
+    return -(-convolution.output.channels // width)
+
+
+def _channel_tile(convolution: Convolution, configuration: Configuration) -> tuple[int, int]:
+    """Words of the weight memory and cycles, both of one channel tile."""
+    length = configuration.tile_words
+    view = convolution.output
+    vectors = view.height * -(-view.width // configuration.pixels)
+    tiles = _reduction_tiles(convolution, configuration)
+    cycles = tiles * max(vectors, length)
+    sliding = fewest_cycles(convolution, configuration)
+    if sliding is not None and max(sliding, length) <= cycles:
+        return length, max(sliding, length)
+    return tiles * (1 if is_diagonal(convolution, configuration) else length), cycles
+
+
+def weight_bytes(convolution: Convolution, configuration: Configuration) -> int:
+    """What its weights take in the weight memory, nearly."""
+    words, _ = _channel_tile(convolution, configuration)
+    return _channel_tiles(convolution, configuration) * words * configuration.weight_word_bytes
+
+
+def demand(operations: Sequence[Convolution | Map], configuration: Configuration) -> Demand:
+    """What operations need at least."""
+    weights = blocks = channels = 0
+    instructions = 2
+    for operation in operations:
+        if isinstance(operation, Map):
+            blocks += len(operation.windows)
+            channels += len(operation.windows)
+            instructions += len(operation.windows) + 1
+            if operation.table is not None:
+                weights += 4 * operation.table.size
+            continue
+        weights += weight_bytes(operation, configuration)
+        blocks += _channel_tiles(operation, configuration)
+        channels += operation.output.channels
+        vectors = operation.output.height * -(-operation.output.width // configuration.pixels)
+        tiles = -(-vectors // configuration.accumulator_depth)
+        if configuration.is_compact:
+            tiles *= _channel_tiles(operation, configuration)
+        instructions += _INSTRUCTIONS_OF_TILE * tiles
+    if configuration.is_compact:
+        loaded = weights + channels * configuration.parameter_bytes
+        return Demand(weights, channels, instructions, loaded)
+    parameters = blocks * configuration.parameter_block_words
+    word = configuration.weight_word_bytes
+    if configuration.ninth_bits:
+        loaded = max(-(-weights // word), parameters) * configuration.weight_unit_bytes
+        return Demand(weights, parameters, instructions, loaded)
+    weights += parameters * word
+    return Demand(weights, 0, instructions, weights)
+
+
+def box_bytes(view: View, configuration: Configuration) -> int:
+    """What a box takes in activation memory, at least."""
+    step = max(configuration.lanes, configuration.rows if configuration.aligned else 1)
+    return view.pixels * -(-view.channels // step) * step
+
+
+def peak_bytes(job: Job, configuration: Configuration) -> int:
+    """The most of the activation memory that is alive at once, nearly."""
+    sizes = {name: box_bytes(region.view, configuration) for name, region in job.regions.items()}
+    last = {name: -1 for name in sizes}
+    for at, operation in enumerate(job.operations):
+        for name in (*operation.sources, operation.result):
+            last[name] = at
+    for name in job.owned:
+        last[name] = len(job.operations)
+    alive = set(job.inputs)
+    peak = sum(sizes[name] for name in alive)
+    for at, operation in enumerate(job.operations):
+        dying = [name for name in operation.sources if last[name] == at]
+        reused = isinstance(operation, Map) and operation.is_elementwise and bool(dying)
+        alive.add(operation.result)
+        own = sizes[operation.result] if reused else 0
+        peak = max(peak, sum(sizes[name] for name in alive) - own)
+        alive -= {name for name in alive if last[name] <= at}
+    return peak
+
+
+def cycles(operation: Convolution | Map, configuration: Configuration) -> int:
+    """What an operation takes, nearly."""
+    results = -(-operation.output.elements // configuration.lanes)
+    if isinstance(operation, Map):
+        taps = max(math.prod(window.taps) for window in operation.windows)
+        return results * (max(taps, len(operation.sources)) + 1)
+    _, tile = _channel_tile(operation, configuration)
+    return max(_channel_tiles(operation, configuration) * tile, results)
+
+
+def transferred(job: Job) -> int:
+    """Bytes of activations that go up and come down."""
+    up = sum(job.regions[name].view.elements for name in job.inputs)
+    return up + sum(region.view.elements for region in job.owned.values())
+
+
+def cost(job: Job, configuration: Configuration) -> int:
+    """Cycles of a job with all that goes over the link but its weights."""
+    work = sum(cycles(operation, configuration) for operation in job.operations)
+    return work + LINK_CYCLES_PER_BYTE * transferred(job)

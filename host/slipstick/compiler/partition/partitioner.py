@@ -1,0 +1,224 @@
+"""How a network that does not fit is cut: into segments of layers, strips and boxes."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from slipstick_rtl.config import Configuration
+
+from ...errors import CapacityError
+from ..ir.operations import Convolution, HostOperation, Map, Operation
+from .cost_estimate import LINK_CYCLES_PER_BYTE, Budget, cost, demand
+from .fused_layers import LONGEST, Part, Segment, choose_strips
+from .spatial_tiles import cut
+from .subprograms import Job, Tile, TileCompiler
+
+RUN_CYCLES = 500
+"""What a run costs besides its work: requests and answers, filling and emptying of pipelines."""
+
+_SHARES = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2)
+"""Of the memories, that estimates are allowed, one after the other while they prove too low."""
+
+
+def halves(configuration: Configuration) -> Configuration:
+    """The hardware with half of each memory: the other half is filled and emptied meanwhile.
+
+    A memory that cannot be halved counts whole.
+    """
+    budget = configuration
+    for name in ("activation_bytes", "weight_bytes", "parameter_words", "instruction_words"):
+        try:
+            budget = dataclasses.replace(budget, **{name: getattr(budget, name) // 2})
+        except ValueError:
+            continue
+    return budget
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Jobs in their order, compiled: of a segment, or of a layer in boxes; or a host's layer."""
+
+    tiles: tuple[Tile, ...] = ()
+    host: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """How some layers may be computed, and what that costs in cycles, transfers included."""
+
+    cost: int
+    jobs: Callable[[], Iterable[Job]]
+    compiler: TileCompiler
+
+
+class Cutter:
+    """Cuts a list of operations into pieces; see ``pieces``.
+
+    Parameters
+    ----------
+    operations : sequence of Operation
+        No aliases. Maps that gather are computed whole.
+    outputs : set of str
+        The network's.
+    configuration : Configuration
+    inspect : bool
+        Every layer's result leaves the device.
+
+    Members
+    -------
+    operations : list of Operation
+        What is too large in every way becomes a host's.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        outputs: AbstractSet[str],
+        configuration: Configuration,
+        *,
+        inspect: bool,
+    ) -> None:
+        self.operations = list(operations)
+        self._outputs = outputs
+        self._longest = 1 if inspect else LONGEST
+        self._compilers = [TileCompiler(halves(configuration)), TileCompiler(configuration)]
+        self._readers: dict[str, list[int]] = {}
+        for number, operation in enumerate(operations):
+            for name in operation.node.inputs:
+                self._readers.setdefault(name, []).append(number)
+        self._untried: dict[tuple[int, int], Iterator[_Way]] = {}
+        self._ways: dict[tuple[int, int], _Way | None] = {}
+        self._compiled: dict[tuple[int, int], tuple[Tile, ...]] = {}
+
+    def pieces(self) -> list[Piece]:
+        """All pieces, in an order in which they can run."""
+        while True:
+            self._leave_to_host()
+            plan = list(self._plan())
+            # what proves too large is planned anew
+            if all([self._compiles(span) for span in plan if span is not None]):
+                break
+        hosts = iter(
+            number
+            for number, operation in enumerate(self.operations)
+            if isinstance(operation, HostOperation)
+        )
+        return [
+            Piece(host=next(hosts)) if span is None else Piece(self._compiled[span])
+            for span in plan
+        ]
+
+    def _leave_to_host(self) -> None:
+        """Layers that do not fit even in parts."""
+        for number, operation in enumerate(self.operations):
+            on_host = isinstance(operation, HostOperation)
+            if not on_host and self._way((number, number + 1)) is None:
+                macs = operation.macs
+                why = "not even a part of it fits the memories"
+                if isinstance(operation, Map) and operation.gathers:
+                    why = "the activation memory has no room for its copy"
+                self.operations[number] = HostOperation(operation.node, why, macs)
+
+    def _plan(self) -> Iterator[tuple[int, int] | None]:
+        """Which operations are computed together; None for one of the host."""
+        first = 0
+        for on_host, members in itertools.groupby(
+            self.operations, lambda operation: isinstance(operation, HostOperation)
+        ):
+            count = len(list(members))
+            if on_host:
+                yield from itertools.repeat(None, count)
+            else:
+                yield from self._cheapest(first, first + count)
+            first += count
+
+    def _cheapest(self, first: int, end: int) -> list[tuple[int, int]]:
+        """The segments of consecutive operations of the device that cost least together."""
+        totals, starts = [0], [first]
+        for behind in range(first + 1, end + 1):
+            options = []
+            for start in range(behind - 1, max(first, behind - self._longest) - 1, -1):
+                way = self._way((start, behind))
+                # what does not fit will not with more layers
+                if way is None:
+                    break
+                options.append((totals[start - first] + way.cost, start))
+            total, start = min(options)
+            totals.append(total)
+            starts.append(start)
+        spans = []
+        while end > first:
+            spans.append((starts[end - first], end))
+            end = starts[end - first]
+        return spans[::-1]
+
+    def _compiles(self, span: tuple[int, int]) -> bool:
+        """Compiles these operations as planned; if that fails, another way is next."""
+        way = self._way(span)
+        assert way is not None
+        try:
+            if span not in self._compiled:
+                self._compiled[span] = tuple(way.compiler.compile(job) for job in way.jobs())
+        except CapacityError:
+            self._ways[span] = next(self._untried[span], None)
+            return False
+        return True
+
+    def _way(self, span: tuple[int, int]) -> _Way | None:
+        if span not in self._ways:
+            self._untried[span] = self._all_ways(span)
+            self._ways[span] = next(self._untried[span], None)
+        return self._ways[span]
+
+    def _all_ways(self, span: tuple[int, int]) -> Iterator[_Way]:
+        """Ways to compute some operations, those in half of the memories first."""
+        segment = self._segment(span)
+        alone = len(segment.parts) == 1
+        for compiler in self._compilers if alone else self._compilers[:1]:
+            for share in _SHARES:
+                budget = Budget(compiler.budget, share)
+                ways = [self._in_strips(segment, budget, compiler)]
+                if alone:
+                    ways.append(self._in_boxes(segment.parts[0], budget, compiler))
+                found = [way for way in ways if way is not None]
+                if not found:
+                    break
+                yield min(found, key=lambda way: way.cost)
+
+    def _segment(self, span: tuple[int, int]) -> Segment:
+        parts: list[Part] = []
+        for number in range(*span):
+            operation = self.operations[number]
+            assert isinstance(operation, Convolution | Map)
+            parts.append((number, operation))
+        outputs = [
+            operation.result
+            for _, operation in parts
+            if operation.result in self._outputs
+            or any(not span[0] <= at < span[1] for at in self._readers.get(operation.result, []))
+        ]
+        return Segment(tuple(parts), tuple(outputs or [parts[-1][1].result]))
+
+    def _in_strips(self, segment: Segment, budget: Budget, compiler: TileCompiler) -> _Way | None:
+        choice = choose_strips(segment, budget)
+        if choice is None:
+            return None
+        total = choice.cost + RUN_CYCLES * choice.strips
+        return _Way(total, lambda: segment.strips(choice.strips), compiler)
+
+    def _in_boxes(self, part: Part, budget: Budget, compiler: TileCompiler) -> _Way | None:
+        jobs = cut(part, budget)
+        if jobs is None:
+            return None
+        total, loaded = 0, None
+        for job in jobs:
+            channels = job.regions[part[1].result].channels
+            key = channels, job.regions[part[1].sources[0]].channels
+            if key != loaded:
+                needs = demand(job.operations, budget.hardware)
+                total += LINK_CYCLES_PER_BYTE * needs.loaded_bytes
+            loaded = key
+            total += cost(job, budget.hardware) + RUN_CYCLES
+        return _Way(total, lambda: jobs, compiler)

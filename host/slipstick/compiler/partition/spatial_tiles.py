@@ -1,0 +1,194 @@
+"""One layer in boxes: rows, columns and output channels, and parts of its reduction."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+from ..ir.operations import Convolution, Map
+from ..mapping.activation_layout import round_up
+from ..mapping.reduction import channel_spans, is_diagonal
+from ..scheduling.groups import LARGEST_LOOP, split
+from .cost_estimate import Budget, demand, peak_bytes
+from .fused_layers import Part, make_job
+from .halo import Region, Span, flattened, group_sizes, needed, restrict, split_reduction
+from .subprograms import Job
+
+
+def cut(part: Part, budget: Budget) -> list[Job] | None:
+    """The jobs that make all of a layer's output, in an order that moves few bytes.
+
+    Parameters
+    ----------
+    part : Part
+    budget : Budget
+
+    Returns
+    -------
+    list of Job or None
+        None if not even the smallest boxes fit, or it has no parts.
+    """
+    operation = part[1]
+    if isinstance(operation, Map) and operation.gathers:
+        return None
+    width = _channels(operation, budget)
+    if width is None:
+        return _cut_reduction(part, budget)
+    view = operation.output
+    channels = _spans(view.channels, width)
+    sides = _sides(part, channels[0], budget)
+    if sides is None:
+        return _cut_reduction(part, budget) if _has_long_sums(operation) else None
+    places = list(itertools.product(*sides))
+    order: Iterator[tuple[tuple[Span, Span], Span]] = itertools.product(places, channels)
+    if _weights_first(operation, len(places), len(channels)):
+        order = ((place, span) for span, place in itertools.product(channels, places))
+    return [
+        make_job([part], {operation.result: Region(rows, columns, span)})
+        for (rows, columns), span in order
+    ]
+
+
+def _spans(count: int, width: int) -> list[Span]:
+    return [(first, min(first + width, count)) for first in range(0, count, width)]
+
+
+def _has_long_sums(operation: Convolution | Map) -> bool:
+    return isinstance(operation, Convolution) and operation.groups == 1
+
+
+def _weights_first(operation: Convolution | Map, places: int, channels: int) -> bool:
+    """Whether it is better to load all weights once than to load the inputs once."""
+    if not _has_long_sums(operation):
+        return True
+    assert isinstance(operation, Convolution)
+    weights, inputs = operation.weights.size, operation.input.elements
+    return weights + inputs * channels <= weights * places + inputs
+
+
+def _unit(operation: Convolution | Map, budget: Budget) -> int:
+    """Output channels that should not be separated."""
+    if isinstance(operation, Map):
+        return max(budget.hardware.rows, budget.hardware.lanes)
+    if is_diagonal(operation, budget.hardware):
+        return budget.hardware.rows
+    if operation.groups == 1:
+        return budget.hardware.columns
+    # whole groups, and whole slices
+    return math.lcm(group_sizes(operation)[0], budget.hardware.lanes)
+
+
+def _channels(operation: Convolution | Map, budget: Budget) -> int | None:
+    """The most channels whose weights fit, all or a multiple of a unit; None if no unit's do."""
+    total, unit = operation.output.channels, _unit(operation, budget)
+    count = -(-total // unit)
+    while count:
+        span = (0, min(count * unit, total))
+        view = operation.output
+        box = Region((0, 1), (0, min(view.width, budget.hardware.accumulator_depth)), span)
+        job = make_job([(0, operation)], {operation.result: box})
+        needs = demand(job.operations, budget.hardware)
+        if needs.fits(budget):
+            # pieces of one size share their instructions
+            pieces = -(-total // (count * unit))
+            return min(round_up(-(-total // pieces), unit), total)
+        share = min(
+            budget.weight_bytes / max(needs.weight_bytes, 1),
+            budget.parameter_words / max(needs.parameter_words, 1),
+            budget.instructions / max(needs.instructions, 1),
+        )
+        count = min(int(count * share), count - 1)
+    return None
+
+
+def _sides(
+    part: Part, channels: Span, budget: Budget, most_vectors: int | None = None
+) -> tuple[list[Span], list[Span]] | None:
+    """The largest boxes of rows and columns that fit, as spans of either; None if none does."""
+    operation = part[1]
+    view = operation.output
+    across = 1
+    while True:
+        down = 1
+        columns = split(view.width, across)
+        while down <= view.height:
+            rows = split(view.height, down)
+            # the first are the largest, those inside need places around them
+            boxes = [
+                Region(rows[min(y, down - 1)], columns[min(y, across - 1)], channels)
+                for y in range(2)
+            ]
+            if all(_fits(part, box, budget, most_vectors) for box in boxes):
+                return rows, columns
+            down += max(1, down // 4)
+        if across == view.width:
+            return None
+        across = min(2 * across, view.width)
+
+
+def _fits(part: Part, box: Region, budget: Budget, most_vectors: int | None) -> bool:
+    job, view = make_job([part], {part[1].result: box}), box.view
+    vectors = view.height * -(-view.width // budget.hardware.pixels)
+    return (
+        peak_bytes(job, budget.hardware) <= budget.activation_bytes
+        and demand(job.operations, budget.hardware).fits(budget)
+        and (most_vectors is None or vectors <= most_vectors)
+        and view.width <= LARGEST_LOOP
+    )
+
+
+def _cut_reduction(part: Part, budget: Budget) -> list[Job] | None:
+    """Boxes of one channel tile each, whose sums are made of some input channels at a time."""
+    number, whole = part
+    if not _has_long_sums(whole):
+        return None
+    assert isinstance(whole, Convolution)
+    convolution = flattened(whole)
+    tiles = [
+        (first, first + count) for first, count, _ in channel_spans(convolution, budget.hardware)
+    ]
+    chunks = _chunks(convolution, budget)
+    if chunks is None:
+        return None
+    thin = split_reduction(convolution, chunks[0], first=True, last=True)
+    sides = _sides((number, thin), tiles[0], budget, budget.hardware.accumulator_depth)
+    if sides is None:
+        return None
+    return [
+        _partial_job((number, convolution), Region(rows, columns, channels), chunk, chunks)
+        for rows, columns in itertools.product(*sides)
+        for channels in tiles
+        for chunk in chunks
+    ]
+
+
+def _chunks(convolution: Convolution, budget: Budget) -> list[Span] | None:
+    """Input channels in parts whose weights fit, and a window of which takes half the memory."""
+    taps = math.prod(convolution.kernel)
+    room = budget.weight_bytes
+    if not budget.hardware.ninth_bits:
+        room -= budget.hardware.parameter_block_words * budget.hardware.weight_word_bytes
+    lanes = room // budget.hardware.columns // taps
+    window = min(convolution.kernel[0], convolution.input.height)
+    window *= min(convolution.kernel[1], convolution.input.width)
+    room = budget.activation_bytes // 2 // window
+    step = max(budget.hardware.rows, budget.hardware.lanes)
+    width = min(lanes, room) // step * step
+    if not width:
+        return None
+    count = -(-convolution.input.channels // width)
+    width = -(-convolution.input.channels // count // step) * step
+    return _spans(convolution.input.channels, width)
+
+
+def _partial_job(part: Part, box: Region, chunk: Span, chunks: Sequence[Span]) -> Job:
+    number, convolution = part
+    assert isinstance(convolution, Convolution)
+    reach = needed(convolution, box)
+    source = Region(reach.rows, reach.columns, chunk)
+    whole = restrict(convolution, box, {convolution.source: reach})
+    assert isinstance(whole, Convolution)
+    last = chunk == chunks[-1]
+    partial = split_reduction(whole, chunk, first=chunk == chunks[0], last=last)
+    regions = {convolution.result: box, convolution.source: source}
+    owned = {convolution.result: box} if last else {}
+    return Job((partial,), (number,), regions, owned, {convolution.source: convolution.input})

@@ -1,0 +1,306 @@
+"""The steps of a network that is cut: runs, and the transfers that go on meanwhile."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.protocol import Space
+
+from ...program import space_units
+from ...program.resident_loads import Loaded
+from ...program.steps import (
+    DownloadStep,
+    HostStep,
+    Image,
+    LoadStep,
+    Part,
+    Placement,
+    RunStep,
+    Step,
+    UploadStep,
+)
+from ..codegen.assemble import layer_cycles, owners
+from ..ir.operations import Operation, View
+from ..memory.double_buffer import Residency
+from ..timing.timeline import packed
+from .halo import Region
+from .partitioner import Piece, halves
+from .subprograms import Tile
+
+
+def addresses(compact: bool) -> dict[str, Space]:
+    """The fields of instructions that are addresses, and of which memory."""
+    return {
+        "weight_address": Space.WEIGHTS,
+        "table_address": Space.WEIGHTS,
+        "parameter_address": Space.PARAMETERS if compact else Space.WEIGHTS,
+        "origin": Space.ACTIVATIONS,
+        "source": Space.ACTIVATIONS,
+        "destination": Space.ACTIVATIONS,
+    }
+
+
+@dataclass(eq=False)
+class _Run:
+    """A tile at its place: what it takes of each memory, in units, first and behind the last."""
+
+    tile: Tile
+    spans: dict[Space, tuple[int, int]] = field(default_factory=dict)
+    loads: dict[Space, int] = field(default_factory=dict)
+    matrix_code: bytes = b""
+    code: bytes = b""
+
+    def assemble(self, *, compact: bool) -> None:
+        """Packs its instructions, once it is known where the rest lies."""
+        timeline = self.tile.timeline
+        moved = {
+            name: self.spans.get(space, (0, 0))[0] for name, space in addresses(compact).items()
+        }
+        self.matrix_code, post_code = (packed(stream, moved) for stream in timeline.merged())
+        self.code = self.matrix_code + post_code
+
+    def step(self, overlapped: int) -> RunStep:
+        """The run itself."""
+        timeline, numbers = self.tile.timeline, self.tile.job.numbers
+        matrix_pc = self.spans[Space.INSTRUCTIONS][0]
+        return RunStep(
+            matrix_pc,
+            matrix_pc + len(self.matrix_code) // 4,
+            owners(timeline.matrix, numbers),
+            owners(timeline.post, numbers),
+            overlapped=overlapped,
+        )
+
+    def leaves(self, other: "_Run", space: Space) -> bool:
+        """Whether it does not touch what another run has in a memory."""
+        if space not in self.spans or space not in other.spans:
+            return True
+        a, b = self.spans[space], other.spans[space]
+        return a[1] <= b[0] or b[1] <= a[0]
+
+    def depends(self, other: "_Run") -> bool:
+        """Whether it reads what another run makes."""
+        mine, made = self.tile.job, other.tile.job.owned
+        return any(
+            name in made and (name in mine.views or mine.regions[name].meets(made[name]))
+            for name in mine.inputs
+        )
+
+    def placed(self, name: str) -> Placement:
+        """Where a tensor's box lies."""
+        place = self.tile.places[name]
+        base = self.spans[Space.ACTIVATIONS][0]
+        return dataclasses.replace(place, address=place.address + base)
+
+    def arriving(self, views: Mapping[str, View]) -> list[tuple[str, Part]]:
+        """Its inputs."""
+        job = self.tile.job
+        return [
+            (name, _part(self.placed(name), job.regions[name], job.views.get(name, views[name])))
+            for name in job.inputs
+        ]
+
+    def downloads(self, views: Mapping[str, View]) -> list[DownloadStep]:
+        """Its results, those that no other run makes."""
+        steps = []
+        for name, region in self.tile.job.owned.items():
+            place, local = self.placed(name), self.tile.job.regions[name]
+            y, x, c = (a - b for a, b in zip(region.origin, local.origin, strict=True))
+            address = place.address + y * place.row_pitch + x * place.pixel_pitch + c
+            view = region.view
+            inner = Placement(
+                address, place.row_pitch, place.pixel_pitch, view.height, view.width, view.channels
+            )
+            steps.append(DownloadStep(name, _part(inner, region, views[name])))
+        return steps
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What goes into a program."""
+
+    steps: tuple[Step, ...]
+    units: tuple[tuple[Step, ...], ...]
+    images: tuple[Image, ...]
+    loads: tuple[Image, ...]
+    cycles: Mapping[int, int]
+
+
+class Streamer:
+    """Lays the pieces of a network one behind the other; see ``stream``.
+
+    While a run works on one half of the memories, the results of the run before leave the other,
+    and what the next run needs comes there.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+    operations : sequence of Operation
+    views : mapping of View by tensor
+        The whole of each tensor that crosses the link.
+    configuration : Configuration
+    """
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        operations: Sequence[Operation],
+        views: Mapping[str, View],
+        configuration: Configuration,
+    ) -> None:
+        self._operations, self._views = operations, views
+        self._configuration = configuration
+        self._events = list(_events(pieces))
+        self._steps: list[Step] = []
+        self._images: list[Image] = []
+        self._loads: dict[tuple[Space, int, bytes], int] = {}
+        self._loaded = Loaded((), configuration)
+        self._intact: list[tuple[str, Part]] = []
+        self._prepared = False
+        self._leaving: _Run | None = None
+
+    def stream(self) -> Streamed:
+        """All steps, and what they load."""
+        runs = [event for event in self._events if isinstance(event, _Run)]
+        self._place(runs)
+        loads = tuple(Image(int(space), place, data) for space, place, data in self._loads)
+        self._loaded = Loaded(loads, self._configuration)
+        for event, following in zip(self._events, [*self._events[1:], None], strict=True):
+            if isinstance(event, _Run):
+                self._run(event, following if isinstance(following, _Run) else None)
+            else:
+                self._steps.append(self._host(event))
+        cycles: Counter[int] = Counter()
+        for run in runs:
+            numbers = run.tile.job.numbers
+            for member, count in layer_cycles(run.tile.timeline).items():
+                cycles[numbers[member]] += count
+        units = tuple(map(tuple, self._units()))
+        return Streamed(tuple(self._steps), units, tuple(self._images), loads, cycles)
+
+    def _units(self) -> Iterator[list[Step]]:
+        """The same work in units that leave nothing behind on the device but loads."""
+        unit: list[Step] = []
+        for event in self._events:
+            if isinstance(event, int):
+                yield [self._host(event)]
+                continue
+            unit += map(LoadStep, event.loads.values())
+            unit += [UploadStep(name, part) for name, part in event.arriving(self._views)]
+            unit += [event.step(0), *event.downloads(self._views)]
+            # sums that are not whole wait in the accumulators
+            if event.tile.job.owned:
+                yield unit
+                unit = []
+
+    def _host(self, number: int) -> HostStep:
+        node = self._operations[number].node
+        return HostStep(node.name, node.operator, node.inputs, node.outputs, node.attributes)
+
+    def _place(self, runs: Sequence[_Run]) -> None:
+        """Gives every run its place in all memories."""
+        hardware, half = self._configuration, halves(self._configuration)
+        low = True
+        for run in runs:
+            size = run.tile.activation_bytes
+            small = size <= half.activation_bytes < hardware.activation_bytes
+            base = half.activation_bytes if small and not low else 0
+            low = bool(base) or not small
+            run.spans[Space.ACTIVATIONS] = (base, base + size)
+        units = space_units(hardware)
+        self._reside(runs, Space.WEIGHTS, [run.tile.weights for run in runs], units)
+        self._reside(runs, Space.PARAMETERS, [run.tile.parameters for run in runs], units)
+        for run in runs:
+            run.assemble(compact=hardware.is_compact)
+        self._reside(runs, Space.INSTRUCTIONS, [run.code for run in runs], units)
+
+    def _reside(
+        self,
+        runs: Sequence[_Run],
+        space: Space,
+        contents: Sequence[bytes],
+        units: Mapping[Space, tuple[int, int]],
+    ) -> None:
+        """Places what runs need of a memory: once for all if it fits, else as they need it."""
+        unit, capacity = units[space]
+        residency = Residency(capacity, unit, contents)
+        known = set()
+        for run, data in zip(runs, contents, strict=True):
+            if not data:
+                continue
+            address = residency.place(data)
+            run.spans[space] = (address, address + len(data) // unit)
+            key = space, address, data
+            if not residency.holds_all:
+                run.loads[space] = self._loads.setdefault(key, len(self._loads))
+            elif data not in known:
+                known.add(data)
+                self._images.append(Image(int(space), address, data))
+
+    def _run(self, run: _Run, following: _Run | None) -> None:
+        """A run, and all transfers until the next one can begin."""
+        if not self._prepared:
+            self._steps += [load for _, load in self._loading(run)]
+            self._steps += self._uploads(run)
+        self._spoil([run.placed(operation.result) for operation in run.tile.job.operations])
+        meanwhile: list[Step] = []
+        if self._leaving is not None:
+            meanwhile += self._leaving.downloads(self._views)
+            self._leaving = None
+        after: list[Step] = []
+        apart = following is not None and not following.depends(run)
+        apart = apart and following is not None and following.leaves(run, Space.ACTIVATIONS)
+        if following is not None:
+            for space, load in self._loading(following):
+                (meanwhile if following.leaves(run, space) else after).append(load)
+            (meanwhile if apart else after).extend(self._uploads(following))
+        self._prepared = following is not None
+        self._steps += [run.step(len(meanwhile)), *meanwhile]
+        if apart:
+            self._leaving = run
+        else:
+            self._steps += run.downloads(self._views)
+        self._steps += after
+
+    def _loading(self, run: _Run) -> list[tuple[Space, LoadStep]]:
+        """What is not there yet."""
+        missing = [(space, load) for space, load in run.loads.items() if load not in self._loaded]
+        for _, load in missing:
+            self._loaded.add(load)
+        return [(space, LoadStep(load)) for space, load in missing]
+
+    def _uploads(self, run: _Run) -> list[UploadStep]:
+        """The run's inputs, less what is still there from a run before."""
+        steps = []
+        for name, part in run.arriving(self._views):
+            if (name, part) in self._intact:
+                continue
+            self._spoil([part.placement])
+            self._intact.append((name, part))
+            steps.append(UploadStep(name, part))
+        return steps
+
+    def _spoil(self, written: Sequence[Placement]) -> None:
+        """What lies there is overwritten."""
+        self._intact = [
+            (name, part)
+            for name, part in self._intact
+            if all(
+                place.end <= part.placement.address or part.placement.end <= place.address
+                for place in written
+            )
+        ]
+
+
+def _events(pieces: Sequence[Piece]) -> Iterator[_Run | int]:
+    """Runs, and the layers of the host between them."""
+    for piece in pieces:
+        if piece.host is not None:
+            yield piece.host
+        yield from map(_Run, piece.tiles)
+
+
+def _part(place: Placement, region: Region, whole: View) -> Part:
+    return Part(place, region.origin, (whole.height, whole.width, whole.channels))

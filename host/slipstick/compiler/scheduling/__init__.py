@@ -1,0 +1,1 @@
+"""Orders the work: groups, runs, tile sizes, interleaved instructions."""

@@ -1,0 +1,191 @@
+"""Layers woven into one another: the next ones begin while those before are still at work.
+
+The array and the post-processor are seldom both busy with one layer: a convolution of many input
+channels leaves the post-processor idle, a sum of two activations the array. So the tiles of a few
+groups take turns, each as early as what it reads is there. The order of the groups one after the
+other is a legal one, and stays so if only such instructions change places as touch nothing in
+common; the timeline finds the waits for it as for any other order.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from slipstick_rtl.isa import Opcode
+
+from ..timing.timeline import Instruction, Timeline, collide
+from .groups import Group, Tiling
+
+DEEPEST = 3
+"""Groups behind the first unfinished one that may begin."""
+
+Unit = tuple[Instruction, ...]
+"""CONVOLVEs and the DRAINs of all their sums, between which no bank may be taken; or one other
+instruction of the post stream."""
+
+
+def units(instructions: Iterable[Instruction]) -> list[Unit]:
+    """Instructions of a group in their order, cut into units."""
+    found: list[Unit] = []
+    pending: list[Instruction] = []
+    filled: set[int] = set()
+    for instruction in instructions:
+        pending.append(instruction)
+        if instruction.bank is not None:
+            (filled.add if instruction.is_matrix else filled.discard)(instruction.bank)
+        if not filled:
+            found.append(tuple(pending))
+            pending = []
+    return [*found, tuple(pending)] if pending else found
+
+
+_PLACES = ("rows", "groups", "origin_y", "origin_x")
+"""Fields that say which pixels a CONVOLVE makes."""
+
+
+def joined(fine: Iterable[Unit]) -> list[Unit]:
+    """Units, those of the tiles of channels of the same pixels as one: turns of one instruction."""
+
+    def pixels(unit: Unit) -> object:
+        fields = unit[0].fields
+        return [fields[name] for name in _PLACES] if unit[0].is_matrix else id(unit)
+
+    return [tuple(itertools.chain(*run)) for _, run in itertools.groupby(fine, pixels)]
+
+
+def _exchange(later: Instruction, earlier: Instruction) -> bool:
+    """Whether two instructions may change places: tables count as what they touch, too."""
+    loads = [item.fields["opcode"] == Opcode.TABLE for item in (later, earlier)]
+    looks = [bool(item.fields.get("use_table")) for item in (later, earlier)]
+    if any(loads) and all(load or look for load, look in zip(loads, looks, strict=True)):
+        return False
+    return not collide(later, earlier)
+
+
+@dataclass(frozen=True, eq=False)
+class Strand:
+    """The units of a group under one tiling."""
+
+    key: tuple[int, Tiling]
+    units: list[Unit]
+
+
+class Strands:
+    """Strands, and what each unit of one needs of others, worked out once.
+
+    Parameters
+    ----------
+    joins : bool
+        Turns stay together, and take one instruction: for where there is little room.
+    """
+
+    def __init__(self, *, joins: bool) -> None:
+        self._joins = joins
+        self._strands: dict[tuple[int, Tiling], Strand] = {}
+        self._needs: dict[tuple[tuple[int, Tiling], tuple[int, Tiling]], list[int]] = {}
+
+    def get(self, group: Group, tiling: Tiling) -> Strand:
+        """The strand of a group."""
+        key = (group.first, tiling)
+        if key not in self._strands:
+            fine = units(group.emit(tiling))
+            self._strands[key] = Strand(key, joined(fine) if self._joins else fine)
+        return self._strands[key]
+
+    def needs(self, later: Strand, earlier: Strand) -> list[int]:
+        """For each unit of a strand, how many of an earlier one must come before it."""
+        key = (later.key, earlier.key)
+        if key not in self._needs:
+            self._needs[key] = [_needed(unit, earlier.units) for unit in later.units]
+        return self._needs[key]
+
+
+def _needed(unit: Unit, earlier: Sequence[Unit]) -> int:
+    for number in range(len(earlier), 0, -1):
+        if not all(_exchange(a, b) for b in earlier[number - 1] for a in unit):
+            return number
+    return 0
+
+
+class Loom:
+    """Weaves strands, those of groups one after the other, into a timeline.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        What came before; it grows.
+    strands : Strands
+    patience : int
+        Cycles that the array may idle to begin with a tile of a later group.
+    """
+
+    def __init__(self, timeline: Timeline, strands: Strands, patience: int) -> None:
+        self.timeline = timeline
+        self._strands, self._patience = strands, patience
+        self._woven: list[Strand] = []
+        self._needs: list[list[list[int]]] = []
+        self._heads: list[int] = []
+        self._first = 0
+
+    def copy(self) -> "Loom":
+        """An independent copy."""
+        other = Loom(self.timeline.copy(), self._strands, self._patience)
+        other._woven, other._heads = self._woven.copy(), self._heads.copy()
+        other._needs, other._first = self._needs.copy(), self._first
+        return other
+
+    def add(self, strand: Strand) -> None:
+        """The next group's."""
+        before = self._woven[-DEEPEST:]
+        self._needs.append([self._strands.needs(strand, earlier) for earlier in before])
+        self._woven.append(strand)
+        self._heads.append(0)
+
+    def weave(self, unfinished: int = 0) -> None:
+        """Goes on until that many groups at the end, or fewer, are unfinished."""
+        while True:
+            while self._first < len(self._woven) and self._done(self._first):
+                self._first += 1
+            if self._first >= len(self._woven) - unfinished:
+                return
+            number = self._next()
+            unit = self._woven[number].units[self._heads[number]]
+            self.timeline.place(unit)
+            self.timeline.weave(unit)
+            self._heads[number] += 1
+
+    def _done(self, number: int) -> bool:
+        return self._heads[number] == len(self._woven[number].units)
+
+    def _next(self) -> int:
+        """The group whose turn it is: the last one whose unit does not make the array wait."""
+        end = min(self._first + 1 + DEEPEST, len(self._woven))
+        ready = [number for number in range(self._first, end) if self._is_ready(number)]
+        for number in reversed(ready):
+            if not self._head(number)[0].is_matrix:
+                return number
+        if len(ready) == 1:
+            return ready[0]
+        starts = []
+        for number in ready:
+            unit = self._head(number)
+            self.timeline.place(unit)
+            starts.append(self.timeline.start(unit[0]))
+        latest = min(starts) + self._patience
+        return max(number for number, start in zip(ready, starts, strict=True) if start <= latest)
+
+    def _head(self, number: int) -> Unit:
+        return self._woven[number].units[self._heads[number]]
+
+    def _is_ready(self, number: int) -> bool:
+        """Whether all is there that the next unit of a group needs."""
+        if self._done(number):
+            return False
+        head, needs = self._heads[number], self._needs[number]
+        start = number - len(needs)
+        return all(
+            [
+                self._heads[earlier] >= needs[earlier - start][head]
+                for earlier in range(max(self._first, start), number)
+            ]
+        )

@@ -1,0 +1,174 @@
+"""Chooses how each group is tiled, by predicted cycles."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...errors import CapacityError
+from ..timing.timeline import Instruction, Timeline
+from .groups import Group, Tiling
+
+PRICES = (0, 4, 8, 24, 64)
+"""Cycles that an instruction must save to be worth its room, where room is short."""
+
+_SKIPPED_BANKS = (1, 2, 3)
+"""Of the accumulators, between two groups."""
+
+_ROOMY = 24
+"""Instructions left over where it is not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scheduled:
+    """A run's instructions, and how each of its groups is tiled."""
+
+    timeline: Timeline
+    tilings: tuple[Tiling, ...]
+
+
+class _Emissions:
+    """Instructions of each group under each tiling, emitted once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, Tiling], list[Instruction]] = {}
+
+    def get(self, group: Group, tiling: Tiling) -> list[Instruction]:
+        key = (group.first, tiling)
+        if key not in self._known:
+            self._known[key] = group.emit(tiling)
+        return self._known[key]
+
+
+def schedule_runs(
+    runs: Sequence[Sequence[Group]], empty: Timeline, capacity: int
+) -> list[Scheduled]:
+    """The instructions of every run.
+
+    Group after group, each takes the tiling with which it and the group after it, simply tiled,
+    end earliest: small tiles let the next layer begin while the last rows are drained, large ones
+    hide the weights' loading and spare instructions.
+
+    Parameters
+    ----------
+    runs : sequence of sequences of Group
+    empty : Timeline
+        The state at the start of a run.
+    capacity : int
+        Instructions that the memory holds, HALTs included.
+
+    Raises
+    ------
+    CapacityError
+        If even the simplest tilings need more.
+    """
+    emissions = _Emissions()
+    plain = [_simplest(groups, empty, emissions) for groups in runs]
+    needed = sum(len(timeline) for timeline, _ in plain)
+    if needed > capacity:
+        worst, count = max(
+            (
+                pair
+                for groups, (_, counts) in zip(runs, plain, strict=True)
+                for pair in zip(groups, counts, strict=True)
+            ),
+            key=lambda pair: pair[1],
+        )
+        raise CapacityError(
+            f"the instruction memory must hold {needed} instructions, {count} of them for layer"
+            f" {worst.name!r}, but has room for {capacity}"
+        )
+    best, best_end = [], None
+    for price in PRICES:
+        filled = _fill(runs, plain, empty, emissions, capacity - needed, price)
+        end = sum(run.timeline.end for run in filled)
+        if best_end is None or end < best_end:
+            best, best_end = filled, end
+        # there was room enough for all that helps
+        if not price and sum(len(run.timeline) for run in filled) <= capacity - _ROOMY:
+            break
+    return best
+
+
+def _fill(
+    runs: Sequence[Sequence[Group]],
+    plain: Sequence[tuple[Timeline, list[int]]],
+    empty: Timeline,
+    emissions: _Emissions,
+    spare: int,
+    price: int,
+) -> list[Scheduled]:
+    """All runs, in ``spare`` instructions more than those of ``plain``."""
+    filled = []
+    for groups, (simplest, counts) in zip(runs, plain, strict=True):
+        timeline, tilings = empty.copy(), []
+        for number, group in enumerate(groups):
+            following = groups[number + 1] if number + 1 < len(groups) else None
+            most = len(simplest) + spare - sum(counts[number + 1 :])
+            timeline, tiling = _choose(group, timeline, following, emissions, most, price)
+            tilings.append(tiling)
+        # how much is merged depends on what lies before: what grew too long is done simply
+        if len(timeline) > len(simplest) + spare:
+            timeline = simplest
+            tilings = [Tiling(group.fewest_tiles()) for group in groups]
+        spare -= len(timeline) - len(simplest)
+        filled.append(Scheduled(timeline, tuple(tilings)))
+    return filled
+
+
+def _ways(group: Group, tilings: Sequence[Tiling], repeats: bool) -> list[tuple[Tiling, bool]]:
+    """Tilings, each with the waits that it needs, and with such that more of it are turns."""
+    late = (False, True) if repeats and group.has_turns else (False,)
+    return list(itertools.product(tilings, late))
+
+
+def _simplest(
+    groups: Sequence[Group], empty: Timeline, emissions: _Emissions
+) -> tuple[Timeline, list[int]]:
+    """A run in the fewest instructions, and how many of them are each group's."""
+    timeline, counts = empty.copy(), []
+    for group in groups:
+        tried = []
+        for tiling, late in _ways(group, [Tiling(group.fewest_tiles())], empty.repeats):
+            trial = timeline.copy()
+            trial.extend(emissions.get(group, tiling), late=late)
+            tried.append(trial)
+        best = min(tried, key=lambda trial: (len(trial), trial.end))
+        counts.append(len(best) - len(timeline))
+        timeline = best
+    return timeline, counts
+
+
+def _choose(
+    group: Group,
+    timeline: Timeline,
+    following: Group | None,
+    emissions: _Emissions,
+    most: int,
+    price: int,
+) -> tuple[Timeline, Tiling]:
+    """The run so far with a group more, in at most ``most`` instructions if that can be.
+
+    Of the ways to do it, that with which it and the following group, done simply, end earliest, an
+    instruction taken for so many cycles.
+    """
+    behind: list[Instruction] = []
+    if following is not None:
+        behind = emissions.get(following, Tiling(following.fewest_tiles()))
+    best, best_key, best_way = timeline, None, None
+    ways = [(*way, 0) for way in _ways(group, group.tilings(), timeline.repeats)]
+    while ways:
+        for way in ways:
+            tiling, late, skipped = way
+            longer = timeline.copy()
+            longer.extend(emissions.get(group, tiling), late=late, skipped=skipped)
+            trial = longer.copy()
+            trial.extend(behind)
+            excess = max(len(longer) - most, 0)
+            key = excess, trial.end + price * len(longer), len(longer)
+            if best_key is None or key < best_key:
+                best, best_key, best_way = longer, key, way
+        # the best one of these with other banks: those of the group before may be in its way
+        assert best_way is not None
+        ways = [] if ways[-1][2] else [(*best_way[:2], skipped) for skipped in _SKIPPED_BANKS]
+    assert best_way is not None
+    return best, best_way[0]

@@ -1,0 +1,1 @@
+"""Predicts clock cycles, and attributes them to layers."""

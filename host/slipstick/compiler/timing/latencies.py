@@ -1,0 +1,147 @@
+"""How long what the gateware does takes, in cycles.
+
+Constants stand at the top, each with what it is the time of; all but them follows from the
+configuration. They are held against the gateware by ``tests/host/test_cycles.py``.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slipstick_rtl.config import PARAMETER_QUEUE_RESERVE, Configuration
+
+from ..mapping.depthwise_window import sliding_vectors
+
+TILE_OVERHEAD = 0
+"""Cycles beyond its words from one reduction tile's start until the next tile can start."""
+
+MATRIX_LATENCY = 13
+"""Of window reader and accumulators; the array's rows and columns come on top."""
+
+POST_LATENCY = 27
+"""From a post instruction's last step until its results have landed; halved tables take one more.
+"""
+
+BLOCK_COLUMNS = 4
+"""Of a block RAM of the weight memory."""
+
+PARAMETER_LATENCY = 6
+"""At least that many cycles more than its words and the weight memory's skew lie between the starts
+of two slices with their own parameters: these load while the slice before works."""
+
+QUEUED_LATENCY = 7
+"""Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
+
+QUEUE_TRIP = 10
+"""From a word's read until its place in the queue is free again, beyond the memory's skew."""
+
+TABLE_LATENCY = 26
+"""Of a TABLE beyond its entries and the weight memory's skew."""
+
+TABLE_ENTRY_BYTES = 4
+"""An entry of the table is written a cycle."""
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Durations that follow from the configuration; all in cycles."""
+
+    configuration: Configuration
+
+    def tile_load(self, fields: Mapping[str, int]) -> int:
+        """From one tile's start until the next tile's weights and lanes are in place."""
+        configuration = self.configuration
+        lanes = configuration.tile_words if fields["whole_words"] else configuration.rows
+        return max(self.tile_words(fields), lanes) + TILE_OVERHEAD
+
+    def tile_words(self, fields: Mapping[str, int]) -> int:
+        """Reads of the weight memory that a tile's weights take."""
+        return self.configuration.tile_words * (8 if fields["from_ninth"] else 1)
+
+    def vectors(self, fields: Mapping[str, int]) -> int:
+        """Cycles in which one tile's input comes."""
+        if fields["depthwise"]:
+            sizes = (fields["rows"], fields["groups"], fields["skip"])
+            keeps, joined = bool(fields["kept_rows"]), bool(fields["joined"])
+            return sliding_vectors(*sizes, keeps=keeps, joined=joined)
+        return fields["rows"] * fields["groups"]
+
+    def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:
+        """From one tile's start to the next one's.
+
+        With one pixel even and odd vectors have accumulators of their own, so that a tile starts in
+        every other cycle only.
+        """
+        vectors = self.vectors(fields) // (1 + pairs)
+        vectors += vectors % 2 if self.configuration.pixels == 1 else 0
+        return max(vectors, self.tile_load(fields))
+
+    @property
+    def matrix_latency(self) -> int:
+        """From a CONVOLVE's last vector until its sums can be drained, through rows and columns."""
+        return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
+
+    @property
+    def post_latency(self) -> int:
+        """From a post instruction's last step until its results have landed."""
+        return POST_LATENCY + self.configuration.halved_tables
+
+    @property
+    def skew(self) -> int:
+        """By which the last of the weight memory's block RAMs is read later than the first."""
+        chains, columns = self.configuration.weight_rows, self.configuration.columns
+        return (chains - 1) * self.configuration.tile_words + columns - BLOCK_COLUMNS
+
+    @property
+    def parameter_load(self) -> int:
+        """From a slice's start until the next one's parameters are in place."""
+        words = self.configuration.parameter_block_words
+        if self.configuration.ninth_bits:
+            return words + QUEUED_LATENCY
+        return words + self.skew + PARAMETER_LATENCY
+
+    @property
+    def slice_period(self) -> int:
+        """At least, from a slice's start to the next one's, if each has its own parameters."""
+        if not self.configuration.ninth_bits:
+            return self.parameter_load
+        words = self.configuration.parameter_block_words
+        return max(self.parameter_load, math.ceil(words / self.queued_words))
+
+    @property
+    def queued_words(self) -> float:
+        """Words of parameters that come a cycle, at best."""
+        counted_upon = self.configuration.parameter_queue_words - PARAMETER_QUEUE_RESERVE
+        return min(1.0, counted_upon / (self.skew + QUEUE_TRIP))
+
+    @property
+    def urgent_words(self) -> float:
+        """Likewise, beside an array that loads weights whenever a block of parameters is there, and
+        beyond it another one if slices share them."""
+        configuration = self.configuration
+        blocks = 1 + (configuration.lanes < configuration.columns)
+        return min(0.9, blocks * configuration.parameter_block_words / (self.skew + QUEUE_TRIP))
+
+    def table_work(self, words: int) -> int:
+        """A TABLE's cycles beside an array that does not load weights."""
+        entries = self.configuration.weight_word_bytes // TABLE_ENTRY_BYTES
+        return words * entries + TABLE_LATENCY + self.skew
+
+    def table_delay(self, left: int, period: int, loading: int) -> int:
+        """Cycles more that a TABLE takes, of which so many are left, beside an array that loads a
+        tile a ``period`` for ``loading`` cycles: the array's reads come first."""
+        entries = self.configuration.weight_word_bytes // TABLE_ENTRY_BYTES
+        free = max(period - self.configuration.tile_words, 0)
+        rate = min(1.0, entries * free / period)
+        if rate * loading >= left:
+            return int(left / rate) - left
+        return int(loading - rate * loading)
+
+    def accesses(self, fields: Mapping[str, int]) -> int:
+        """Of the activation memory, or the tables, for a result of a MAP."""
+        across = fields["taps_x"]
+        if self.configuration.halved_tables:
+            # half the tables: a look-up takes two cycles
+            across += sum(fields["use_table"] >> tap % 2 & 1 for tap in range(fields["taps_x"]))
+        # reads and writes share a port
+        return fields["taps_y"] * across + 1

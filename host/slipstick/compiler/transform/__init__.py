@@ -1,0 +1,1 @@
+"""Rewrites operations into forms that the array computes faster."""

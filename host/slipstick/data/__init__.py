@@ -1,0 +1,1 @@
+"""Reads inputs and labels: images, NumPy files, idx files."""

@@ -1,0 +1,1 @@
+"""Explores configurations: sweeps, estimates, the picture of the results."""

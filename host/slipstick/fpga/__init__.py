@@ -1,0 +1,1 @@
+"""Builds bitstreams: synthesis, place and route, area estimates, programming a board."""

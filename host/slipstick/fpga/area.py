@@ -1,0 +1,156 @@
+"""What a configuration takes of an ECP5: an estimate, and the blocks that follow exactly.
+
+DSP blocks and block RAMs follow from the configuration (``multipliers``, ``block_rams``). Look-up
+tables and flip-flops are estimated by seven numbers each, ``LUTS`` and ``FLIP_FLOPS``:
+
+========  ==========================================================================================
+fixed     link, sequencer, control and a UART on the board
+plain     a processing element with a DSP block of its own
+packed    a processing element that shares its DSP block with another
+lut       a processing element whose multiplier is made of look-up tables
+gather    a byte that the window reader brings the array in a cycle: R x P of them
+sum       an accumulator: C x P of them
+lane      a lane of the post-processor
+========  ==========================================================================================
+
+``python -m slipstick.fpga.area`` holds them against the committed reports of place and route and
+fits them anew, to be copied here when the gateware has changed or a board has been built. The fit
+is held near what single units were seen to take (:mod:`.area_fit`): there are fewer arrays than
+parts.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slipstick_rtl.config import Configuration
+
+from ..compiler.timing.latencies import BLOCK_COLUMNS
+from ..errors import TargetError
+
+LUTS: Mapping[str, float] = {
+    "fixed": 4261.2,
+    "plain": 24.0,
+    "packed": 20.7,
+    "lut": 139.5,
+    "gather": 211.9,
+    "sum": 105.8,
+    "lane": 749.6,
+}
+"""Look-up tables with 4 inputs, those of carry chains included, by what takes them."""
+FLIP_FLOPS: Mapping[str, float] = {
+    "fixed": 5360.8,
+    "plain": 56.0,
+    "packed": 64.5,
+    "lut": 98.2,
+    "gather": 251.7,
+    "sum": 121.2,
+    "lane": 921.9,
+}
+
+LANE_MULTIPLIERS = 3
+"""Of 18 x 18 bits, in each lane of int8's post-processor."""
+
+_BLOCK_SHAPES = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
+"""Words and bits of a block RAM."""
+_ACCUMULATOR_BITS = 32
+_TABLE_WORDS, _TABLE_BITS = 512, 32
+_INSTRUCTION_BITS = 32
+_UART_BLOCKS = 1
+
+
+@dataclass(frozen=True)
+class Area:
+    """What a design takes, by the names that reports of builds have."""
+
+    lut: int
+    ff: int
+    dsp: int
+    bram: int
+
+
+def estimate(configuration: Configuration) -> Area:
+    """The area of a pipelined engine with a UART on an ECP5.
+
+    Raises
+    ------
+    TargetError
+        If the engine or the number format is another: nothing is known of it.
+    """
+    if configuration.logarithmic is not None:
+        raise TargetError(
+            f'area is estimated with number_format "int8" only, not "{configuration.number_format}"'
+        )
+    if configuration.is_compact:
+        raise TargetError('area is estimated with engine "pipelined" only, not "compact"')
+    return Area(
+        lut=add_parts(configuration, LUTS),
+        ff=add_parts(configuration, FLIP_FLOPS),
+        dsp=multipliers(configuration),
+        bram=sum(block_rams(configuration).values()),
+    )
+
+
+def add_parts(configuration: Configuration, numbers: Mapping[str, float]) -> int:
+    """What all parts take together."""
+    counts = count_parts(configuration)
+    return round(sum(number * counts[name] for name, number in numbers.items()))
+
+
+def count_parts(configuration: Configuration) -> dict[str, int]:
+    """How many there are of each thing that ``LUTS`` and ``FLIP_FLOPS`` have a number for."""
+    c = configuration
+    packed = c.pixels * c.columns * c.packed_rows
+    plain = c.element_multipliers - packed // 2
+    return {
+        "fixed": 1,
+        "plain": plain,
+        "packed": packed,
+        "lut": c.macs_per_cycle - plain - packed,
+        "gather": c.rows * c.pixels,
+        "sum": c.columns * c.pixels,
+        "lane": c.lanes,
+    }
+
+
+def multipliers(configuration: Configuration) -> int:
+    """DSP blocks, exactly."""
+    return configuration.element_multipliers + post_multipliers(configuration)
+
+
+def post_multipliers(configuration: Configuration) -> int:
+    """Those of the post-processor of a pipelined engine; logarithms need none."""
+    return LANE_MULTIPLIERS * configuration.lanes if configuration.logarithmic is None else 0
+
+
+def block_rams(configuration: Configuration) -> dict[str, int]:
+    """Block RAMs that the memories take, exactly, by the memories' names.
+
+    Activations lie in banks of a byte; a word of weights in blocks of four columns, as blocks of
+    other columns are read at other times; the link has its payload, and a board's UART a queue.
+    """
+    c = configuration
+    weight_blocks = c.weight_rows * math.ceil(c.columns / BLOCK_COLUMNS)
+    weight_bits = BLOCK_COLUMNS * (8 + c.ninth_bits)
+    return {
+        "weights": weight_blocks * _blocks(c.weight_words, weight_bits),
+        # a copy for each of the P bytes that are read in a cycle
+        "activations": c.pixels * c.rows * _blocks(c.activation_bytes // c.rows, 8),
+        "accumulators": 2 * c.columns * _blocks(c.accumulator_depth, _ACCUMULATOR_BITS * c.pixels),
+        "tables": c.tables * _blocks(_TABLE_WORDS, _TABLE_BITS),
+        "instructions": _blocks(c.instruction_words, _INSTRUCTION_BITS),
+        "link": _blocks(2 * c.payload_bytes, 8) + _UART_BLOCKS,
+    }
+
+
+def _blocks(words: int, bits: int) -> int:
+    """The fewest block RAMs that hold a memory."""
+    return min(math.ceil(words / deep) * math.ceil(bits / wide) for deep, wide in _BLOCK_SHAPES)
+
+
+if __name__ == "__main__":
+    import sys
+
+    from .area_fit import main
+
+    sys.exit(main())

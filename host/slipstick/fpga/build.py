@@ -1,0 +1,248 @@
+"""Bitstreams: gateware to RTLIL, synthesis, place and route, packing, and a report of it all."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import reports
+from .. import toolchain as tools
+from ..errors import TargetError
+from ..targets import TARGETS, Target
+from ..targets.fpga_parts import Part
+from .budget import check_capacity, check_netlist, count_registers
+from .place_and_route import Layout
+from .seeds import Attempt, Placer, best_of
+from .synthesis import synthesise
+from .toolchains import Toolchain, find_toolchain
+
+DEFAULT_SEED = 1
+"""Every board of ``TARGETS`` reached its clock with it (``reports/``)."""
+
+DEFAULT_LINK = "uart"
+BARE = "bare"
+"""Instead of a link: the core alone on the chip, its streams on pins, for measuring it."""
+
+CLOCK_MARGIN = 1.05
+"""What place and route is asked for, over the clock of the target: it stops where it is content."""
+
+_CLOCK_SITES = {"CABGA381": "G2"}
+"""A pin of each package from which a global clock can be driven; nextpnr does not look for one."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A finished build.
+
+    Parameters
+    ----------
+    target : Target
+    attempts : tuple of Attempt
+        Each seed of place and route.
+    best : Attempt
+        The one that the bitstream is made of.
+    bitstream : Path
+    seconds : float
+        All steps together.
+    link : str
+        The physical layer, or ``BARE``.
+    versions : dict
+        What each tool says of its version, by the tool's name.
+    registers : int
+        Flip-flops after synthesis.
+    """
+
+    target: Target
+    attempts: tuple[Attempt, ...]
+    best: Attempt
+    bitstream: Path
+    seconds: float
+    link: str
+    versions: dict[str, str]
+    registers: int
+
+    @property
+    def layout(self) -> Layout:
+        """Resources and clock of the best."""
+        assert self.best.layout is not None
+        return self.best.layout
+
+    @property
+    def meets_clock(self) -> bool:
+        """Whether the clock that the target is built for was reached, and every other clock."""
+        wanted = self.target.configuration.clock_hz
+        return self.layout.fmax_mhz * 1e6 >= wanted and not self.layout.missed
+
+    def figures(self) -> dict[str, Any]:
+        """The build as ``--json`` and the reports have it."""
+        usage = self.layout.usage
+        return {
+            "target": self.target.name,
+            "link": self.link,
+            "fingerprint": self.target.configuration.fingerprint,
+            "fmax_mhz": round(self.layout.fmax_mhz, 2),
+            "clock_mhz": self.target.configuration.clock_hz / 1e6,
+            "asked_mhz": asked_mhz(self.target),
+            "meets_clock": self.meets_clock,
+            "missed_clocks": list(self.layout.missed),
+            "ff": self.registers,
+            **{name: entry.used for name, entry in usage.items()},
+            "available": {name: entry.available for name, entry in usage.items()},
+            "bitstream": _as_seen_from_here(self.bitstream),
+            "seconds": round(self.seconds, 1),
+            "seed": self.best.seed,
+            "seeds": [attempt.figures() for attempt in self.attempts],
+            "slowest_path": list(self.layout.slowest_path),
+            "tools": self.versions,
+        }
+
+
+def default_output(target: Target) -> Path:
+    """Where a build's files go unless the user says otherwise."""
+    return Path("build") / "bitstreams" / target.name
+
+
+def asked_mhz(target: Target) -> float:
+    """What place and route is asked for."""
+    return round(target.configuration.clock_hz / 1e6 * CLOCK_MARGIN, 3)
+
+
+def build(
+    target: Target,
+    *,
+    seeds: Sequence[int] = (DEFAULT_SEED,),
+    routed: int | None = None,
+    link: str = DEFAULT_LINK,
+    output: Path | None = None,
+    step: Callable[[str], AbstractContextManager[None]] | None = None,
+) -> Build:
+    """Builds the bitstream of a target; its files and logs stay in the output folder.
+
+    Parameters
+    ----------
+    target : Target
+        One with a part.
+    seeds : sequence of int
+        Of place and route, whose result depends on them by some per cent; the best is kept.
+    routed : int
+        Of the placements with all seeds, only so many are routed: those that look fastest.
+    link : str
+        The physical layer, one that the board has pins for; ``BARE`` for none, and no board.
+    output : Path
+        A folder, made if it is missing; by default ``build/bitstreams/TARGET``.
+    step : callable
+        Called with what is being done; the step runs inside the context that it returns.
+
+    Raises
+    ------
+    TargetError
+        If the target has no board or its board no such link, a tool is missing or fails, or the
+        design does not fit.
+    """
+    part = _part(target)
+    toolchain = find_toolchain(part)
+    check_capacity(target, part, toolchain)
+    programs = {tool.name: tool.find() for tool in toolchain.tools}
+    folder = (output or default_output(target)).resolve()
+    _clear(folder, toolchain)
+    show = step or (lambda what: nullcontext())
+    started = time.monotonic()
+    with show("gateware to RTLIL"):
+        _generate(target, part, link, toolchain, folder)
+    with show("synthesis"):
+        netlist = synthesise(programs[tools.YOSYS.name], toolchain, part, folder)
+        check_netlist(netlist, target, part, toolchain)
+    with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):
+        program = programs[toolchain.place_and_route.name]
+        placer = Placer(toolchain, program, target, part, asked_mhz(target), folder)
+        attempts = placer.place_all(seeds, routed)
+        best = best_of(attempts)
+    with show("packing"):
+        toolchain.repair(folder / best.folder / toolchain.placed)
+        packer = programs[toolchain.packer.name]
+        command = [packer, *toolchain.packing(part, best.folder)]
+        tools.run("packing", command, folder=folder, log=folder / "packing.log")
+    seconds = time.monotonic() - started
+    versions = {tool.name: tool.version() for tool in toolchain.tools}
+    bitstream = folder / toolchain.bitstream
+    registers = count_registers(netlist, toolchain)
+    return Build(target, tuple(attempts), best, bitstream, seconds, link, versions, registers)
+
+
+def write_report(done: Build, command: str) -> Path:
+    """Writes ``reports/build-TARGET.json``, where benchmarks look for the clock; returns it.
+
+    The report of a bare core stays beside its bitstream.
+    """
+    if done.link == BARE:
+        path = done.bitstream.parent / "report.json"
+        path.write_text(json.dumps({"command": command, **done.figures()}, indent=2) + "\n")
+        return path
+    return reports.write(f"build-{done.target.name}", command, done.figures())
+
+
+def _seeds_told(seeds: Sequence[int], routed: int | None) -> str:
+    if len(seeds) == 1:
+        return ""
+    some = "" if routed is None or routed >= len(seeds) else f", {routed} of them routed"
+    return f", {len(seeds)} seeds{some}"
+
+
+def _as_seen_from_here(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _part(target: Target) -> Part:
+    if target.board is None or target.part is None:
+        boards = [name for name, other in TARGETS.items() if other.board is not None]
+        raise TargetError(
+            f"target {target.name} has no board to build for; those that have: {', '.join(boards)}"
+        )
+    return target.part
+
+
+def _clear(folder: Path, toolchain: Toolchain) -> None:
+    """Makes the folder; what an earlier build left must not be taken for this one's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (toolchain.bitstream, "design.json"):
+        (folder / name).unlink(missing_ok=True)
+    for earlier in folder.glob("seed_*"):
+        shutil.rmtree(earlier)
+
+
+def _generate(target: Target, part: Part, link: str, toolchain: Toolchain, folder: Path) -> None:
+    try:
+        from slipstick_rtl.boards import design
+        from slipstick_rtl.boards.bare import BareTop
+        from slipstick_rtl.fpga.ecp5 import netlist as ecp5
+
+        if link == BARE:
+            top = BareTop(configuration=target.configuration)
+            design.write_design(top, folder, ecp5.Chip(part.device))
+            pins = _bare_pins(part)
+        else:
+            pins = design.write_board_design(
+                target.board or "", target.configuration, link, asked_mhz(target), folder
+            )
+    except ImportError as error:
+        raise TargetError(
+            f"building needs the Python package {error.name}: pip install 'slipstick[build]'"
+        ) from None
+    except ValueError as error:
+        raise TargetError(f"target {target.name}: {error}") from None
+    (folder / toolchain.pins).write_text(pins, "utf-8")
+
+
+def _bare_pins(part: Part) -> str:
+    """A place for the clock; nextpnr finds the others."""
+    if part.package not in _CLOCK_SITES:
+        raise ValueError(
+            f"a bare core must be in one of {', '.join(_CLOCK_SITES)}, not {part.package}"
+        )
+    clock = f'LOCATE COMP "clk" SITE "{_CLOCK_SITES[part.package]}";\n'
+    return clock + 'IOBUF PORT "clk" IO_TYPE=LVCMOS33;\n'

@@ -1,0 +1,153 @@
+"""Place and route from several starting points at once; the best result is kept.
+
+Routing takes two thirds of the time on a large chip, and nextpnr's estimate of a placement's clock
+tells roughly which of them are worth it: it lies below the routed clock, nearly in the same order.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .. import toolchain as tools
+from ..errors import TargetError
+from ..targets import Target
+from ..targets.fpga_parts import Part
+from .budget import check_usage
+from .place_and_route import Layout, does_not_fit, read_estimate, read_report
+from .toolchains import TIMING, Toolchain
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What place and route made of a seed.
+
+    Parameters
+    ----------
+    seed : int
+    folder : str
+        Of its files, below the build's.
+    layout : Layout or None
+        None: it failed, or was not routed.
+    problem : str
+        Why it failed.
+    estimate_mhz : float or None
+        The clock before routing, where it was asked for.
+    """
+
+    seed: int
+    folder: str
+    layout: Layout | None = None
+    problem: str = ""
+    estimate_mhz: float | None = None
+
+    def figures(self) -> dict[str, Any]:
+        """As the reports have it."""
+        figures: dict[str, Any] = {"seed": self.seed}
+        if self.estimate_mhz is not None:
+            figures["estimate_mhz"] = round(self.estimate_mhz, 2)
+        if self.problem:
+            figures["problem"] = self.problem
+        if self.layout is not None:
+            figures["fmax_mhz"] = round(self.layout.fmax_mhz, 2)
+            figures |= {name: entry.used for name, entry in self.layout.usage.items()}
+        return figures
+
+
+@dataclass(frozen=True)
+class Placer:
+    """What place and route is called with, whatever the seed.
+
+    Parameters
+    ----------
+    toolchain : Toolchain
+    program : str
+        Of place and route.
+    target : Target
+    part : Part
+    asked_mhz : float
+    folder : Path
+        The build's.
+    """
+
+    toolchain: Toolchain
+    program: str
+    target: Target
+    part: Part
+    asked_mhz: float
+    folder: Path
+
+    def place_all(self, seeds: Sequence[int], routed: int | None = None) -> list[Attempt]:
+        """Places and routes with every seed, a process each, as many at once as there are cores.
+
+        Parameters
+        ----------
+        seeds : sequence of int
+        routed : int
+            Places with every seed, but routes only so many: those of the best estimates.
+        """
+        attempts = [Attempt(seed, f"seed_{seed}") for seed in seeds]
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            if routed is None or routed >= len(attempts):
+                return list(pool.map(self._route, attempts))
+            attempts = list(pool.map(self._estimate, attempts))
+            chosen = sorted(attempts, key=lambda attempt: -(attempt.estimate_mhz or 0.0))[:routed]
+            done = {attempt.seed: attempt for attempt in pool.map(self._route, chosen)}
+        return [done.get(attempt.seed, attempt) for attempt in attempts]
+
+    def _estimate(self, attempt: Attempt) -> Attempt:
+        try:
+            log = self._run(attempt, "place.log", "--no-route")
+            return replace(attempt, estimate_mhz=read_estimate(log))
+        except TargetError as error:
+            return replace(attempt, problem=str(error))
+
+    def _route(self, attempt: Attempt) -> Attempt:
+        """Places once more where it was estimated: a seed gives the same placement each time."""
+        if attempt.problem:
+            return attempt
+        try:
+            self._run(attempt, "place_and_route.log")
+            report = self.folder / attempt.folder / TIMING
+            layout = read_report(report, self.toolchain.resources)
+            check_usage(layout, self.target, self.part, self.toolchain)
+        except TargetError as error:
+            return replace(attempt, problem=str(error))
+        return replace(attempt, layout=layout)
+
+    def _run(self, attempt: Attempt, log_name: str, *further: str) -> Path:
+        """Calls the program; returns its log."""
+        (self.folder / attempt.folder).mkdir(exist_ok=True)
+        arguments = self.toolchain.placing(
+            self.part, asked_mhz=self.asked_mhz, seed=attempt.seed, folder=attempt.folder
+        )
+        log = self.folder / attempt.folder / log_name
+        command = [self.program, *arguments, *further]
+        try:
+            tools.run("place and route", command, folder=self.folder, log=log)
+        except TargetError:
+            said = log.read_text("utf-8", errors="replace") if log.exists() else ""
+            overfull = does_not_fit(said)
+            if overfull is None:
+                raise
+            raise TargetError(
+                f"target {self.target.name} does not fit on {self.part.device}: it needs {overfull}"
+                f" (the whole log: {log})"
+            ) from None
+        return log
+
+
+def best_of(attempts: Sequence[Attempt]) -> Attempt:
+    """The fastest one.
+
+    Raises
+    ------
+    TargetError
+        If all failed: what the first of them said.
+    """
+    placed = [attempt for attempt in attempts if attempt.layout is not None]
+    if not placed:
+        raise TargetError(next(attempt.problem for attempt in attempts if attempt.problem))
+    return max(placed, key=lambda attempt: attempt.layout.fmax_mhz if attempt.layout else 0.0)

@@ -1,0 +1,41 @@
+"""Synthesis for an FPGA: Yosys run in a folder, its netlist finished for place and route."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .. import toolchain as tools
+from ..targets.fpga_parts import Part
+from .toolchains import NETLIST, Toolchain
+
+
+def synthesise(yosys: str, toolchain: Toolchain, part: Part, folder: Path) -> dict[str, Any]:
+    """The netlist of the design that lies in a folder as ``boards.design`` names it.
+
+    It is also written there, as ``NETLIST``.
+
+    Parameters
+    ----------
+    yosys : str
+        The program.
+    toolchain : Toolchain
+    part : Part
+    folder : Path
+        For all files and logs.
+
+    Raises
+    ------
+    TargetError
+        If Yosys fails.
+    """
+    from slipstick_rtl.boards import design
+
+    script = toolchain.synthesis_script(rtlil=design.RTLIL, verilog=design.VERILOG, top=design.TOP)
+    (folder / "synthesis.ys").write_text(script, "utf-8")
+    # what YoWASP's Yosys says on its standard output ends where it calls ABC
+    command = [yosys, "-l", "yosys.log", "-s", "synthesis.ys"]
+    tools.run("synthesis", command, folder=folder, log=folder / "synthesis.log")
+    path = folder / NETLIST
+    netlist = toolchain.finish(json.loads(path.read_text("utf-8")), part)
+    path.write_text(json.dumps(netlist), "utf-8")
+    return netlist

@@ -1,0 +1,1 @@
+"""Operators on logarithmic (LNS) codes on the host."""

@@ -1,0 +1,1 @@
+"""Operators of ONNX networks on the host, as Slipstick defines them."""

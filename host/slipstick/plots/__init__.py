@@ -1,0 +1,1 @@
+"""Pictures: drawing areas, and labels that hide nothing."""

@@ -1,0 +1,1 @@
+"""Profiles a program: what was executed, when, and what bounds its speed."""

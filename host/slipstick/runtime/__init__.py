@@ -1,0 +1,1 @@
+"""Runs a compiled program on a device: inputs in, steps, outputs out."""

@@ -1,0 +1,372 @@
+"""A program on a device: loaded once, then run step by step."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from slipstick_rtl.link.protocol import DeviceStatus
+
+from .. import kernels
+from ..devices.base import Device
+from ..errors import DeviceError, ProgramError, SlipstickError, StateLostError
+from ..graph import Node
+from ..program import Program
+from ..program.checks import graph_of, reason
+from ..program.resident_loads import Loaded
+from ..program.steps import (
+    DownloadStep,
+    HostStep,
+    LoadStep,
+    Part,
+    Placement,
+    RunStep,
+    Step,
+    TensorDescription,
+    Transfer,
+    UploadStep,
+)
+from .device_memory import BatchMemory, DeviceMemory, Memory, RunUnansweredError
+from .kept_state import KeptState
+from .sharing import Sharing, exclusive, sharing_of
+
+Result = TypeVar("Result")
+Values = dict[str, np.ndarray]
+"""Tensors by name, each with a batch axis."""
+
+BATCH = 16
+"""Images that a batch core runs together: enough to fill BLAS, few enough to stay in the cache."""
+THREADS = 2
+_RESTARTS = 4
+"""A RUN without an answer may have run, over its own inputs: all is done again from them."""
+
+
+@runtime_checkable
+class BatchDevice(Protocol):
+    """A device that runs many images at once: the golden model."""
+
+    def batch_core(self, batch: int, *, shared: bool = True) -> Any:
+        """A core for ``batch`` images over the memories that are loaded, or copies of them."""
+        ...
+
+
+class Execution:
+    """Runs a program's steps, host layers included.
+
+    What a program keeps from one inference to the next, the execution keeps (``KeptState``).
+    Samples of such a program follow each other in time: a batch of them is as many inferences, one
+    after the other. Threads may share an execution, and executions a device: one inference runs at
+    a time, and each execution finds its program and its state again.
+
+    Parameters
+    ----------
+    program : Program
+    device : Device
+        Its program memories are written here.
+
+    Members
+    -------
+    last_cycles : int
+        Of the last inference, all its runs together.
+    on_run : callable or None
+        Told the status after each run.
+
+    Raises
+    ------
+    ProgramError
+        If the program was compiled for other hardware.
+    DeviceError
+        If the device does not answer as it must.
+    """
+
+    def __init__(self, program: Program, device: Device) -> None:
+        program.check(device.configuration)
+        self.program, self.device = program, device
+        self.last_cycles = 0
+        self.on_run: Callable[[DeviceStatus], None] | None = None
+        self._state = KeptState(program)
+        self._memory = DeviceMemory(device, program.name, self._finished)
+        self._loaded = self._nothing_loaded()
+        self._graph = graph_of(program)
+        with exclusive(device) as sharing:
+            device.identify()
+            self._own(sharing)
+
+    def reset_state(self) -> None:
+        """The next inference begins as the first one did."""
+        self._state.reset()
+
+    def _own(self, sharing: Sharing) -> None:
+        """Makes sure that the device holds this program, and not what another one left there."""
+        if sharing.owned_by(self):
+            return
+        if sharing.unfinished:
+            self.device.reset()
+            sharing.unfinished = False
+        owner = sharing.owner
+        if isinstance(owner, Execution):
+            owner._state.leave()
+        # a failure leaves a part of it there, which is nobody's
+        sharing.give_to(None)
+        for image in self.program.images:
+            self._memory.load(image)
+        self._loaded.forget()
+        sharing.give_to(self)
+
+    def _nothing_loaded(self) -> Loaded:
+        """Of a device whose memories may hold anything."""
+        return Loaded(self.program.loads, self.program.hardware)
+
+    def _finished(self, status: DeviceStatus) -> None:
+        """A run is over."""
+        self.last_cycles += status.cycles
+        if self.on_run is not None:
+            self.on_run(status)
+
+    def infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        """Runs one sample (batch 1) and returns every tensor that the host saw."""
+        with exclusive(self.device) as sharing:
+            self._own(sharing)
+            if not self.program.variables:
+                return self._restarting(lambda: self._run_alone(dict(inputs)))
+            return self._keeping(lambda: self._restarting(lambda: self._run_kept(inputs)))
+
+    def _run_alone(self, values: Values) -> Values:
+        return self._steps(values, self._memory, self._loaded, self.program.steps)
+
+    def _run_kept(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        """One of a program with variables, from what they hold."""
+        values = self._run_alone({**inputs, **self._state.begin(self._memory)})
+        self._state.end(values)
+        return values
+
+    def _keeping(self, action: Callable[[], Result]) -> Result:
+        """What inferences return; StateLostError if one fails in a run over what is kept."""
+        try:
+            return action()
+        except BaseException as error:
+            lost = self._state.failed()
+            if lost and isinstance(error, DeviceError):
+                raise StateLostError(
+                    f"{error}; what {self.program.name} keeps on the device is lost with the run:"
+                    " reset_state() begins anew"
+                ) from error
+            raise
+
+    def _restarting(self, action: Callable[[], Result]) -> Result:
+        """What an inference, or some, return; they are done again where a RUN is not answered."""
+        for _ in range(_RESTARTS):
+            try:
+                return self._once(action)
+            except RunUnansweredError:
+                if self.program.resident:
+                    # it may have run, over what it began with
+                    raise
+        return self._once(action)
+
+    def _once(self, action: Callable[[], Result]) -> Result:
+        self.last_cycles = 0
+        sharing = sharing_of(self.device)
+        if sharing.unfinished:
+            # a run that nobody waited for would go on over the inputs
+            self.device.reset()
+            self._loaded.forget()
+        sharing.unfinished = True
+        result = action()
+        sharing.unfinished = False
+        return result
+
+    def infer_batch(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        wanted: tuple[str, ...] | None = None,
+        advance: Callable[[int], object] = int,
+    ) -> Values:
+        """Runs any number of samples; on the model many at once, on both cores.
+
+        Parameters
+        ----------
+        inputs : mapping of array, each (samples, ...)
+        wanted : tuple of str, optional
+            The tensors to keep; by default all that the host sees.
+        advance : callable
+            Told how many more samples are done.
+
+        Returns
+        -------
+        dict of array, each (samples, ...)
+        """
+        with exclusive(self.device) as sharing:
+            self._own(sharing)
+            return self._infer_batch(inputs, wanted, advance)
+
+    def _infer_batch(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        wanted: tuple[str, ...] | None,
+        advance: Callable[[int], object],
+    ) -> Values:
+        count = len(next(iter(inputs.values()))) if inputs else 1
+        # a single sample takes the way of every other device, in frames
+        batched = isinstance(self.device, BatchDevice) and count > 1
+        if self.program.variables and count > 1:
+            return self._follow(inputs, count, wanted, advance, batched=batched)
+        if self.program.units and count > 1 and not batched:
+            return self._share_loads(inputs, count, wanted, advance)
+        # both cores get work however few the samples; but of a network in many small runs the work
+        # is mostly theirs, not the samples'
+        share = count if self.program.is_streamed else -(-count // THREADS)
+        size = min(BATCH, share) if batched else 1
+        spans = [slice(start, start + size) for start in range(0, count, size)]
+        parts = [{name: value[span] for name, value in inputs.items()} for span in spans]
+
+        def run(part: Values) -> Values:
+            values = self._run_together(part) if batched else self.infer(part)
+            advance(len(next(iter(part.values()))) if part else 1)
+            return {name: values[name] for name in wanted} if wanted is not None else values
+
+        if batched and len(parts) > 1:
+            # the first prepares what the others share
+            results = [run(parts[0])]
+            with ThreadPoolExecutor(THREADS) as pool:
+                results += pool.map(run, parts[1:])
+        else:
+            results = [run(part) for part in parts]
+        return {name: np.concatenate([r[name] for r in results]) for name in results[0]}
+
+    def _follow(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        count: int,
+        wanted: tuple[str, ...] | None,
+        advance: Callable[[int], object],
+        *,
+        batched: bool,
+    ) -> Values:
+        """Samples that follow each other in time; if one fails, none has been."""
+        before, results = self._state.saved(), list[Values]()
+        memory: Memory = self._memory
+        if batched:
+            assert isinstance(self.device, BatchDevice)
+            memory = BatchMemory(self.device.batch_core(1, shared=not self.program.loads))
+        loaded = self._nothing_loaded()
+        try:
+            for at in range(count):
+                sample = {name: value[at : at + 1] for name, value in inputs.items()}
+                if batched:
+                    begun = {**sample, **self._state.begin(memory)}
+                    values = self._steps(begun, memory, loaded, self.program.steps)
+                    self._state.end(values)
+                else:
+                    values = self._restarting(lambda part=sample: self._run_kept(part))
+                names = values if wanted is None else wanted
+                results.append({name: values[name] for name in names})
+                advance(1)
+            if batched:
+                self._state.leave()
+        except BaseException:
+            self._state.restore(before)
+            raise
+        return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
+
+    def _share_loads(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        count: int,
+        wanted: tuple[str, ...] | None,
+        advance: Callable[[int], object],
+    ) -> Values:
+        """Many samples, each of the program's units for several of them before the next one."""
+        results: list[Values] = []
+        for first in range(0, count, BATCH):
+            samples = range(first, min(first + BATCH, count))
+            values = [
+                {name: value[at : at + 1] for name, value in inputs.items()} for at in samples
+            ]
+            results += self._restarting(lambda part=values: self._run_units(part))
+            advance(len(samples))
+        names = wanted if wanted is not None else tuple(results[0])
+        return {name: np.concatenate([own[name] for own in results]) for name in names}
+
+    def _run_units(self, samples: list[Values]) -> list[Values]:
+        values = [dict(inputs) for inputs in samples]
+        for unit in self.program.units:
+            for own in values:
+                self._steps(own, self._memory, self._loaded, unit)
+        return values
+
+    def _run_together(self, inputs: Values) -> Values:
+        count = len(next(iter(inputs.values()))) if inputs else 1
+        assert isinstance(self.device, BatchDevice)
+        # what is loaded on the way would be the other thread's too
+        core = self.device.batch_core(count, shared=not self.program.loads)
+        memory, loaded = BatchMemory(core), self._nothing_loaded()
+        return self._steps(dict(inputs), memory, loaded, self.program.steps)
+
+    def _steps(
+        self, values: Values, memory: Memory, loaded: Loaded, steps: Sequence[Step]
+    ) -> Values:
+        number = 0
+        while number < len(steps):
+            step = steps[number]
+            number += 1
+            match step:
+                case RunStep():
+                    self._state.started()
+                    memory.start(step)
+                    for other in steps[number : number + step.overlapped]:
+                        assert isinstance(other, Transfer)
+                        self._transfer(other, values, memory, loaded)
+                    number += step.overlapped
+                    memory.finish(step)
+                case HostStep():
+                    self._host(step, values)
+                case _:
+                    self._transfer(step, values, memory, loaded)
+        return values
+
+    def _transfer(self, step: Transfer, values: Values, memory: Memory, loaded: Loaded) -> None:
+        match step:
+            case LoadStep(load):
+                if load not in loaded:
+                    memory.load(self.program.loads[load])
+                    loaded.add(load)
+            case UploadStep(tensor, Part() as part):
+                whole = values[tensor].reshape(-1, *part.whole)
+                memory.upload(part.placement, whole[part.box])
+            case UploadStep(tensor):
+                memory.upload(self._placement(tensor), values[tensor])
+            case DownloadStep(tensor, Part() as part):
+                self._join(tensor, part, memory.download(part.placement), values)
+            case DownloadStep(tensor):
+                flat = memory.download(self._placement(tensor))
+                values[tensor] = flat.reshape(len(flat), *self.program.tensors[tensor].shape[1:])
+
+    def _join(self, tensor: str, part: Part, flat: np.ndarray, values: Values) -> None:
+        """Puts a part into its tensor."""
+        if tensor not in values:
+            shape = len(flat), *self.program.tensors[tensor].shape[1:]
+            values[tensor] = np.zeros(shape, np.int8)
+        place = part.placement
+        box = flat.reshape(len(flat), place.height, place.width, place.channels)
+        values[tensor].reshape(-1, *part.whole)[part.box] = box
+
+    def _placement(self, tensor: str) -> Placement:
+        described: TensorDescription = self.program.tensors[tensor]
+        assert described.placement is not None
+        return described.placement
+
+    def _host(self, step: HostStep, values: Values) -> None:
+        node = Node(step.name, step.operator, step.inputs, step.outputs, step.attributes)
+        operands = [values[name] for name in step.inputs if name in values]
+        try:
+            outputs = kernels.run(node, self._graph, operands)
+        except (SlipstickError, MemoryError):
+            raise
+        except Exception as error:
+            # a program may come from a file, whose checks cannot foresee every kernel's
+            raise ProgramError(
+                f"program {self.program.name!r}: {step.operator} {step.name!r} failed:"
+                f" {reason(error)}"
+            ) from error
+        values.update(zip(step.outputs, outputs, strict=True))

@@ -1,0 +1,57 @@
+"""Tensors between NumPy and a device's activation memory: what a placement says, in bytes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..program.steps import Placement
+
+
+def runs(place: Placement) -> Iterator[tuple[int, slice]]:
+    """The tensor's contiguous stretches, as few as there are.
+
+    Yields
+    ------
+    (address, slice)
+        Where a stretch starts in activation memory, and which of the tensor's bytes, in NHWC
+        order, lie there.
+    """
+    pixel, row = place.channels, place.width * place.channels
+    if place.pixel_pitch > place.channels and place.width > 1:
+        for y in range(place.height):
+            for x in range(place.width):
+                start = y * row + x * pixel
+                address = place.address + y * place.row_pitch + x * place.pixel_pitch
+                yield address, slice(start, start + pixel)
+    elif place.row_pitch > row and place.height > 1:
+        for y in range(place.height):
+            yield place.address + y * place.row_pitch, slice(y * row, (y + 1) * row)
+    else:
+        yield place.address, slice(0, place.height * row)
+
+
+def stored_bytes(place: Placement) -> int:
+    """Bytes from the tensor's first element to its last, with the gaps between."""
+    if not place.height * place.width * place.channels:
+        return 0
+    last_row = (place.height - 1) * place.row_pitch
+    return last_row + (place.width - 1) * place.pixel_pitch + place.channels
+
+
+def gather(place: Placement, stored: np.ndarray) -> np.ndarray:
+    """Picks a tensor out of what lies in memory.
+
+    Parameters
+    ----------
+    place : Placement
+    stored : array of int8, shape (batch, stored_bytes(place))
+
+    Returns
+    -------
+    array of int8, shape (batch, height * width * channels)
+    """
+    if stored.shape[1] == place.height * place.width * place.channels:
+        return stored
+    y, x, c = np.ogrid[: place.height, : place.width, : place.channels]
+    offsets = (y * place.row_pitch + x * place.pixel_pitch + c).reshape(-1)
+    return stored[:, offsets]

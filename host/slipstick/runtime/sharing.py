@@ -1,0 +1,60 @@
+"""Lets several sessions and threads use one open device: one inference at a time.
+
+A device holds one program, and its memories, its link and its session belong to whoever runs. So
+each device has a lock, and remembers whose program it holds.
+"""
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..devices.base import Device
+
+
+class Sharing:
+    """Who uses a device.
+
+    Members
+    -------
+    lock : RLock
+        Held for a whole inference, or a whole batch of them.
+    unfinished : bool
+        A run was begun, and nobody waited for its end.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.unfinished = False
+        self._owner: weakref.ref[object] | None = None
+
+    @property
+    def owner(self) -> object | None:
+        """Whose program the device holds; None: nobody's, or that of one who is gone."""
+        return None if self._owner is None else self._owner()
+
+    def owned_by(self, user: object) -> bool:
+        """Whether the device holds this user's program."""
+        return self.owner is user
+
+    def give_to(self, user: object | None) -> None:
+        """Notes whose program the device is about to hold; None: nobody's."""
+        self._owner = None if user is None else weakref.ref(user)
+
+
+_SHARINGS: "weakref.WeakKeyDictionary[Device, Sharing]" = weakref.WeakKeyDictionary()
+_SHARINGS_LOCK = threading.Lock()
+
+
+def sharing_of(device: Device) -> Sharing:
+    """Returns what is known of the users of a device; the same for all of them."""
+    with _SHARINGS_LOCK:
+        return _SHARINGS.setdefault(device, Sharing())
+
+
+@contextmanager
+def exclusive(device: Device) -> Iterator[Sharing]:
+    """Waits until nobody else uses the device, and keeps others out during the body."""
+    sharing = sharing_of(device)
+    with sharing.lock:
+        yield sharing

@@ -1,1 +1,0 @@
-"""From operations to instructions: layout, memory, tiling, waits, and predicted cycles."""

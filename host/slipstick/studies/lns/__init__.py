@@ -1,0 +1,1 @@
+"""Measures the accuracy of networks in logarithmic (LNS) numbers."""

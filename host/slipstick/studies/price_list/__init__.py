@@ -1,0 +1,1 @@
+"""Measures what each number format costs in LUTs, clock and power."""

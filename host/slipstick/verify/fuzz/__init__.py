@@ -1,0 +1,1 @@
+"""Tries damaged files on every parser: ``python -m slipstick.verify.fuzz``."""

@@ -1,0 +1,1 @@
+"""Gateware for studies only; no accelerator contains it."""

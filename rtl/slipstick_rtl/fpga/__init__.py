@@ -1,0 +1,1 @@
+"""What depends on the FPGA family: PLLs, clocks, synthesis scripts, floorplans."""

@@ -1,0 +1,1 @@
+"""ECP5: its PLL, netlist changes, floorplans of DSP blocks and block RAMs."""

@@ -1,0 +1,150 @@
+"""The clock of an ECP5: PLL EHXPLLL, and a reset that travels on the chip's own network."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import Any
+
+from amaranth.hdl import Instance, Module, Signal
+from amaranth.lib import io
+
+from ..clock import BoardClock
+from ..pll import choose, within
+
+INPUT_HZ = (8_000_000, 400_000_000)
+PHASE_DETECTOR_HZ = (10_000_000, 400_000_000)
+OSCILLATOR_HZ = (400_000_000, 800_000_000)
+OUTPUT_HZ = (3_125_000, 400_000_000)
+"""Of the data sheet of the ECP5 family, table of the sysCLOCK PLL."""
+
+_DIVIDERS = range(1, 129)
+
+
+@dataclass(frozen=True)
+class Ecp5Pll:
+    """Dividers: of the input, of the feedback, and from the PLL's oscillator to its first output,
+    which is fed back; to the second output, if that is the core's clock, or 0."""
+
+    input_divider: int
+    feedback_divider: int
+    output_divider: int
+    second_divider: int = 0
+
+    @property
+    def outputs(self) -> dict[str, int]:
+        """Dividers of the outputs in use, by their letters in the names of the PLL's ports."""
+        return {"P": self.output_divider} | ({"S": self.second_divider} if self.has_second else {})
+
+    @property
+    def has_second(self) -> bool:
+        """Whether the core's clock is the second output."""
+        return self.second_divider > 0
+
+
+def _detectors(input_hz: int) -> Iterator[tuple[int, Fraction]]:
+    """Dividers of the input and what they give; the fastest first, for the least jitter."""
+    for input_divider in _DIVIDERS:
+        detector = Fraction(input_hz, input_divider)
+        if PHASE_DETECTOR_HZ[0] <= detector <= PHASE_DETECTOR_HZ[1]:
+            yield input_divider, detector
+
+
+def _first_outputs(input_hz: int) -> Iterator[tuple[Fraction, Ecp5Pll]]:
+    """The clocks of the output that is fed back: multiples of what the detector compares."""
+    for input_divider, detector in _detectors(input_hz):
+        for feedback_divider in _DIVIDERS:
+            output = detector * feedback_divider
+            if not OUTPUT_HZ[0] <= output <= OUTPUT_HZ[1]:
+                continue
+            # the oscillator near the middle of its range
+            middle = sum(OSCILLATOR_HZ) // 2
+            output_divider = min(_DIVIDERS, key=lambda n: abs(output * n - middle))
+            if OSCILLATOR_HZ[0] <= output * output_divider <= OSCILLATOR_HZ[1]:
+                yield output, Ecp5Pll(input_divider, feedback_divider, output_divider)
+
+
+def _second_outputs(input_hz: int) -> Iterator[tuple[Fraction, Ecp5Pll]]:
+    """The clocks of another output: multiples of the detector's, divided.
+
+    The first output is then as slow as the detector's clock, and the oscillator any multiple.
+    """
+    for input_divider, detector in _detectors(input_hz):
+        for multiple in _DIVIDERS:
+            oscillator = detector * multiple
+            if not OSCILLATOR_HZ[0] <= oscillator <= OSCILLATOR_HZ[1]:
+                continue
+            for divider in _DIVIDERS:
+                if OUTPUT_HZ[0] <= oscillator / divider <= OUTPUT_HZ[1]:
+                    yield oscillator / divider, Ecp5Pll(input_divider, 1, multiple, divider)
+
+
+def find_pll(input_hz: int, output_hz: int) -> Ecp5Pll:
+    """The settings that make one clock of another.
+
+    Raises
+    ------
+    ValueError
+        If a frequency is out of its range, or the PLL cannot make the output of the input.
+    """
+    within("oscillator of an ECP5's PLL", input_hz, *INPUT_HZ)
+    within("clock from an ECP5's PLL", output_hz, *OUTPUT_HZ)
+    candidates = chain(_first_outputs(input_hz), _second_outputs(input_hz))
+    return choose("ECP5", input_hz, output_hz, candidates)
+
+
+def output_parameters(dividers: Mapping[str, int]) -> dict[str, int | str]:
+    """EHXPLLL's parameters for its outputs, by the letters of their names (``P``, ``S``, ...), all
+    in phase."""
+    return {
+        f"p_CLKO{name}_{key}": value
+        for name, divider in dividers.items()
+        for key, value in (("DIV", divider), ("CPHASE", divider - 1), ("FPHASE", 0))
+    } | {f"p_CLKO{name}_ENABLE": "ENABLED" for name in dividers}
+
+
+class Ecp5Clock(BoardClock):
+    """From the oscillator's pin to the core's clock; resets every register while it is not ready.
+
+    The reset is the chip's global set/reset: it brings each register back to its initial value
+    and takes no routing. It is held while the PLL is not locked or ``restart`` is high, and ends
+    synchronously to the clock.
+
+    ``ready`` is always high: whoever could see it low is in reset.
+    """
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.buffer = buffer = io.Buffer(io.Direction.Input, self._port)
+        locked = Signal()
+        feedback = Signal() if self._pll.has_second else self.clock
+        m.d.comb += [self.oscillator.eq(buffer.i), self.ready.eq(1)]
+        m.submodules.pll = Instance(
+            "EHXPLLL",
+            a_ICP_CURRENT="12",
+            a_LPF_RESISTOR="8",
+            a_MFG_ENABLE_FILTEROPAMP="1",
+            a_MFG_GMCREF_SEL="2",
+            p_CLKI_DIV=self._pll.input_divider,
+            p_CLKFB_DIV=self._pll.feedback_divider,
+            **output_parameters(self._pll.outputs),
+            p_FEEDBK_PATH="CLKOP",
+            i_CLKI=buffer.i,
+            i_CLKFB=feedback,
+            i_RST=0,
+            i_STDBY=0,
+            i_ENCLKOP=0,
+            o_CLKOP=feedback,
+            **({"o_CLKOS": self.clock} if self._pll.has_second else {}),
+            o_LOCK=locked,
+        )
+        steady = locked & ~self.restart
+        for stage in range(2):
+            synchronised = Signal(name=f"steady_{stage}")
+            # these two must not be reset by what they make
+            m.submodules[f"steady_{stage}"] = Instance(
+                "FD1S3AX", p_GSR="DISABLED", i_CK=self.clock, i_D=steady, o_Q=synchronised
+            )
+            steady = synchronised
+        m.submodules.reset = Instance("SGSR", i_CLK=self.clock, i_GSR=steady)
+        return m

@@ -1,0 +1,1 @@
+"""Gowin: its PLL and the layout of its memories."""

@@ -1,0 +1,1 @@
+"""The link of the compact engine: the same frames in less logic."""

@@ -1,1 +1,0 @@
-"""USB at full speed: the link's bytes as a serial port (CDC-ACM), made of luna's parts."""

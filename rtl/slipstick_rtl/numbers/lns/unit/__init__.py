@@ -1,0 +1,1 @@
+"""The stand-alone LNS unit: adds, multiplies and converts."""

@@ -1,0 +1,1 @@
+"""Wires to the host: UART, SPI, USB, each with a core behind it."""

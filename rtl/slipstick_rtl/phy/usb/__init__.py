@@ -1,0 +1,1 @@
+"""USB full speed: descriptors, transceiver, a serial port of the class CDC ACM."""

@@ -1,1 +1,0 @@
-"""Rigs: gateware that exists to be measured, alone and between registers."""

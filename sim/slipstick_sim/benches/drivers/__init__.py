@@ -1,0 +1,1 @@
+"""Drivers and monitors: cocotb coroutines that move data in and out of a bench."""

@@ -1,0 +1,1 @@
+"""Random stimulus: programs, instructions, windows, requests, numbers."""

@@ -1,0 +1,130 @@
+"""Programs of random instructions for the whole core, and what they work on."""
+
+import numpy as np
+from slipstick_rtl import isa
+from slipstick_rtl.config import Configuration
+
+from ...golden.arithmetic import operand_range
+from ...golden.convolve import weight_range
+from ...golden.weights import weight_units
+from .random_convolve import prepare_weights, random_convolve
+from .random_post import (
+    PARAMETER_BLOCKS,
+    place_parameters,
+    random_parameters,
+    random_post,
+    random_table,
+)
+
+INSTRUCTIONS = 8
+"""Of each stream, HALT left out."""
+
+
+def random_program(
+    generator: np.random.Generator,
+    configuration: Configuration,
+    weights: np.ndarray,
+    *,
+    first_weight: int = 0,
+    first_parameter: int = 0,
+) -> tuple[bytes, int, int]:
+    """Both streams, one instruction waiting for the other; the word where the second starts; and
+    the turns of each.
+
+    Weights and parameters are those of the configuration, and lie from these words on.
+    """
+    matrix, post, turns = b"", b"", 0
+    for index in range(INSTRUCTIONS):
+        convolve = random_convolve(generator, configuration, weights)
+        convolve |= {"wait": turns, "bank": index % configuration.accumulator_banks}
+        # a compact engine notes where its table lies, and knows of none before
+        draw = random_post if index or not configuration.is_compact else random_table
+        step = draw(generator, configuration) | {"wait": turns + 1}
+        if not configuration.is_compact:
+            _part(generator, configuration, convolve, step)
+        if step["opcode"] == isa.Opcode.DRAIN and not configuration.is_compact:
+            _repeat(generator, configuration, convolve, step)
+        turns += 1 + step["repeats"]
+        convolve["weight_address"] += first_weight
+        step["table_address"] += first_weight
+        step["parameter_address"] += first_parameter
+        matrix += isa.pack(isa.MATRIX_FIELDS, convolve)
+        post += isa.pack(isa.POST_FIELDS, step)
+    matrix += isa.pack(isa.MATRIX_FIELDS, {})
+    post += isa.pack(isa.POST_FIELDS, {})
+    return matrix + post, len(matrix) // 4, turns
+
+
+def _part(
+    generator: np.random.Generator,
+    configuration: Configuration,
+    convolve: dict[str, int],
+    step: dict[str, int],
+) -> None:
+    """Banks of any size that holds what both work on."""
+    words = [convolve["rows"] * convolve["groups"]]
+    if step["opcode"] == isa.Opcode.DRAIN:
+        words.append(step["rows"] * -(-step["columns"] // configuration.pixels))
+    depth, most = configuration.accumulator_depth, configuration.largest_parts
+    fitting = [p for p in range(most + 1) if max(words) <= depth >> p]
+    convolve["parts"] = step["parts"] = int(generator.choice(fitting))
+    banks = 2 << convolve["parts"]
+    convolve["bank"] = int(generator.integers(0, banks))
+    if step["opcode"] == isa.Opcode.DRAIN:
+        step["bank"] = int(generator.integers(0, banks))
+
+
+def _repeat(
+    generator: np.random.Generator,
+    configuration: Configuration,
+    convolve: dict[str, int],
+    drain: dict[str, int],
+) -> None:
+    """Both take some turns, each turn a little further on where that stays in the memories."""
+    repeats = int(generator.integers(0, 4))
+    drain["bank"] = convolve["bank"]
+    words = len(weight_range(convolve, configuration))
+    convolve["repeats"] = drain["repeats"] = repeats
+    convolve["waits_each"] = int(generator.integers(0, 2))
+    if not convolve["pairs"] and not convolve["depthwise"]:
+        room = configuration.weight_words - convolve["weight_address"] - words
+        convolve["weight_step"] = room // max(repeats, 1)
+    last_block = (PARAMETER_BLOCKS - 1) * configuration.parameter_block_words
+    if drain["parameter_address"] + repeats * configuration.parameter_block_words <= last_block:
+        drain["parameter_step"] = configuration.parameter_block_words
+    end = drain["destination"] + sum(
+        (drain[count] - 1) * drain[f"destination_{step}_step"]
+        for count, step in (("rows", "row"), ("columns", "column"))
+    )
+    end += (drain["slices"] + repeats) * configuration.lanes
+    if end <= configuration.activation_bytes:
+        drain["destination_step"] = configuration.lanes
+
+
+def random_weights(
+    generator: np.random.Generator, configuration: Configuration
+) -> tuple[np.ndarray, bytes]:
+    """A full weight memory, int8 (words, W, C), and what the link carries of it.
+
+    Parameters of a pipelined engine are in it where random instructions expect them.
+    """
+    c = configuration
+    shape = c.weight_words, c.weight_rows, c.columns
+    weights = generator.integers(*operand_range(c), shape, np.int8, endpoint=True)
+    ninth = generator.integers(0, 2 if c.ninth_bits else 1, shape, np.uint8)
+    if not c.is_compact:
+        place_parameters(c, random_parameters(generator, c), weights, ninth)
+    prepare_weights(weights, c)
+    units = weights.view(np.uint8).reshape(c.weight_words, -1)
+    if c.ninth_bits:
+        units = weight_units(units, ninth.reshape(units.shape))
+    return weights, units.tobytes()
+
+
+def random_parameter_words(generator: np.random.Generator, configuration: Configuration) -> bytes:
+    """A compact engine's full parameter memory; nothing of another."""
+    if not configuration.is_compact:
+        return b""
+    bias, multiplier, shift = random_parameters(generator, configuration)
+    lanes = zip(bias.ravel(), multiplier.ravel(), shift.ravel(), strict=True)
+    return b"".join(b.tobytes() + int(f).to_bytes(4, "little") + bytes([s]) for b, f, s in lanes)

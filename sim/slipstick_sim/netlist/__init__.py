@@ -1,0 +1,1 @@
+"""Netlists after synthesis: models of FPGA cells, and portable Verilog."""

@@ -1,0 +1,335 @@
+"""Compiles a core into a cached shared library: Yosys, Verilator, the C++ compiler."""
+
+import concurrent.futures
+import dataclasses
+import importlib.resources
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import slipstick_rtl
+from amaranth.lib import wiring
+from slipstick_rtl.accelerator import Accelerator
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
+from slipstick_rtl.phy.spi_protocol import MINIMUM_SCK_CYCLES
+from slipstick_rtl.phy.spi_top import SpiAccelerator
+from slipstick_rtl.phy.uart_rates import MINIMUM_DIVISOR
+from slipstick_rtl.phy.uart_top import SerialAccelerator
+
+from .. import toolchain
+
+LIBRARY = "core.so"
+_HARNESS = "harness.cpp"
+_LINE = "line.h"
+_ACTIVITY = "activity.h"
+_JOBS = 2
+_NOMINAL_BAUD = 1_000_000  # only the cycles of a bit count
+
+# Merging conditional assignments takes nine tenths of Verilator's time and gains nothing.
+_VERILATOR_OPTIONS = (
+    "-O3 -fno-merge-cond --x-assign fast --x-initial fast --no-assert --no-timing"
+    " --output-split 10000 -Wno-fatal -Wno-lint"
+).split()
+_FAST_OPTIONS = ("-O2", "-fno-stack-protector")
+_SLOW_OPTIONS = ("-O0",)
+_RUNTIME = ("verilated", "verilated_threads")
+_SAIF = "saif"
+_SAIF_RUNTIME = ("verilated_saif_c",)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What lies between a core and its harness.
+
+    Parameters
+    ----------
+    name : str
+        Of the file in ``lines``.
+    defines : mapping of int by str
+        That the file asks for.
+    activity : str
+        Of the file in ``activity``: what is recorded of the core's signals.
+    """
+
+    name: str = "stream"
+    defines: Mapping[str, int] = field(default_factory=dict)
+    activity: str = "none"
+
+    @property
+    def options(self) -> list[str]:
+        """For the compiler."""
+        return [f"-D{name}={value}" for name, value in self.defines.items()]
+
+
+def accelerator_library(
+    configuration: Configuration,
+    directory: Path | None = None,
+    timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+) -> Path:
+    """The library of the core with this configuration, built unless it is there already.
+
+    Elaborating a large core takes as long as its compilation, so the library is looked up by the
+    text of the gateware's sources first.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    directory : Path, optional
+        Where libraries are kept; ``toolchain.cache_directory()`` by default.
+    timeout_cycles : int
+        After which the link forgets half a frame; the fewer, the less there is to simulate.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    """
+
+    def build() -> Path:
+        core = Accelerator(configuration=configuration, timeout_cycles=timeout_cycles)
+        return build_library(core, name="accelerator", directory=directory)
+
+    key = _sources_key(configuration, Line(), f"timeout {timeout_cycles}")
+    return _find_or_build(key, directory, build)
+
+
+def accelerator_rtlil(configuration: Configuration, name: str) -> str:
+    """The core with this configuration, its reset a port, as RTLIL with the top ``name``."""
+    return toolchain.convert_to_rtlil(Accelerator(configuration=configuration), name)
+
+
+def activity_library(rtlil: str, name: str, directory: Path | None = None) -> Path:
+    """A library that can record how often each signal of a design changes; it is much slower.
+
+    Parameters
+    ----------
+    rtlil : str
+        Of a core, as ``convert_to_rtlil`` writes it; its reset stays low, and its registers begin
+        with their initial values.
+    name : str
+        Of its top module.
+    directory : Path, optional
+        As for ``accelerator_library``.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    """
+    return _library_of(rtlil, name, directory, Line(activity=_SAIF))
+
+
+def serial_library(
+    configuration: Configuration,
+    divisor: int = MINIMUM_DIVISOR,
+    directory: Path | None = None,
+    timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+) -> Path:
+    """The library of a board: the core with this configuration behind the pins of its UART.
+
+    Parameters
+    ----------
+    configuration, directory, timeout_cycles
+        As for ``accelerator_library``.
+    divisor : int
+        Clock cycles of a bit; the fewer, the less there is to simulate.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    ValueError
+        If a bit is too short.
+    """
+
+    def build() -> Path:
+        clocked = dataclasses.replace(configuration, clock_hz=divisor * _NOMINAL_BAUD)
+        board = SerialAccelerator(
+            configuration=clocked, baud=_NOMINAL_BAUD, timeout_cycles=timeout_cycles
+        )
+        return build_library(board, name="serial", directory=directory, line=line)
+
+    line = Line("serial", {"SERIAL_DIVISOR": divisor})
+    key = _sources_key(configuration, line, f"timeout {timeout_cycles}")
+    return _find_or_build(key, directory, build)
+
+
+def spi_library(
+    configuration: Configuration,
+    divisor: int = MINIMUM_SCK_CYCLES,
+    directory: Path | None = None,
+) -> Path:
+    """The library of a board: the core with this configuration behind the pins of its SPI.
+
+    Parameters
+    ----------
+    configuration, directory
+        As for ``accelerator_library``.
+    divisor : int
+        Clock cycles of a period of SCK.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    ValueError
+        If a period is too short.
+    """
+    if divisor < MINIMUM_SCK_CYCLES:
+        raise ValueError(f"divisor must be at least {MINIMUM_SCK_CYCLES}, not {divisor}")
+
+    def build() -> Path:
+        board = SpiAccelerator(configuration=configuration)
+        return build_library(board, name="spi", directory=directory, line=line)
+
+    line = Line("spi", {"SPI_DIVISOR": divisor})
+    return _find_or_build(_sources_key(configuration, line), directory, build)
+
+
+def _find_or_build(key: str, directory: Path | None, build: Callable[[], Path]) -> Path:
+    folder = _folder(directory)
+    alias = folder / f"sources-{key}"
+    known = _known(alias)
+    if known is not None and toolchain.has_checksum(folder / known / LIBRARY):
+        return folder / known / LIBRARY
+    with toolchain.exclusive(alias.with_suffix(".lock")):
+        library = build()
+        part = alias.with_suffix(f".{os.getpid()}")
+        part.write_text(library.parent.name)
+        part.replace(alias)
+    return library
+
+
+def _known(alias: Path) -> str | None:
+    """The folder that an alias names, None if there is none, or it names no folder."""
+    try:
+        name = alias.read_text("ascii")
+    except (OSError, ValueError):
+        return None
+    return name if name and name == os.path.basename(name) and name.isprintable() else None
+
+
+def build_library(
+    component: wiring.Component,
+    *,
+    name: str = "core",
+    directory: Path | None = None,
+    line: Line = Line(),
+) -> Path:
+    """A shared library that runs a core by the functions of ``harness.cpp``.
+
+    The model has no ``rst``: logic that hangs on an input is evaluated on its own, before and
+    after the clock's edge, and every register's next state would hang on ``rst``.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        With the ports of ``Accelerator``: byte streams ``i`` and ``o``, ``running``, and
+        ``events`` of at most 8 bits; or of ``SerialAccelerator`` or ``SpiAccelerator``: pins
+        instead of streams.
+    name : str
+        Of the Verilog top, and of the library's folder.
+    directory : Path, optional
+        Where libraries are kept, under a hash of the RTLIL, the harness, the options and the
+        tools; ``toolchain.cache_directory()`` by default.
+    line : Line
+        The one for the component's ports.
+
+    Returns
+    -------
+    Path
+        The library. Processes that build the same one at once build it once.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    """
+    rtlil = toolchain.convert_to_rtlil(component, name, resettable=False)
+    return _library_of(rtlil, name, directory, line)
+
+
+def _library_of(rtlil: str, name: str, directory: Path | None, line: Line) -> Path:
+    key = toolchain.content_key(rtlil, *_recipe(line))
+    target = _folder(directory) / f"{name}-{key}"
+    toolchain.build_once(target, lambda part: _build(rtlil, name, part, line), _is_whole)
+    return target / LIBRARY
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a library is what was built: a damaged one may end this process as it is loaded."""
+    return toolchain.has_checksum(folder / LIBRARY)
+
+
+def _folder(directory: Path | None) -> Path:
+    folder = (directory or toolchain.cache_directory()) / "compiled"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _sources(line: Line) -> dict[str, bytes]:
+    """The hand-written C++, by the names under which it is compiled."""
+    folder = importlib.resources.files(__package__ or "")
+    paths = {
+        _HARNESS: folder / _HARNESS,
+        _LINE: folder / "lines" / f"{line.name}.h",
+        _ACTIVITY: folder / "activity" / f"{line.activity}.h",
+    }
+    return {name: path.read_bytes() for name, path in paths.items()}
+
+
+def _recipe(line: Line) -> list[str | bytes]:
+    """What a library depends on besides the gateware: all of it is in its name."""
+    compiler = toolchain.compiler()
+    version = toolchain.run_tool([compiler, "--version"]).partition("\n")[0]
+    code = [*_sources(line).values(), Path(__file__).read_bytes()]
+    return [*code, *line.options, line.activity, compiler, version, platform.machine()]
+
+
+def _sources_key(configuration: Configuration, line: Line, *others: str) -> str:
+    root = Path(slipstick_rtl.__file__).parent
+    sources: list[str | bytes] = []
+    for path in sorted(root.rglob("*.py")):
+        sources += [str(path.relative_to(root)), path.read_bytes()]
+    return toolchain.content_key(str(configuration.to_dict()), *others, *_recipe(line), *sources)
+
+
+def _build(rtlil: str, name: str, part: Path, line: Line) -> None:
+    (part / f"{name}.v").write_text(toolchain.convert_to_verilog(rtlil))
+    for source, code in _sources(line).items():
+        (part / source).write_bytes(code)
+    verilate = ["verilator", "-cc", "-Mdir", ".", "--prefix", "Vtop", "--top-module", name]
+    if line.activity == _SAIF:
+        verilate.append("--trace-saif")
+    with toolchain.tool_environment():
+        toolchain.run_tool([*verilate, *_VERILATOR_OPTIONS, f"{name}.v"], cwd=part)
+    runtime = toolchain.verilator_root() / "include"
+    units = (*_RUNTIME, *(_SAIF_RUNTIME if line.activity == _SAIF else ()))
+    _compile([*part.glob("*.cpp"), *(runtime / f"{unit}.cpp" for unit in units)], part, line)
+    for path in part.iterdir():
+        if path.name != LIBRARY:
+            path.unlink()
+    toolchain.write_checksum(part / LIBRARY)
+
+
+def _compile(sources: Sequence[Path], part: Path, line: Line) -> None:
+    """Compiles the sources, the largest first, and links them."""
+    compiler = toolchain.compiler()
+    switches = toolchain.verilator_options(trace_saif=line.activity == _SAIF)
+    options = ["-fPIC", f"-I{part}", *line.options, *switches]
+
+    def compile_one(source: Path) -> Path:
+        target = part / f"{source.stem}.o"
+        # Verilator names the parts that run once "Slow".
+        effort = _SLOW_OPTIONS if source.stem.endswith("Slow") else _FAST_OPTIONS
+        toolchain.run_tool([compiler, *effort, *options, "-c", source, "-o", target])
+        return target
+
+    with concurrent.futures.ThreadPoolExecutor(_JOBS) as pool:
+        ordered = sorted(sources, key=lambda path: -path.stat().st_size)
+        objects = list(pool.map(compile_one, ordered))
+    library = part / LIBRARY
+    toolchain.run_tool([compiler, "-shared", "-pthread", *objects, "-o", library], cwd=part)
