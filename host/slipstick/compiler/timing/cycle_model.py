@@ -1,7 +1,8 @@
 """The cycle model: when each instruction starts beside the other stream, and when it is done.
 
-How long its parts take stands in ``durations.py``; constants here say how long after one another
-they begin. Whole programs are held against the gateware by ``tests/host/test_random_rtl.py``.
+How long its parts take stands in ``latencies.py``; constants here say how long after one another
+they begin. Whole programs are held against the gateware by
+``tests/host/verify/test_random_rtl.py``.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """How long what the gateware does takes, in cycles.
 
 Constants stand at the top, each with what it is the time of; all but them follows from the
-configuration. They are held against the gateware by ``tests/host/test_cycles.py``.
+configuration. They are held against the gateware by ``tests/host/compiler/test_cycles.py``.
 """
 
 import math

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from compiler_checks import check_ways
+from copy_networks import concatenate, grow, move, places, random_copies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx_checks import check as check_onnx
@@ -11,7 +12,6 @@ from random_configurations import configurations
 from random_networks import NetworkBuilder
 from slipstick.compiler import compile_graph
 from slipstick_rtl.config import Configuration
-from test_copies import concatenate, grow, move, places, random_copies
 
 WAYS = (("matrix_first", False), ("post_first", True))
 TINY = configurations(

@@ -10,7 +10,7 @@ from slipstick_sim.benches.runner import run_bench
 
 @pytest.mark.parametrize("name", ["bench_soc_axi", "bench_soc_wishbone", "bench_soc_stream"])
 def test_digits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parent)
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "support")
     bench = dataclasses.replace(load(name), test_module="soc_network", timeout_seconds=900)
     (parameters,) = bench.parameters
     result = run_bench(bench, parameters)

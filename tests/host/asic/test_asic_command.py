@@ -16,7 +16,7 @@ from slipstick.asic.pdk import find_pdk
 from slipstick.cli import asic as command
 from slipstick.reports import last_build
 from slipstick_sim.toolchain import convert_to_rtlil
-from test_asic_timing import Pair
+from small_design import Pair
 from tiny_liberty import tiny_liberty
 
 pytestmark = pytest.mark.borrows
