@@ -40,7 +40,7 @@ test: check
 sim: setup
 	$(BIN)/python -m slipstick_sim.benches $(BENCH) $(if $(WAVES),--waves $(WAVES))
 
-# Every proof, with its time; docs/formal.md says what they show.
+# Every proof, with its time; docs/explanation/formal.md says what they show.
 formal: setup
 	$(BIN)/python -m pytest tests/formal --verbose --durations=0 --durations-min=1
 
@@ -75,7 +75,7 @@ fuzz: setup
 # What each number format costs and gives: measures what the report lacks (hours from nothing),
 # then writes the table and the picture.
 price-list: setup
-	$(BIN)/python -m slipstick study price-list --missing --markdown docs/price-list.md --plot docs/images/price-list.png
+	$(BIN)/python -m slipstick study price-list --missing --markdown docs/reference/price-list.md --plot docs/images/price-list.png
 
 check: setup
 	$(BIN)/ruff check

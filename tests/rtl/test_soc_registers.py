@@ -1,4 +1,4 @@
-"""Register maps: their rules, their texts, the C driver of docs/soc.md, and the page itself."""
+"""Register maps: their rules, their texts, the C driver of docs/how-to/soc.md, and the page."""
 
 import ctypes
 import re
@@ -17,7 +17,7 @@ from slipstick_rtl.soc.registers import Access, Field, Register, RegisterMap
 from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint
 
-PAGE = Path(__file__).parents[2] / "docs" / "soc.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "soc.md"
 SMALL = Configuration(
     rows=4,
     columns=4,

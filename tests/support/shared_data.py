@@ -1,6 +1,6 @@
 """Real networks and data that are not part of the project: ``SLIPSTICK_DATA``, or ``../shared``.
 
-``docs/data.md`` lists them with their sources. A test that needs a file of them has the mark
+``docs/how-to/data.md`` lists them with their sources. A test that needs a file of them has the mark
 ``borrows`` and asks ``shared``, which skips it where the file is not there.
 """
 
@@ -22,6 +22,6 @@ def shared(name: str) -> Path:
     if not path.exists():
         pytest.skip(
             f"needs {name} in the folder that SLIPSTICK_DATA names, or in ../shared:"
-            " docs/data.md says where to get it"
+            " docs/how-to/data.md says where to get it"
         )
     return path

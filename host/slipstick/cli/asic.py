@@ -182,7 +182,7 @@ def _show_areas(done: Implementation, title: str) -> None:
             round(done.memory_area),
         ]
     )
-    footer = "memories by the model of docs/asic.md" if done.memory_area else ""
+    footer = "memories by the model of docs/reference/asic.md" if done.memory_area else ""
     console.print_table(title, columns, rows, footer)
 
 

@@ -90,7 +90,7 @@ def _show(done: Export) -> None:
     }
     rows = [[path.name, path.stat().st_size, about[path.name]] for path in done.files]
     face = done.description["interface"]
-    guide = "docs/asic-flow.md" if done.sides else "docs/soc.md"
+    guide = "docs/how-to/asic-flow.md" if done.sides else "docs/how-to/soc.md"
     dies = "".join(f"; die {side} x {side} um in {name}" for name, side in done.sides.items())
     console.print_table(
         f"{done.target.name} with {face['description']}",

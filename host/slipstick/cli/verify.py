@@ -222,8 +222,8 @@ def _drift(result: dict[str, Any]) -> Iterator[str]:
         yield f"more than float32 explains: {', '.join(found['beyond_bound'])}"
     if layers and layers["mismatches"] and not result["saturating_nodes"]:
         yield (
-            "onnxruntime sums real numbers in float32 there (docs/onnx.md); a network of operators"
-            " of codes has exact sums: slipstick quantize --format qoperator"
+            "onnxruntime sums real numbers in float32 there (docs/reference/onnx.md); a network of"
+            " operators of codes has exact sums: slipstick quantize --format qoperator"
         )
     if result["saturating_nodes"]:
         yield (

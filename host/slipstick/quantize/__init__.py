@@ -140,7 +140,7 @@ class FloatNetwork:
     def quantize_logarithmic(
         self, samples: np.ndarray, arithmetic: ArrayArithmetic, input_codes: int | None = None
     ) -> bytes:
-        """The file of the network with logarithmic codes: see docs/lns-networks.md.
+        """The file of the network with logarithmic codes: see docs/reference/lns-networks.md.
 
         Parameters
         ----------

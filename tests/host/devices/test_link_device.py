@@ -314,7 +314,7 @@ def test_patience_is_checked(fields: dict, message: str) -> None:
 
 
 def test_every_code_is_documented() -> None:
-    table = (Path(__file__).parents[3] / "docs" / "link.md").read_text()
+    table = (Path(__file__).parents[3] / "docs" / "reference" / "link.md").read_text()
     for code, advice in CODES.items():
         assert f"| `{code}` | {advice} |" in table
     sources = Path(slipstick.__file__).parent.rglob("*.py")

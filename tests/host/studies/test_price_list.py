@@ -98,7 +98,7 @@ def test_products_err_as_every_pair_of_codes_does() -> None:
 
 
 def test_sums_err_as_documented() -> None:
-    # docs/lns.md, and the requantiser's bound
+    # docs/explanation/lns.md, and the requantiser's bound
     found = errors(KINDS["lns1+3+4 log sums"])
     assert found["sum_worst_ulp"] == 0.495 and found["product_worst_ulp"] == 0
     assert errors(KINDS["lns1+6+7 log sums"])["sum_worst_ulp"] == 0.765
@@ -306,7 +306,7 @@ def test_the_command_measures_shows_and_draws(
     for kind, lut in (("lns1+3+4", 80.4), ("int8 lut", 93.8)):
         report.record(measured(kind), {"lut": lut, "ff": 92.1, "dsp": 0.0, "bram": 0.0})
     (folder / "reports" / "lns_accuracy.json").write_text(json.dumps(ACCURACY))
-    page = folder / "docs" / "price-list.md"
+    page = folder / "docs" / "reference" / "price-list.md"
     plot = folder / "docs" / "images" / "prices.png"
     assert run("--plot", str(plot), "--markdown", str(page)) == 0
     assert "lns1+3+4" in capsys.readouterr().out

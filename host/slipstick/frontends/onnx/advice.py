@@ -6,7 +6,7 @@ from ...errors import UnsupportedError
 from ..files import quoted
 from .reader import DOMAINS, RawNode
 
-LISTED = "docs/onnx.md"
+LISTED = "docs/reference/onnx.md"
 _KINDS = (
     (("If", "Loop", "Scan"), "control flow", "export the network without branches and loops"),
     (("LSTM", "GRU", "RNN"), "a recurrent layer", "run it beside Slipstick"),

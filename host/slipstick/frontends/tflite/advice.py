@@ -11,7 +11,7 @@ _CONVERTER = (
     " a representative_dataset and target_spec.supported_ops=[OpsSet.TFLITE_BUILTINS_INT8]"
 )
 _ONNX = "`slipstick quantize` of a float .onnx file"
-_LISTED = "docs/tflite.md"
+_LISTED = "docs/reference/tflite.md"
 _ACTIVATIONS = ("int8", "uint8", "int16")
 
 _CONTROL_FLOW = ("IF", "WHILE", "CALL", "STABLEHLO_WHILE")

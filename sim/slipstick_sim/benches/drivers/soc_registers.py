@@ -37,7 +37,7 @@ class Bus(Protocol):
 
 
 class RegisterPort:
-    """Frames through the data registers, as docs/soc.md and slipstick.h have it.
+    """Frames through the data registers, as docs/how-to/soc.md and slipstick.h have it.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def pictures(window: tuple[int, int], count: int = 40) -> np.ndarray:
 
 
 def defined(x: np.ndarray, scales: tuple[float, float]) -> np.ndarray:
-    """docs/onnx.md's rule, written out."""
+    """docs/reference/onnx.md's rule, written out."""
     sums = (x.astype(np.int64) - 5).sum(axis=(2, 3), keepdims=True)
     assert np.abs(sums).max() < 1 << 24
     own, other = map(np.float32, scales)

@@ -69,7 +69,7 @@ def test_classes_of_pictures(name: str) -> None:
     with InferenceSession(path, device="model") as session:
         (ours,) = session.run(None, {session.get_inputs()[0].name: images})
     (theirs,) = OnnxReference(path).run(images)
-    # docs/onnx.md: of QDQ one image of 200 is of another class, and 20 have other codes
+    # docs/reference/onnx.md: of QDQ one image of 200 is of another class, and 20 have other codes
     assert (ours.argmax(axis=1) != theirs.argmax(axis=1)).sum() <= (1 if name == QDQ else 0)
     assert (ours.argmax(axis=1) == classes).mean() >= 0.84
     differing = np.unique(np.nonzero(ours != theirs)[0])

@@ -39,7 +39,7 @@ def network(
         (
             network("NonZero"),
             r"NonZero \(node 2 'NonZero_\d+'\), of a result whose size .*, must be one of the"
-            r" operators that docs/onnx.md lists, and is not: end the network before it",
+            r" operators that docs/reference/onnx.md lists, and is not: end the network before it",
         ),
         (network(domain="test.org"), r"of domain 'test.org' must be of a domain in \('', "),
         (network(fancy=3), r"attributes must be auto_pad, .*, not 'fancy' = 3"),
@@ -241,7 +241,7 @@ def test_what_is_not_read_is_blamed_before_what_is_around_it() -> None:
     with pytest.raises(UnsupportedError) as caught:
         load_onnx_bytes(net.to_bytes([net.pair(z, 0.1)]))
     assert str(caught.value).endswith(
-        ", a recurrent layer, must be one of the operators that docs/onnx.md lists, and is not,"
-        " nor Hardmax: run it beside Slipstick"
+        ", a recurrent layer, must be one of the operators that docs/reference/onnx.md lists,"
+        " and is not, nor Hardmax: run it beside Slipstick"
     )
     assert "RNN (node 5 'RNN_" in str(caught.value)
