@@ -312,7 +312,7 @@ def test_the_command_measures_shows_and_draws(
     assert "lns1+3+4" in capsys.readouterr().out
     assert plot.read_bytes().startswith(b"\x89PNG")
     text = page.read_text()
-    assert "(images/prices.png)" in text
+    assert "(../images/prices.png)" in text
     missing = "– | " * 9
     assert f"| lns1+3+4 | 8 | 80.4 | 92.1 | 0.0 | 0.0 | {missing}1.03 / 0.07 |" in text
     assert "| 86.5 | 98.25 |" in text
