@@ -80,6 +80,7 @@ price-list: setup
 check: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
 	$(BIN)/pyright
 
 clean:
