@@ -8,7 +8,7 @@ import pytest
 from amaranth.sim import Simulator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
-from slipstick_rtl.memory.latencies import WEIGHT_READ_LATENCY, weight_skew
+from slipstick_rtl.latencies import WEIGHT_READ_LATENCY, weight_skew
 from slipstick_rtl.postprocess.parameter_queue import ParameterQueue
 
 QUEUE_LATENCY = 2

@@ -24,8 +24,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.latencies import BLOCK_COLUMNS
 
-from ..compiler.timing.latencies import BLOCK_COLUMNS
 from ..errors import TargetError
 
 LUTS: Mapping[str, float] = {

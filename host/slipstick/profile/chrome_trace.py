@@ -11,7 +11,7 @@ from typing import Any
 from slipstick_rtl.isa import Opcode
 
 from ..compiler.timing.attribution import LayerTimes, attribute
-from .executed import Executed, ExecutedRun, executed_runs, tile_words
+from .executed import Executed, ExecutedRun, executed_runs
 from .measure import Benchmark
 from .profiles import STREAMS, RunEvents
 
@@ -200,7 +200,7 @@ class _Writer:
     def _tiles(self, run: RunEvents, executed: ExecutedRun) -> Iterator[Event]:
         """Reduction tiles: when their weights load, and when their windows are read."""
         hardware = self.program.hardware
-        load, depth = tile_words(hardware), hardware.rows + hardware.columns
+        load, depth = hardware.tile_words, hardware.rows + hardware.columns
         reached, loaded = None, 0
         for instruction, (start, end, done) in zip(
             executed.matrix, _spans(run, "matrix"), strict=True

@@ -106,11 +106,6 @@ def _stream(
     return tuple(map(Executed, owners, turns))
 
 
-def tile_words(configuration: Configuration) -> int:
-    """Words of the weight memory that a reduction tile's weights are: cycles that they load for."""
-    return configuration.rows // configuration.to_dict().get("weight_rows", 1)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
     """Bytes that cross the ports of the memories on the chip.
@@ -149,13 +144,13 @@ def traffic(configuration: Configuration, instruction: Executed) -> Traffic:
     if instruction.opcode == Opcode.CONVOLVE:
         tile = configuration.rows * columns
         if fields["diagonal"]:
-            tile //= tile_words(configuration)
+            tile //= configuration.tile_words
         vector = configuration.pixels * configuration.rows
         return Traffic(
             weights=fields["reduction_tiles"] * tile, windows=instruction.array_cycles * vector
         )
     if instruction.opcode == Opcode.TABLE:
-        word = configuration.rows // tile_words(configuration) * columns
+        word = configuration.rows // configuration.tile_words * columns
         return Traffic(weights=fields["table_words"] * word)
     steps = fields["rows"] * fields["columns"] * fields["slices"]
     accesses = 1 if instruction.opcode == Opcode.DRAIN else fields["taps_y"] * fields["taps_x"] + 1

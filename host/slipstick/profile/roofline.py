@@ -11,7 +11,7 @@ from slipstick_rtl.config import Configuration
 from ..errors import InputError
 from ..plots.figures import FAINT_INK, INK, PAPER, RULE, blank_figure, save_figure
 from ..plots.number_labels import LINE_WIDTH, labels
-from .executed import Traffic, executed_runs, layer_traffic, tile_words
+from .executed import Traffic, executed_runs, layer_traffic
 from .measure import Benchmark
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Ports:
     @classmethod
     def of(cls, hardware: Configuration) -> "Ports":
         """A weight word of W x C bytes, a window of P x R, an access of L."""
-        word = hardware.rows // tile_words(hardware) * hardware.columns
+        word = hardware.rows // hardware.tile_words * hardware.columns
         return cls(weights=word, windows=hardware.pixels * hardware.rows, results=hardware.lanes)
 
     @property

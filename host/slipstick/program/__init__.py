@@ -9,6 +9,7 @@ from typing import Any
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
+from slipstick_rtl.link.spaces import unit_bytes, unit_count
 
 from ..errors import ProgramError
 from ..graph import Tensor, Variable
@@ -319,10 +320,8 @@ class Program:
 
 
 def space_units(configuration: Configuration) -> dict[Space, tuple[int, int]]:
-    """Bytes a unit and units of each memory space."""
+    """Returns the bytes per unit and the number of units of each memory space."""
     return {
-        Space.INSTRUCTIONS: (4, configuration.instruction_words),
-        Space.WEIGHTS: (configuration.weight_unit_bytes, configuration.weight_words),
-        Space.PARAMETERS: (configuration.parameter_bytes, configuration.parameter_words),
-        Space.ACTIVATIONS: (1, configuration.activation_bytes),
+        space: (unit_bytes(configuration, space), unit_count(configuration, space))
+        for space in Space
     }

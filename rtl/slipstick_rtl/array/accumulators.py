@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
-from ..memory.latencies import (
+from ..latencies import (
     ACCUMULATOR_READ_LATENCY,
     ACCUMULATOR_UPDATE_LATENCY,
     ACCUMULATOR_WAY,

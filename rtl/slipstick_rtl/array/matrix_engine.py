@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
+from ..latencies import ACCUMULATOR_UPDATE_LATENCY, WEIGHT_READ_LATENCY, weight_skew
 from ..layouts import MATRIX_INSTRUCTION
-from ..memory.latencies import ACCUMULATOR_UPDATE_LATENCY, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
 from ..primitives.delay_memory import long_delay
 from .accumulators import accumulate_layout, accumulators_latency, part_origin

@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from ..memory.latencies import BLOCK_COLUMNS
+from ..latencies import BLOCK_COLUMNS
 from ..numbers import packing
 from ..numbers.number_format import number_format
 from ..primitives.delay import delay

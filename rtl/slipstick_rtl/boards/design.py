@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 from amaranth.hdl import Module
 
+from .. import latencies
 from ..accelerator import Accelerator
 from ..array.accumulators import accumulators_latency
 from ..array.segments import array_latency
 from ..config import PROTOCOL_VERSION, Configuration
 from ..isa import ISA_VERSION
-from ..memory import latencies
 from ..postprocess.distances import write_distance
 from .board import board_top
 from .registry import find_board

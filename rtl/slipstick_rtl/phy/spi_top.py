@@ -1,11 +1,11 @@
 """The core behind an SPI peripheral: what a board on a computer's SPI pins carries."""
 
-from amaranth.hdl import Module, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.hdl import Signal
+from amaranth.lib.wiring import In, Out
 
-from ..accelerator import EVENTS, Accelerator
+from ..accelerator import Accelerator
 from ..config import Configuration
+from .core_behind_phy import CoreBehindPhy
 from .spi import Spi
 
 RECEIVE_DEPTH = 256
@@ -17,7 +17,7 @@ REPLAY_BITS = 12
 the host knows how many bytes it can read in the next one, and 99 % of that are data."""
 
 
-class SpiAccelerator(wiring.Component):
+class SpiAccelerator(CoreBehindPhy):
     """The core, its link on the four pins of an SPI peripheral.
 
     Parameters
@@ -47,8 +47,6 @@ class SpiAccelerator(wiring.Component):
     mosi: Signal
     miso: Signal
     miso_enable: Signal
-    running: Signal
-    events: data.View
 
     def __init__(
         self,
@@ -57,33 +55,15 @@ class SpiAccelerator(wiring.Component):
         receive_depth: int = RECEIVE_DEPTH,
         replay_bits: int = REPLAY_BITS,
     ) -> None:
-        self.accelerator = Accelerator(configuration=configuration)
-        self._spi = Spi(receive_depth=receive_depth, replay_bits=replay_bits)
         super().__init__(
+            Accelerator(configuration=configuration),
+            Spi(receive_depth=receive_depth, replay_bits=replay_bits),
+            "spi",
             {
                 "sck": In(1),
                 "chip_select_n": In(1),
                 "mosi": In(1),
                 "miso": Out(1),
                 "miso_enable": Out(1),
-                "running": Out(1),
-                "events": Out(EVENTS),
-            }
+            },
         )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.core = core = self.accelerator
-        m.submodules.spi = spi = self._spi
-        connect(m, spi.o, core.i)
-        connect(m, core.o, spi.i)
-        m.d.comb += [
-            spi.sck.eq(self.sck),
-            spi.chip_select_n.eq(self.chip_select_n),
-            spi.mosi.eq(self.mosi),
-            self.miso.eq(spi.miso),
-            self.miso_enable.eq(spi.miso_enable),
-            self.running.eq(core.running),
-            self.events.eq(core.events),
-        ]
-        return m

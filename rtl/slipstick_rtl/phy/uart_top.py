@@ -1,12 +1,12 @@
 """The core behind a UART: what a board with a USB-serial chip carries."""
 
-from amaranth.hdl import Module, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.hdl import Signal
+from amaranth.lib.wiring import In, Out
 
-from ..accelerator import EVENTS, Accelerator
+from ..accelerator import Accelerator
 from ..config import Configuration
 from ..link.link import DEFAULT_TIMEOUT_CYCLES
+from .core_behind_phy import CoreBehindPhy
 from .uart import Uart
 from .uart_rates import DEFAULT_BAUD, uart_divisor
 
@@ -15,7 +15,7 @@ RECEIVE_DEPTH = 256
 to 8 READs of 15 bytes ahead, so twice that is enough for no byte to be lost."""
 
 
-class SerialAccelerator(wiring.Component):
+class SerialAccelerator(CoreBehindPhy):
     """The core, its link on two pins.
 
     Parameters
@@ -44,8 +44,6 @@ class SerialAccelerator(wiring.Component):
 
     rx: Signal
     tx: Signal
-    running: Signal
-    events: data.View
 
     def __init__(
         self,
@@ -54,28 +52,10 @@ class SerialAccelerator(wiring.Component):
         baud: int = DEFAULT_BAUD,
         timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
     ) -> None:
-        self.accelerator = Accelerator(configuration=configuration, timeout_cycles=timeout_cycles)
         self.divisor = uart_divisor(configuration.clock_hz, baud)
-        self._uart = Uart(divisor=self.divisor, depth=RECEIVE_DEPTH)
         super().__init__(
-            {
-                "rx": In(1),
-                "tx": Out(1),
-                "running": Out(1),
-                "events": Out(EVENTS),
-            }
+            Accelerator(configuration=configuration, timeout_cycles=timeout_cycles),
+            Uart(divisor=self.divisor, depth=RECEIVE_DEPTH),
+            "uart",
+            {"rx": In(1), "tx": Out(1)},
         )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.core = core = self.accelerator
-        m.submodules.uart = uart = self._uart
-        connect(m, uart.o, core.i)
-        connect(m, core.o, uart.i)
-        m.d.comb += [
-            uart.rx.eq(self.rx),
-            self.tx.eq(uart.tx),
-            self.running.eq(core.running),
-            self.events.eq(core.events),
-        ]
-        return m

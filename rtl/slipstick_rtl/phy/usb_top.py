@@ -1,17 +1,18 @@
 """The core behind a USB port of its own: for boards whose FPGA has the pins D+ and D-."""
 
-from amaranth.hdl import Module, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import Out, connect, flipped
+from amaranth.hdl import Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
 
-from ..accelerator import EVENTS, Accelerator
+from ..accelerator import Accelerator
 from ..config import Configuration
+from .core_behind_phy import CoreBehindPhy
 from .usb.descriptors import UsbIdentity
 from .usb.serial_port import ABSENT_CYCLES, UsbSerialPort
 from .usb.transceiver import PIN
 
 
-class UsbAccelerator(wiring.Component):
+class UsbAccelerator(CoreBehindPhy):
     """The core, its link as a USB serial port on two pins.
 
     What it needs, beside what ``SerialAccelerator`` needs (``UsbLink`` has it all for an ECP5):
@@ -54,10 +55,8 @@ class UsbAccelerator(wiring.Component):
     d_p: wiring.PureInterface
     d_n: wiring.PureInterface
     pullup: Signal
-    running: Signal
     configured: Signal
     suspended: Signal
-    events: data.View
 
     def __init__(
         self,
@@ -66,34 +65,16 @@ class UsbAccelerator(wiring.Component):
         identity: UsbIdentity | None = None,
         absent_cycles: int = ABSENT_CYCLES,
     ) -> None:
-        self.accelerator = Accelerator(configuration=configuration)
         self.identity = identity or UsbIdentity(serial_number=configuration.fingerprint)
-        self._port = UsbSerialPort(identity=self.identity, absent_cycles=absent_cycles)
         super().__init__(
+            Accelerator(configuration=configuration),
+            UsbSerialPort(identity=self.identity, absent_cycles=absent_cycles),
+            "port",
             {
                 "d_p": Out(PIN),
                 "d_n": Out(PIN),
                 "pullup": Out(1),
-                "running": Out(1),
                 "configured": Out(1),
                 "suspended": Out(1),
-                "events": Out(EVENTS),
-            }
+            },
         )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.core = core = self.accelerator
-        m.submodules.port = port = self._port
-        connect(m, port.o, core.i)
-        connect(m, core.o, port.i)
-        connect(m, port.d_p, flipped(self.d_p))
-        connect(m, port.d_n, flipped(self.d_n))
-        m.d.comb += [
-            self.pullup.eq(port.pullup),
-            self.running.eq(core.running),
-            self.configured.eq(port.configured),
-            self.suspended.eq(port.suspended),
-            self.events.eq(core.events),
-        ]
-        return m

@@ -7,8 +7,8 @@ from amaranth.utils import exact_log2
 
 from ..array.accumulators import part_origin
 from ..config import Configuration
+from ..latencies import ACCUMULATOR_READ_LATENCY, ACCUMULATOR_WAY
 from ..layouts import post_instruction
-from ..memory.latencies import ACCUMULATOR_READ_LATENCY, ACCUMULATOR_WAY
 from ..primitives.delay import delay
 from .addresses import AccumulatorCursor, AddressGenerator
 from .distances import BYTE_DISTANCE, READ_DISTANCE, write_distance

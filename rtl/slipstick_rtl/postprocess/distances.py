@@ -1,7 +1,7 @@
 """Where a step of the post engine's loop nest is after how many cycles."""
 
 from ..config import Configuration
-from ..memory.latencies import ACTIVATION_READ_LATENCY, ACTIVATION_WRITE_LATENCY
+from ..latencies import ACTIVATION_READ_LATENCY, ACTIVATION_WRITE_LATENCY
 from .lane import PostLane
 from .requantizer import Requantizer
 

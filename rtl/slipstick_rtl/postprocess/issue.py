@@ -7,8 +7,8 @@ from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..isa import Opcode
+from ..latencies import ACTIVATION_WRITE_LATENCY
 from ..layouts import post_instruction
-from ..memory.latencies import ACTIVATION_WRITE_LATENCY
 from ..primitives.delay import delay
 from .distances import FIELDS_PERIOD
 

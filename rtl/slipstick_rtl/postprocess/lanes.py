@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from ..memory.latencies import BLOCK_COLUMNS
+from ..latencies import BLOCK_COLUMNS
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of, copy_of
 from .distances import BIAS_DISTANCE

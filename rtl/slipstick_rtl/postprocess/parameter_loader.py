@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..isa import POST_FIELDS
-from ..memory.latencies import BLOCK_COLUMNS
+from ..latencies import BLOCK_COLUMNS
 from ..primitives.delay import delay
 from .parameters import CHOOSER_LATENCY, arrival, words_of
 from .requantization import parameter_fields, strobes

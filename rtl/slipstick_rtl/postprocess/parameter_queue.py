@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import PARAMETER_QUEUE_RESERVE, Configuration
 from ..isa import Opcode
+from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..layouts import post_instruction
-from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of
 from ..primitives.small_memory import SmallMemory

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..isa import POST_FIELDS
-from ..memory.latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
+from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
 from ..primitives.stream_queue import StreamQueue
 

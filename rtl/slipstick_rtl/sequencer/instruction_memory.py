@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from ..config import Configuration
+from ..latencies import INSTRUCTION_READ_LATENCY
 from ..link.layouts import ByteWrite
-from ..memory.latencies import INSTRUCTION_READ_LATENCY
 from ..primitives.delay import delay
 
 

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.array.systolic_array import CAPTURE_CYCLES, SystolicArray
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.memory.latencies import weight_skew
+from slipstick_rtl.latencies import weight_skew
 
 from ..golden.arithmetic import arithmetic_of, operand_range
 from ..golden.array import tile_words

@@ -9,9 +9,9 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl import isa
 from slipstick_rtl.array.accumulators import read_layout
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.latencies import ACCUMULATOR_READ_LATENCY
 from slipstick_rtl.layouts import MATRIX_INSTRUCTION
 from slipstick_rtl.link.layouts import ByteWrite
-from slipstick_rtl.memory.latencies import ACCUMULATOR_READ_LATENCY
 from slipstick_rtl.memory.port_arbiter import byte_write_layout
 
 from ..golden.arithmetic import operand_range

@@ -10,8 +10,8 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
+from slipstick_rtl.latencies import WEIGHT_READ_LATENCY
 from slipstick_rtl.layouts import post_instruction
-from slipstick_rtl.memory.latencies import WEIGHT_READ_LATENCY
 from slipstick_rtl.postprocess.distances import FIELDS_PERIOD, landing_distance
 from slipstick_rtl.postprocess.parameters import largest_skew
 from slipstick_rtl.postprocess.post_engine import PostEngine

@@ -6,8 +6,8 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.latencies import WEIGHT_READ_LATENCY, weight_skew
 from slipstick_rtl.link.layouts import ByteWrite
-from slipstick_rtl.memory.latencies import WEIGHT_READ_LATENCY, weight_skew
 from slipstick_rtl.memory.weight_memory import WeightMemory
 
 from ..golden.weights import weight_units

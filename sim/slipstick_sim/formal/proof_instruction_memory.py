@@ -6,7 +6,7 @@ from amaranth.hdl import Assert, Assume, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.memory.latencies import INSTRUCTION_READ_LATENCY as LATENCY
+from slipstick_rtl.latencies import INSTRUCTION_READ_LATENCY as LATENCY
 from slipstick_rtl.sequencer.instruction_memory import InstructionMemory
 
 from .registry import Proof

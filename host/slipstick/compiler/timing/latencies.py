@@ -1,7 +1,7 @@
 """How long what the gateware does takes, in cycles.
 
-Constants stand at the top, each with what it is the time of; all but them follows from the
-configuration. They are held against the gateware by ``tests/host/compiler/test_cycles.py``.
+The constants are the gateware's (:mod:`slipstick_rtl.latencies`); the rest follows from the
+configuration. All are held against the gateware by ``tests/host/compiler/test_cycles.py``.
 """
 
 import math
@@ -9,37 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipstick_rtl.config import PARAMETER_QUEUE_RESERVE, Configuration
+from slipstick_rtl.latencies import (
+    BLOCK_COLUMNS,
+    MATRIX_LATENCY,
+    PARAMETER_LATENCY,
+    POST_LATENCY,
+    QUEUE_TRIP,
+    QUEUED_LATENCY,
+    TABLE_ENTRY_BYTES,
+    TABLE_LATENCY,
+    TILE_OVERHEAD,
+)
 
 from ..mapping.depthwise_window import sliding_vectors
-
-TILE_OVERHEAD = 0
-"""Cycles beyond its words from one reduction tile's start until the next tile can start."""
-
-MATRIX_LATENCY = 13
-"""Of window reader and accumulators; the array's rows and columns come on top."""
-
-POST_LATENCY = 27
-"""From a post instruction's last step until its results have landed; halved tables take one more.
-"""
-
-BLOCK_COLUMNS = 4
-"""Of a block RAM of the weight memory."""
-
-PARAMETER_LATENCY = 6
-"""At least that many cycles more than its words and the weight memory's skew lie between the starts
-of two slices with their own parameters: these load while the slice before works."""
-
-QUEUED_LATENCY = 7
-"""Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
-
-QUEUE_TRIP = 10
-"""From a word's read until its place in the queue is free again, beyond the memory's skew."""
-
-TABLE_LATENCY = 26
-"""Of a TABLE beyond its entries and the weight memory's skew."""
-
-TABLE_ENTRY_BYTES = 4
-"""An entry of the table is written a cycle."""
 
 
 @dataclass(frozen=True)

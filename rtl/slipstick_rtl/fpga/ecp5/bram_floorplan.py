@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from ...memory.latencies import BLOCK_COLUMNS
+from ...latencies import BLOCK_COLUMNS
 from .dsp_floorplan import (
     MULTIPLIER,
     PLACES_IN_BLOCK,

@@ -10,7 +10,7 @@ import numpy as np
 from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.memory.latencies import (
+from slipstick_rtl.latencies import (
     ACCUMULATOR_READ_LATENCY,
     ACCUMULATOR_WAY,
     ACTIVATION_READ_LATENCY,

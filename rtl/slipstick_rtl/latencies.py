@@ -1,6 +1,10 @@
-"""Read latencies of the on-chip memories, in cycles from the enabled address to the data."""
+"""Lists the latencies of the gateware, in cycles.
 
-from ..config import Configuration
+Of memories: from the enabled address to the data. Of whole units: as each one says. Blocks, benches
+and the compiler's cycle model take them from here.
+"""
+
+from .config import Configuration
 
 BLOCK_COLUMNS = 4
 """Columns whose weights of one chain lie in one block RAM, 32 or 36 bits wide."""
@@ -27,6 +31,35 @@ WEIGHT_READ_LATENCY = 7
 """Four on the way of the address, then as of instructions. Windows take that much longer from a
 tile's swap to the array, and the weights' way must be as long: then captured weights are free just
 when the next tile's come. An address is less to delay than a word."""
+
+
+# Of whole units, as the compiler counts them; the tests of its cycle model hold them.
+
+TILE_OVERHEAD = 0
+"""Cycles beyond its words from one reduction tile's start until the next tile can start."""
+
+MATRIX_LATENCY = 13
+"""Of window reader and accumulators; the array's rows and columns come on top."""
+
+POST_LATENCY = 27
+"""From a post instruction's last step until its results have landed; halved tables take one more.
+"""
+
+PARAMETER_LATENCY = 6
+"""At least that many cycles more than its words and the weight memory's skew lie between the starts
+of two slices with their own parameters: these load while the slice before works."""
+
+QUEUED_LATENCY = 7
+"""Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
+
+QUEUE_TRIP = 10
+"""From a word's read until its place in the queue is free again, beyond the memory's skew."""
+
+TABLE_LATENCY = 26
+"""Of a TABLE beyond its entries and the weight memory's skew."""
+
+TABLE_ENTRY_BYTES = 4
+"""An entry of the table is written a cycle."""
 
 
 def weight_skew(configuration: Configuration, chain: int, column: int) -> int:
