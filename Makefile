@@ -16,7 +16,7 @@ STAMP := $(VENV)/.complete
 # Long commands tell what they do at once, into a pipe as well.
 export PYTHONUNBUFFERED := 1
 
-.PHONY: setup demo test sim formal bitstream asic bench random fuzz price-list check clean
+.PHONY: setup demo test sim formal bitstream asic bench random fuzz price-list docs check clean
 
 setup: $(STAMP)
 
@@ -76,6 +76,11 @@ fuzz: setup
 # then writes the table and the picture.
 price-list: setup
 	$(BIN)/python -m slipstick study price-list --missing --markdown docs/reference/price-list.md --plot docs/images/price-list.png
+
+# The site, in build/docs; a broken link ends the build. Two pages are written from the code first.
+docs: setup
+	$(BIN)/python tools/generate_pages.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 check: setup
 	$(BIN)/ruff check

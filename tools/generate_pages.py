@@ -1,0 +1,190 @@
+"""Writes docs/reference/isa.md and docs/reference/targets.md from the code.
+
+``python tools/generate_pages.py`` writes both; a test fails when they differ from the code.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from amaranth.lib.data import StructLayout
+from slipstick.targets import DEFAULT_TARGET, TARGETS, Target
+from slipstick_rtl import isa
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.layouts import MATRIX_INSTRUCTION, post_instruction
+
+ROOT = Path(__file__).parents[1]
+NOTE = "<!-- Written by tools/generate_pages.py; do not edit. -->"
+_ROLE = re.compile(r":mod:`~?\.?([\w.]+)`")
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Returns the lines of a Markdown table; cells of numbers are aligned right."""
+    right = [all(isinstance(row[column], int) for row in rows) for column in range(len(header))]
+    lines = [header, ["---:" if numbers else "---" for numbers in right]]
+    for row in rows:
+        lines.append([f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row])
+    return [f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines]
+
+
+def member_docs(name: str) -> Iterator[tuple[str, int, str]]:
+    """Yields name, value and docstring of each member of an enumeration of the ISA."""
+    tree = ast.parse(Path(isa.__file__).read_text())
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
+    (body,) = [node.body for node in classes]
+    for assigned, doc in zip(body, body[1:], strict=False):
+        if (
+            isinstance(assigned, ast.Assign)
+            and isinstance(assigned.targets[0], ast.Name)
+            and isinstance(assigned.value, ast.Constant)
+            and isinstance(assigned.value.value, int)
+            and isinstance(doc, ast.Expr)
+            and isinstance(doc.value, ast.Constant)
+        ):
+            yield assigned.targets[0].id, assigned.value.value, markdown(str(doc.value.value))
+
+
+def markdown(docstring: str) -> str:
+    """Returns a docstring's text as Markdown: indented blocks stay code."""
+    first, _, rest = docstring.partition("\n")
+    lines = [line.removeprefix("    ") for line in rest.splitlines()]
+    text = "\n".join([first, *lines]).rstrip()
+    return re.sub(r"::$", ":", _ROLE.sub(r"`\1`", text), flags=re.MULTILINE)
+
+
+def fields(layout: StructLayout, known: dict[str, isa.Field]) -> list[str]:
+    """Returns the table of an instruction's fields."""
+    rows = []
+    for name, place in layout:
+        last = place.offset + place.width - 1
+        bits = f"{place.offset}" if place.width == 1 else f"{last}:{place.offset}"
+        sign = "signed" if known[str(name)].signed else "unsigned"
+        rows.append([f"`{name}`", bits, place.width, sign, known[str(name)].doc])
+    return table(["field", "bits", "width", "sign", "meaning"], rows)
+
+
+def isa_page() -> str:
+    """Returns the page of the instruction set."""
+    logarithmic = post_instruction(Configuration(number_format="lns1+3+4"))
+    lines = [
+        NOTE,
+        "# Instruction set",
+        "",
+        f"Version {isa.ISA_VERSION}. An instruction takes {isa.WORDS_PER_INSTRUCTION} words of 32"
+        " bits, little endian. Bits above its last field are ignored. Two instruction streams run"
+        " side by side from one memory: the *matrix* stream (CONVOLVE, HALT) and the *post* stream"
+        " (DRAIN, MAP, TABLE, HALT). Each instruction waits until the other stream has completed"
+        " `wait` instructions since the counters were last cleared.",
+        "",
+        "R, C, P, L and W are the configuration's `rows`, `columns`, `pixels`, `lanes` and"
+        " `weight_rows`. The source is `rtl/slipstick_rtl/isa.py`.",
+        "",
+        "## Opcodes",
+    ]
+    for name, value, text in member_docs("Opcode"):
+        lines += ["", f"### {name} ({value})", "", text]
+    lines += ["", "## Fields of HALT and CONVOLVE", ""]
+    lines += fields(MATRIX_INSTRUCTION, dict(isa.MATRIX_FIELDS))
+    lines += ["", "## Fields of HALT, DRAIN, MAP and TABLE", ""]
+    lines += fields(logarithmic, dict(isa.POST_FIELDS))
+    only = ", ".join(f"`{name}`" for name in sorted(isa.LOGARITHMIC_FIELDS))
+    lines += ["", f"Only hardware with a logarithmic number format has {only}.", ""]
+    lines += ["## Rounding", "", "Values of the field `rounding`:", ""]
+    rows = [
+        [f"{value}", name, " ".join(doc.split())] for name, value, doc in member_docs("Rounding")
+    ]
+    lines += table(["value", "name", "meaning"], rows)
+    return "\n".join(lines) + "\n"
+
+
+def _memories(target: Target) -> list[object]:
+    configuration = target.configuration
+    return [
+        f"`{target.name}`",
+        configuration.activation_bytes,
+        configuration.weight_bytes,
+        configuration.instructions,
+        configuration.accumulator_depth * configuration.accumulator_banks,
+        configuration.payload_bytes,
+    ]
+
+
+def _array(target: Target) -> list[object]:
+    configuration = target.configuration
+    device = "simulated" if target.part is None else target.part.device
+    return [
+        f"`{target.name}`",
+        device,
+        configuration.shape,
+        configuration.macs_per_cycle,
+        configuration.lanes,
+        configuration.number_format,
+        configuration.engine,
+        f"{configuration.clock_hz / 1e6:g}",
+        f"`{configuration.fingerprint}`",
+    ]
+
+
+def _boards(target: Target) -> list[object]:
+    part = target.part
+    assert part is not None
+    large = part.large_ram_bytes
+    return [f"`{target.name}`", target.board or "", part.device, part.luts, part.block_rams] + [
+        part.multipliers,
+        large,
+    ]
+
+
+def targets_page() -> str:
+    """Returns the page of the targets."""
+    targets = list(TARGETS.values())
+    array = ["target", "FPGA", "array", "MACs per cycle", "lanes", "numbers", "engine", "MHz"]
+    memories = ["target", "activations", "weights", "instructions", "accumulators", "frame"]
+    boards = ["target", "board", "FPGA", "LUT4", "block RAMs", "multipliers", "large RAM, bytes"]
+    lines = [
+        NOTE,
+        "# Targets",
+        "",
+        f"A target is a configuration with a name. `{DEFAULT_TARGET}` is the default. A shape PxRxC"
+        " such as `1x16x16` is a simulated target, and so is `sim-` with a logarithmic number"
+        " format, such as `sim-lns1+4+3`. `slipstick targets` also shows area and clock of the last"
+        " builds. The source is `host/slipstick/targets/__init__.py`.",
+        "",
+        "## Array",
+        "",
+        "MHz is the clock that the target is built for. Programs run on hardware of the same"
+        " fingerprint only.",
+        "",
+        *table([*array, "fingerprint"], [_array(target) for target in targets]),
+        "",
+        "## Memories",
+        "",
+        "Activations, weights and the longest payload of a link frame are in bytes; parity bits of"
+        " the weight memory are not counted. Accumulators are pixel groups of all banks.",
+        "",
+        *table(memories, [_memories(target) for target in targets]),
+        "",
+        "## Boards",
+        "",
+        "The FPGA's resources, as many as the vendor sells. ECP5 block RAMs have 18 kbit, and its"
+        " multipliers are 18 x 18 bits; Gowin multipliers are 9 x 9 bits.",
+        "",
+        *table(boards, [_boards(target) for target in targets if target.part is not None]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"docs/reference/isa.md": isa_page, "docs/reference/targets.md": targets_page}
+"""The functions that make each page."""
+
+
+def main() -> None:
+    """Writes the pages."""
+    for place, make in PAGES.items():
+        (ROOT / place).write_text(make())
+        print(place)
+
+
+if __name__ == "__main__":
+    main()
