@@ -54,7 +54,7 @@ bitstream: setup
 asic: setup
 	$(BIN)/python -m slipstick asic --pdk $(PDK) --target $(TARGET) $(if $(NETWORK),--network $(NETWORK))
 
-# Every figure of the README but clocks and areas, which are those of `make bitstream`; an hour or two.
+# Every figure of docs/reference/figures.md but clocks and areas, which are those of `make bitstream`; an hour or two.
 bench: setup
 	$(BIN)/python -m slipstick.benchmarks
 	$(BIN)/python -m slipstick.benchmarks.speed

@@ -73,9 +73,9 @@ class Space(IntEnum):
     INSTRUCTIONS = 0
     """units of 4 bytes"""
     WEIGHTS = 1
-    """units of C bytes"""
+    """units of W C bytes (one word); with parity bits 9 W C / 8 bytes"""
     PARAMETERS = 2
-    """units of 9 L bytes: bias i32, multiplier u32, shift u8 of lane 0, then of lane 1, ..."""
+    """units of 9 bytes: bias i32, multiplier u32, shift u8; only a compact engine has any"""
     ACTIVATIONS = 3
     """units of 1 byte"""
 
