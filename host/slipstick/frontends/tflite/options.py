@@ -5,8 +5,9 @@ from collections.abc import Mapping
 _WINDOW = ("Padding", "StrideH", "StrideW", "FusedActivationFunction")
 _POOL = (*_WINDOW, "FilterHeight", "FilterWidth")
 _CONVOLUTION = (*_WINDOW, "DilationHFactor", "DilationWFactor")
-NEEDED = ("StrideH", "FilterHeight", "Beta", "Alpha", "ValuesCount", "Num", "BlockSize")
-"""Fields whose default in the schema is of no use: their operators must have options."""
+NEEDED = ("StrideH", "FilterHeight", "Beta", "Alpha", "ValuesCount", "Num", "BlockSize", "Mode")
+"""Fields whose default in the schema is of no use, or is not tflm's (``Mode``): their operators
+must have options."""
 
 _ACTIVATED = ("FusedActivationFunction",)
 OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {

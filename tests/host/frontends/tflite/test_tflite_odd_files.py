@@ -137,6 +137,21 @@ def test_options_left_out_are_the_schema_s_defaults() -> None:
         load_tflite_bytes(writer.to_bytes(["x"], ["y"]))
 
 
+def test_a_mirror_without_its_mode_is_refused() -> None:
+    """tflite-micro then mirrors symmetrically, and the schema's default is to reflect."""
+
+    class BareMirror(ops.Operator):
+        code, version = "MIRROR_PAD", 1
+
+    writer = TfliteWriter()
+    writer.tensor("x", (1, 4, 4, 2), scale=0.5)
+    borders = np.array([[0, 0], [1, 2], [0, 1], [0, 0]], np.int32)
+    writer.tensor("b", (4, 2), dtype="int32", data=borders)
+    writer.add(BareMirror(), ["x", "b"], [writer.tensor("y", (1, 7, 5, 2), scale=0.5)])
+    with pytest.raises(ModelError, match="must have MirrorPadOptions, which hold Mode"):
+        load_tflite_bytes(writer.to_bytes(["x"], ["y"]))
+
+
 def test_absent_inputs_and_empty_shapes() -> None:
     writer = TfliteWriter()
     writer.tensor("x", (1, 6), scale=0.5)
