@@ -20,7 +20,7 @@ TESTS = """
 import cocotb
 from cocotb.triggers import RisingEdge
 from slipstick_sim.benches.registry import parameters
-from slipstick_sim.benches.streams import Consumer, Producer, start
+from slipstick_sim.benches.drivers.streams import Consumer, Producer, start
 
 @cocotb.test()
 async def passes(dut):
@@ -56,7 +56,7 @@ async def hangs(dut):
 
 def bench_of(text: str, name: str, folder: Path, **fields: int) -> Bench:
     (folder / f"{name}.py").write_text(text)
-    return dataclasses.replace(load("stream_queue"), test_module=name, **fields)
+    return dataclasses.replace(load("bench_stream_queue"), test_module=name, **fields)
 
 
 @pytest.fixture(autouse=True)
@@ -93,18 +93,31 @@ def test_no_tests_is_not_success(module_folder: Path) -> None:
 
 
 def test_the_registry_names_what_is_wrong() -> None:
-    bench = load("stream_queue")
-    with pytest.raises(ValueError, match="no bench is named 'streams'; there are: .*stream_queue"):
+    bench = load("bench_stream_queue")
+    with pytest.raises(
+        ValueError, match="no bench is named 'streams'; there are: .*bench_stream_queue"
+    ):
         load("streams")
     with pytest.raises(ValueError, match="must be an identifier, not 'a b'"):
         dataclasses.replace(bench, name="a b")
-    with pytest.raises(ValueError, match="stream_queue must have at least one set"):
+    with pytest.raises(ValueError, match="bench_stream_queue must have at least one set"):
         dataclasses.replace(bench, parameters=())
     assert registry.describe({"a": 1, "b": 2}) == "a=1, b=2"
 
 
+def test_no_bench_stands_where_the_registry_does_not_look() -> None:
+    """A module with ``BENCH`` in a folder below would never run, and nothing would say so."""
+    folder = Path(registry.__file__).parent
+    defined = {
+        path.relative_to(folder).with_suffix("").as_posix()
+        for path in folder.rglob("*.py")
+        if any(line.startswith("BENCH = ") for line in path.read_text().splitlines())
+    }
+    assert defined == {bench.name for bench in registry.all_benches()}
+
+
 def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--list", "stream_queue"]) == 0
+    assert command.main(["--list", "bench_stream_queue"]) == 0
     assert "width=8, depth=4" in capsys.readouterr().out
     assert command.main(["no_such_bench"]) == 2
     assert "no bench is named 'no_such_bench'" in capsys.readouterr().err
@@ -122,13 +135,16 @@ def test_each_begin_and_end_is_told_at_once(
         failures = ("broken",) if parameters["width"] == 6 else ()
         return BenchResult(bench.name, parameters, 1, failures, 10, 1.25, tmp_path / "log", None)
 
-    bench = dataclasses.replace(load("stream_queue"), parameters=({"width": 8}, {"width": 6}))
+    bench = dataclasses.replace(load("bench_stream_queue"), parameters=({"width": 8}, {"width": 6}))
     monkeypatch.setattr(command, "load", lambda name: bench)
     monkeypatch.setattr(command, "run_bench", pretend_to_run)
     with open(told, "w") as pipe:
         monkeypatch.setattr("sys.stdout", pipe)
-        assert command.main(["stream_queue"]) == 1
-    first, second = "[1/2] stream_queue (width=8) ...", "[2/2] stream_queue (width=6) ..."
+        assert command.main(["bench_stream_queue"]) == 1
+    first, second = (
+        "[1/2] bench_stream_queue (width=8) ...",
+        "[2/2] bench_stream_queue (width=6) ...",
+    )
     assert seen == [[first], [first, "[1/2] passed in 1.2 s", second]]
     assert "[2/2] FAILED in 1.2 s" in told.read_text()
 

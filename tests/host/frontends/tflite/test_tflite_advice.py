@@ -45,7 +45,7 @@ def unknown(*codes: str) -> bytes:
         (
             ["SVDF"],
             r"tiny: SVDF \(operator 1\), a recurrent layer, must be one of the operators that"
-            r" docs/tflite\.md lists, and is not: run it beside Slipstick$",
+            r" docs/reference/tflite\.md lists, and is not: run it beside Slipstick$",
         ),
         (["BIDIRECTIONAL_SEQUENCE_LSTM"], "a recurrent layer, must be one"),
         (["WHILE"], "WHILE .*, control flow, .*: convert the network without branches and loops$"),

@@ -7,8 +7,8 @@ from amaranth.hdl import unsigned
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.primitives.stream_queue import StreamQueue
 
-from ..registry import Bench, parameters
-from .streams import Consumer, Producer, start
+from .drivers.streams import Consumer, Producer, start
+from .registry import Bench, parameters
 
 
 def component(*, width: int, depth: int) -> StreamQueue:
@@ -17,7 +17,7 @@ def component(*, width: int, depth: int) -> StreamQueue:
 
 
 BENCH = Bench(
-    name="stream_queue",
+    name="bench_stream_queue",
     component=component,
     test_module=__name__,
     parameters=({"width": 8, "depth": 4}, {"width": 40, "depth": 19}),
