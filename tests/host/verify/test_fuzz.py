@@ -97,6 +97,28 @@ def test_numbers_that_no_field_holds_are_not_written() -> None:
         assert ONNX.case(ONNX.seeds(), 1, index)
 
 
+def test_a_fault_of_the_fuzzer_is_told_and_the_rest_goes_on() -> None:
+    def mutate(pick: random.Random, data: bytes, files: Sequence[bytes]) -> bytes:
+        if pick.random() < 0.2:
+            raise TypeError("no such type")
+        return data
+
+    parser = Parser(name="some", seeds=lambda: (b"x",), mutate=mutate, check=lambda *_: READ)
+    *_, (tally, _) = run_workers(parser, 0, range(50), 1)
+    assert tally.files == 50 and tally.outcomes["fuzzer"] == len(tally.findings) > 0
+    assert {item.kind for item in tally.findings} == {"fuzzer"}
+    assert "TypeError: no such type" in tally.findings[0].message
+
+
+@pytest.mark.parametrize("name", fuzzer.PARSERS)
+def test_every_file_can_be_damaged(name: str) -> None:
+    """Damage upon damage, as far as the files of one seed go, reading none of them."""
+    parser = fuzzer.PARSERS[name]
+    files = parser.seeds()
+    for index in range(75238, 75238 + 1500):
+        parser.case(files, 2, index)
+
+
 def test_a_finding_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--parser", "slip", "--seed", "3", "--first", "17", "--files", "1"]
     path = tmp_path / "report.json"

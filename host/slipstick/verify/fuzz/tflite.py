@@ -33,6 +33,10 @@ LARGEST = 1 << 14
 TARGET = "sim-small"
 _COMPILED = 0.25
 """Share of the accepted files that are compiled."""
+WHOLE_NUMBERS = frozenset(
+    name for name in TYPES if name.startswith("int") and name in np.sctypeDict
+)
+"""The schema's signed types that NumPy has as well."""
 
 
 @cache
@@ -105,9 +109,10 @@ def _other_tensor(pick: random.Random, item: RawTensor) -> RawTensor:
         size = len(item.data) if item.data is not None else math.prod(item.shape[:4]) & 0xFFFF
         data = np.frombuffer(pick.randbytes(max(size, 1)), np.uint8)
         return dataclasses.replace(item, data=data if item.data is None else None)
-    if item.data is not None:
+    # some of the schema's types have no NumPy type: strings, 4-bit integers
+    if item.data is not None and item.dtype in WHOLE_NUMBERS:
         kind = np.dtype(item.dtype)
-        if kind.kind == "i" and len(item.data) % kind.itemsize == 0:
+        if len(item.data) % kind.itemsize == 0:
             values = item.data.view(kind).copy()
             limits = np.iinfo(kind)
             place = pick.randrange(len(values))

@@ -72,16 +72,30 @@ def try_file(parser: Parser, data: bytes, seed: int, index: int) -> tuple[str, F
     except WrongResultError as error:
         return "wrong", _finding(parser, index, "wrong result", str(error))
     except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
-        way = " < ".join(f"{os.path.basename(f.filename)}:{f.lineno}" for f in reversed(frames))
-        message = f"{type(error).__name__}: {error}"[:300]
-        return "exception", _finding(parser, index, "exception", f"{message} ({way})")
+        return "exception", _finding(parser, index, "exception", _described(error))
     seconds = time.monotonic() - begin
     if peak_bytes() > max(MEMORY_BYTES, peak):
         return "large", _finding(parser, index, "memory", f"{peak_bytes() >> 20} MiB")
     if seconds > SECONDS:
         return "slow", _finding(parser, index, "time", f"{seconds:.1f} s")
     return outcome, None
+
+
+def _try_case(
+    parser: Parser, files: Sequence[bytes], seed: int, index: int
+) -> tuple[str, Finding | None]:
+    """Damages a file and tries it; a fault of the damaging itself is a finding of its own kind."""
+    try:
+        data = parser.case(files, seed, index)
+    except Exception as error:
+        return "fuzzer", _finding(parser, index, "fuzzer", _described(error))
+    return try_file(parser, data, seed, index)
+
+
+def _described(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    way = " < ".join(f"{os.path.basename(f.filename)}:{f.lineno}" for f in reversed(frames))
+    return f"{type(error).__name__}: {error}"[:300] + f" ({way})"
 
 
 def _finding(parser: Parser, index: int, kind: str, message: str) -> Finding:
@@ -95,9 +109,8 @@ def _work(parser: Parser, seed: int, indices: range, current: Any, begun: Any, p
     files = parser.seeds()
     tally = Tally()
     for index in indices:
-        data = parser.case(files, seed, index)
         begun.value, current.value = time.monotonic(), index
-        outcome, finding = try_file(parser, data, seed, index)
+        outcome, finding = _try_case(parser, files, seed, index)
         tally.slowest_seconds = max(tally.slowest_seconds, time.monotonic() - begun.value)
         tally.files += 1
         tally.outcomes[outcome] += 1
