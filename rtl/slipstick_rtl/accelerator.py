@@ -10,8 +10,8 @@ from .array.matrix_engine import MatrixEngine
 from .compact.engine import CompactEngine
 from .config import Configuration
 from .layouts import EVENTS
-from .link.compact.link import CompactLink
-from .link.link import DEFAULT_TIMEOUT_CYCLES, Link
+from .link.link import DEFAULT_TIMEOUT_CYCLES
+from .link.links import make_link
 from .link.protocol import Space
 from .memory.activation_memory import ActivationMemory
 from .memory.weight_memory import WeightMemory
@@ -50,10 +50,9 @@ class Accelerator(wiring.Component):
         self, *, configuration: Configuration, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
     ) -> None:
         self._configuration = c = configuration
-        link = CompactLink if c.is_compact else Link
-        self.link = link(configuration=c, timeout_cycles=timeout_cycles)
-        self._compact = CompactEngine(configuration=c) if c.is_compact else None
-        if not c.is_compact:
+        self.link = make_link(c, timeout_cycles)
+        self._compact = CompactEngine(configuration=c) if c.traits.shares_memory else None
+        if self._compact is None:
             self.sequencer = Sequencer(configuration=c)
             self.matrix = MatrixEngine(configuration=c)
             self.accumulators = Accumulators(configuration=c)

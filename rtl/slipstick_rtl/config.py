@@ -4,21 +4,17 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from .engines import ENGINES, EngineTraits
 from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
+from .number_formats import FormatTraits, format_traits
 from .numbers.lns.array_arithmetic import ArrayArithmetic
-from .numbers.lns.formats import Lns
 
 PROTOCOL_VERSION = 3
-INT8 = "int8"
 MULTIPLIERS = ("plain", "lut")
-ENGINES = ("pipelined", "compact")
 DIGITS = 5
 """Signed digits of base 256 that hold any multiplier: a compact engine has a column for each."""
-COMPACT_COORDINATE_BITS = 12
-"""Of a compact engine's rows and columns of an input, padding included."""
 
 PARAMETER_BITS = 72
 """Of a channel's parameters: bias 32, multiplier 32, shift 8."""
@@ -35,24 +31,6 @@ _SHARING = ("activation_bytes", "weight_bytes", "instruction_words")
 
 def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
-
-
-@lru_cache
-def _array_arithmetic(name: str) -> ArrayArithmetic | None:
-    """Of a logarithmic number format, None for int8; ValueError if it is neither."""
-    if name == INT8:
-        return None
-    if not name.startswith("lns"):
-        raise ValueError(
-            f'number_format must be "{INT8}" or a logarithmic one such as "lns1+3+4", not {name!r}'
-        )
-    try:
-        arithmetic = ArrayArithmetic(Lns.parse(name))
-    except ValueError as error:
-        raise ValueError(f"number_format: {error}") from None
-    if arithmetic.lns.name != name:
-        raise ValueError(f'number_format must be written "{arithmetic.lns.name}", not {name!r}')
-    return arithmetic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,30 +123,30 @@ class Configuration:
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise TypeError(f"{field.name} must be {kind.__name__}, not {value!r}")
         if self.engine not in ENGINES:
-            raise ValueError(f"engine must be one of {ENGINES}, not {self.engine!r}")
+            raise ValueError(f"engine must be one of {tuple(ENGINES)}, not {self.engine!r}")
         self._check_sizes()
         self._check_array()
         if self.clock_hz <= 0:
             raise ValueError(f"clock_hz must be positive, not {self.clock_hz}")
 
     def _check_sizes(self) -> None:
-        smallest = 2 if self.is_compact else 4
+        traits = self.traits
         bounds = {
-            "pixels": (1, 1 if self.is_compact else 16),
-            "rows": (smallest, 64),
+            "pixels": traits.pixels,
+            "rows": (traits.smallest_rows, 64),
             "columns": (4, 64),
-            "lanes": (1, 1) if self.is_compact else (4, 64),
+            "lanes": traits.lanes,
             "activation_bytes": (1 << 10, 1 << 23),
             "weight_bytes": (1 << 10, 1 << 24),
             "accumulator_depth": (16, 4096),
-            "weight_rows": (1, 1 if self.is_compact else self.rows // 4),
+            "weight_rows": (1, 1 if traits.shares_memory else self.rows // 4),
             "instruction_words": (64, 1 << 16),
             "payload_bytes": (64, 1 << 15),
         }
         for name, (low, high) in bounds.items():
             value = getattr(self, name)
-            # the memories that share one in a compact engine are cut between any two words of C
-            shared = self.is_compact and name in _SHARING
+            # memories that share one are cut between any two words of C
+            shared = traits.shares_memory and name in _SHARING
             if shared and value % self.columns:
                 raise ValueError(
                     f"{name} must be a multiple of columns ({self.columns}), not {value}"
@@ -180,20 +158,21 @@ class Configuration:
         self._check_parameters()
 
     def _check_parameters(self) -> None:
-        words = self.parameter_words
-        if self.is_compact and not (_is_power_of_two(words) and 16 <= words <= 1 << 16):
+        words, engine = self.parameter_words, self.engine
+        own = self.traits.has_parameter_memory
+        if own and not (_is_power_of_two(words) and 16 <= words <= 1 << 16):
             raise ValueError(f"parameter_words must be a power of two, 16..65536, not {words}")
-        if not self.is_compact and words:
+        if not own and words:
             raise ValueError(
-                f'parameter_words must be 0 with engine "pipelined", whose parameters lie in the'
+                f'parameter_words must be 0 with engine "{engine}", whose parameters lie in the'
                 f" weight memory, not {words}"
             )
         for name in ("ninth_bits", "halved_tables"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)}")
-        if self.halved_tables and self.is_compact:
-            raise ValueError('halved_tables must be 0 with engine "compact", not 1')
-        if self.ninth_bits and (self.is_compact or self.weight_word_bytes % 8):
+        if self.halved_tables and self.traits.requantises_in_array:
+            raise ValueError(f'halved_tables must be 0 with engine "{engine}", not 1')
+        if self.ninth_bits and (own or self.weight_word_bytes % 8):
             raise ValueError(
                 'ninth_bits must be 0 with engine "compact" and with weight words of'
                 f" {self.weight_word_bytes} bytes, no multiple of 8"
@@ -204,14 +183,15 @@ class Configuration:
             )
 
     def _check_array(self) -> None:
-        if self.is_compact and self.columns < self.rows + DIGITS - 1:
+        requantises = self.traits.requantises_in_array
+        if requantises and self.columns < self.rows + DIGITS - 1:
             raise ValueError(
                 f"columns must be at least rows + {DIGITS - 1} ({self.rows + DIGITS - 1}) with"
-                f' engine "compact", not {self.columns}'
+                f' engine "{self.engine}", not {self.columns}'
             )
-        if self.is_compact and self.multiplier != "plain":
+        if requantises and self.multiplier != "plain":
             raise ValueError(
-                f'multiplier must be "plain" with engine "compact", not {self.multiplier!r}'
+                f'multiplier must be "plain" with engine "{self.engine}", not {self.multiplier!r}'
             )
         if self.lanes > min(self.rows, self.columns):
             raise ValueError(
@@ -220,42 +200,52 @@ class Configuration:
             )
         if self.multiplier not in MULTIPLIERS:
             raise ValueError(f"multiplier must be one of {MULTIPLIERS}, not {self.multiplier!r}")
-        if not 0 <= self.packed_rows <= (0 if self.is_compact else self.rows):
+        if not 0 <= self.packed_rows <= (0 if requantises else self.rows):
             raise ValueError(
                 f"packed_rows must be within 0..{self.rows} (rows), and 0 with engine"
                 f' "compact", not {self.packed_rows}'
             )
-        if _array_arithmetic(self.number_format) is not None:
-            self._check_logarithmic()
+        self._check_format()
 
-    def _check_logarithmic(self) -> None:
-        for name, value in (("engine", "pipelined"), ("multiplier", "plain"), ("packed_rows", 0)):
-            if getattr(self, name) != value:
+    def _check_format(self) -> None:
+        taken = self.format
+        most = self.rows if taken.uses_dsp_blocks else 0
+        for name, known in (
+            ("engine", taken.engines),
+            ("multiplier", taken.multipliers),
+            ("packed_rows", range(most + 1)),
+        ):
+            if getattr(self, name) not in known:
                 raise ValueError(
-                    f"{name} must be {value!r} with number_format {self.number_format!r},"
+                    f"{name} must be {known[0]!r} with number_format {self.number_format!r},"
                     f" not {getattr(self, name)!r}"
                 )
 
     @property
+    def format(self) -> FormatTraits:
+        """Codes, bounds and needs of the number format."""
+        return format_traits(self.number_format)
+
+    @property
     def logarithmic(self) -> ArrayArithmetic | None:
         """The arithmetic of a logarithmic number format; None for int8."""
-        return _array_arithmetic(self.number_format)
+        return self.format.arithmetic
 
     @property
     def kept_padding(self) -> int:
         """What the row above a depthwise CONVOLVE's first counts as with ``kept_rows``: the code of
         zero of an unsigned activation's int8, or of a logarithm."""
-        return -128 if self.logarithmic is None else 0
+        return self.format.padding_code
 
     @property
-    def is_compact(self) -> bool:
-        """The engine is the compact one."""
-        return self.engine == "compact"
+    def traits(self) -> EngineTraits:
+        """Abilities and bounds of the engine."""
+        return ENGINES[self.engine]
 
     @property
     def accumulator_banks(self) -> int:
         """Banks that instructions may name, from 0 up."""
-        return 1 if self.is_compact else 2
+        return self.traits.accumulator_banks
 
     @property
     def largest_parts(self) -> int:
@@ -264,7 +254,7 @@ class Configuration:
         With several pixels each bank is a single memory: while the array adds to one half of it,
         the other cannot be read.
         """
-        return 2 if self.pixels == 1 and not self.is_compact else 0
+        return 2 if self.pixels == 1 and self.traits.overlaps_streams else 0
 
     @property
     def aligned(self) -> bool:
@@ -272,17 +262,17 @@ class Configuration:
 
         Otherwise any R bytes that lie in R banks.
         """
-        return self.is_compact
+        return self.traits.aligned
 
     @property
     def largest_side(self) -> int:
         """Rows, or columns, that an input may have, and its padding."""
-        return (1 << (COMPACT_COORDINATE_BITS if self.is_compact else 16) - 1) - 1
+        return (1 << self.traits.coordinate_bits - 1) - 1
 
     @property
     def takes_pairs(self) -> bool:
         """A tile of half as many lanes can work on two vectors in a cycle."""
-        return not self.is_compact and self.pixels == 1 and 2 * self.packed_rows < self.rows
+        return not self.aligned and self.pixels == 1 and 2 * self.packed_rows < self.rows
 
     @property
     def takes_depthwise(self) -> bool:
@@ -290,7 +280,7 @@ class Configuration:
         taps from one another."""
         behind = self.rows - self.packed_rows
         return (
-            not self.is_compact
+            not self.aligned
             and self.pixels == 1
             and self.rows == 2 * self.columns
             and behind >= DEPTHWISE_TAPS
@@ -309,7 +299,7 @@ class Configuration:
     @property
     def element_multipliers(self) -> int:
         """Multipliers of the array that FPGA tools map to DSP blocks; logarithms need none."""
-        if self.logarithmic is not None:
+        if not self.format.uses_dsp_blocks:
             return 0
         plain = self.rows - self.packed_rows if self.multiplier == "plain" else 0
         return self.pixels * (plain * self.columns + self.packed_rows * self.columns // 2)
@@ -341,8 +331,8 @@ class Configuration:
 
     @property
     def parameter_block_words(self) -> int:
-        """Words of the weight memory that hold C channels' parameters; 0 for a compact engine."""
-        if self.is_compact:
+        """Words of the weight memory for C channels' parameters; 0 if these have a memory."""
+        if self.traits.has_parameter_memory:
             return 0
         bits = self.weight_rows * (1 if self.ninth_bits else 8)
         return -(-PARAMETER_BITS // bits)

@@ -311,9 +311,6 @@ POST_FIELDS: Mapping[str, Field] = {
 }
 """Fields of HALT, DRAIN, MAP and TABLE, from bit 0 up."""
 
-LOGARITHMIC_FIELDS = frozenset({"coded"})
-"""Those that mean something to a logarithmic number format only; other hardware lacks them."""
-
 OFFSET_BITS = 16
 """Of a channel's ``offset``, in the low bits of its multiplier: logarithmic number formats."""
 

@@ -6,7 +6,7 @@ from amaranth.hdl import signed, unsigned
 from amaranth.lib import data
 
 from .config import Configuration
-from .isa import INSTRUCTION_BITS, LOGARITHMIC_FIELDS, MATRIX_FIELDS, POST_FIELDS, Field
+from .isa import INSTRUCTION_BITS, MATRIX_FIELDS, POST_FIELDS, Field
 
 
 def instruction_layout(fields: Mapping[str, Field]) -> data.StructLayout:
@@ -39,7 +39,7 @@ def post_instruction(configuration: Configuration) -> data.StructLayout:
 
     Without the fields that the configuration's number format gives no meaning.
     """
-    absent = LOGARITHMIC_FIELDS if configuration.logarithmic is None else frozenset()
+    absent = configuration.format.absent_fields
     return instruction_layout(
         {name: field for name, field in POST_FIELDS.items() if name not in absent}
     )

@@ -163,7 +163,7 @@ def scalesim_benchmark(
 ) -> int:
     """Compares all lists that are there, prints the tables and writes the report."""
     configuration = find_target(target).configuration
-    if configuration.is_compact:
+    if not configuration.traits.overlaps_streams:
         raise InputError(f"target {target} must have a pipelined engine: SCALE-Sim's is one")
     configuration = enlarged(configuration)
     networks = []

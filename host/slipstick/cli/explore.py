@@ -96,7 +96,7 @@ def _check_networks(models: Sequence[Path]) -> tuple[str, ...]:
 
 def _find_part(name: str | None, base: Target) -> Part:
     """The chip of that name; by default the target's own."""
-    if base.configuration.is_compact:
+    if base.configuration.traits.shares_memory:
         raise TargetError(
             f'--target must have the engine "pipelined", which can be swept; {base.name} has not'
         )

@@ -28,8 +28,7 @@ from .scheduling.groups import Group
 from .scheduling.interleave_search import INTERLEAVING_EFFORT, interleave
 from .scheduling.runs import make_groups
 from .scheduling.tiling_search import Scheduled, schedule_runs
-from .timing.compact_cycle_model import CompactCycleModel
-from .timing.cycle_model import CycleModel
+from .timing.cycle_models import cycle_model
 from .timing.timeline import Timeline
 from .transform.fold_width import fold
 from .transform.split_depthwise import halve
@@ -136,7 +135,7 @@ def _compile_whole(
         scheduled, key=lambda found: sum(run.scheduled.timeline.end for run in found[2].values())
     )
     streams = {number: run.scheduled.timeline for number, run in plain.items()}
-    if not configuration.is_compact:
+    if configuration.traits.overlaps_streams:
         streams = _interleaved(plain, configuration, effort)
     assembler = Assembler(operations, arrangement, streams)
     halved = {made.result for made in operations if isinstance(made, Convolution) and made.apart}
@@ -159,7 +158,7 @@ def _schedule(
     images = Images(configuration, in_ninth=in_ninth)
     runs = make_groups(*plan, images, configuration)
     loaded = images.all()
-    model = (CompactCycleModel if configuration.is_compact else CycleModel)(configuration)
+    model = cycle_model(configuration)
     numbers = sorted(runs)
     scheduled = schedule_runs(
         [runs[number] for number in numbers], Timeline(model), configuration.instructions
@@ -323,7 +322,7 @@ def _arrange(
     If it is too short still, convolutions write over their own input where most is alive, in
     smaller and smaller tiles; and even what is inspected is overwritten once it is downloaded.
     """
-    prolongs = not (inspect or configuration.is_compact)
+    prolongs = configuration.traits.overlaps_streams and not inspect
     for fuse in (True, False):
         try:
             arranger = Arranger(

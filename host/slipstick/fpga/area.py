@@ -77,12 +77,14 @@ def estimate(configuration: Configuration) -> Area:
     TargetError
         If the engine or the number format is another: nothing is known of it.
     """
-    if configuration.logarithmic is not None:
+    if not configuration.format.uses_dsp_blocks:
         raise TargetError(
             f'area is estimated with number_format "int8" only, not "{configuration.number_format}"'
         )
-    if configuration.is_compact:
-        raise TargetError('area is estimated with engine "pipelined" only, not "compact"')
+    if configuration.traits.shares_memory:
+        raise TargetError(
+            'area is estimated with engine "pipelined" only, not "{configuration.engine}"'
+        )
     return Area(
         lut=add_parts(configuration, LUTS),
         ff=add_parts(configuration, FLIP_FLOPS),
@@ -120,7 +122,7 @@ def multipliers(configuration: Configuration) -> int:
 
 def post_multipliers(configuration: Configuration) -> int:
     """Those of the post-processor of a pipelined engine; logarithms need none."""
-    return LANE_MULTIPLIERS * configuration.lanes if configuration.logarithmic is None else 0
+    return LANE_MULTIPLIERS * configuration.lanes if configuration.format.uses_dsp_blocks else 0
 
 
 def block_rams(configuration: Configuration) -> dict[str, int]:

@@ -62,7 +62,7 @@ def samples() -> list[Sample]:
 def _report(target: Target) -> dict[str, Any] | None:
     if target.part is None or not target.part.device.startswith("LFE5U"):
         return None
-    if target.configuration.is_compact or target.configuration.logarithmic is not None:
+    if target.configuration.traits.shares_memory or not target.configuration.format.uses_dsp_blocks:
         return None
     return reports.last_build(target.configuration.fingerprint, target.name)
 

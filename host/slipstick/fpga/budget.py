@@ -40,7 +40,7 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
             f" {available:,} bytes of RAM on the chip, not {needed:,} ({parts})"
         )
     multipliers = {"array": configuration.element_multipliers}
-    if not configuration.is_compact:
+    if not configuration.traits.requantises_in_array:
         multipliers["post-processor"] = post_multipliers(configuration)
     most = part.multipliers * toolchain.products
     if sum(multipliers.values()) > most:
@@ -50,7 +50,7 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
             f' {most}, not {sum(multipliers.values())} ({parts}); multiplier "lut" takes look-up'
             " tables instead"
         )
-    blocks = {} if configuration.is_compact else block_rams(configuration)
+    blocks = {} if configuration.traits.shares_memory else block_rams(configuration)
     if toolchain.block_bytes == _BLOCK_BYTES and sum(blocks.values()) > part.block_rams:
         parts = ", ".join(f"{name} {count}" for name, count in blocks.items())
         raise TargetError(

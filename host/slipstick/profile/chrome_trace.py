@@ -115,8 +115,8 @@ class _Writer:
     def tracks(self) -> list[Track]:
         """Those that the engine has."""
         derived = {Track.WEIGHT_LOAD, Track.WINDOW_READER}
-        compact = self.program.hardware.is_compact
-        return [track for track in Track if not (compact and track in derived)]
+        alone = not self.program.hardware.traits.overlaps_streams
+        return [track for track in Track if not (alone and track in derived)]
 
     def run(self, run: RunEvents, executed: ExecutedRun) -> Iterator[Event]:
         """What the units did in one run."""
@@ -128,7 +128,7 @@ class _Writer:
                 name = self.program.layers[instruction.layer].name
                 arguments = self._arguments(instruction, end - start, done - start)
                 yield self._event(track, name, run.begin + start, run.begin + end, arguments)
-        if not self.program.hardware.is_compact:
+        if self.program.hardware.traits.overlaps_streams:
             yield from self._tiles(run, executed)
 
     def link(self) -> Iterator[Event]:

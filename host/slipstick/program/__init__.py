@@ -113,8 +113,7 @@ class Program:
             f" configuration, {configuration.fingerprint}; it was compiled for other hardware or"
             " by another version: compile it again",
         )
-        known = ("tflm", "onnx") if configuration.logarithmic is None else ()
-        known = known or (configuration.number_format,)
+        known = configuration.format.semantics
         require(
             self.semantics in known,
             f"semantics must be {' or '.join(known)}, not {self.semantics!r}",

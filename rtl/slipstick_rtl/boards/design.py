@@ -51,7 +51,7 @@ def describe(accelerator: Accelerator) -> dict[str, Any]:
 def _latencies(accelerator: Accelerator) -> dict[str, int]:
     """Of the pipelines; the compact engine has none that work while others do."""
     configuration = accelerator.configuration
-    if configuration.is_compact:
+    if not configuration.traits.overlaps_streams:
         return {}
     return {
         "array": array_latency(configuration),

@@ -4,7 +4,9 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..config import COMPACT_COORDINATE_BITS as COORDINATE_BITS
+from ..engines import COMPACT
+
+COORDINATE_BITS = COMPACT.coordinate_bits
 
 
 class Coordinate(wiring.Component):

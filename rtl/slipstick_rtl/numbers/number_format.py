@@ -1,11 +1,13 @@
 """What the array asks of a number format, and the one that a configuration names."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from amaranth.hdl import Module, Shape, Signal, Value
 from amaranth.lib import data
 
 from ..config import Configuration
+from ..number_formats import INT8_FAMILY, LNS_FAMILY
 from ..primitives.carry_sum import Operand
 from .int8 import Int8
 from .lns.log_format import LogFormat
@@ -96,6 +98,15 @@ class NumberFormat(Protocol):
 
 def number_format(configuration: Configuration) -> NumberFormat:
     """The number format that a configuration names, with its multiplier's back-end."""
-    if configuration.logarithmic is not None:
-        return LogFormat(configuration.logarithmic)
-    return Int8(multiplier=configuration.multiplier)
+    return _FORMATS[configuration.format.family](configuration)
+
+
+def _lns_format(configuration: Configuration) -> NumberFormat:
+    assert configuration.logarithmic is not None
+    return LogFormat(configuration.logarithmic)
+
+
+_FORMATS: dict[str, Callable[[Configuration], NumberFormat]] = {
+    INT8_FAMILY: lambda configuration: Int8(multiplier=configuration.multiplier),
+    LNS_FAMILY: _lns_format,
+}

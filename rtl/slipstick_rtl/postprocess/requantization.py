@@ -1,12 +1,13 @@
 """Which requantiser the lanes have: the one of the configuration's number format."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data
 
 from ..config import Configuration
+from ..number_formats import INT8_FAMILY, LNS_FAMILY
 from .fields import InstructionField, ParameterField
 from .log_requantizer import LogRequantizer
 from .requantizer import Requantizer
@@ -40,9 +41,8 @@ class LaneRequantizer(Protocol):
 
 def requantizer(configuration: Configuration) -> LaneRequantizer:
     """A new requantiser for a lane."""
-    if configuration.logarithmic is not None:
-        return LogRequantizer(arithmetic=configuration.logarithmic)
-    return Requantizer()
+    kind, arithmetic = _kind(configuration), configuration.logarithmic
+    return kind() if arithmetic is None else kind(arithmetic=arithmetic)
 
 
 def parameter_fields(configuration: Configuration) -> Mapping[str, ParameterField]:
@@ -55,8 +55,11 @@ def instruction_fields(configuration: Configuration) -> Mapping[str, Instruction
     return _kind(configuration).fields
 
 
-def _kind(configuration: Configuration) -> type[Requantizer] | type[LogRequantizer]:
-    return Requantizer if configuration.logarithmic is None else LogRequantizer
+def _kind(configuration: Configuration) -> type[Any]:
+    return _REQUANTIZERS[configuration.format.family]
+
+
+_REQUANTIZERS: dict[str, type[Any]] = {INT8_FAMILY: Requantizer, LNS_FAMILY: LogRequantizer}
 
 
 def strobes(configuration: Configuration) -> data.StructLayout:

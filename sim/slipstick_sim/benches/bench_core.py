@@ -81,7 +81,11 @@ class _Round:
             weights,
             first_weight=half * small.weight_words,
             first_parameter=half
-            * (small.parameter_words if configuration.is_compact else small.weight_words),
+            * (
+                small.parameter_words
+                if configuration.traits.has_parameter_memory
+                else small.weight_words
+            ),
         )
         self.matrix_pc = half * configuration.instruction_words // 2
         self.post_pc = self.matrix_pc + post_pc

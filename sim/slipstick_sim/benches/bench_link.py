@@ -8,9 +8,11 @@ import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotb.utils import get_sim_time
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.engines import COMPACT
 from slipstick_rtl.link.compact.link import CompactLink
 from slipstick_rtl.link.layouts import ByteWrite, RunStatus
 from slipstick_rtl.link.link import Link
+from slipstick_rtl.link.links import make_link
 from slipstick_rtl.link.protocol import (
     CRC_BYTES,
     HEADER_BYTES,
@@ -46,8 +48,7 @@ def _configuration(shape: dict[str, Any]) -> Configuration:
 def make(**shape: Any) -> Link | CompactLink:
     """The link of a configuration with small memories."""
     configuration = _configuration(shape)
-    link = CompactLink if configuration.is_compact else Link
-    return link(configuration=configuration, timeout_cycles=TIMEOUT_CYCLES)
+    return make_link(configuration, TIMEOUT_CYCLES)
 
 
 BENCH = Bench(
@@ -246,7 +247,7 @@ async def takes_a_byte_a_cycle(dut: Any, space: Space) -> None:
     cycles = await bench.exchange(count * frame)
     # units of other sizes than powers of two are counted one by one, in two cycles each
     overhead = 4 + (2 * units + 1 if unit & (unit - 1) else 0)
-    if bench.configuration.is_compact:
+    if bench.configuration.engine == COMPACT.name:
         overhead += COMPACT_BYTE_CYCLES * (len(frame) + HEADER_BYTES + CRC_BYTES)
     # one frame more: the last is executed when all have come
     assert cycles <= (count + 1) * (len(frame) + overhead) + 40
@@ -264,7 +265,7 @@ async def gives_a_byte_a_cycle(dut: Any) -> None:
     request = encode(REQUEST_START, Command.READ, 0, payload)
     cycles = await bench.exchange(count * request)
     answer = size + HEADER_BYTES + CRC_BYTES
-    if bench.configuration.is_compact:
+    if bench.configuration.engine == COMPACT.name:
         answer += COMPACT_BYTE_CYCLES * (answer + len(request))
     assert cycles <= count * (answer + 14) + 40
     await bench.settle()

@@ -114,10 +114,7 @@ class Int8Arithmetic:
 
 def operand_range(configuration: Configuration) -> tuple[int, int]:
     """The smallest and the largest byte that means something to a configuration's array."""
-    if configuration.logarithmic is None:
-        return -128, 127
-    largest = configuration.logarithmic.lns.largest_code
-    return -largest, largest
+    return configuration.format.lowest, configuration.format.largest
 
 
 def arithmetic_of(configuration: Configuration) -> Arithmetic:

@@ -175,7 +175,7 @@ class Memories:
         ValueError
             If they do not lie within the memory.
         """
-        if not self._configuration.is_compact:
+        if not self._configuration.traits.has_parameter_memory:
             return parameter_block(self.weights, self.ninth, address, self._configuration)
         end, size = address + slices, self._configuration.parameter_words
         if end > size:

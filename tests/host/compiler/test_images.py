@@ -61,7 +61,7 @@ def test_parameters_come_back(configuration):
             wanted = getattr(values, name)[first : first + count]
             np.testing.assert_array_equal(array[:count], wanted, name)
     found = np.stack(memories.channel_parameters(single, 1), axis=1)
-    assert len(found) == (1 if configuration.is_compact else 8)
+    assert len(found) == (1 if configuration.traits.has_parameter_memory else 8)
     assert {tuple(row) for row in found.tolist()} == {(0, 12345, found[0, 2])}
 
 

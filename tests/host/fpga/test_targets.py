@@ -48,7 +48,7 @@ def test_memories_fit_the_up5k() -> None:
 def test_memories_fit_a_gowin(name: str, unused: int) -> None:
     target = find_target(name)
     c, part = target.configuration, target.part
-    assert part is not None and c.is_compact and c.element_multipliers <= part.multipliers
+    assert part is not None and c.traits.shares_memory and c.element_multipliers <= part.multipliers
     store = c.activation_bytes + c.weight_bytes + 4 * c.instruction_words
     # of 512 x 32, 1024 x 16 or 2048 x 8 bits; the UART's queue has one to itself
     assert store % (4 * BLOCK_RAM_BYTES) == 0

@@ -269,11 +269,10 @@ def finish_fields(
     values: Requantization, rounding: int, configuration: Configuration
 ) -> dict[str, int]:
     """What all results of an instruction have in common."""
-    logarithmic = configuration.logarithmic is not None
     return {
         "rounding": rounding,
         "zero_point": values.zero_point,
         "minimum": values.minimum,
         "maximum": values.maximum,
-        "coded": logarithmic and values.coded,
+        "coded": "coded" not in configuration.format.absent_fields and values.coded,
     }

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection
 
 import numpy as np
-from slipstick_rtl.config import INT8, Configuration
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.number_formats import INT8_FORMAT
 
 from ...errors import ModelError, UnsupportedError
 from ...graph import Graph, Node
@@ -174,7 +175,7 @@ def _check_semantics(graph: Graph, configuration: Configuration) -> None:
         raise UnsupportedError(
             f"graph {graph.name!r}: semantics must be {known}, not {graph.semantics}"
         )
-    wanted = INT8 if graph.semantics in _MAKERS_BY_SEMANTICS else graph.semantics
+    wanted = INT8_FORMAT.name if graph.semantics in _MAKERS_BY_SEMANTICS else graph.semantics
     if configuration.number_format != wanted:
         raise UnsupportedError(
             f"network {graph.name!r} holds codes of {wanted}, and the target computes with"

@@ -50,7 +50,7 @@ class Images:
         if configuration.ninth_bits:
             name = "ninth bits of the weight memory"
             self._parameters = Store(name, word // 8, words, shares=shares)
-        elif configuration.is_compact:
+        elif configuration.traits.has_parameter_memory:
             unit, words = configuration.parameter_bytes, configuration.parameter_words
             self._parameters = Store("parameter memory", unit, words, shares=shares)
 
@@ -91,7 +91,7 @@ class Images:
     def _add(self, entries: np.ndarray, count: int, layer: str) -> int:
         """The address of a block of C entries; a compact engine keeps only those that it uses."""
         configuration = self._configuration
-        if configuration.is_compact:
+        if configuration.traits.has_parameter_memory:
             return self._parameters.add(entries[:count].tobytes(), layer)
         data = np.frombuffer(entries.tobytes(), np.uint8).reshape(configuration.columns, -1)
         rows = configuration.parameter_block_words * configuration.weight_rows
@@ -110,7 +110,7 @@ class Images:
         contents = {Space.WEIGHTS: bytes(self._weights.data)}
         if self._configuration.ninth_bits:
             contents[Space.WEIGHTS] = self._joined()
-        if self._configuration.is_compact:
+        if self._configuration.traits.has_parameter_memory:
             contents[Space.PARAMETERS] = bytes(self._parameters.data)
         return tuple(Image(int(space), 0, data) for space, data in contents.items() if data)
 

@@ -142,10 +142,10 @@ def demand(operations: Sequence[Convolution | Map], configuration: Configuration
         channels += operation.output.channels
         vectors = operation.output.height * -(-operation.output.width // configuration.pixels)
         tiles = -(-vectors // configuration.accumulator_depth)
-        if configuration.is_compact:
+        if not configuration.traits.overlaps_streams:
             tiles *= _channel_tiles(operation, configuration)
         instructions += _INSTRUCTIONS_OF_TILE * tiles
-    if configuration.is_compact:
+    if configuration.traits.has_parameter_memory:
         loaded = weights + channels * configuration.parameter_bytes
         return Demand(weights, channels, instructions, loaded)
     parameters = blocks * configuration.parameter_block_words

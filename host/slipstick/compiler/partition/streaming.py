@@ -30,12 +30,13 @@ from .partitioner import Piece, halves
 from .subprograms import Tile
 
 
-def addresses(compact: bool) -> dict[str, Space]:
-    """The fields of instructions that are addresses, and of which memory."""
+def addresses(hardware: Configuration) -> dict[str, Space]:
+    """Returns the instruction fields that are addresses, and the memory of each one."""
+    own = hardware.traits.has_parameter_memory
     return {
         "weight_address": Space.WEIGHTS,
         "table_address": Space.WEIGHTS,
-        "parameter_address": Space.PARAMETERS if compact else Space.WEIGHTS,
+        "parameter_address": Space.PARAMETERS if own else Space.WEIGHTS,
         "origin": Space.ACTIVATIONS,
         "source": Space.ACTIVATIONS,
         "destination": Space.ACTIVATIONS,
@@ -52,11 +53,11 @@ class _Run:
     matrix_code: bytes = b""
     code: bytes = b""
 
-    def assemble(self, *, compact: bool) -> None:
+    def assemble(self, hardware: Configuration) -> None:
         """Packs its instructions, once it is known where the rest lies."""
         timeline = self.tile.timeline
         moved = {
-            name: self.spans.get(space, (0, 0))[0] for name, space in addresses(compact).items()
+            name: self.spans.get(space, (0, 0))[0] for name, space in addresses(hardware).items()
         }
         self.matrix_code, post_code = (packed(stream, moved) for stream in timeline.merged())
         self.code = self.matrix_code + post_code
@@ -213,7 +214,7 @@ class Streamer:
         self._reside(runs, Space.WEIGHTS, [run.tile.weights for run in runs], units)
         self._reside(runs, Space.PARAMETERS, [run.tile.parameters for run in runs], units)
         for run in runs:
-            run.assemble(compact=hardware.is_compact)
+            run.assemble(hardware)
         self._reside(runs, Space.INSTRUCTIONS, [run.code for run in runs], units)
 
     def _reside(

@@ -16,8 +16,7 @@ from ..memory.liveness import Arrangement, Arranger
 from ..memory.planner import PlanError
 from ..scheduling.runs import make_groups
 from ..scheduling.tiling_search import schedule_runs
-from ..timing.compact_cycle_model import CompactCycleModel
-from ..timing.cycle_model import CycleModel
+from ..timing.cycle_models import cycle_model
 from ..timing.timeline import Timeline
 from .halo import Region
 
@@ -96,8 +95,7 @@ class TileCompiler:
 
     def __init__(self, budget: Configuration) -> None:
         self.budget = budget
-        model = (CompactCycleModel if budget.is_compact else CycleModel)(budget)
-        self._empty = Timeline(model)
+        self._empty = Timeline(cycle_model(budget))
         self._plans: dict[Any, _Plan] = {}
 
     def compile(self, job: Job) -> Tile:

@@ -142,7 +142,7 @@ class Group:
 
     def _early(self, tiling: Tiling) -> list[tuple[int, int]]:
         """Parts of the first rectangle's reductions that may come before the rest."""
-        if self.convolution is None or self.configuration.is_compact:
+        if self.convolution is None or not self.configuration.traits.overlaps_streams:
             return []
         tiles, convolution = self.convolution.tiles, self.convolution.convolution
         least = min(tile.reduction.tiles for tile in tiles)

@@ -157,7 +157,7 @@ class Timeline:
         self.post: list[Issued] = []
         self._floors = [0, 0]
         self._tiles = 0
-        self.repeats = not model.configuration.is_compact
+        self.repeats = model.configuration.traits.overlaps_streams
         self._last: list[Repeated | None] = [None, None]
         self._stored = 0
         self._drained = [0] * _CELLS
@@ -268,7 +268,7 @@ class Timeline:
         if instruction.bank is None:
             return None, None
         configuration, parts = self.model.configuration, instruction.fields["parts"]
-        banks = 1 if configuration.is_compact else 2 << parts
+        banks = configuration.accumulator_banks << parts
         bank = (self._tiles + instruction.bank) % banks
         half, first, words = accumulator_place(bank, parts, configuration.accumulator_depth)
         return bank, (half, first, first + words)

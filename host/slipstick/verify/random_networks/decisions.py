@@ -66,7 +66,7 @@ def possible(configuration: Configuration) -> frozenset[str]:
         impossible |= {name for name in DECISIONS if "sliding" in name or "depthwise split" in name}
     if not c.ninth_bits:
         impossible.add("layout: parity-bit weights")
-    if c.is_compact:
+    if not c.traits.overlaps_streams:
         impossible |= {"tiling: turns", "tiling: banks in parts", "layout: pixels folded"}
     if c.tile_words > c.columns:
         impossible.add("layout: diagonal")

@@ -46,7 +46,7 @@ def random_convolve(
 
 def _first_weight(configuration: Configuration) -> int:
     """The first word that may be weights: parameters are no operands of every number format."""
-    if configuration.logarithmic is None or configuration.ninth_bits:
+    if configuration.format.takes_parameter_codes or configuration.ninth_bits:
         return 0
     return PARAMETER_BLOCKS * configuration.parameter_block_words
 

@@ -41,7 +41,7 @@ def random_post(generator: np.random.Generator, configuration: Configuration) ->
 def random_table(generator: np.random.Generator, configuration: Configuration) -> Fields:
     """Field values of a TABLE; the whole of it where the engine only notes where it lies."""
     words = TABLE_ENTRIES * 4 // configuration.weight_word_bytes
-    whole = configuration.is_compact or generator.random() < 0.5
+    whole = not configuration.traits.copies_tables or generator.random() < 0.5
     return dict.fromkeys(POST_FIELDS, 0) | {
         "opcode": int(Opcode.TABLE),
         "table_address": int(generator.integers(0, configuration.weight_words - words + 1)),
@@ -59,9 +59,10 @@ def random_parameters(generator: np.random.Generator, configuration: Configurati
     c = configuration
     if c.logarithmic is not None:
         return _log_parameters(generator, c)
-    shape = (c.parameter_words, c.lanes) if c.is_compact else (PARAMETER_BLOCKS, c.columns)
+    own_memory = c.traits.has_parameter_memory
+    shape = (c.parameter_words, c.lanes) if own_memory else (PARAMETER_BLOCKS, c.columns)
     word_shift = generator.integers(9, 22, (shape[0], 1))
-    if not c.is_compact:
+    if not own_memory:
         # the last one suits taps that are shifted
         word_shift[-1] = 28
     shift = np.clip(word_shift + generator.integers(-1, 3, shape), 9, 40)
@@ -118,12 +119,12 @@ def _output(generator: np.random.Generator, configuration: Configuration, drain:
     half = configuration.activation_bytes // 2
     size = (rows - 1) * row_step + (columns - 1) * column_step + pixel
     first = draw(0, 1) * half + draw(0, (half - size) // lanes) * lanes
-    if drain and not configuration.is_compact and not draw(0, 3):
+    if drain and configuration.traits.overlaps_streams and not draw(0, 3):
         # from the last row on
         first, row_step = first + (rows - 1) * row_step, -row_step % ROW_STEP_MODULUS
     ends = operand_range(configuration)
     minimum, maximum = sorted((draw(*ends), draw(*ends))) if draw(0, 1) else ends
-    if configuration.is_compact:
+    if configuration.traits.has_parameter_memory:
         parameter_address = draw(0, configuration.parameter_words - (slices if drain else 1))
     else:
         blocks = draw(0, PARAMETER_BLOCKS - 1)
@@ -140,7 +141,7 @@ def _output(generator: np.random.Generator, configuration: Configuration, drain:
         "zero_point": draw(-128, 127) if draw(0, 1) else 0,
         "minimum": minimum,
         "maximum": maximum,
-        "coded": draw(0, 1) if configuration.logarithmic is not None else 0,
+        "coded": 0 if "coded" in configuration.format.absent_fields else draw(0, 1),
     }
 
 

@@ -38,11 +38,11 @@ def random_program(
         convolve = random_convolve(generator, configuration, weights)
         convolve |= {"wait": turns, "bank": index % configuration.accumulator_banks}
         # a compact engine notes where its table lies, and knows of none before
-        draw = random_post if index or not configuration.is_compact else random_table
+        draw = random_post if index or configuration.traits.copies_tables else random_table
         step = draw(generator, configuration) | {"wait": turns + 1}
-        if not configuration.is_compact:
+        if configuration.traits.overlaps_streams:
             _part(generator, configuration, convolve, step)
-        if step["opcode"] == isa.Opcode.DRAIN and not configuration.is_compact:
+        if step["opcode"] == isa.Opcode.DRAIN and configuration.traits.overlaps_streams:
             _repeat(generator, configuration, convolve, step)
         turns += 1 + step["repeats"]
         convolve["weight_address"] += first_weight
@@ -112,7 +112,7 @@ def random_weights(
     shape = c.weight_words, c.weight_rows, c.columns
     weights = generator.integers(*operand_range(c), shape, np.int8, endpoint=True)
     ninth = generator.integers(0, 2 if c.ninth_bits else 1, shape, np.uint8)
-    if not c.is_compact:
+    if not c.traits.has_parameter_memory:
         place_parameters(c, random_parameters(generator, c), weights, ninth)
     prepare_weights(weights, c)
     units = weights.view(np.uint8).reshape(c.weight_words, -1)
@@ -123,7 +123,7 @@ def random_weights(
 
 def random_parameter_words(generator: np.random.Generator, configuration: Configuration) -> bytes:
     """A compact engine's full parameter memory; nothing of another."""
-    if not configuration.is_compact:
+    if not configuration.traits.has_parameter_memory:
         return b""
     bias, multiplier, shift = random_parameters(generator, configuration)
     lanes = zip(bias.ravel(), multiplier.ravel(), shift.ravel(), strict=True)

@@ -136,7 +136,7 @@ def _flags(
 ) -> dict[str, int]:
     """The fields that may be had or not."""
     whole_rows = kernel.run % configuration.rows == 0
-    ninth = configuration.ninth_bits and configuration.logarithmic is None
+    ninth = configuration.ninth_bits and configuration.format.takes_parameter_codes
     ninth = ninth and not pairs and not kernel.diagonal
     return {
         "align_tap": 0 if pairs else kernel.align_tap,
