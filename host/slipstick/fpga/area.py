@@ -83,7 +83,7 @@ def estimate(configuration: Configuration) -> Area:
         )
     if configuration.traits.shares_memory:
         raise TargetError(
-            'area is estimated with engine "pipelined" only, not "{configuration.engine}"'
+            f'area is estimated with engine "pipelined" only, not "{configuration.engine}"'
         )
     return Area(
         lut=add_parts(configuration, LUTS),
