@@ -110,8 +110,7 @@ class Accelerator(wiring.Component):
         m.d.comb += [
             engine.run.eq(link.run),
             engine.clear.eq(link.clear),
-            engine.matrix_pc.eq(link.matrix_pc),
-            engine.post_pc.eq(link.post_pc),
+            engine.pcs.eq(link.pcs),
             link.status.eq(engine.status),
             self.events.eq(engine.events),
         ]
@@ -125,8 +124,7 @@ class Accelerator(wiring.Component):
         m.d.sync += [
             sequencer.run.eq(link.run),
             clear.eq(link.run & link.clear),
-            sequencer.matrix_pc.eq(link.matrix_pc),
-            sequencer.post_pc.eq(link.post_pc),
+            sequencer.pcs.eq(link.pcs),
             link.status.eq(status),
         ]
         m.d.comb += [
@@ -139,11 +137,10 @@ class Accelerator(wiring.Component):
             post.matrix_done.eq(matrix.done),
             status.running.eq(sequencer.running),
             status.bad_instruction.eq(sequencer.bad_instruction),
-            status.matrix_done.eq(matrix.done),
-            status.post_done.eq(post.post_done),
+            status.done[0].eq(matrix.done),
+            status.done[1].eq(post.post_done),
             status.cycles.eq(sequencer.cycles),
-            status.matrix_cycles.eq(sequencer.matrix_cycles),
-            status.post_cycles.eq(sequencer.post_cycles),
+            status.stream_cycles.eq(sequencer.stream_cycles),
             self.events.matrix_start.eq(matrix.started),
             self.events.matrix_done.eq(matrix.completed),
             self.events.post_start.eq(post.started),

@@ -325,6 +325,22 @@ MATRIX_OPCODES = frozenset({Opcode.HALT, Opcode.CONVOLVE})
 POST_OPCODES = frozenset({Opcode.HALT, Opcode.DRAIN, Opcode.MAP, Opcode.TABLE})
 
 
+@dataclass(frozen=True)
+class StreamKind:
+    """What one instruction stream may hold: opcodes, and the fields of its instructions."""
+
+    opcodes: frozenset[Opcode]
+    fields: Mapping[str, Field]
+
+
+STREAMS: Mapping[str, StreamKind] = {
+    "matrix": StreamKind(MATRIX_OPCODES, MATRIX_FIELDS),
+    "post": StreamKind(POST_OPCODES, POST_FIELDS),
+}
+"""The instruction streams by name. RUN, STATUS and programs keep one value per stream, in this
+order."""
+
+
 def pack(fields: Mapping[str, Field], values: Mapping[str, int]) -> bytes:
     """One instruction as the bytes of the instruction memory, little endian.
 

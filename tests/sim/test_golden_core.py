@@ -154,7 +154,7 @@ def test_network_is_its_layers(batch: int, order: str | int) -> None:
     core = loaded_core(batch)
     load(core, *network())
     expected = core.read_batch(0, 128).reshape(batch, PICTURE, PICTURE, 8)
-    core.run(0, POST_WORD, True, order=order)
+    core.run((0, POST_WORD), True, order=order)
     for layer in range(3):
         expected = np.stack([expected_layer(core, image, layer) for image in expected])
     result = core.read_batch(BUFFERS[0], 128).reshape(expected.shape)
@@ -163,7 +163,7 @@ def test_network_is_its_layers(batch: int, order: str | int) -> None:
     assert core.read(BUFFERS[0], 128) == result[0].tobytes()
     status = core.status()
     assert (status.running, status.bad_instruction) == (False, False)
-    assert (status.matrix_done, status.post_done, status.cycles) == (3, 3, 0)
+    assert (status.done, status.cycles) == ((3, 3), 0)
 
 
 def test_every_legal_order_is_tried() -> None:
@@ -171,8 +171,8 @@ def test_every_legal_order_is_tried() -> None:
     trusting = loaded_core()
     load(core, *network())
     load(trusting, *network())
-    core.run(0, POST_WORD, True)
-    trusting.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
+    trusting.run((0, POST_WORD), True)
     np.testing.assert_array_equal(core.activations, trusting.activations)
     assert core.status() == trusting.status()
 
@@ -184,7 +184,7 @@ def test_a_wait_too_short_is_a_hazard(stream: int, index: int, wait: int) -> Non
     core = loaded_core(check_hazards=True)
     load(core, *streams)
     with pytest.raises(HazardError, match=r"'matrix_first' and .* differ in \d+ bytes from addr"):
-        core.run(0, POST_WORD, True)
+        core.run((0, POST_WORD), True)
 
 
 def test_deadlock_names_both_streams() -> None:
@@ -199,32 +199,32 @@ def test_deadlock_names_both_streams() -> None:
         " the post stream at word 140 waits for 4 instructions of the other, of which 1 are done"
     )
     with pytest.raises(DeadlockError, match=message):
-        core.run(0, POST_WORD, True)
+        core.run((0, POST_WORD), True)
     load(core, [HALT], [drained(1024, 0, 0, wait=1)])
     with pytest.raises(DeadlockError, match="matrix stream has ended at word 0; the post stream"):
-        core.run(0, POST_WORD, True)
+        core.run((0, POST_WORD), True)
 
 
 def test_counters_are_kept_unless_cleared() -> None:
     core = loaded_core()
     load(core, [convolution(0, 0, 0, wait=0), HALT], [drained(1024, 0, 0, wait=1), HALT])
     for runs in (1, 2, 3):
-        core.run(0, POST_WORD, False)
-        assert core.status().matrix_done == core.status().post_done == runs
-    core.run(0, POST_WORD, True)
-    assert core.status().matrix_done == 1
+        core.run((0, POST_WORD), False)
+        assert core.status().done == (runs, runs)
+    core.run((0, POST_WORD), True)
+    assert core.status().done[0] == 1
     core.reset()
-    assert core.status().matrix_done == 0
+    assert core.status().done[0] == 0
 
 
 @pytest.mark.parametrize("opcode", [5, 15, Opcode.DRAIN])
 def test_bad_opcodes_end_the_run(opcode: int) -> None:
     core = loaded_core()
     load(core, [{"opcode": opcode}, HALT], [HALT])
-    core.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
     assert core.status().bad_instruction
     load(core, [HALT], [HALT])
-    core.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
     assert not core.status().bad_instruction
 
 
@@ -232,18 +232,18 @@ def test_the_other_stream_goes_on_after_a_bad_opcode() -> None:
     core = loaded_core()
     matrix = [convolution(0, 0, 0, wait=0), {"opcode": 9}]
     load(core, matrix, [drained(1024, 0, 0, wait=1), drained(2048, 0, 0, wait=2), HALT])
-    core.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
     status = core.status()
-    assert (status.bad_instruction, status.matrix_done, status.post_done) == (True, 1, 1)
+    assert (status.bad_instruction, status.done) == (True, (1, 1))
 
 
 def test_running_off_the_instruction_memory_is_bad() -> None:
     core = loaded_core()
     load(core, [HALT], [HALT])
     core.write(Space.INSTRUCTIONS, 256 - 12, pack(MATRIX_FIELDS, convolution(0, 0, 0, wait=0)))
-    core.run(256 - 12, POST_WORD, True)
+    core.run((256 - 12, POST_WORD), True)
     assert core.status().bad_instruction
-    assert core.status().matrix_done == 1
+    assert core.status().done[0] == 1
 
 
 def test_batched_core_shares_what_is_loaded() -> None:
@@ -253,22 +253,22 @@ def test_batched_core_shares_what_is_loaded() -> None:
     images = np.random.default_rng(5).integers(-128, 128, (2, 128)).astype(np.int8)
     inputs = np.concatenate([core.read_batch(0, 128), images])
     batched.write_batch(0, inputs)
-    batched.run(0, POST_WORD, True)
+    batched.run((0, POST_WORD), True)
     for image, result in zip(inputs, batched.read_batch(BUFFERS[0], 128), strict=True):
         core.write_batch(0, image[None])
-        core.run(0, POST_WORD, True)
+        core.run((0, POST_WORD), True)
         assert core.read(BUFFERS[0], 128) == result.tobytes()
 
 
 def test_rewritten_memories_count() -> None:
     core = loaded_core()
     load(core, *network())
-    core.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
     image = core.read_batch(BUFFERS[0], 128).reshape(PICTURE, PICTURE, 8)
     core.write(Space.WEIGHTS, 71, bytes(range(8)))
     core.write(Space.INSTRUCTIONS, 12, pack(MATRIX_FIELDS, HALT))
     core.write(Space.INSTRUCTIONS, POST_WORD + 12, pack(POST_FIELDS, HALT))
-    core.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
     result = core.read_batch(BUFFERS[1], 128).reshape(image.shape)
     np.testing.assert_array_equal(result, expected_layer(core, image, 0))
     assert bytes(core.memories.weights[71]) == bytes(range(8))
@@ -293,11 +293,11 @@ def test_turns_are_instructions_a_step_further_on(order: str | int) -> None:
     core = loaded_core()
     load(core, *repeated_network())
     image = core.read_batch(0, 128).reshape(PICTURE, PICTURE, 8)
-    core.run(0, POST_WORD, True, order=order)
+    core.run((0, POST_WORD), True, order=order)
     result = core.read_batch(BUFFERS[1], PICTURE**2 * 24).reshape(PICTURE, PICTURE, 24)
     expected = [expected_layer(core, image, layer) for layer in range(3)]
     np.testing.assert_array_equal(result, np.concatenate(expected, axis=2))
-    assert (core.status().matrix_done, core.status().post_done) == (3, 3)
+    assert core.status().done == (3, 3)
 
 
 def test_turns_are_part_of_what_is_checked() -> None:
@@ -305,7 +305,7 @@ def test_turns_are_part_of_what_is_checked() -> None:
     core = loaded_core(check_hazards=True)
     matrix, post = repeated_network()
     load(core, matrix, post)
-    core.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
     # plainly, and the third one in haste
     turns = [
         {**convolution(BUFFERS[0], turn, 1 ^ turn & 1, wait=0), "weight_address": turn * 72}
@@ -313,16 +313,16 @@ def test_turns_are_part_of_what_is_checked() -> None:
     ]
     load(core, [*turns, HALT], post)
     with pytest.raises(HazardError, match="differ in"):
-        core.run(0, POST_WORD, True)
+        core.run((0, POST_WORD), True)
 
 
 def test_rewritten_weights_count_in_every_turn() -> None:
     core = loaded_core()
     load(core, *repeated_network())
     image = core.read_batch(0, 128).reshape(PICTURE, PICTURE, 8)
-    core.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
     core.write(Space.WEIGHTS, 2 * 72 + 5, bytes(range(8)))
-    core.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
     result = core.read_batch(BUFFERS[1], PICTURE**2 * 24).reshape(PICTURE, PICTURE, 24)
     np.testing.assert_array_equal(result[:, :, 16:], expected_layer(core, image, 2))
 
@@ -366,10 +366,10 @@ def test_parts_of_banks(instruction: Fields, pixels: int, most: int) -> None:
         streams = ([row, HALT], [HALT]) if "stride_x" in row else ([HALT], [row, HALT])
         load(core, *streams)
         if parts <= most:
-            core.run(0, POST_WORD, True)
+            core.run((0, POST_WORD), True)
             continue
         with pytest.raises(ValueError, match=rf"parts must be within 0\.\.{most}, not {parts}"):
-            core.run(0, POST_WORD, True)
+            core.run((0, POST_WORD), True)
 
 
 def test_map_and_table_run() -> None:
@@ -398,11 +398,11 @@ def test_map_and_table_run() -> None:
     load(core, [HALT], [{"opcode": Opcode.TABLE, "table_words": words}, sums, HALT])
     core.write(Space.ACTIVATIONS, 0, bytes([1, 2, 3, 4]))
     core.write(Space.ACTIVATIONS, 32, bytes([5, 5, 5, 5]))
-    core.run(0, POST_WORD, True)
+    core.run((0, POST_WORD), True)
     # entries are 511 - index: of x + 128 for the first tap, of 256 + y + 128 for the second
     sums_of_taps = [(511 - (x + 128)) + (511 - (256 + 5 + 128)) for x in (1, 2, 3, 4)]
     assert list(core.read(64, 4)) == [total - 400 for total in sums_of_taps]
-    assert (core.status().matrix_done, core.status().post_done) == (0, 2)
+    assert core.status().done == (0, 2)
 
 
 def test_memories_refuse_what_does_not_fit() -> None:
@@ -422,7 +422,7 @@ def test_memories_refuse_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="batch must be at least 1, not 0"):
         GoldenCore(CONFIGURATION, 0)
     with pytest.raises(ValueError, match="order must be 'matrix_first', 'post_first' or a seed"):
-        core.run(0, POST_WORD, True, order="backwards")
+        core.run((0, POST_WORD), True, order="backwards")
     memories = Memories(CONFIGURATION)
     with pytest.raises(ValueError, match="word 0 of the instruction memory must hold a CONVOLVE"):
         memories.prepared(0)

@@ -66,11 +66,11 @@ class Recorder:
     def read(self, address: int, count: int) -> bytes:
         return bytes((address + index) % 256 for index in range(count))
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool) -> None:
-        self.calls.append(("run", matrix_pc, post_pc, clear))
+    def run(self, pcs: Sequence[int], clear: bool) -> None:
+        self.calls.append(("run", *pcs, clear))
 
     def status(self) -> DeviceStatus:
-        return DeviceStatus(self.running, False, 1, 2, 3, 4, 5)
+        return DeviceStatus(self.running, False, (1, 2), 3, (4, 5))
 
     def reset(self) -> None:
         self.calls.append(("reset",))
@@ -168,7 +168,7 @@ def test_what_is_allowed_while_running(
         assert endpoint.feed(_write(space, address, len(data))) == _response(Status.OK)
     assert backend.calls == writes
     assert endpoint.feed(_read(Space.ACTIVATIONS, 3, 2)) == _response(Status.OK, b"\3\4")
-    status = DeviceStatus(True, False, 1, 2, 3, 4, 5).pack()
+    status = DeviceStatus(True, False, (1, 2), 3, (4, 5)).pack()
     assert endpoint.feed(_request(Command.STATUS)) == _response(Status.OK, status)
     identity = Identity.of(configuration)
     assert endpoint.feed(_request(Command.IDENTIFY)) == _response(Status.OK, identity.pack())

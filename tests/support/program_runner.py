@@ -97,11 +97,11 @@ def run_program(
                 overlapped = steps[number : number + step.overlapped]
                 number += step.overlapped
                 if not early:
-                    core.run(step.matrix_pc, step.post_pc, step.clear_counters, order)
+                    core.run(step.pcs, step.clear_counters, order)
                 for other in overlapped:
                     _transfer(program, core, values, other)
                 if early:
-                    core.run(step.matrix_pc, step.post_pc, step.clear_counters, order)
+                    core.run(step.pcs, step.clear_counters, order)
             case HostStep():
                 node = Node(step.name, step.operator, step.inputs, step.outputs, step.attributes)
                 operands = [values[name] for name in step.inputs if name in values]

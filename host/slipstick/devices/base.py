@@ -1,5 +1,6 @@
 """What every device can do: the model, the compiled simulation and boards alike."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from slipstick_rtl.config import Configuration
@@ -27,8 +28,8 @@ class Device(Protocol):
         """``count`` bytes of activation memory, of any number."""
         ...
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool = True) -> None:
-        """Starts both instruction streams at these words; ``clear``: with counters at 0."""
+    def run(self, pcs: Sequence[int], clear: bool = True) -> None:
+        """Starts each instruction stream at its word; ``clear``: with counters at 0."""
         ...
 
     def wait(self, timeout_seconds: float = 60.0) -> DeviceStatus:

@@ -1,6 +1,6 @@
 """The golden model as a device: real frames, and a way around them for many images at once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ class ModelDevice(LinkDevice):
         transport = LoopbackTransport(Endpoint(configuration, self._core))
         super().__init__(transport, configuration=configuration)
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool = True) -> None:
+    def run(self, pcs: Sequence[int], clear: bool = True) -> None:
         """Runs both instruction streams to their ends.
 
         Raises
@@ -48,7 +48,7 @@ class ModelDevice(LinkDevice):
             instruction set: hardware would hang, or go on with wrong numbers.
         """
         with _program_errors():
-            super().run(matrix_pc, post_pc, clear)
+            super().run(pcs, clear)
 
     def batch_core(self, batch: int, *, shared: bool = True) -> "BatchCore":
         """A core for ``batch`` images over the memories that are loaded, or copies of them."""
@@ -86,17 +86,14 @@ class BatchCore:
         with _program_errors():
             return self._core.read_batch(address, count)
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool = True) -> None:
+    def run(self, pcs: Sequence[int], clear: bool = True) -> None:
         """Runs both instruction streams to their ends; DeviceError as ``ModelDevice`` and for a
         bad instruction."""
         with _program_errors():
-            self._core.run(matrix_pc, post_pc, clear)
+            self._core.run(pcs, clear)
         status = self._core.status()
         if status.bad_instruction:
-            raise DeviceError(
-                f"the device met a bad instruction after {status.matrix_done} matrix and"
-                f" {status.post_done} post instructions"
-            )
+            raise DeviceError(f"the device met a bad instruction after {status.progress()}")
 
 
 @contextmanager

@@ -8,12 +8,12 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from slipstick_rtl.isa import Opcode
+from slipstick_rtl.isa import STREAMS, Opcode
 
 from ..compiler.timing.attribution import LayerTimes, attribute
 from .executed import Executed, ExecutedRun, executed_runs
 from .measure import Benchmark
-from .profiles import STREAMS, RunEvents
+from .profiles import RunEvents
 
 Event = dict[str, Any]
 PROCESS = 1

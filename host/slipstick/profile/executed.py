@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import (
     INSTRUCTION_BITS,
-    MATRIX_FIELDS,
-    POST_FIELDS,
+    STREAMS,
     WORDS_PER_INSTRUCTION,
     Field,
     Opcode,
@@ -49,14 +48,23 @@ class Executed:
 
 @dataclass(frozen=True)
 class ExecutedRun:
-    """The instructions of one run, both streams in their order, HALTs left out."""
+    """The instructions of one run per stream, in their order, HALTs left out."""
 
-    matrix: tuple[Executed, ...]
-    post: tuple[Executed, ...]
+    streams: Mapping[str, tuple[Executed, ...]]
+
+    @property
+    def matrix(self) -> tuple[Executed, ...]:
+        """Instructions of the matrix stream."""
+        return self.streams["matrix"]
+
+    @property
+    def post(self) -> tuple[Executed, ...]:
+        """Instructions of the post stream."""
+        return self.streams["post"]
 
     def stream(self, name: str) -> tuple[Executed, ...]:
-        """By the names of ``profiles.STREAMS``."""
-        return self.matrix if name == "matrix" else self.post
+        """Instructions of a stream of ``isa.STREAMS``."""
+        return self.streams[name]
 
 
 def executed_runs(program: Program) -> list[ExecutedRun]:
@@ -74,9 +82,15 @@ def executed_runs(program: Program) -> list[ExecutedRun]:
         if isinstance(step, LoadStep):
             _store(memory, [program.loads[step.load]])
         elif isinstance(step, RunStep):
-            matrix = _stream(memory, step.matrix_pc, MATRIX_FIELDS, step.matrix_layers)
-            post = _stream(memory, step.post_pc, POST_FIELDS, step.post_layers)
-            runs.append(ExecutedRun(matrix, post))
+            held = zip(STREAMS.items(), step.pcs, step.owners, strict=True)
+            runs.append(
+                ExecutedRun(
+                    {
+                        name: _stream(memory, pc, kind.fields, owners)
+                        for (name, kind), pc, owners in held
+                    }
+                )
+            )
     return runs
 
 

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from slipstick_rtl.isa import STREAMS
 
 from ..compiler.timing.attribution import LayerTimes, attribute
 from ..errors import DeviceError
 from ..plots.figures import Span
 from ..program import Program
 from ..program.steps import LayerRecord, RunStep
-
-STREAMS = ("matrix", "post")
 
 
 @dataclass(frozen=True)
@@ -113,5 +112,5 @@ def _check_counts(program: Program, runs: Sequence[RunStep], events: Sequence[Ru
 
 def _owners(step: RunStep) -> Iterator[tuple[str, Iterator[int]]]:
     """Each stream, and the layer of each of its instructions."""
-    for stream, owners in zip(STREAMS, (step.matrix_layers, step.post_layers), strict=True):
+    for stream, owners in zip(STREAMS, step.owners, strict=True):
         yield stream, itertools.chain.from_iterable(itertools.repeat(*owner) for owner in owners)

@@ -1,5 +1,6 @@
 """A simulated device whose transfers are noted, with the clock cycles in which they were made."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,8 +81,8 @@ class LoggedDevice:
         self._note("download", count, start)
         return data
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool = True) -> None:
-        self._device.run(matrix_pc, post_pc, clear)
+    def run(self, pcs: Sequence[int], clear: bool = True) -> None:
+        self._device.run(pcs, clear)
 
     def wait(self, timeout_seconds: float = 60.0) -> DeviceStatus:
         return self._device.wait(timeout_seconds)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.protocol import DeviceStatus
 
 from ..errors import DeviceError
 from ..runtime.executor import Execution, Values
-from .profiles import STREAMS, LayerProfile, RunEvents, profile
+from .profiles import LayerProfile, RunEvents, profile
 
 
 @runtime_checkable

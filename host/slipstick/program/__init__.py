@@ -161,7 +161,7 @@ class Program:
             if isinstance(step, HostStep):
                 used += [*step.inputs, *step.outputs]
             elif isinstance(step, RunStep):
-                owners = [layer for layer, _ in (*step.matrix_layers, *step.post_layers)]
+                owners = [layer for layer, _ in itertools.chain(*step.owners)]
                 require(
                     max(owners, default=-1) < len(self.layers),
                     f"program {self.name!r}: a run works on layer {max(owners, default=-1)} of"
@@ -231,7 +231,7 @@ class Program:
             )
         for step in self._all_steps:
             if isinstance(step, RunStep):
-                for pc in (step.matrix_pc, step.post_pc):
+                for pc in step.pcs:
                     require(
                         0 <= pc < configuration.instruction_words,
                         f"program {self.name!r}: a stream starts at word {pc}, the instruction"

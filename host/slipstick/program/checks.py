@@ -10,10 +10,7 @@ import numpy as np
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import (
     INSTRUCTION_BITS,
-    MATRIX_FIELDS,
-    MATRIX_OPCODES,
-    POST_FIELDS,
-    POST_OPCODES,
+    STREAMS,
     WORDS_PER_INSTRUCTION,
     Field,
     Opcode,
@@ -197,7 +194,7 @@ class _Streams:
 
     def __init__(self, configuration: Configuration) -> None:
         self._memory = bytearray(configuration.instruction_words * _WORD_BYTES)
-        self._lengths: dict[tuple[int, bool], int | str] = {}
+        self._lengths: dict[tuple[int, str], int | str] = {}
 
     def write(self, image: Image) -> None:
         if image.space == Space.INSTRUCTIONS:
@@ -205,16 +202,16 @@ class _Streams:
             self._memory[start : start + len(image.data)] = image.data
             self._lengths.clear()
 
-    def length(self, pc: int, *, matrix: bool) -> int | str:
+    def length(self, pc: int, stream: str) -> int | str:
         """Instructions to the stream's HALT, turns counted; or what is wrong with it."""
-        key = pc, matrix
+        key = pc, stream
         if key not in self._lengths:
-            self._lengths[key] = self._walk(pc, matrix)
+            self._lengths[key] = self._walk(pc, stream)
         return self._lengths[key]
 
-    def _walk(self, pc: int, matrix: bool) -> int | str:
+    def _walk(self, pc: int, stream: str) -> int | str:
         count, word = 0, pc
-        known, repeats = (MATRIX_OPCODES, _REPEATS[0]) if matrix else (POST_OPCODES, _REPEATS[1])
+        known, repeats = STREAMS[stream].opcodes, _REPEATS[stream]
         while True:
             start = word * _WORD_BYTES
             data = bytes(self._memory[start : start + INSTRUCTION_BITS // 8])
@@ -237,7 +234,7 @@ def _place(fields: Mapping[str, Field], wanted: str) -> int:
     return sum(fields[name].width for name in names[: names.index(wanted)])
 
 
-_REPEATS = _place(MATRIX_FIELDS, "repeats"), _place(POST_FIELDS, "repeats")
+_REPEATS = {name: _place(kind.fields, "repeats") for name, kind in STREAMS.items()}
 
 
 def _check_streams(program: Program, steps: Sequence[Step], where: str) -> None:
@@ -249,9 +246,8 @@ def _check_streams(program: Program, steps: Sequence[Step], where: str) -> None:
         if isinstance(step, LoadStep):
             streams.write(program.loads[step.load])
         elif isinstance(step, RunStep):
-            pairs = ((step.matrix_pc, True), (step.post_pc, False))
-            for (pc, matrix), wanted in zip(pairs, step.instructions, strict=True):
-                found = streams.length(pc, matrix=matrix)
-                what = f"{where}: step {number}: the {'matrix' if matrix else 'post'} stream"
+            for name, pc, wanted in zip(STREAMS, step.pcs, step.instructions, strict=True):
+                found = streams.length(pc, name)
+                what = f"{where}: step {number}: the {name} stream"
                 require(isinstance(found, int), f"{what} at word {pc} {found}")
                 require(found == wanted, f"{what} must hold {wanted} instructions, not {found}")

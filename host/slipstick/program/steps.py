@@ -1,11 +1,13 @@
 """What a program is made of: tensors with their places, images, steps, and the mapping table."""
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.protocol import Space
 
 from ..errors import ProgramError
@@ -170,38 +172,37 @@ Owners = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class RunStep:
-    """Starts both streams at these words of the instruction memory and waits for their ends.
+    """Starts all streams at these words of the instruction memory and waits for their ends.
 
     Parameters
     ----------
-    matrix_pc, post_pc : int
-    matrix_layers, post_layers : Owners
-        Whose instructions the streams hold, HALTs left out.
+    pcs : tuple of int
+        A word per stream, in the order of ``isa.STREAMS``.
+    owners : tuple of Owners
+        Per stream, whose instructions it holds, HALTs left out.
     clear_counters : bool
     overlapped : int
         How many of the steps that follow, all of them transfers, are done before its end is waited
         for: they touch nothing that it does.
     """
 
-    matrix_pc: int
-    post_pc: int
-    matrix_layers: Owners = ()
-    post_layers: Owners = ()
+    pcs: tuple[int, ...]
+    owners: tuple[Owners, ...] = ((),) * len(STREAMS)
     clear_counters: bool = True
     overlapped: int = 0
 
     def __post_init__(self) -> None:
-        for layer, count in (*self.matrix_layers, *self.post_layers):
+        for name, values in (("pcs", self.pcs), ("owners", self.owners)):
+            good = len(values) == len(STREAMS)
+            require(good, f"a run's {name} must be {len(STREAMS)}, not {len(values)}")
+        for layer, count in itertools.chain(*self.owners):
             good = layer >= 0 and 0 < count < LARGEST
             require(good, f"a run's instructions must be some of a layer, not {count} of {layer}")
 
     @property
-    def instructions(self) -> tuple[int, int]:
-        """How many each stream completes, matrix and post."""
-        matrix, post = (
-            sum(count for _, count in owners) for owners in (self.matrix_layers, self.post_layers)
-        )
-        return matrix, post
+    def instructions(self) -> tuple[int, ...]:
+        """Instructions that each stream completes."""
+        return tuple(sum(count for _, count in owned) for owned in self.owners)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from ..devices.base import Device
@@ -48,7 +49,7 @@ class DeviceMemory:
 
     def __init__(self, device: Device, name: str, finished: Callable[[DeviceStatus], None]) -> None:
         self._device, self._name, self._finished = device, name, finished
-        self._completed = (0, 0)
+        self._completed = (0,) * len(STREAMS)
 
     def load(self, image: Image) -> None:
         """Writes weights, parameters or instructions to the device."""
@@ -63,7 +64,7 @@ class DeviceMemory:
     def start(self, step: RunStep) -> None:
         """Starts both streams."""
         try:
-            self._device.run(step.matrix_pc, step.post_pc, step.clear_counters)
+            self._device.run(step.pcs, step.clear_counters)
         except LinkError as error:
             if error.code == "NO_ANSWER":
                 raise RunUnansweredError(error.code, error.detail) from error
@@ -79,15 +80,16 @@ class DeviceMemory:
 
     def _check_completion(self, step: RunStep, status: DeviceStatus) -> None:
         """A RESET, of another host or of the board, ends a run as its HALTs do: the counts tell."""
-        before = (0, 0) if step.clear_counters else self._completed
+        before = (0,) * len(STREAMS) if step.clear_counters else self._completed
         pairs = zip(before, step.instructions, strict=True)
-        matrix, post = (a + b & COUNTER_MASK for a, b in pairs)
-        self._completed = (status.matrix_done, status.post_done)
-        if self._completed != (matrix, post):
+        expected = tuple(a + b & COUNTER_MASK for a, b in pairs)
+        self._completed = status.done
+        if self._completed != expected:
+            told = DeviceStatus.idle(expected).progress()
             raise LinkError(
                 "RUN_STOPPED",
-                f"the device was reset while it ran: it completed {status.matrix_done} of {matrix}"
-                f" matrix, {status.post_done} of {post} post instructions; run again",
+                f"the device was reset while it ran: it must complete {told}, not"
+                f" {status.progress()}; run again",
             )
 
     def download(self, place: Placement) -> np.ndarray:
@@ -111,7 +113,7 @@ class BatchMemory:
             self._core.write_batch(address, flat[:, span])
 
     def start(self, step: RunStep) -> None:
-        self._core.run(step.matrix_pc, step.post_pc, step.clear_counters)
+        self._core.run(step.pcs, step.clear_counters)
 
     def finish(self, step: RunStep) -> None:
         """It is over."""

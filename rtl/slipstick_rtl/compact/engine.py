@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..config import Configuration
 from ..isa import Opcode
 from ..layouts import EVENTS
-from ..link.layouts import ByteWrite, RunStatus
+from ..link.layouts import ByteWrite, ProgramCounters, RunStatus
 from ..link.protocol import Space
 from ..postprocess.lane import TAP_SHIFT
 from ..postprocess.multiplier import VALUE_BITS
@@ -45,7 +45,7 @@ class CompactEngine(wiring.Component):
     reads : In(stream of byte addresses)
     read_data : Out(stream of bytes)
         The byte of each transfer of ``reads``; the next is read when it has been taken.
-    run, matrix_pc, post_pc, clear : In
+    run, pcs, clear : In
     status : Out(RunStatus)
     events : Out(EVENTS)
     """
@@ -54,8 +54,7 @@ class CompactEngine(wiring.Component):
     reads: stream.Interface
     read_data: stream.Interface
     run: Signal
-    matrix_pc: Signal
-    post_pc: Signal
+    pcs: data.View
     clear: Signal
     status: data.View
     events: data.View
@@ -98,8 +97,7 @@ class CompactEngine(wiring.Component):
                 "reads": In(stream.Signature(24)),
                 "read_data": Out(stream.Signature(8)),
                 "run": In(1),
-                "matrix_pc": In(16),
-                "post_pc": In(16),
+                "pcs": In(ProgramCounters),
                 "clear": In(1),
                 "status": Out(RunStatus),
                 "events": Out(EVENTS),
@@ -128,8 +126,7 @@ class CompactEngine(wiring.Component):
         m.d.comb += [
             fetcher.run.eq(self.run),
             fetcher.clear.eq(self.clear),
-            fetcher.matrix_pc.eq(self.matrix_pc),
-            fetcher.post_pc.eq(self.post_pc),
+            fetcher.pcs.eq(self.pcs),
             fetcher.finished.eq(ended),
             fetcher.word.eq(self._port.half_word),
             fields.word.eq(self._port.half_word),
@@ -155,11 +152,9 @@ class CompactEngine(wiring.Component):
             counters.post_done.eq(self.events.post_done),
             self.status.running.eq(counters.running),
             self.status.bad_instruction.eq(fetcher.bad),
-            self.status.matrix_done.eq(fetcher.matrix_done),
-            self.status.post_done.eq(fetcher.post_done),
+            self.status.done.eq(fetcher.done),
             self.status.cycles.eq(counters.cycles),
-            self.status.matrix_cycles.eq(counters.matrix_cycles),
-            self.status.post_cycles.eq(counters.post_cycles),
+            self.status.stream_cycles.eq(counters.stream_cycles),
         ]
 
     def _connect_nest(self, m: Module) -> None:

@@ -1,12 +1,13 @@
 """The compact engine's sequencer: takes the instructions of both streams in turns."""
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from ..config import Configuration
-from ..isa import MATRIX_OPCODES, POST_OPCODES, WORDS_PER_INSTRUCTION, Opcode
+from ..isa import STREAMS, WORDS_PER_INSTRUCTION, Opcode
+from ..link.layouts import ProgramCounters
 
 POLL_CYCLES = 4
 """To see that a stream must wait: the choice, the read of its word, the word, the decision."""
@@ -29,7 +30,7 @@ class TurnFetcher(wiring.Component):
     -------
     run, clear : In
         Begin; with the completion counters at zero.
-    matrix_pc, post_pc : In
+    pcs : In
     request, address : Out
         A 32-bit word of the instructions is read.
     word : In
@@ -43,14 +44,13 @@ class TurnFetcher(wiring.Component):
         Strobe: the instruction is whole, and is to be executed.
     finished : In
         Strobe: it is.
-    matrix_done, post_done : Out
+    done : Out
     active, bad : Out
     """
 
     run: Signal
     clear: Signal
-    matrix_pc: Signal
-    post_pc: Signal
+    pcs: data.View
     request: Signal
     address: Signal
     word: Signal
@@ -60,8 +60,7 @@ class TurnFetcher(wiring.Component):
     opcode: Signal
     start: Signal
     finished: Signal
-    matrix_done: Signal
-    post_done: Signal
+    done: data.View
     active: Signal
     bad: Signal
 
@@ -80,15 +79,13 @@ class TurnFetcher(wiring.Component):
             {
                 "run": In(1),
                 "clear": In(1),
-                "matrix_pc": In(16),
-                "post_pc": In(16),
+                "pcs": In(ProgramCounters),
                 "finished": In(1),
                 "address": Out(address),
                 "word": In(32),
                 "index": Out(4),
                 "opcode": Out(4),
-                "matrix_done": Out(16),
-                "post_done": Out(16),
+                "done": Out(data.ArrayLayout(16, len(STREAMS))),
                 **dict.fromkeys(outputs, Out(1)),
             }
         )
@@ -98,7 +95,7 @@ class TurnFetcher(wiring.Component):
         ahead, whole = Signal(16), Signal()
         m.d.comb += [
             self.active.eq(Cat(self._alive).any()),
-            ahead.eq(Mux(self.is_post, self.matrix_done, self.post_done) - self._wait),
+            ahead.eq(Mux(self.is_post, self.done[0], self.done[1]) - self._wait),
             whole.eq(self._asked == WORDS_PER_INSTRUCTION),
         ]
         m.d.sync += [self.write.eq(self.request), self.index.eq(self._asked)]
@@ -153,7 +150,7 @@ class TurnFetcher(wiring.Component):
         """The stream has the opcode, which is not HALT."""
         known = [
             Cat(self.opcode == code for code in codes if code != Opcode.HALT).any()
-            for codes in (MATRIX_OPCODES, POST_OPCODES)
+            for codes in (kind.opcodes for kind in STREAMS.values())
         ]
         return Mux(self.is_post, known[1], known[0])
 
@@ -161,17 +158,16 @@ class TurnFetcher(wiring.Component):
         """Count the instruction; it is the other stream's turn."""
         m.d.sync += self.is_post.eq(~self.is_post)
         m.next = "choose"
-        for stream, done in enumerate((self.matrix_done, self.post_done)):
+        for stream, done in enumerate(self.done):
             with m.If(self.is_post == stream):
                 m.d.sync += [done.eq(done + 1), self._counters[stream].eq(self.address)]
 
     def _begin(self, m: Module) -> None:
         m.d.sync += [
-            self._counters[0].eq(self.matrix_pc),
-            self._counters[1].eq(self.post_pc),
+            *(counter.eq(pc) for counter, pc in zip(self._counters, self.pcs, strict=True)),
             self.is_post.eq(0),
             self.bad.eq(0),
             *(stream.eq(1) for stream in self._alive),
         ]
         with m.If(self.clear):
-            m.d.sync += [self.matrix_done.eq(0), self.post_done.eq(0)]
+            m.d.sync += self.done.eq(0)

@@ -1,8 +1,10 @@
 """The cycles of a run."""
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+
+from ..isa import STREAMS
 
 COUNTER_BITS = 24
 """0.7 s at 24 MHz, more than a program that fits such a memory can take; they wrap."""
@@ -21,8 +23,8 @@ class RunCounters(wiring.Component):
     post_start, post_done : In
         Of an instruction of the post stream.
     running : Out
-    cycles, matrix_cycles, post_cycles : Out
-        All; with a vector; within an instruction of the post stream.
+    cycles, stream_cycles : Out
+        All; those with a vector, and those within an instruction of the post stream.
     """
 
     run: Signal
@@ -32,17 +34,16 @@ class RunCounters(wiring.Component):
     post_done: Signal
     running: Signal
     cycles: Signal
-    matrix_cycles: Signal
-    post_cycles: Signal
+    stream_cycles: data.View
 
     def __init__(self) -> None:
         inputs = ("run", "active", "streaming", "post_start", "post_done")
-        outputs = ("cycles", "matrix_cycles", "post_cycles")
         super().__init__(
             {
                 **dict.fromkeys(inputs, In(1)),
                 "running": Out(1),
-                **dict.fromkeys(outputs, Out(COUNTER_BITS)),
+                "cycles": Out(COUNTER_BITS),
+                "stream_cycles": Out(data.ArrayLayout(COUNTER_BITS, len(STREAMS))),
             }
         )
 
@@ -55,8 +56,8 @@ class RunCounters(wiring.Component):
         ]
         counted = (
             (self.cycles, self.running),
-            (self.matrix_cycles, self.streaming),
-            (self.post_cycles, posting),
+            (self.stream_cycles[0], self.streaming),
+            (self.stream_cycles[1], posting),
         )
         for counter, condition in counted:
             with m.If(self.run):

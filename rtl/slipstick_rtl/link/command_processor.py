@@ -78,7 +78,7 @@ class CommandProcessor(AcceleratorFace):
     responses, response_data : Out(stream of Response, of bytes)
     session : Out
         0 before the first OPEN. A request that is judged sees what the one before left.
-    writes, reads, read_data, run, matrix_pc, post_pc, clear, reset_run, status
+    writes, reads, read_data, run, pcs, clear, reset_run, status
         As :class:`slipstick_rtl.link.link.Link` has them.
     """
 
@@ -164,8 +164,7 @@ class CommandProcessor(AcceleratorFace):
         m.d.comb += [
             self.run.eq(begin & meaning.run),
             self.clear.eq(run.flags & RUN_CLEARS_COUNTERS),
-            self.matrix_pc.eq(run.matrix_pc),
-            self.post_pc.eq(run.post_pc),
+            self.pcs.eq(run.pcs),
             self.reset_run.eq(begin & meaning.reset),
         ]
         with m.If(meaning.open & self.responses.valid & self.responses.ready):

@@ -6,7 +6,7 @@ from amaranth.hdl import Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Member, Out
 
-from .layouts import ByteWrite, RunStatus
+from .layouts import ByteWrite, ProgramCounters, RunStatus
 
 
 class AcceleratorFace(wiring.Component):
@@ -22,8 +22,7 @@ class AcceleratorFace(wiring.Component):
     reads: stream.Interface
     read_data: stream.Interface
     run: Signal
-    matrix_pc: Signal
-    post_pc: Signal
+    pcs: data.View
     clear: Signal
     reset_run: Signal
     status: data.View
@@ -36,8 +35,7 @@ class AcceleratorFace(wiring.Component):
                 "reads": Out(stream.Signature(24)),
                 "read_data": In(stream.Signature(8)),
                 "run": Out(1),
-                "matrix_pc": Out(16),
-                "post_pc": Out(16),
+                "pcs": Out(ProgramCounters),
                 "clear": Out(1),
                 "reset_run": Out(1),
                 "status": In(RunStatus),

@@ -2,6 +2,8 @@
 
 from amaranth.lib import data
 
+from ..isa import STREAMS
+
 ByteWrite = data.StructLayout({"space": 2, "address": 24, "offset": 10, "data": 8})
 """A byte on its way to memory: ``address`` counts units of ``space``, ``offset`` bytes within."""
 
@@ -9,11 +11,9 @@ RunStatus = data.StructLayout(
     {
         "running": 1,
         "bad_instruction": 1,
-        "matrix_done": 16,
-        "post_done": 16,
+        "done": data.ArrayLayout(16, len(STREAMS)),
         "cycles": 32,
-        "matrix_cycles": 32,
-        "post_cycles": 32,
+        "stream_cycles": data.ArrayLayout(32, len(STREAMS)),
     }
 )
 """State of the sequencer, as STATUS answers it."""
@@ -34,7 +34,10 @@ Arguments = data.ArrayLayout(8, 6)
 SpaceArguments = data.StructLayout({"space": 8, "address": 24, "count": 16})
 """Arguments of WRITE (without ``count``) and READ."""
 
-RunArguments = data.StructLayout({"flags": 8, "matrix_pc": 16, "post_pc": 16})
+ProgramCounters = data.ArrayLayout(16, len(STREAMS))
+"""A word of the instruction memory per stream."""
+
+RunArguments = data.StructLayout({"flags": 8, "pcs": ProgramCounters})
 """Arguments of RUN."""
 
 OpenArguments = data.StructLayout({"session": 32})

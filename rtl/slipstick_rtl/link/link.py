@@ -42,10 +42,10 @@ class Link(LinkFace):
         Answers to ``reads``, in order, any time later. ``reads`` does not wait for it: there may be
         as many reads on their way as the other side accepts.
     run : Out
-        Strobe: start both instruction streams at ``matrix_pc`` and ``post_pc``, words of the
-        instruction memory; with ``clear`` the completion counters start at zero. Every byte
-        written before has been accepted on ``writes``.
-    matrix_pc, post_pc, clear : Out
+        Strobe: start all instruction streams at ``pcs``, words of the instruction memory; with
+        ``clear`` the completion counters start at zero. Every byte written before has been
+        accepted on ``writes``.
+    pcs, clear : Out
         Valid with ``run``.
     reset_run : Out
         Strobe: stop.
@@ -97,7 +97,7 @@ class Link(LinkFace):
             transmitter.session.eq(processor.session),
             *(
                 getattr(self, name).eq(getattr(processor, name))
-                for name in ("run", "matrix_pc", "post_pc", "clear", "reset_run")
+                for name in ("run", "pcs", "clear", "reset_run")
             ),
         ]
         return m

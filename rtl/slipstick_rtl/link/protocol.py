@@ -25,6 +25,8 @@ import zlib
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ..isa import STREAMS
+
 REQUEST_START = 0xA5
 RESPONSE_START = 0x5A
 HEADER_BYTES = 5
@@ -46,14 +48,15 @@ class Command(IntEnum):
     """(space u8, address u24, count u16 in bytes) -> data; only ACTIVATIONS can be read."""
 
     RUN = 4
-    """(flags u8, matrix_pc u16, post_pc u16) -> (); starts both instruction streams at these words
+    """(flags u8, pc u16 per stream) -> (); starts all instruction streams at these words
     of the instruction memory; flag bit 0 clears the completion counters first. BUSY while a program
     runs; but a repeated RUN with the sequence number of the last one is answered OK and not run
     again."""
 
     STATUS = 5
-    """() -> state u8 (bit 0 running, bit 1 bad instruction met), matrix_done u16, post_done u16,
-    cycles u32, matrix_cycles u32, post_cycles u32: counted from RUN until both streams ended."""
+    """() -> state u8 (bit 0 running, bit 1 bad instruction met), done u16 per stream, cycles u32,
+    busy cycles u32 per stream: counted from RUN until all streams ended. The streams are those of
+    ``isa.STREAMS``, in that order."""
 
     RESET = 6
     """() -> (); stops a run; memories keep their contents."""
@@ -97,17 +100,29 @@ RUN_CLEARS_COUNTERS = 1
 
 @dataclass(frozen=True)
 class DeviceStatus:
-    """What STATUS answers; cycles count from RUN until both streams ended."""
+    """The answer to STATUS; cycles count from RUN until all streams ended.
+
+    ``done`` and ``stream_cycles`` have one value per stream: completed instructions, and cycles in
+    which the stream's unit worked.
+    """
 
     running: bool
     bad_instruction: bool
-    matrix_done: int
-    post_done: int
+    done: tuple[int, ...]
     cycles: int
-    matrix_cycles: int
-    post_cycles: int
+    stream_cycles: tuple[int, ...]
 
-    FORMAT = "<BHHIII"
+    FORMAT = f"<B{len(STREAMS)}HI{len(STREAMS)}I"
+
+    @classmethod
+    def idle(cls, done: tuple[int, ...] = (0,) * len(STREAMS)) -> "DeviceStatus":
+        """The state of a device without clock cycles, when no program runs."""
+        return cls(False, False, done, 0, (0,) * len(STREAMS))
+
+    def progress(self) -> str:
+        """Completed instructions as messages tell them: ``3 matrix, 2 post instructions``."""
+        counts = zip(self.done, STREAMS, strict=True)
+        return ", ".join(f"{count} {name}" for count, name in counts) + " instructions"
 
     @classmethod
     def unpack(cls, payload: bytes) -> "DeviceStatus":
@@ -116,20 +131,14 @@ class DeviceStatus:
             size = struct.calcsize(cls.FORMAT)
             raise ValueError(f"a status must be {size} bytes, not {len(payload)}")
         state, *rest = struct.unpack(cls.FORMAT, payload)
-        return cls(bool(state & 1), bool(state & 2), *rest)
+        done, cycles = tuple(rest[: len(STREAMS)]), rest[len(STREAMS)]
+        own = tuple(rest[len(STREAMS) + 1 :])
+        return cls(bool(state & 1), bool(state & 2), done, cycles, own)
 
     def pack(self) -> bytes:
         """The payload that ``unpack`` decodes."""
         state = self.running | self.bad_instruction << 1
-        return struct.pack(
-            self.FORMAT,
-            state,
-            self.matrix_done,
-            self.post_done,
-            self.cycles,
-            self.matrix_cycles,
-            self.post_cycles,
-        )
+        return struct.pack(self.FORMAT, state, *self.done, self.cycles, *self.stream_cycles)
 
 
 RESIDUE = zlib.crc32(bytes(CRC_BYTES))

@@ -95,7 +95,7 @@ class _Rules(wiring.Component):
                 run & self.running,
                 write & ~self.whole | read & (target.count > configuration.payload_bytes),
                 (write | read) & (self.end > limit)
-                | run & ((run_target.matrix_pc >= words) | (run_target.post_pc >= words)),
+                | run & Cat(pc >= words for pc in run_target.pcs).any(),
             )
         )
         return m

@@ -5,9 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
-from ..isa import MATRIX_OPCODES, POST_OPCODES
+from ..isa import MATRIX_OPCODES, POST_OPCODES, STREAMS
 from ..layouts import MATRIX_INSTRUCTION, post_instruction
-from ..link.layouts import ByteWrite
+from ..link.layouts import ByteWrite, ProgramCounters
 from .fetcher import Fetcher
 from .instruction_memory import InstructionMemory
 from .repeater import Repeater
@@ -30,7 +30,7 @@ class Sequencer(wiring.Component):
     -------
     write, write_enable : In
         A byte of the instruction memory from the link.
-    run, matrix_pc, post_pc : In
+    run, pcs : In
     matrix, post : Out(stream)
         Instructions for the engines.
     matrix_busy, post_busy : In
@@ -38,23 +38,21 @@ class Sequencer(wiring.Component):
     matrix_streaming : In
         The array gets a vector in this cycle.
     running, bad_instruction : Out
-    cycles, matrix_cycles, post_cycles : Out
-        Since ``run``: all; with a vector; with the post engine busy.
+    cycles, stream_cycles : Out
+        Since ``run``: all; those with a vector, and those with the post engine busy.
     """
 
     write: data.View
     write_enable: Signal
     run: Signal
-    matrix_pc: Signal
-    post_pc: Signal
+    pcs: data.View
     matrix_busy: Signal
     post_busy: Signal
     matrix_streaming: Signal
     running: Signal
     bad_instruction: Signal
     cycles: Signal
-    matrix_cycles: Signal
-    post_cycles: Signal
+    stream_cycles: data.View
     matrix: stream.Interface
     post: stream.Interface
 
@@ -75,8 +73,7 @@ class Sequencer(wiring.Component):
                 "write": In(ByteWrite),
                 "write_enable": In(1),
                 "run": In(1),
-                "matrix_pc": In(16),
-                "post_pc": In(16),
+                "pcs": In(ProgramCounters),
                 "matrix": Out(stream.Signature(MATRIX_INSTRUCTION)),
                 "post": Out(stream.Signature(post_layout)),
                 "matrix_busy": In(1),
@@ -85,8 +82,7 @@ class Sequencer(wiring.Component):
                 "running": Out(1),
                 "bad_instruction": Out(1),
                 "cycles": Out(32),
-                "matrix_cycles": Out(32),
-                "post_cycles": Out(32),
+                "stream_cycles": Out(data.ArrayLayout(32, len(STREAMS))),
             }
         )
 
@@ -115,8 +111,8 @@ class Sequencer(wiring.Component):
         connect(m, repeat_matrix.o, flipped(self.matrix))
         connect(m, repeat_post.o, flipped(self.post))
         m.d.comb += [
-            matrix.pc.eq(self.matrix_pc),
-            post.pc.eq(self.post_pc),
+            matrix.pc.eq(self.pcs[0]),
+            post.pc.eq(self.pcs[1]),
             self.bad_instruction.eq(matrix.bad | post.bad),
         ]
         under_way = Signal()
@@ -124,11 +120,15 @@ class Sequencer(wiring.Component):
         m.d.comb += under_way.eq(fetching | self.matrix_busy | self.post_busy)
         m.d.sync += self.running.eq(self.run | under_way)
         with m.If(self.run):
-            m.d.sync += [self.cycles.eq(0), self.matrix_cycles.eq(0), self.post_cycles.eq(0)]
+            m.d.sync += [self.cycles.eq(0), self.stream_cycles.eq(0)]
         with m.Elif(self.running):
             m.d.sync += [
                 self.cycles.eq(self.cycles + 1),
-                self.matrix_cycles.eq(self.matrix_cycles + self.matrix_streaming),
-                self.post_cycles.eq(self.post_cycles + self.post_busy),
+                *(
+                    cycles.eq(cycles + working)
+                    for cycles, working in zip(
+                        self.stream_cycles, (self.matrix_streaming, self.post_busy), strict=True
+                    )
+                ),
             ]
         return m

@@ -117,8 +117,8 @@ class RegisteredAccelerator(wiring.Component):
             ("state", "bad_instruction", status.bad_instruction),
             ("state", "response_status", packer.status),
             ("state", "response_sequence", packer.sequence),
-            ("done", "matrix", status.matrix_done),
-            ("done", "post", status.post_done),
+            ("done", "matrix", status.done[0]),
+            ("done", "post", status.done[1]),
             ("cycles", "value", status.cycles),
         ):
             m.d.comb += file.port(register, field).eq(value)

@@ -2,6 +2,7 @@
 
 import random
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import cocotb
@@ -9,6 +10,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from cocotb.utils import get_sim_time
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.engines import COMPACT
+from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.compact.link import CompactLink
 from slipstick_rtl.link.layouts import ByteWrite, RunStatus
 from slipstick_rtl.link.link import Link
@@ -91,8 +93,8 @@ class Surroundings:
     def read(self, address: int, count: int) -> bytes:
         return bytes(self.memories[Space.ACTIVATIONS][address : address + count])
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool) -> None:
-        self.strobes.append((matrix_pc, post_pc, clear))
+    def run(self, pcs: Sequence[int], clear: bool) -> None:
+        self.strobes.append((*pcs, clear))
         self.running = True
 
     def reset(self) -> None:
@@ -194,8 +196,9 @@ class LinkBench:
         while True:
             await RisingEdge(dut.clk)
             if dut.run.value == 1:
-                counters = dut.matrix_pc.value.to_unsigned(), dut.post_pc.value.to_unsigned()
-                self.actual.run(*counters, dut.clear.value == 1)
+                word = dut.pcs.value.to_unsigned()
+                pcs = [word >> 16 * number & 0xFFFF for number in range(len(STREAMS))]
+                self.actual.run(pcs, dut.clear.value == 1)
             elif dut.reset_run.value == 1:
                 self.actual.reset()
             else:

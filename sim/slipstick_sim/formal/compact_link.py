@@ -125,7 +125,7 @@ class CompactLinkUnderProof(AcceleratorFace):
             connect(m, flipped(getattr(self, name)), getattr(link, name))
         for name in ("o", "writes", "reads"):
             connect(m, getattr(link, name), flipped(getattr(self, name)))
-        for name in ("run", "matrix_pc", "post_pc", "clear", "reset_run"):
+        for name in ("run", "pcs", "clear", "reset_run"):
             m.d.comb += getattr(self, name).eq(getattr(link, name))
         m.d.comb += link.status.eq(self.status)
         self._assert_steps(m)

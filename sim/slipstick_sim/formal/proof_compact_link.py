@@ -100,7 +100,7 @@ class ActsOnlyOnWhatIsSound(CompactLinkUnderProof):
         whole = self._count == _HEADER + self.header.length + CRC_BYTES
         right = ~self.hunting & whole & self._sound & (self.header.length <= _PAYLOAD)
         words = CONFIGURATION.instruction_words
-        within = (self.matrix_pc < words) & (self.post_pc < words)
+        within = Cat(pc < words for pc in self.pcs).all()
         resets = command.matches(Command.RESET, Command.OPEN)
         m.d.comb += [
             Assert(~acts | right, "an effect of a frame that is wrong"),

@@ -1,16 +1,17 @@
 """Golden model of the whole core: both instruction streams over NumPy memories, without clocks."""
 
+import dataclasses
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode, accumulator_place
+from slipstick_rtl.isa import STREAMS, WORDS_PER_INSTRUCTION, Opcode, accumulator_place
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from .convolve import Scratch
-from .memories import MATRIX, POST, Memories
+from .memories import Memories
 from .post import TABLE_ENTRIES, drain, load_table, map_taps
 from .repeats import turn, turns
 
@@ -49,7 +50,8 @@ class _Stream:
     @property
     def other(self) -> str:
         """The stream whose completed instructions this one waits for."""
-        return POST if self.name == MATRIX else MATRIX
+        first, second = STREAMS
+        return second if self.name == first else first
 
     def advance(self, turns: int) -> None:
         """To the next turn of an instruction that has so many, or to the next instruction."""
@@ -111,7 +113,7 @@ class GoldenCore:
         self._table = np.zeros(TABLE_ENTRIES, np.int32)
         self._scratch = Scratch()
         self._check_hazards = check_hazards
-        self._done = {MATRIX: 0, POST: 0}
+        self._done = dict.fromkeys(STREAMS, 0)
         self._bad_instruction = False
 
     def batched(self, batch: int, *, shared: bool = True) -> "GoldenCore":
@@ -164,20 +166,20 @@ class GoldenCore:
 
     def status(self) -> DeviceStatus:
         """Never running, as a run ends before ``run`` returns; all cycles are 0."""
-        matrix, post = (self._done[name] & _COUNTER_MASK for name in (MATRIX, POST))
-        return DeviceStatus(False, self._bad_instruction, matrix, post, 0, 0, 0)
+        done = tuple(count & _COUNTER_MASK for count in self._done.values())
+        return dataclasses.replace(DeviceStatus.idle(done), bad_instruction=self._bad_instruction)
 
     def reset(self) -> None:
         """Forgets the last run; memories keep their contents."""
-        self._done = {MATRIX: 0, POST: 0}
+        self._done = dict.fromkeys(STREAMS, 0)
         self._bad_instruction = False
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool, order: Order = "matrix_first") -> None:
-        """Runs both streams to their ends.
+    def run(self, pcs: Sequence[int], clear: bool, order: Order = "matrix_first") -> None:
+        """Runs all streams to their ends.
 
         Parameters
         ----------
-        matrix_pc, post_pc : int
+        pcs : sequence of int
             Words of the instruction memory where the streams start.
         clear : bool
             Whether the completion counters start from 0.
@@ -196,16 +198,16 @@ class GoldenCore:
             If an instruction breaks a rule of the instruction set.
         """
         if not self._check_hazards:
-            self._run(matrix_pc, post_pc, clear, order)
+            self._run(pcs, clear, order)
             return
         before = self._snapshot()
-        self._run(matrix_pc, post_pc, clear, order)
+        self._run(pcs, clear, order)
         result = self._snapshot()
         for other in HAZARD_ORDERS:
             if other == order:
                 continue
             self._restore(before)
-            self._run(matrix_pc, post_pc, clear, other)
+            self._run(pcs, clear, other)
             differing = np.flatnonzero((self.activations != result[0]).any(axis=0))
             if len(differing):
                 raise HazardError(
@@ -214,12 +216,12 @@ class GoldenCore:
                 )
         self._restore(result)
 
-    def _run(self, matrix_pc: int, post_pc: int, clear: bool, order: Order) -> None:
+    def _run(self, pcs: Sequence[int], clear: bool, order: Order) -> None:
         choose = _chooser(order)
         if clear:
-            self._done = {MATRIX: 0, POST: 0}
+            self._done = dict.fromkeys(STREAMS, 0)
         self._bad_instruction = False
-        streams = [_Stream(MATRIX, matrix_pc), _Stream(POST, post_pc)]
+        streams = [_Stream(name, pc) for name, pc in zip(STREAMS, pcs, strict=True)]
         while not all(stream.ended for stream in streams):
             ready = [
                 (stream, instruction)

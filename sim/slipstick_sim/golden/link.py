@@ -2,9 +2,11 @@
 
 import struct
 import zlib
+from collections.abc import Sequence
 from typing import Protocol
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.link.protocol import (
     CRC_BYTES,
@@ -23,7 +25,7 @@ from slipstick_rtl.link.protocol import (
 from slipstick_rtl.link.spaces import WRITE_ARGUMENTS, unit_bytes, unit_count, units_per_frame
 
 _READ = struct.Struct("<BHBH")
-_RUN = struct.Struct("<BHH")
+_RUN = struct.Struct(f"<B{len(STREAMS)}H")
 _OPEN = struct.Struct("<I")
 
 
@@ -38,8 +40,8 @@ class Backend(Protocol):
         """``count`` bytes of activation memory, all within it."""
         ...
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool) -> None:
-        """Starts both instruction streams."""
+    def run(self, pcs: Sequence[int], clear: bool) -> None:
+        """Starts all instruction streams."""
         ...
 
     def status(self) -> DeviceStatus:
@@ -187,12 +189,12 @@ class Endpoint:
     def _run(self, sequence: int, payload: bytes) -> None:
         if len(payload) != _RUN.size:
             raise _Refused(Status.BAD_LENGTH)
-        flags, matrix_pc, post_pc = _RUN.unpack(payload)
+        flags, *pcs = _RUN.unpack(payload)
         if sequence == self._last_run:
             return
         if self._backend.status().running:
             raise _Refused(Status.BUSY)
-        if max(matrix_pc, post_pc) >= self._configuration.instruction_words:
+        if max(pcs) >= self._configuration.instruction_words:
             raise _Refused(Status.BAD_ADDRESS)
-        self._backend.run(matrix_pc, post_pc, bool(flags & RUN_CLEARS_COUNTERS))
+        self._backend.run(pcs, bool(flags & RUN_CLEARS_COUNTERS))
         self._last_run = sequence

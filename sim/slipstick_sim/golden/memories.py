@@ -10,10 +10,7 @@ import numpy as np
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import (
     INSTRUCTION_BITS,
-    MATRIX_FIELDS,
-    MATRIX_OPCODES,
-    POST_FIELDS,
-    POST_OPCODES,
+    STREAMS,
     WORDS_PER_INSTRUCTION,
     Opcode,
     opcode_of,
@@ -29,13 +26,10 @@ from .weights import weight_words
 INSTRUCTION_BYTES = INSTRUCTION_BITS // 8
 _WORD_BYTES = 4
 
-MATRIX, POST = "matrix", "post"
 """Names of the two instruction streams."""
 
 MOST_PREPARED_BYTES = 1 << 28
 """Of instructions that are kept prepared."""
-
-_STREAMS = {MATRIX: (MATRIX_OPCODES, MATRIX_FIELDS), POST: (POST_OPCODES, POST_FIELDS)}
 
 
 class PreparedCache:
@@ -198,7 +192,7 @@ class Memories:
         """The n-th turn of the CONVOLVE at a word, ready to execute."""
         key = word, number
         if key not in self._prepared:
-            repeated = self.instruction(MATRIX, word)
+            repeated = self.instruction("matrix", word)
             if repeated is None or repeated["opcode"] != Opcode.CONVOLVE:
                 raise ValueError(f"word {word} of the instruction memory must hold a CONVOLVE")
             instruction = turn(repeated, number)
@@ -220,6 +214,6 @@ class Memories:
 @lru_cache(maxsize=1 << 14)
 def _decode(stream: str, data: bytes) -> dict[str, int] | None:
     """The fields of an instruction, for reading only."""
-    opcodes, fields = _STREAMS[stream]
+    opcodes, fields = STREAMS[stream].opcodes, STREAMS[stream].fields
     known = len(data) == INSTRUCTION_BYTES and opcode_of(data) in set(map(int, opcodes))
     return unpack(fields, data) if known else None

@@ -119,7 +119,7 @@ def test_light_shortcut_runs_first_and_add_is_fused():
     assert names == ["conv2d_1", "conv2d_0", "add_2"]
     # the sums are made between the drains
     (run,) = [step for step in program.steps if isinstance(step, RunStep)]
-    owners = [layer for layer, _ in run.post_layers]
+    owners = [layer for layer, _ in run.owners[1]]
     assert owners.index(2) < len(owners) - 1 - owners[::-1].index(1)
 
 

@@ -133,8 +133,8 @@ def test_reductions_are_cut(flat):
     configuration = Configuration(rows=8, columns=8, weight_bytes=1 << 13, activation_bytes=1 << 12)
     program = check(builder, configuration)
     layer = [layer.operator for layer in program.layers].index("fully_connected")
-    own = [step for step in _runs(program) if any(at == layer for at, _ in step.matrix_layers)]
-    drains = [step for step in own if step.post_layers]
+    own = [step for step in _runs(program) if any(at == layer for at, _ in step.owners[0])]
+    drains = [step for step in own if step.owners[1]]
     assert program.layers[layer].where == "device"
     assert len(own) > 3 * len(drains) == 3 * math.ceil(20 / 8)
 

@@ -76,12 +76,12 @@ def test_model_runs_a_program_over_real_frames() -> None:
     load_doubling(device)
     image = np.random.default_rng(1).integers(-128, 128, PIXELS * 8).astype(np.int8)
     device.write(Space.ACTIVATIONS, 0, image.tobytes())
-    device.run(0, POST_WORD)
+    device.run((0, POST_WORD))
     status = device.wait()
-    assert (status.running, status.matrix_done, status.post_done, status.cycles) == (False, 1, 1, 0)
+    assert (status.running, status.done, status.cycles) == (False, (1, 1), 0)
     assert device.read(RESULT, PIXELS * 8) == doubled(image).tobytes()
     device.reset()
-    assert device.status().matrix_done == 0
+    assert device.status().done == (0, 0)
     device.close()
 
 
@@ -93,7 +93,7 @@ def test_batch_core_runs_many_images() -> None:
     assert core.batch == 3
     images = np.random.default_rng(2).integers(-128, 128, (3, PIXELS * 8)).astype(np.int8)
     core.write_batch(0, images)
-    core.run(0, POST_WORD)
+    core.run((0, POST_WORD))
     result = core.read_batch(RESULT, PIXELS * 8 + 4)
     np.testing.assert_array_equal(result[:, :-4], doubled(images))
     assert all(row.tobytes() == b"kept" for row in result[:, -4:])
@@ -111,19 +111,19 @@ def test_programs_that_hang_or_break_rules_are_device_errors() -> None:
     with pytest.raises(
         DeviceError, match="neither stream can go on.*post stream at word 128 waits"
     ):
-        device.run(0, POST_WORD)
+        device.run((0, POST_WORD))
     load_doubling(device, wait=0)
     with pytest.raises(DeviceError, match="depend on the order of the streams"):
         checking = ModelDevice(CONFIGURATION, check_hazards=True)
         load_doubling(checking, wait=0)
         checking.write(Space.ACTIVATIONS, 0, bytes(range(1, PIXELS * 8)))
-        checking.run(0, POST_WORD)
+        checking.run((0, POST_WORD))
     load_doubling(device, opcode=7)
-    device.run(0, POST_WORD)
+    device.run((0, POST_WORD))
     with pytest.raises(LinkError, match="BAD_INSTRUCTION"):
         device.wait()
-    with pytest.raises(DeviceError, match="bad instruction after 0 matrix and 0 post"):
-        device.batch_core(2).run(0, POST_WORD)
+    with pytest.raises(DeviceError, match="bad instruction after 0 matrix, 0 post"):
+        device.batch_core(2).run((0, POST_WORD))
 
 
 def test_names_give_configurations() -> None:

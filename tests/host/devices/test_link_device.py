@@ -3,7 +3,7 @@
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,13 +55,13 @@ class Memories:
     def read(self, address: int, count: int) -> bytes:
         return bytes(self.spaces[Space.ACTIVATIONS][address : address + count])
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool) -> None:
-        self.runs.append((matrix_pc, post_pc, clear))
+    def run(self, pcs: Sequence[int], clear: bool) -> None:
+        self.runs.append((*pcs, clear))
         self.looks = self.looks_per_run
 
     def status(self) -> DeviceStatus:
         self.looks = max(0, self.looks - 1)
-        return DeviceStatus(self.looks > 0, self.bad_instruction, 1, 2, 300, 200, 100)
+        return DeviceStatus(self.looks > 0, self.bad_instruction, (1, 2), 300, (200, 100))
 
     def reset(self) -> None:
         self.looks = 0
@@ -124,12 +124,12 @@ def test_memories_of_any_size_and_a_run() -> None:
     assert device.read(0, 1 << 14) == memories.spaces[Space.ACTIVATIONS]
     assert device.read(5, 0) == b""
     memories.looks_per_run = 9
-    device.run(7, 9, clear=False)
+    device.run((7, 9), clear=False)
     assert device.status().running
     for space in spaces:
         device.write(space, 1, bytes(72))
     assert device.status().running
-    assert device.wait() == DeviceStatus(False, False, 1, 2, 300, 200, 100)
+    assert device.wait() == DeviceStatus(False, False, (1, 2), 300, (200, 100))
     assert memories.runs == [(7, 9, False)]
     device.reset()
     device.close()
@@ -138,7 +138,7 @@ def test_memories_of_any_size_and_a_run() -> None:
 def test_a_run_is_run_once_for_each_call() -> None:
     device, memories = _device()
     for count in range(1, 600):
-        device.run(0, 0)
+        device.run((0, 0))
         device.status()
         assert len(memories.runs) == count
     # another session, whose numbers begin anew, on the device that remembers the last RUN
@@ -147,7 +147,7 @@ def test_a_run_is_run_once_for_each_call() -> None:
         again = LinkDevice(transport, configuration=CONFIGURATION)
         for _ in range(skipped):
             again.status()
-        again.run(0, 0)
+        again.run((0, 0))
     assert len(memories.runs) == 602
 
 
@@ -155,7 +155,7 @@ def test_two_sessions_on_one_endpoint_run_twice() -> None:
     memories = Memories()
     endpoint = Endpoint(CONFIGURATION, memories)
     for _ in range(2):
-        LinkDevice(LoopbackTransport(endpoint), configuration=CONFIGURATION).run(0, 0)
+        LinkDevice(LoopbackTransport(endpoint), configuration=CONFIGURATION).run((0, 0))
     assert len(memories.runs) == 2
 
 
@@ -167,9 +167,9 @@ def test_two_sessions_on_one_endpoint_run_twice() -> None:
         (lambda device: device.write(Space.WEIGHTS, -1, bytes(8)), "BAD_ADDRESS"),
         (lambda device: device.read(1 << 14, 1), "BAD_ADDRESS"),
         (lambda device: device.read(0, -1), "BAD_ADDRESS"),
-        (lambda device: device.run(1 << 13, 0), "BAD_ADDRESS"),
-        (lambda device: device.run(0, 0) or device.run(0, 0), "BUSY"),
-        (lambda device: device.run(0, 0) or device.wait(0.01), "RUN_TIMEOUT"),
+        (lambda device: device.run((1 << 13, 0)), "BAD_ADDRESS"),
+        (lambda device: device.run((0, 0)) or device.run((0, 0)), "BUSY"),
+        (lambda device: device.run((0, 0)) or device.wait(0.01), "RUN_TIMEOUT"),
     ],
 )
 def test_what_is_refused(act: Callable[[LinkDevice], None], code: str) -> None:
@@ -185,7 +185,7 @@ def test_what_is_refused(act: Callable[[LinkDevice], None], code: str) -> None:
 def test_a_bad_instruction_ends_a_wait() -> None:
     device, memories = _device()
     memories.bad_instruction = True
-    device.run(0, 0)
+    device.run((0, 0))
     with pytest.raises(LinkError, match="BAD_INSTRUCTION: the device met a bad instruction"):
         device.wait()
 
@@ -240,7 +240,7 @@ def test_a_hostile_line_gives_what_is_right_or_an_error(seed: int, rate: float) 
                 case 1:
                     assert device.read(address, count) == memories.read(address, count)
                 case 2:
-                    device.run(1, 2)
+                    device.run((1, 2))
                     assert len(memories.runs) == expected_runs + 1
                 case _:
                     device.identify()
@@ -285,7 +285,7 @@ def test_answers_count_however_late_they_are_looked_at() -> None:
     data = bytes(range(200))
     device.write(Space.ACTIVATIONS, 7, data)
     assert device.read(7, len(data)) == data
-    device.run(0, 0)
+    device.run((0, 0))
     assert memories.runs == [(0, 0, True)]
 
 

@@ -63,7 +63,7 @@ def test_cycles_sum_up_and_every_instruction_has_its_layer(program: Program) -> 
     assert sum(span.unit == "matrix" for span in spans) == matrix
     assert sum(span.unit == "post" for span in spans) == post
     (run,) = runs_of(program)
-    array_layers = {layer for layer, _ in run.matrix_layers}
+    array_layers = {layer for layer, _ in run.owners[0]}
     for number, line in enumerate(lines):
         on_array = number in array_layers
         assert any(span.unit == "matrix" for span in line.spans) == on_array
@@ -89,11 +89,11 @@ class LoggingModel(ModelDevice):
 
     def wait(self, timeout_seconds: float = 60.0) -> DeviceStatus:
         status = super().wait(timeout_seconds)
-        done = (status.matrix_done, status.post_done)
+        done = status.done
         self._log = log(done, self.clock + 5)
         cycles = 5 + INSTRUCTION_CYCLES * max(done)
         self.clock += cycles + 77
-        return DeviceStatus(False, False, *done, cycles, 0, 0)
+        return DeviceStatus(False, False, done, cycles, (0, 0))
 
     def take_events(self) -> dict[str, np.ndarray]:
         events, self._log = self._log, log((0, 0))

@@ -143,7 +143,7 @@ def test_instructions_of_other_steps_are_refused() -> None:
     steps = []
     for step in program.steps:
         if isinstance(step, RunStep):
-            step = RunStep(step.matrix_pc, step.post_pc, step.matrix_layers[1:], step.post_layers)
+            step = RunStep(step.pcs, (step.owners[0][1:], *step.owners[1:]))
         steps.append(step)
     object.__setattr__(program, "steps", tuple(steps))
     with pytest.raises(ProgramError, match=r"stream at word \d+ must hold the \d+ instructions"):

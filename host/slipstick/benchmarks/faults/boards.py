@@ -3,6 +3,7 @@
 Unlike those of ``open_device`` they stay as they are while hosts come and go on their line.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -75,11 +76,11 @@ class _Core:
         self._stuck = False
         self.write, self.read = core.write, core.read
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool) -> None:
+    def run(self, pcs: Sequence[int], clear: bool) -> None:
         from slipstick_sim.golden.core import DeadlockError
 
         try:
-            self._core.run(matrix_pc, post_pc, clear)
+            self._core.run(pcs, clear)
         except (DeadlockError, ValueError):
             self._stuck = True
 

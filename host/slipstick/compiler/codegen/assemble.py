@@ -41,10 +41,8 @@ class Assembler:
             for stream in timeline.merged():
                 starts.append(len(code) // 4)
                 code += packed(stream, {})
-            matrix_pc, post_pc = starts
-            self._run_steps[run] = RunStep(
-                matrix_pc, post_pc, owners(timeline.matrix), owners(timeline.post)
-            )
+            owned = tuple(owners(stream) for stream in timeline.streams)
+            self._run_steps[run] = RunStep(tuple(starts), owned)
         self.images = (Image(int(Space.INSTRUCTIONS), 0, bytes(code)),) if code else ()
 
     def steps(self) -> tuple[Step, ...]:

@@ -1,6 +1,7 @@
 """The steps of a network that is cut: runs, and the transfers that go on meanwhile."""
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ class _Run:
     tile: Tile
     spans: dict[Space, tuple[int, int]] = field(default_factory=dict)
     loads: dict[Space, int] = field(default_factory=dict)
-    matrix_code: bytes = b""
+    starts: tuple[int, ...] = ()
     code: bytes = b""
 
     def assemble(self, hardware: Configuration) -> None:
@@ -59,18 +60,18 @@ class _Run:
         moved = {
             name: self.spans.get(space, (0, 0))[0] for name, space in addresses(hardware).items()
         }
-        self.matrix_code, post_code = (packed(stream, moved) for stream in timeline.merged())
-        self.code = self.matrix_code + post_code
+        codes = [packed(stream, moved) for stream in timeline.merged()]
+        self.code = b"".join(codes)
+        lengths = (len(code) // 4 for code in codes[:-1])
+        self.starts = tuple(itertools.accumulate(lengths, initial=0))
 
     def step(self, overlapped: int) -> RunStep:
         """The run itself."""
         timeline, numbers = self.tile.timeline, self.tile.job.numbers
-        matrix_pc = self.spans[Space.INSTRUCTIONS][0]
+        first = self.spans[Space.INSTRUCTIONS][0]
         return RunStep(
-            matrix_pc,
-            matrix_pc + len(self.matrix_code) // 4,
-            owners(timeline.matrix, numbers),
-            owners(timeline.post, numbers),
+            tuple(first + start for start in self.starts),
+            tuple(owners(stream, numbers) for stream in timeline.streams),
             overlapped=overlapped,
         )
 

@@ -176,9 +176,14 @@ class Timeline:
         """Instructions in memory, runs of turns as one, HALTs included."""
         return self._stored + 2
 
+    @property
+    def streams(self) -> tuple[list[Issued], ...]:
+        """The instructions of each stream, in the order of ``isa.STREAMS``."""
+        return self.matrix, self.post
+
     def merged(self) -> tuple[list[Repeated], list[Repeated]]:
         """Both streams as they lie in memory, matrix and post."""
-        matrix, post = (self._merged(stream) for stream in (self.matrix, self.post))
+        matrix, post = (self._merged(stream) for stream in self.streams)
         return matrix, post
 
     def _merged(self, stream: Sequence[Issued]) -> list[Repeated]:

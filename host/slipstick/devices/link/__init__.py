@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.identity import Identity
@@ -14,7 +14,7 @@ from .transport import Transport
 
 __all__ = ["Identity", "LinkDevice", "LinkError", "Patience"]
 
-_STATUS_BYTES = len(DeviceStatus(False, False, 0, 0, 0, 0, 0).pack())
+_STATUS_BYTES = len(DeviceStatus.idle().pack())
 _FIRST_PAUSE_SECONDS = 100e-6
 _LONGEST_PAUSE_SECONDS = 20e-3
 
@@ -140,8 +140,8 @@ class LinkDevice:
             requests.append(Request(Command.READ, payload, answer_bytes=size))
         return b"".join(self._exchanger.exchange(requests))
 
-    def run(self, matrix_pc: int, post_pc: int, clear: bool = True) -> None:
-        """Starts both instruction streams at these words of the instruction memory, once.
+    def run(self, pcs: Sequence[int], clear: bool = True) -> None:
+        """Starts each instruction stream at its word of the instruction memory, once.
 
         RUN is not sent again if it is not answered: a device that was reset meanwhile would run
         twice, and the first time may have overwritten the inputs of the second.
@@ -151,7 +151,7 @@ class LinkDevice:
         LinkError
             BAD_ADDRESS, BUSY if a program runs, NO_ANSWER (it may have started or not).
         """
-        for pc in (matrix_pc, post_pc):
+        for pc in pcs:
             self._check_address(Space.INSTRUCTIONS, pc, 1)
         self._exchanger.begin()
         if self._last_run is None:
@@ -162,7 +162,7 @@ class LinkDevice:
             self._exchanger.skip_sequence()
         sequence, self._last_run = self._exchanger.next_sequence, None
         payload = bytes([RUN_CLEARS_COUNTERS if clear else 0])
-        payload += matrix_pc.to_bytes(2, "little") + post_pc.to_bytes(2, "little")
+        payload += b"".join(pc.to_bytes(2, "little") for pc in pcs)
         self._exchanger.exchange([Request(Command.RUN, payload)], once=True)
         self._last_run = sequence
 
@@ -186,15 +186,14 @@ class LinkDevice:
                 raise LinkError(
                     "RUN_TIMEOUT",
                     f"the run must end within {timeout_seconds} s; completed so far:"
-                    f" {status.matrix_done} matrix, {status.post_done} post instructions",
+                    f" {status.progress()}",
                 )
             self._pause(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
         if status.bad_instruction:
             raise LinkError(
                 "BAD_INSTRUCTION",
-                f"the device met a bad instruction after {status.matrix_done} matrix and"
-                f" {status.post_done} post instructions",
+                f"the device met a bad instruction after {status.progress()}",
             )
         return status
 

@@ -32,7 +32,7 @@ _PROBE_RETRIES = 2
 _LONG_ATTEMPT = 5
 """The failure in a row after which silence and a usual frame's zeros are taken not to be enough."""
 _IDENTITY_BYTES = len(Identity.of(Configuration()).pack())
-_STATUS_BYTES = len(DeviceStatus(False, False, 0, 0, 0, 0, 0).pack())
+_STATUS_BYTES = len(DeviceStatus.idle().pack())
 LONGEST_FRAME = HEADER_BYTES + 0xFFFF + CRC_BYTES
 """What a device may take for one frame, at most, if the length is corrupted."""
 

@@ -125,8 +125,7 @@ class CompactLink(LinkFace):
             steps.settle.eq(runs | opens | self._command(Command.RESET)),
             self.run.eq(done & runs & ~repeated),
             self.clear.eq(run.flags & RUN_CLEARS_COUNTERS),
-            self.matrix_pc.eq(run.matrix_pc),
-            self.post_pc.eq(run.post_pc),
+            self.pcs.eq(run.pcs),
             self.reset_run.eq(done & (opens | self._command(Command.RESET))),
         ]
         with m.If(steps.refuse):

@@ -116,7 +116,7 @@ class CompactRules(wiring.Component):
         elsewhere = target.space != Space.ACTIVATIONS
         known = Cat(command == code for code in Command).any()
         words = c.instruction_words
-        outside = (run.matrix_pc >= words) | (run.post_pc >= words)
+        outside = Cat(pc >= words for pc in run.pcs).any()
         rules = (
             (~known, Status.BAD_COMMAND),
             (~fits, Status.BAD_LENGTH),

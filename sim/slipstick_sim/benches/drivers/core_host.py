@@ -61,9 +61,9 @@ class Host:
         for payload in pieces(space, unit, data, first, self._payload_bytes - WRITE_ARGUMENTS):
             await self.request(Command.WRITE, payload)
 
-    async def run(self, matrix_pc: int, post_pc: int) -> None:
+    async def run(self, *pcs: int) -> None:
         """Starts both streams, with the counters at zero."""
-        addresses = matrix_pc.to_bytes(2, "little") + post_pc.to_bytes(2, "little")
+        addresses = b"".join(pc.to_bytes(2, "little") for pc in pcs)
         await self.request(Command.RUN, bytes([RUN_CLEARS_COUNTERS]) + addresses)
 
     async def compare_activations(self, size: int) -> None:

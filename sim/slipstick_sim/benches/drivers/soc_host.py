@@ -130,9 +130,9 @@ class Host:
             data += await self.request(Command.READ, bytes([Space.ACTIVATIONS]) + place)
         return data
 
-    async def run(self, matrix_pc: int, post_pc: int) -> DeviceStatus:
+    async def run(self, *pcs: int) -> DeviceStatus:
         """Runs a program to its end."""
-        counters = matrix_pc.to_bytes(2, "little") + post_pc.to_bytes(2, "little")
+        counters = b"".join(pc.to_bytes(2, "little") for pc in pcs)
         await self.request(Command.RUN, b"\1" + counters)
         return await self.finish()
 
@@ -156,7 +156,7 @@ async def run_random_program(host: Host, seed: int) -> DeviceStatus:
     program, post_pc, turns = random_program(generator, configuration, used)
     await host.write(Space.INSTRUCTIONS, program)
     status = await host.run(0, post_pc)
-    assert (status.matrix_done, status.post_done) == (turns, turns), status
+    assert status.done == (turns, turns), status
     assert not status.bad_instruction and 0 < status.cycles
     await host.read(0, configuration.activation_bytes)
     return status
