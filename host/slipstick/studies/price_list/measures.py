@@ -47,8 +47,8 @@ _DISTRIBUTED_LUTS = 6
 
 def synthesise(gateware: Any, part: Part, folder: Path, ports: Any = None) -> dict[str, int]:
     """Writes the netlist of a design; counts what place and route will make of its cells."""
-    from slipstick_rtl.toplevel import design
     from slipstick_rtl.fpga.ecp5.netlist import Chip
+    from slipstick_rtl.toplevel import design
 
     toolchain = Ecp5()
     folder.mkdir(parents=True, exist_ok=True)
