@@ -51,7 +51,8 @@ def make_phy(wire: Wire, configuration: Configuration, **options: Any) -> Any:
     """
     phy = wire.phy(configuration, **options)
     outputs = {name: Out(1) for name in (*wire.faults, *wire.status)}
+    members = dict(phy.signature.members.items())
     for name, member in {**STREAMS.members, **pin_members(wire), **outputs}.items():
-        if phy.signature.members.get(name) != member:
+        if members.get(name) != member:
             raise TypeError(f"the PHY of wire {wire.name} must have {name} as {member}")
     return phy
