@@ -203,7 +203,6 @@ PINS = {
     "tang-nano-9k": ("clk27_0__io", "52", "uart_0__tx__io", "17"),
     "tang-nano-20k": ("clk27_0__io", "4", "uart_0__tx__io", "69"),
 }
-CLOCKS = {"orangecrab-85f": 96, "icebreaker": 24, "tang-nano-9k": 27, "tang-nano-20k": 54}
 
 
 class Echo(wiring.Component):
@@ -245,9 +244,9 @@ def sites(constraints: str) -> dict[str, str]:
 @pytest.mark.usefixtures("no_core")
 @pytest.mark.parametrize("name", all_boards())
 def test_every_board_has_its_pins(name: str, tmp_path: Path) -> None:
-    clock_mhz = CLOCKS.get(name, 100)
-    configuration = Configuration(clock_hz=clock_mhz * MHZ)
-    text = write_board_design(name, configuration, "uart", clock_mhz * 1.05, tmp_path)
+    clock_hz = find_board(name).configuration.clock_hz
+    configuration = Configuration(clock_hz=clock_hz)
+    text = write_board_design(name, configuration, "uart", clock_hz / MHZ * 1.05, tmp_path)
     clock, clock_site, pin, site = PINS[name]
     assert sites(text)[clock] == clock_site
     assert sites(text)[pin] == site
@@ -271,9 +270,9 @@ def test_every_board_has_its_pins(name: str, tmp_path: Path) -> None:
 def test_boards_have_other_layers(
     name: str, link: str, pins: dict[str, str], tmp_path: Path
 ) -> None:
-    clock_mhz = CLOCKS.get(name, 100)
-    configuration = Configuration(clock_hz=clock_mhz * MHZ)
-    text = write_board_design(name, configuration, link, clock_mhz * 1.05, tmp_path)
+    clock_hz = find_board(name).configuration.clock_hz
+    configuration = Configuration(clock_hz=clock_hz)
+    text = write_board_design(name, configuration, link, clock_hz / MHZ * 1.05, tmp_path)
     assert pins.items() <= sites(text).items()
     assert not any("uart" in port for port in sites(text))
 

@@ -81,8 +81,6 @@ class Wire:
     clocks : mapping of callables by FPGA family
         From the oscillator in Hz to a component with an input ``oscillator``; it drives the domains
         that have no pin. Only families listed here can have the wire, if such domains exist.
-    package : str
-        The Python package that has gateware of it; empty for none.
     streams_last : bool
         On a board the streams are connected after the pins. It changes no logic, only the names
         that Amaranth gives to wires: SPI's keep the RTLIL that they had before PHYs were generic.
@@ -98,7 +96,6 @@ class Wire:
     status: tuple[str, ...] = ()
     domains: tuple[Domain, ...] = ()
     clocks: Mapping[str, Callable[[int], Any]] = field(default_factory=dict)
-    package: str = ""
     streams_last: bool = False
 
     def __post_init__(self) -> None:

@@ -39,7 +39,6 @@ WIRE = Wire(
     status=("configured", "suspended"),
     domains=(Domain(name="usb_io", hertz=48_000_000), Domain(name="usb", hertz=12_000_000)),
     clocks={"ECP5": _ecp5_clocks},
-    package="luna-usb",
 )
 """Both clocks come from one PLL, within the 0.25 % of USB, in reset until it has locked.
 
