@@ -13,6 +13,8 @@ from slipstick.targets import DEFAULT_TARGET, TARGETS, Target
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.layouts import MATRIX_INSTRUCTION, post_instruction
+from slipstick_rtl.toplevel.board import Board
+from slipstick_rtl.toplevel.registry import all_boards
 
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Written by tools/generate_pages.py; do not edit. -->"
@@ -126,14 +128,19 @@ def _array(target: Target) -> list[object]:
     ]
 
 
-def _boards(target: Target) -> list[object]:
-    part = target.part
-    assert part is not None
-    large = part.large_ram_bytes
-    return [f"`{target.name}`", target.board or "", part.device, part.luts, part.block_rams] + [
-        part.multipliers,
-        large,
-    ]
+def _chip(board: Board) -> list[object]:
+    part = board.part
+    counts = [part.luts, part.block_rams, part.multipliers, part.large_ram_bytes]
+    return [f"`{board.name}`", part.device, part.package, f"{board.oscillator_hz / 1e6:g}", *counts]
+
+
+def _wires(board: Board) -> list[object]:
+    wires = [f"{pins.wire} ({pins.note})" if pins.note else pins.wire for pins in board.wires]
+    programmer = board.programmer
+    memory = "vendor's tool"
+    if programmer is not None:
+        memory = "SRAM, flash" if programmer.volatile else "flash"
+    return [f"`{board.name}`", "; ".join(wires), memory, board.notes]
 
 
 def targets_page() -> str:
@@ -141,7 +148,8 @@ def targets_page() -> str:
     targets = list(TARGETS.values())
     array = ["target", "FPGA", "array", "MACs per cycle", "lanes", "numbers", "engine", "MHz"]
     memories = ["target", "activations", "weights", "instructions", "accumulators", "frame"]
-    boards = ["target", "board", "FPGA", "LUT4", "block RAMs", "multipliers", "large RAM, bytes"]
+    boards = list(all_boards().values())
+    chip = ["board", "FPGA", "package", "oscillator, MHz", "LUT4", "block RAMs", "multipliers"]
     lines = [
         NOTE,
         "# Targets",
@@ -149,7 +157,8 @@ def targets_page() -> str:
         f"A target is a configuration with a name. `{DEFAULT_TARGET}` is the default. A shape PxRxC"
         " such as `1x16x16` is a simulated target, and so is `sim-` with a logarithmic number"
         " format, such as `sim-lns1+4+3`. `slipstick targets` also shows area and clock of the last"
-        " builds. The source is `host/slipstick/targets/__init__.py`.",
+        " builds. The source of the boards is `rtl/slipstick_rtl/boards`, of the other targets"
+        " `host/slipstick/targets/__init__.py`.",
         "",
         "## Array",
         "",
@@ -170,7 +179,12 @@ def targets_page() -> str:
         "The FPGA's resources, as many as the vendor sells. ECP5 block RAMs have 18 kbit, and its"
         " multipliers are 18 x 18 bits; Gowin multipliers are 9 x 9 bits.",
         "",
-        *table(boards, [_boards(target) for target in targets if target.part is not None]),
+        *table([*chip, "large RAM, bytes"], [_chip(board) for board in boards]),
+        "",
+        "The first wire is the default of `slipstick build --link`. A UART is that of the board's"
+        " USB chip unless its pins are named.",
+        "",
+        *table(["board", "wires", "programmed into", "notes"], [_wires(board) for board in boards]),
     ]
     return "\n".join(lines) + "\n"
 

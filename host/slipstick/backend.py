@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper, shape_inference
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from .compiler import compile_graph
-from .devices import Device, open_device
+from .devices import KINDS, Device, open_device
 from .errors import DeviceError, InputError, ModelError, SlipstickError, UnsupportedError
 from .frontends.onnx import INPUT_TYPES, read_network
 from .frontends.onnx.operator import ComputedError
@@ -39,10 +39,9 @@ def device_name(device: str) -> str:
     if device.upper() == "CPU":
         return "model"
     name = device.removeprefix(_PREFIX)
-    if name == device or name.partition(":")[0] not in ("model", "sim", "serial", "spi"):
-        raise DeviceError(
-            f"device must be CPU, or {_PREFIX} and model, sim, serial or spi, not {device!r}"
-        )
+    if name == device or name.partition(":")[0] not in KINDS:
+        kinds = ", ".join(KINDS)
+        raise DeviceError(f"device must be CPU, or {_PREFIX} and one of {kinds}, not {device!r}")
     return name
 
 

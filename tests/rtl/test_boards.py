@@ -10,16 +10,16 @@ from amaranth.hdl import IOPort, Module, Signal
 from amaranth.lib import io, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.sim import Simulator
-from slipstick_rtl.boards.board import Light
-from slipstick_rtl.boards.design import write_board_design
-from slipstick_rtl.boards.lights import Glow, StateLights
-from slipstick_rtl.boards.registry import BOARDS, find_board
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.fpga.ecp5 import clock as clock_ecp5
 from slipstick_rtl.fpga.ecp5.clock import Ecp5Pll
 from slipstick_rtl.fpga.gowin.clock import GW1NR_9, GW2AR_18, OUTPUT_DIVIDERS, pll_finder
 from slipstick_rtl.fpga.ice40 import clock as clock_ice40
 from slipstick_rtl.fpga.ice40.clock import Ice40Pll
+from slipstick_rtl.toplevel.board import Light
+from slipstick_rtl.toplevel.design import write_board_design
+from slipstick_rtl.toplevel.lights import Glow, StateLights
+from slipstick_rtl.toplevel.registry import all_boards, find_board
 from slipstick_sim.toolchain import convert_to_rtlil
 
 MHZ = 1_000_000
@@ -203,7 +203,6 @@ PINS = {
     "tang-nano-9k": ("clk27_0__io", "52", "uart_0__tx__io", "17"),
     "tang-nano-20k": ("clk27_0__io", "4", "uart_0__tx__io", "69"),
 }
-CLOCKS = {"orangecrab-85f": 96, "icebreaker": 24, "tang-nano-9k": 27, "tang-nano-20k": 54}
 
 
 class Echo(wiring.Component):
@@ -232,8 +231,8 @@ class Echo(wiring.Component):
 
 @pytest.fixture
 def no_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slipstick_rtl.boards.board.Accelerator", Echo)
-    monkeypatch.setattr("slipstick_rtl.boards.design.describe", lambda accelerator: {})
+    monkeypatch.setattr("slipstick_rtl.toplevel.board_top.Accelerator", Echo)
+    monkeypatch.setattr("slipstick_rtl.toplevel.design.describe", lambda accelerator: {})
 
 
 def sites(constraints: str) -> dict[str, str]:
@@ -243,11 +242,11 @@ def sites(constraints: str) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("no_core")
-@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("name", all_boards())
 def test_every_board_has_its_pins(name: str, tmp_path: Path) -> None:
-    clock_mhz = CLOCKS.get(name, 100)
-    configuration = Configuration(clock_hz=clock_mhz * MHZ)
-    text = write_board_design(name, configuration, "uart", clock_mhz * 1.05, tmp_path)
+    clock_hz = find_board(name).configuration.clock_hz
+    configuration = Configuration(clock_hz=clock_hz)
+    text = write_board_design(name, configuration, "uart", clock_hz / MHZ * 1.05, tmp_path)
     clock, clock_site, pin, site = PINS[name]
     assert sites(text)[clock] == clock_site
     assert sites(text)[pin] == site
@@ -271,9 +270,9 @@ def test_every_board_has_its_pins(name: str, tmp_path: Path) -> None:
 def test_boards_have_other_layers(
     name: str, link: str, pins: dict[str, str], tmp_path: Path
 ) -> None:
-    clock_mhz = CLOCKS.get(name, 100)
-    configuration = Configuration(clock_hz=clock_mhz * MHZ)
-    text = write_board_design(name, configuration, link, clock_mhz * 1.05, tmp_path)
+    clock_hz = find_board(name).configuration.clock_hz
+    configuration = Configuration(clock_hz=clock_hz)
+    text = write_board_design(name, configuration, link, clock_hz / MHZ * 1.05, tmp_path)
     assert pins.items() <= sites(text).items()
     assert not any("uart" in port for port in sites(text))
 
@@ -285,5 +284,5 @@ def test_a_layer_without_pins_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_board_is_refused() -> None:
-    with pytest.raises(ValueError, match="board must be one of ulx3s-12f, .* not 'arty'"):
+    with pytest.raises(ValueError, match="board must be one of ecpix5-45f, .* not 'arty'"):
         find_board("arty")

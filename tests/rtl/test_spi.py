@@ -5,6 +5,7 @@ import random
 import pytest
 from amaranth.lib.crc import Algorithm
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.phy.core_behind_phy import core_behind
 from slipstick_rtl.phy.spi import Spi
 from slipstick_rtl.phy.spi_pins import SpiPins
 from slipstick_rtl.phy.spi_protocol import (
@@ -22,7 +23,6 @@ from slipstick_rtl.phy.spi_protocol import (
     crc8,
     highest_sck_hz,
 )
-from slipstick_rtl.phy.spi_top import SpiAccelerator
 from slipstick_rtl.primitives.replay_queue import ReplayQueue
 
 HEADERS = (
@@ -86,4 +86,4 @@ def test_depths_that_are_refused(bits: int) -> None:
 def test_a_board_checks_its_queues() -> None:
     configuration = Configuration(rows=4, columns=4, lanes=4)
     with pytest.raises(ValueError, match="depth_bits must be within"):
-        SpiAccelerator(configuration=configuration, replay_bits=20)
+        core_behind("spi", configuration, replay_bits=20)

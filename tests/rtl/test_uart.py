@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.phy.core_behind_phy import core_behind
 from slipstick_rtl.phy.uart import Uart, UartReceiver, UartTransmitter
 from slipstick_rtl.phy.uart_rates import uart_divisor
-from slipstick_rtl.phy.uart_top import SerialAccelerator
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,7 @@ def test_a_uart_checks_its_queue() -> None:
 
 def test_a_board_knows_its_divisor() -> None:
     configuration = Configuration(rows=4, columns=4, lanes=4, clock_hz=25_000_000)
-    assert SerialAccelerator(configuration=configuration).divisor == 217
+    uart = core_behind("uart", configuration).phy
+    assert uart.receive_latency == Uart(divisor=217, depth=2).receive_latency
     with pytest.raises(ValueError, match="baud must be at most 6250000"):
-        SerialAccelerator(configuration=configuration, baud=12_000_000)
+        core_behind("uart", configuration, baud=12_000_000)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.fpga.ecp5.usb_clocks import UsbPll, find_usb_pll
+from slipstick_rtl.phy.registry import find_wire
 from slipstick_rtl.phy.usb import luna
 from slipstick_rtl.phy.usb.descriptors import UsbIdentity, serial_port_descriptors
 from slipstick_rtl.phy.usb.serial_port import UsbSerialPort
-from slipstick_rtl.phy.usb_top import UsbAccelerator
 from slipstick_sim.toolchain import convert_to_rtlil
 
 DEVICE, CONFIGURATION, STRING = 1, 2, 3
@@ -37,8 +37,8 @@ def test_the_descriptors_are_those_of_a_serial_port() -> None:
 
 def test_the_serial_number_is_the_fingerprint() -> None:
     configuration = Configuration(rows=4, columns=4, lanes=4)
-    accelerator = UsbAccelerator(configuration=configuration)
-    assert accelerator.identity.serial_number == configuration.fingerprint
+    port = find_wire("usb").phy(configuration)
+    assert port.identity.serial_number == configuration.fingerprint
 
 
 @pytest.mark.parametrize(

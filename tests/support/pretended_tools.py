@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from slipstick.fpga.toolchains import TOOLCHAINS
 from slipstick.targets import Target
-from slipstick.targets.fpga_parts import Part
 from slipstick.toolchain import OPENSTA
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.fpga.parts import Part
 
 SMALL = Configuration(
     rows=4, columns=4, lanes=4, activation_bytes=1 << 10, weight_bytes=1 << 10, clock_hz=100_000_000
 )
 PART = Part("LFE5U-25F", "CABGA381", 6, 24_288, 56, 28)
 TARGET = Target("tiny", "a tiny one", SMALL, "ulx3s-25f", PART)
-ECP5 = TOOLCHAINS["LFE5U"]
+ECP5 = TOOLCHAINS["ECP5"]
 
 
 def report_text(fmax: float = 104.26, luts: int = 14359, other: float = 208.52) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from slipstick_rtl.phy.registry import all_wires
 
 from .. import console
 from ..errors import InputError
@@ -41,7 +42,7 @@ def build_command(
         typer.Option("--route", help="Place with all seeds, route the N that look fastest."),
     ] = None,
     link: Annotated[
-        str, typer.Option("--link", help="The physical layer: uart, spi or usb.")
+        str, typer.Option("--link", help=f"The wire, of the board's: {', '.join(all_wires())}.")
     ] = DEFAULT_LINK,
     bare: Annotated[
         bool, typer.Option("--bare", help="The core without a board, to measure it.")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from slipstick_rtl.fpga.parts import Part
 
 from .. import console, reports
 from ..errors import InputError, ModelError, TargetError
@@ -18,7 +19,6 @@ from ..loading import compile_file, is_program
 from ..plots.figures import check_png
 from ..profile.measure import measure
 from ..targets import TARGETS, Target, find_target
-from ..targets.fpga_parts import Part
 from .options import Json, check_least
 from .sweep_options import parse_lists, with_sweep_options
 from .sweep_output import Simulated, Sweep, draw, show, sweep_entry

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..devices.kinds import device_help
 from ..errors import InputError
 
 Model = Annotated[
@@ -35,9 +36,7 @@ SemanticsName = Annotated[
     ),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", help="Only the first N inputs.")]
-DEVICE_HELP = (
-    "model (golden model), sim (compiled RTL), either with :TARGET; serial:PORT@BAUD, spi:PATH@HZ."
-)
+DEVICE_HELP = device_help()
 INPUTS_HELP = "A .npy, .npz (x, y) or idx .gz file, an image, or a folder of images."
 
 

@@ -7,12 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from slipstick_rtl.fpga.parts import Part
+
 from .. import console
 from ..explore.explorer import Point
 from ..explore.plot import draw_front
 from ..explore.sweeps import Skipped, Values, swept_fields
 from ..targets import Target
-from ..targets.fpga_parts import Part
 
 _ARRAY = ("pixels", "rows", "columns")
 """Fields that the array's shape tells."""

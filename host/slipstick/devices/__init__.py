@@ -1,73 +1,13 @@
 """Devices: things that execute programs, opened by name."""
 
-import glob
-from collections.abc import Callable
-
 from slipstick_rtl.config import Configuration
 
 from ..errors import DeviceError
 from ..targets import DEFAULT_TARGET, find_target
 from .base import Device
+from .kinds import DEVICES, KINDS
 
-__all__ = ["DEVICES", "Device", "open_device"]
-
-
-# a device loads NumPy models, Verilator or pyserial only when it is opened
-
-
-def _open_model(configuration: Configuration) -> Device:
-    from .model import ModelDevice
-
-    return ModelDevice(configuration)
-
-
-def _open_simulation(configuration: Configuration) -> Device:
-    from .simulation import SimulationDevice
-
-    return SimulationDevice(configuration)
-
-
-def _open_serial(port: str, configuration: Configuration) -> Device:
-    from .serial import open_serial
-
-    return open_serial(port, configuration)
-
-
-def _open_spi(path: str, configuration: Configuration) -> Device:
-    try:
-        from .spi import open_spi
-    except ImportError as error:
-        raise DeviceError(f"SPI devices need Linux ({error})") from error
-    return open_spi(path, configuration)
-
-
-def _serial_ports() -> list[str]:
-    from .serial import found_ports
-
-    return found_ports()
-
-
-def _spi_devices() -> list[str]:
-    return sorted(glob.glob("/dev/spidev*"))
-
-
-_SIMULATED: dict[str, Callable[[Configuration], Device]] = {
-    "model": _open_model,
-    "sim": _open_simulation,
-}
-"""Devices of any target's configuration: ``NAME`` or ``NAME:TARGET``."""
-
-_ATTACHED: dict[str, Callable[[str, Configuration], Device]] = {
-    "serial": _open_serial,
-    "spi": _open_spi,
-}
-"""Devices at a place of the machine: ``NAME:PLACE``."""
-
-_PLACES: dict[str, Callable[[], list[str]]] = {"serial": _serial_ports, "spi": _spi_devices}
-"""What there is to be named."""
-
-DEVICES = ("model", "model:TARGET", "sim", "sim:TARGET", "serial:PORT[@BAUD]", "spi:PATH[@HZ]")
-"""The forms of name that ``open_device`` takes."""
+__all__ = ["DEVICES", "KINDS", "Device", "open_device"]
 
 
 def open_device(name: str, configuration: Configuration | None = None) -> Device:
@@ -79,6 +19,7 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
         ``model`` (the golden model), ``sim`` (the compiled RTL), either with ``:TARGET``;
         ``serial:PORT`` or ``serial:PORT@BAUD`` (a board; 115200 baud unless said otherwise);
         ``spi:PATH`` or ``spi:PATH@HZ`` (a board; 10 MHz, or what its clock allows, likewise).
+        ``KINDS`` has all of them.
     configuration : Configuration, optional
         Without it the target's counts, and that is the default target if the name has none.
 
@@ -94,21 +35,15 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
     TargetError
         If the name's target is unknown.
     """
-    kind, colon, place = name.partition(":")
-    if kind in _SIMULATED:
-        return _SIMULATED[kind](_configuration(name, place if colon else None, configuration))
-    if kind in _ATTACHED and place:
-        return _ATTACHED[kind](place, _configuration(name, None, configuration))
-    if kind in _ATTACHED:
-        raise DeviceError(f"device {name!r} must name a place: {_places(kind)}")
-    raise DeviceError(f"device must be one of {', '.join(DEVICES)}, not {name!r}")
-
-
-def _places(kind: str) -> str:
-    found = _PLACES[kind]()
-    if not found:
-        return f"this machine has none that {kind} could use; plug the board in"
-    return f"this machine has {', '.join(f'{kind}:{place}' for place in found)}"
+    word, colon, place = name.partition(":")
+    if word not in KINDS:
+        raise DeviceError(f"device must be one of {', '.join(DEVICES)}, not {name!r}")
+    kind = KINDS[word]
+    if kind.is_simulated:
+        return kind.open("", _configuration(name, place if colon else None, configuration))
+    if not place:
+        raise DeviceError(f"device {name!r} must name a place: {kind.tell_places()}")
+    return kind.open(place, _configuration(name, None, configuration))
 
 
 def _configuration(

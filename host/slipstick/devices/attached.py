@@ -128,7 +128,11 @@ def _check(identity: Identity, name: str, configuration: Configuration) -> None:
 
 
 def _way_out(fingerprint: str) -> str:
-    for target in TARGETS.values():
-        if target.configuration.fingerprint == fingerprint:
-            return f"give --target {target.name}, or program the board anew"
+    names = [
+        target.name
+        for target in TARGETS.values()
+        if target.configuration.fingerprint == fingerprint
+    ]
+    if names:
+        return f"give --target {' or '.join(names)}, or program the board anew"
     return "program the board with that target's bitstream, or give the --target of the one it has"

@@ -1,5 +1,6 @@
 """A board on an SPI controller."""
 
+import glob
 import time
 
 from slipstick_rtl.config import Configuration
@@ -150,6 +151,11 @@ class SpiTransport:
 
 
 _FILLER = bytes([FILLER])
+
+
+def found_controllers() -> list[str]:
+    """Returns the SPI devices of this machine."""
+    return sorted(glob.glob("/dev/spidev*"))
 
 
 def open_spi(place: str, configuration: Configuration) -> AttachedDevice:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from multiprocessing import active_children, get_context
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.fpga.parts import Part
 
 from ..errors import CapacityError, SlipstickError, TargetError
 from ..fpga.area import Area, estimate
@@ -20,7 +21,6 @@ from ..fpga.budget import check_capacity, check_needs
 from ..fpga.toolchains import find_toolchain
 from ..graph import Graph
 from ..targets import Target
-from ..targets.fpga_parts import Part
 
 
 @dataclass(frozen=True)

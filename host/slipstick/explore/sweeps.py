@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.fpga.parts import Part
 
 from ..errors import InputError
 from ..fpga.area import multipliers
-from ..targets.fpga_parts import Part
 
 NOT_SWEPT = ("number_format", "payload_bytes", "engine", "clock_hz", "parameter_words")
 """Fields that change neither cycles nor area, or that follow from others."""

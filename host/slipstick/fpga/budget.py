@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from slipstick_rtl.fpga.parts import Part
+
 from ..errors import TargetError
 from ..targets import Target
-from ..targets.fpga_parts import Part
 from .area import block_rams, post_multipliers
 from .place_and_route import Layout
 from .toolchains import Toolchain

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slipstick_rtl.fpga.parts import Part
+from slipstick_rtl.toplevel.registry import all_boards
+
 from .. import reports
 from .. import toolchain as tools
 from ..errors import TargetError
 from ..targets import TARGETS, Target
-from ..targets.fpga_parts import Part
 from .budget import check_capacity, check_netlist, count_registers
 from .place_and_route import Layout
 from .seeds import Attempt, Placer, best_of
@@ -29,9 +31,6 @@ BARE = "bare"
 
 CLOCK_MARGIN = 1.05
 """What place and route is asked for, over the clock of the target: it stops where it is content."""
-
-_CLOCK_SITES = {"CABGA381": "G2"}
-"""A pin of each package from which a global clock can be driven; nextpnr does not look for one."""
 
 
 @dataclass(frozen=True)
@@ -217,14 +216,14 @@ def _clear(folder: Path, toolchain: Toolchain) -> None:
 
 def _generate(target: Target, part: Part, link: str, toolchain: Toolchain, folder: Path) -> None:
     try:
-        from slipstick_rtl.boards import design
-        from slipstick_rtl.boards.bare import BareTop
         from slipstick_rtl.fpga.ecp5 import netlist as ecp5
+        from slipstick_rtl.toplevel import design
+        from slipstick_rtl.toplevel.bare_top import BareTop
 
         if link == BARE:
             top = BareTop(configuration=target.configuration)
             design.write_design(top, folder, ecp5.Chip(part.device))
-            pins = _bare_pins(part)
+            pins = _bare_pins(target)
         else:
             pins = design.write_board_design(
                 target.board or "", target.configuration, link, asked_mhz(target), folder
@@ -238,11 +237,11 @@ def _generate(target: Target, part: Part, link: str, toolchain: Toolchain, folde
     (folder / toolchain.pins).write_text(pins, "utf-8")
 
 
-def _bare_pins(part: Part) -> str:
-    """A place for the clock; nextpnr finds the others."""
-    if part.package not in _CLOCK_SITES:
-        raise ValueError(
-            f"a bare core must be in one of {', '.join(_CLOCK_SITES)}, not {part.package}"
-        )
-    clock = f'LOCATE COMP "clk" SITE "{_CLOCK_SITES[part.package]}";\n'
-    return clock + 'IOBUF PORT "clk" IO_TYPE=LVCMOS33;\n'
+def _bare_pins(target: Target) -> str:
+    """Returns a place for the clock; nextpnr finds the others."""
+    boards = all_boards()
+    site = boards[target.board].bare_clock_site if target.board in boards else ""
+    if not site:
+        known = ", ".join(name for name, board in boards.items() if board.bare_clock_site)
+        raise ValueError(f"a bare core must be on the FPGA of {known}, not of {target.board}")
+    return f'LOCATE COMP "clk" SITE "{site}";\nIOBUF PORT "clk" IO_TYPE=LVCMOS33;\n'

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from slipstick_rtl.toplevel.board import Programmer
+from slipstick_rtl.toplevel.registry import all_boards
 
 from .. import toolchain as tools
 from ..errors import DeviceError, SlipstickError, TargetError
@@ -18,47 +19,6 @@ _ABSENT = re.compile(
 _FORBIDDEN = re.compile(r"usb_open failed|LIBUSB_ERROR_ACCESS|permission denied|\b-4 \(", re.I)
 _UNSUPPORTED = re.compile(r"support for (\w+) was not enabled")
 _LIBRARY = re.compile(r"loading shared libraries: ([\w.+-]+)")
-
-
-@dataclass(frozen=True)
-class Programmer:
-    """How a board is reached.
-
-    Parameters
-    ----------
-    board : str
-        openFPGALoader's name of it.
-    volatile : bool
-        Whether a bitstream can go straight into the FPGA, until the power goes.
-    connect : str
-        What a person does so that the board is there.
-    """
-
-    board: str
-    volatile: bool = True
-    connect: str = "connect its USB port to this computer"
-
-
-_ULX3S = Programmer("ulx3s", connect="connect its port US1 to this computer")
-
-PROGRAMMERS: Mapping[str, Programmer] = {
-    "ulx3s-12f": _ULX3S,
-    "ulx3s-25f": _ULX3S,
-    "ulx3s-45f": _ULX3S,
-    "ulx3s-85f": _ULX3S,
-    "orangecrab-85f": Programmer(
-        "orangeCrab",
-        volatile=False,
-        connect="hold its button down while you connect its USB port, so that its bootloader runs",
-    ),
-    "ecpix5-45f": Programmer("ecpix5"),
-    "ecpix5-85f": Programmer("ecpix5"),
-    "icesugar-pro": Programmer("colorlight-i5", connect="connect the USB port of its base board"),
-    "icebreaker": Programmer("ice40_generic", volatile=False),
-    "tang-nano-9k": Programmer("tangnano9k"),
-    "tang-nano-20k": Programmer("tangnano20k"),
-}
-"""By the names of the boards."""
 
 
 def find_bitstream(target: Target, bitstream: Path | None) -> Path:
@@ -128,12 +88,7 @@ def program(
         If no board is found, it must not be opened, or programming fails.
     """
     path = find_bitstream(target, bitstream)
-    programmer = PROGRAMMERS.get(target.board or "")
-    if programmer is None:
-        raise TargetError(
-            f"board {target.board} must be programmed with its vendor's tool: openFPGALoader is"
-            f" known to reach {', '.join(PROGRAMMERS)}"
-        )
+    programmer = _find_programmer(target)
     if not flash and not programmer.volatile:
         raise TargetError(
             f"{target.name} takes bitstreams only into its flash, where they stay: add --flash"
@@ -150,6 +105,18 @@ def program(
         said = log.read_text("utf-8", errors="replace") if log.exists() else ""
         raise _failure(target, programmer, said, log, error) from None
     return log
+
+
+def _find_programmer(target: Target) -> Programmer:
+    boards = all_boards()
+    board = boards.get(target.board or "")
+    if board is None or board.programmer is None:
+        known = ", ".join(name for name, other in boards.items() if other.programmer is not None)
+        raise TargetError(
+            f"board {target.board} must be programmed with its vendor's tool: openFPGALoader is"
+            f" known to reach {known}"
+        )
+    return board.programmer
 
 
 def _failure(

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from slipstick_rtl.fpga.parts import Part
+
 from .. import toolchain as tools
 from ..errors import TargetError
 from ..targets import Target
-from ..targets.fpga_parts import Part
 from .budget import check_usage
 from .place_and_route import Layout, does_not_fit, read_estimate, read_report
 from .toolchains import TIMING, Toolchain

@@ -4,13 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from slipstick_rtl.fpga.parts import Part
+
 from .. import toolchain as tools
-from ..targets.fpga_parts import Part
 from .toolchains import NETLIST, Toolchain
 
 
 def synthesise(yosys: str, toolchain: Toolchain, part: Part, folder: Path) -> dict[str, Any]:
-    """The netlist of the design that lies in a folder as ``boards.design`` names it.
+    """The netlist of the design that lies in a folder as ``toplevel.design`` names it.
 
     It is also written there, as ``NETLIST``.
 
@@ -28,7 +29,7 @@ def synthesise(yosys: str, toolchain: Toolchain, part: Part, folder: Path) -> di
     TargetError
         If Yosys fails.
     """
-    from slipstick_rtl.boards import design
+    from slipstick_rtl.toplevel import design
 
     script = toolchain.synthesis_script(rtlil=design.RTLIL, verilog=design.VERILOG, top=design.TOP)
     (folder / "synthesis.ys").write_text(script, "utf-8")

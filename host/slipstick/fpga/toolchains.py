@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from slipstick_rtl.fpga.parts import Part
+
 from ..errors import TargetError
-from ..targets.fpga_parts import Part
 from ..toolchain import (
     ECPPACK,
     GOWIN_PACK,
@@ -262,8 +263,10 @@ def _chip(part: Part) -> str:
     return part.device.replace("GW1NR", "GW1N").replace("GW2AR", "GW2A")
 
 
-TOOLCHAINS: Mapping[str, Toolchain] = {"LFE5U": Ecp5(), "iCE40": Ice40(), "GW": Gowin()}
-"""By how the names of the parts begin."""
+TOOLCHAINS: Mapping[str, Toolchain] = {
+    toolchain.family: toolchain for toolchain in (Ecp5(), Ice40(), Gowin())
+}
+"""By family."""
 
 
 def find_toolchain(part: Part) -> Toolchain:
@@ -274,10 +277,7 @@ def find_toolchain(part: Part) -> Toolchain:
     TargetError
         If the part's family has none.
     """
-    for prefix, toolchain in TOOLCHAINS.items():
-        if part.device.startswith(prefix):
-            return toolchain
-    raise TargetError(
-        f"part must begin with one of {', '.join(TOOLCHAINS)}, which the open tools know,"
-        f" not {part.device}"
-    )
+    try:
+        return TOOLCHAINS[part.family]
+    except ValueError as error:
+        raise TargetError(str(error)) from None

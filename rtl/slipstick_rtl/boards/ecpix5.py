@@ -1,39 +1,46 @@
 """ECPIX-5 with two sizes of LFE5UM5G: FTDI's USB serial port, four lights; SPI on PMOD 0."""
 
+import importlib
 from typing import Any
 
-from amaranth.build import Attrs
-from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
-
-from ..fpga.ecp5.clock import Ecp5Clock, find_pll
-from ..phy.board_phy import uart
-from ..phy.board_spi import pmod_resource, spi
-from .board import Board, Light
-
-_LIGHTS = (
-    Light(resource="rgb_led", number=0, signal="g", states=("alive",)),
-    Light(resource="rgb_led", number=1, signal="g", states=("running",)),
-    Light(resource="rgb_led", number=2, signal="b", states=("receiving",)),
-    Light(resource="rgb_led", number=3, signal="b", states=("sending",)),
-    Light(resource="rgb_led", number=0, signal="r", states=("line_error",)),
-)
+from ..config import Configuration
+from ..fpga.ecp5.cores import LARGE, MEDIUM
+from ..fpga.parts import ECP5_45F, ECP5_85F, Part
+from ..phy.wires.spi import PMOD_PINS
+from ..toplevel.board import Board, Light, Programmer, WirePins, clocked
 
 
-def _board(platform: type[Any]) -> Board:
-    def make() -> Any:
-        made = platform()
-        made.add_resources([pmod_resource(0, Attrs(IO_TYPE="LVCMOS33", PULLMODE="UP"))])
-        return made
+def _board(size: str, counts: tuple[int, int, int], configuration: Configuration) -> Board:
+    def platform() -> Any:
+        return getattr(importlib.import_module("amaranth_boards.ecpix5"), f"ECPIX5{size}Platform")()
 
     return Board(
-        platform=make,
-        find_pll=find_pll,
-        clock=Ecp5Clock,
-        lights=_LIGHTS,
-        links={"uart": uart(), "spi": spi()},
+        name=f"ecpix5-{size}f",
+        description=f"ECPIX-5 with the {size}F",
+        part=Part(f"LFE5UM5G-{size}F", "CABGA554", 8, *counts),
+        platform=platform,
+        oscillator_hz=100_000_000,
+        configuration=clocked(configuration, 100_000_000),
+        wires=(
+            WirePins(wire="uart"),
+            WirePins(
+                wire="spi",
+                pins=PMOD_PINS,
+                connector=("pmod", 0),
+                attributes={"IO_TYPE": "LVCMOS33", "PULLMODE": "UP"},
+                note="PMOD 0",
+            ),
+        ),
+        lights=(
+            Light(resource="rgb_led", number=0, signal="g", states=("alive",)),
+            Light(resource="rgb_led", number=1, signal="g", states=("running",)),
+            Light(resource="rgb_led", number=2, signal="b", states=("receiving",)),
+            Light(resource="rgb_led", number=3, signal="b", states=("sending",)),
+            Light(resource="rgb_led", number=0, signal="r", states=("line_error",)),
+        ),
         button="rst",
+        programmer=Programmer(board="ecpix5"),
     )
 
 
-ECPIX5_45F = _board(ECPIX545Platform)
-ECPIX5_85F = _board(ECPIX585Platform)
+BOARDS = (_board("45", ECP5_45F, MEDIUM), _board("85", ECP5_85F, LARGE))

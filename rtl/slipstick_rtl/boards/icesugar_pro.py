@@ -1,19 +1,32 @@
 """iCESugar-Pro, a Colorlight i5's sister with the LFE5U-25F: one light of three colours."""
 
-from amaranth_boards.icesugar_pro import ICESugarProPlatform
+from typing import Any
 
-from ..fpga.ecp5.clock import Ecp5Clock, find_pll
-from ..phy.board_phy import uart
-from .board import Board, Light
+from ..fpga.ecp5.cores import SMALL
+from ..fpga.parts import ECP5_25F, Part
+from ..toplevel.board import Board, Light, Programmer, WirePins, clocked
+
+
+def _platform() -> Any:
+    from amaranth_boards.icesugar_pro import ICESugarProPlatform
+
+    return ICESugarProPlatform()
+
 
 ICESUGAR_PRO = Board(
-    platform=ICESugarProPlatform,
-    find_pll=find_pll,
-    clock=Ecp5Clock,
+    name="icesugar-pro",
+    description="iCESugar-Pro with the 25F",
+    part=Part("LFE5U-25F", "CABGA256", 6, *ECP5_25F),
+    platform=_platform,
+    oscillator_hz=25_000_000,
+    configuration=clocked(SMALL, 100_000_000),
+    wires=(WirePins(wire="uart"),),
     lights=(
         Light(resource="rgb_led", signal="g", states=("running", "alive")),
         Light(resource="rgb_led", signal="b", states=("receiving", "sending")),
         Light(resource="rgb_led", signal="r", states=("line_error",)),
     ),
-    links={"uart": uart()},
+    programmer=Programmer(board="colorlight-i5", connect="connect the USB port of its base board"),
 )
+
+BOARDS = (ICESUGAR_PRO,)

@@ -1,29 +1,55 @@
 """Tang Nano 20K with the GW2AR-18C: USB serial port of its programmer, six lights."""
 
-from dataclasses import replace
+from typing import Any
 
-from amaranth.build import Attrs, Clock, Pins, Resource
-from amaranth.vendor import GowinPlatform
-from amaranth_boards.resources import ButtonResources, LEDResources, UARTResource
-
-from ..fpga.gowin.clock import GW2AR_18, pll_finder
-from .tang_nano_9k import TANG_NANO_9K
+from ..fpga.gowin.cores import GW2A
+from ..fpga.parts import Part
+from ..toplevel.board import Board, Light, Programmer, WirePins, clocked
 
 
-class TangNano20KPlatform(GowinPlatform):
-    """What the core needs of the board, by its schematic; amaranth-boards does not have it."""
+def _platform() -> Any:
+    """Makes the platform by the board's schematic; amaranth-boards does not have it."""
+    from amaranth.build import Attrs, Clock, Pins, Resource
+    from amaranth.vendor import GowinPlatform
+    from amaranth_boards.resources import ButtonResources, LEDResources
 
-    part = "GW2AR-LV18QN88C8/I7"
-    family = "GW2AR-18C"
-    default_clk = "clk27"
-    resources = [
-        Resource("clk27", 0, Pins("4", dir="i"), Clock(27e6), Attrs(IO_TYPE="LVCMOS33")),
-        *ButtonResources(pins="88 87", attrs=Attrs(IO_TYPE="LVCMOS33")),
-        *LEDResources(pins="15 16 17 18 19 20", invert=True, attrs=Attrs(IO_TYPE="LVCMOS33")),
-        UARTResource(0, rx="70", tx="69", attrs=Attrs(IO_TYPE="LVCMOS33", PULL_MODE="UP")),
-    ]
-    connectors = []
+    class TangNano20KPlatform(GowinPlatform):
+        part = "GW2AR-LV18QN88C8/I7"
+        family = "GW2AR-18C"
+        default_clk = "clk27"
+        resources = [
+            Resource("clk27", 0, Pins("4", dir="i"), Clock(27e6), Attrs(IO_TYPE="LVCMOS33")),
+            *ButtonResources(pins="88 87", attrs=Attrs(IO_TYPE="LVCMOS33")),
+            *LEDResources(pins="15 16 17 18 19 20", invert=True, attrs=Attrs(IO_TYPE="LVCMOS33")),
+        ]
+        connectors = []
+
+    return TangNano20KPlatform()
 
 
-TANG_NANO_20K = replace(TANG_NANO_9K, platform=TangNano20KPlatform, find_pll=pll_finder(GW2AR_18))
-"""It has the same lights, button and serial port as the 9K."""
+TANG_NANO_20K = Board(
+    name="tang-nano-20k",
+    description="Tang Nano 20K: DS-CNN on the chip",
+    part=Part("GW2AR-18C", "GW2AR-LV18QN88C8/I7", 8, 20_736, 46, 96),
+    platform=_platform,
+    oscillator_hz=27_000_000,
+    configuration=clocked(GW2A, 54_000_000),
+    wires=(
+        WirePins(
+            wire="uart",
+            pins={"rx": "70", "tx": "69"},
+            attributes={"IO_TYPE": "LVCMOS33", "PULL_MODE": "UP"},
+        ),
+    ),
+    lights=(
+        Light(number=0, states=("alive",)),
+        Light(number=1, states=("running",)),
+        Light(number=2, states=("receiving",)),
+        Light(number=3, states=("sending",)),
+        Light(number=5, states=("line_error",)),
+    ),
+    button="button",
+    programmer=Programmer(board="tangnano20k"),
+)
+
+BOARDS = (TANG_NANO_20K,)

@@ -1,41 +1,46 @@
 """ULX3S: LFE5U of four sizes, FTDI's USB serial chip, SPI on J1, USB on US2."""
 
+import importlib
 from typing import Any
 
-from amaranth.build import Attrs
-from amaranth_boards.ulx3s import (
-    ULX3S_12F_Platform,
-    ULX3S_25F_Platform,
-    ULX3S_45F_Platform,
-    ULX3S_85F_Platform,
-)
+from ..config import Configuration
+from ..fpga.ecp5.cores import LARGE, LARGE_LNS, MEDIUM, SMALL, TINY
+from ..fpga.parts import ECP5_12F, ECP5_25F, ECP5_45F, ECP5_85F, Part
+from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
 
-from ..fpga.ecp5.clock import Ecp5Clock, find_pll
-from ..phy.board_phy import uart
-from ..phy.board_spi import spi, spi_resource
-from ..phy.board_usb import usb
-from .board import Board, Light
-
-_SPI = spi_resource(
-    sck="0+",
-    chip_select_n="0-",
-    mosi="1+",
-    miso="1-",
-    connector=("gpio", 0),
-    attrs=Attrs(IO_TYPE="LVCMOS33", PULLMODE="UP"),
-)
+_HZ = 100_000_000
 
 
-def _board(platform: type[Any]) -> Board:
-    def make() -> Any:
-        made = platform()
-        made.add_resources([_SPI])
-        return made
+def _board(
+    size: str,
+    counts: tuple[int, int, int],
+    configuration: Configuration,
+    remark: str = "",
+    variants: tuple[Variant, ...] = (),
+    notes: str = "",
+) -> Board:
+    def platform() -> Any:
+        return getattr(importlib.import_module("amaranth_boards.ulx3s"), f"ULX3S_{size}_Platform")()
 
     return Board(
-        platform=make,
-        find_pll=find_pll,
-        clock=Ecp5Clock,
+        name=f"ulx3s-{size.lower()}",
+        description=f"ULX3S with the LFE5U-{size}{remark}",
+        part=Part(f"LFE5U-{size}", "CABGA381", 6, *counts),
+        platform=platform,
+        oscillator_hz=25_000_000,
+        configuration=clocked(configuration, _HZ),
+        variants=variants,
+        wires=(
+            WirePins(wire="uart", note="US1"),
+            WirePins(
+                wire="spi",
+                pins={"sck": "0+", "chip_select_n": "0-", "mosi": "1+", "miso": "1-"},
+                connector=("gpio", 0),
+                attributes={"IO_TYPE": "LVCMOS33", "PULLMODE": "UP"},
+                note="J1: GP0 (SCK), GN0 (select), GP1 (MOSI), GN1 (MISO)",
+            ),
+            WirePins(wire="usb", note="US2"),
+        ),
         lights=(
             Light(number=0, states=("alive",)),
             Light(number=1, states=("running",)),
@@ -43,12 +48,27 @@ def _board(platform: type[Any]) -> Board:
             Light(number=3, states=("sending",)),
             Light(number=7, states=("line_error",)),
         ),
-        links={"uart": uart(), "spi": spi(), "usb": usb()},
         button="button_pwr",
+        programmer=Programmer(board="ulx3s", connect="connect its port US1 to this computer"),
+        bare_clock_site="G2",
+        notes=notes,
     )
 
 
-ULX3S_12F = _board(ULX3S_12F_Platform)
-ULX3S_25F = _board(ULX3S_25F_Platform)
-ULX3S_45F = _board(ULX3S_45F_Platform)
-ULX3S_85F = _board(ULX3S_85F_Platform)
+_LNS6 = Variant(
+    suffix="lns6",
+    description="ULX3S with the LFE5U-85F: logarithms of 6 bits",
+    configuration=clocked(LARGE_LNS, 80_000_000),
+)
+
+BOARDS = (
+    _board(
+        "12F",
+        ECP5_12F,
+        TINY,
+        notes="The die is a 25F's; the configuration keeps to the LUTs and block RAMs sold.",
+    ),
+    _board("25F", ECP5_25F, SMALL),
+    _board("45F", ECP5_45F, MEDIUM),
+    _board("85F", ECP5_85F, LARGE, ": ResNet-8 on the chip", (_LNS6,)),
+)

@@ -4,12 +4,12 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import Out, connect, flipped
 
 from ..config import Configuration
 from ..isa import Opcode
 from ..layouts import EVENTS
-from ..link.layouts import ByteWrite, ProgramCounters, RunStatus
+from ..link.interfaces import ENGINE
 from ..link.protocol import Space
 from ..postprocess.lane import TAP_SHIFT
 from ..postprocess.multiplier import VALUE_BITS
@@ -41,12 +41,8 @@ class CompactEngine(wiring.Component):
 
     Members
     -------
-    writes : In(stream of ByteWrite)
-    reads : In(stream of byte addresses)
-    read_data : Out(stream of bytes)
-        The byte of each transfer of ``reads``; the next is read when it has been taken.
-    run, pcs, clear : In
-    status : Out(RunStatus)
+    writes, reads, read_data, run, pcs, clear, status
+        As of ``ENGINE``; the next byte is read when that of ``read_data`` has been taken.
     events : Out(EVENTS)
     """
 
@@ -91,18 +87,7 @@ class CompactEngine(wiring.Component):
             "taps": self._taps,
             "requantizer": self._requantizer,
         }
-        super().__init__(
-            {
-                "writes": In(stream.Signature(ByteWrite)),
-                "reads": In(stream.Signature(24)),
-                "read_data": Out(stream.Signature(8)),
-                "run": In(1),
-                "pcs": In(ProgramCounters),
-                "clear": In(1),
-                "status": Out(RunStatus),
-                "events": Out(EVENTS),
-            }
-        )
+        super().__init__({**ENGINE.members, "events": Out(EVENTS)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,4 +1,4 @@
-"""What every link shows, however it is made: a face to the host, and one to the accelerator."""
+"""The ports of links and engines: one signature between them, and the host's bytes."""
 
 from collections.abc import Mapping
 
@@ -8,14 +8,31 @@ from amaranth.lib.wiring import In, Member, Out
 
 from .layouts import ByteWrite, ProgramCounters, RunStatus
 
+ENGINE = wiring.Signature(
+    {
+        "writes": In(stream.Signature(ByteWrite)),
+        "reads": In(stream.Signature(24)),
+        "read_data": Out(stream.Signature(8)),
+        "run": In(1),
+        "pcs": In(ProgramCounters),
+        "clear": In(1),
+        "status": Out(RunStatus),
+    }
+)
+"""Members of an engine towards the link; a link has them flipped. ``writes`` are bytes into a
+memory, ``reads`` are byte addresses, and ``read_data`` has the byte of each.
+
+``run`` strobes: begin the streams at ``pcs``, with the counters of
+instructions cleared if ``clear``. A link has ``reset_run`` as well, which resets the engine."""
+
 
 class AcceleratorFace(wiring.Component):
-    """Has what a link has towards the accelerator; :class:`slipstick_rtl.link.link.Link` says what.
+    """Has the members of a link towards an engine; :class:`slipstick_rtl.link.link.Link` has more.
 
     Parameters
     ----------
     members : Mapping[str, Member]
-        What a component has besides.
+        Further members of the component.
     """
 
     writes: stream.Interface
@@ -28,19 +45,7 @@ class AcceleratorFace(wiring.Component):
     status: data.View
 
     def __init__(self, members: Mapping[str, Member]) -> None:
-        super().__init__(
-            {
-                **members,
-                "writes": Out(stream.Signature(ByteWrite)),
-                "reads": Out(stream.Signature(24)),
-                "read_data": In(stream.Signature(8)),
-                "run": Out(1),
-                "pcs": Out(ProgramCounters),
-                "clear": Out(1),
-                "reset_run": Out(1),
-                "status": In(RunStatus),
-            }
-        )
+        super().__init__({**members, **ENGINE.flip().members, "reset_run": Out(1)})
 
 
 class LinkFace(AcceleratorFace):

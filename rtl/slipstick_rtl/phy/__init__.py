@@ -1,1 +1,1 @@
-"""Wires to the host: UART, SPI, USB, each with a core behind it."""
+"""Wires to the host: a record each in ``wires``, gateware beside it, PHY ports in ``interface``."""

@@ -1,35 +1,35 @@
-"""The core behind a PHY: the part that UART, SPI and USB share.
+"""The core behind a PHY: pins of a wire instead of byte streams. Any wire, no board."""
 
-A PHY is a component with two byte streams, ``i`` (to be sent) and ``o`` (received), and with pins.
-A new wire is a PHY and a subclass of :class:`CoreBehindPhy` that names its pins.
-"""
-
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from ..accelerator import EVENTS, Accelerator
+from ..config import Configuration
+from ..link.link import DEFAULT_TIMEOUT_CYCLES
+from .interface import make_phy, pin_members
+from .registry import find_wire
+from .wire import Wire
 
 
 class CoreBehindPhy(wiring.Component):
     """Connects a core's link to a PHY, and the PHY's pins to its own.
 
+    Whoever holds it drives the wire's domains beside ``sync`` (``Wire.domains``).
+    ``core_behind`` makes it.
+
     Parameters
     ----------
     accelerator : Accelerator
+    wire : Wire
     phy : Component
-        Has ``i`` and ``o``, streams of bytes, and every pin.
-    name : str
-        The PHY's name as a submodule.
-    pins : mapping of members by name
-        As the PHY has them: ``In`` or ``Out``, of a width or of a signature.
+        Of the wire.
 
     Members
     -------
-    each pin
+    each pin, each status
         As of the PHY.
     running : Out
         A program runs.
@@ -40,24 +40,23 @@ class CoreBehindPhy(wiring.Component):
     running: Signal
     events: data.View
 
-    def __init__(
-        self,
-        accelerator: Accelerator,
-        phy: Any,
-        name: str,
-        pins: Mapping[str, Any],
-    ) -> None:
-        self.accelerator = accelerator
-        self._phy, self._name, self._pins = phy, name, tuple(pins)
-        super().__init__({**pins, "running": Out(1), "events": Out(EVENTS)})
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # the pins
+
+    def __init__(self, *, accelerator: Accelerator, wire: Wire, phy: Any) -> None:
+        self.accelerator, self.phy, self.wire = accelerator, phy, wire
+        shown = {**pin_members(wire), **{name: Out(1) for name in wire.status}}
+        self._shown = tuple(shown)
+        super().__init__({**shown, "running": Out(1), "events": Out(EVENTS)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.core = core = self.accelerator
-        m.submodules[self._name] = phy = self._phy
+        m.submodules[self.wire.submodule] = phy = self.phy
         connect(m, phy.o, core.i)
         connect(m, core.o, phy.i)
-        for name in self._pins:
+        for name in self._shown:
             member = self.signature.members[name]
             pin, own = getattr(phy, name), getattr(self, name)
             if member.is_signature:
@@ -68,3 +67,37 @@ class CoreBehindPhy(wiring.Component):
                 m.d.comb += pin.eq(own)
         m.d.comb += [self.running.eq(core.running), self.events.eq(core.events)]
         return m
+
+
+def core_behind(
+    name: str,
+    configuration: Configuration,
+    *,
+    timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+    **options: Any,
+) -> CoreBehindPhy:
+    """Makes the core behind the PHY of a wire.
+
+    Parameters
+    ----------
+    name : str
+        Of the wire.
+    configuration : Configuration
+        Its ``clock_hz`` is the clock of ``sync``.
+    timeout_cycles : int
+        As of ``Accelerator``.
+    **options
+        Of the wire's PHY.
+
+    Raises
+    ------
+    ImportError
+        If the wire's Python package is missing.
+    ValueError
+        If there is no such wire, or its PHY cannot do with the clock or an option.
+    """
+    wire = find_wire(name)
+    # all checks come before the first component: Amaranth complains of those that are not used
+    phy = make_phy(wire, configuration, **options)
+    accelerator = Accelerator(configuration=configuration, timeout_cycles=timeout_cycles)
+    return CoreBehindPhy(accelerator=accelerator, wire=wire, phy=phy)

@@ -19,7 +19,7 @@ from slipstick_rtl.link.protocol import (
     encode,
 )
 from slipstick_rtl.link.spaces import unit_bytes
-from slipstick_rtl.phy.usb_top import UsbAccelerator
+from slipstick_rtl.phy.core_behind_phy import core_behind
 
 from ..golden.core import GoldenCore
 from ..golden.link import Endpoint
@@ -49,7 +49,7 @@ USED_BYTES = 2048
 
 def component() -> UsbBus:
     """A small core at the device's end of a cable."""
-    device = UsbAccelerator(configuration=CONFIGURATION, absent_cycles=ABSENT_CYCLES)
+    device = core_behind("usb", CONFIGURATION, absent_cycles=ABSENT_CYCLES)
     return UsbBus(device)
 
 

@@ -14,10 +14,9 @@ from amaranth.lib import wiring
 from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
+from slipstick_rtl.phy.core_behind_phy import core_behind
 from slipstick_rtl.phy.spi_protocol import MINIMUM_SCK_CYCLES
-from slipstick_rtl.phy.spi_top import SpiAccelerator
 from slipstick_rtl.phy.uart_rates import MINIMUM_DIVISOR
-from slipstick_rtl.phy.uart_top import SerialAccelerator
 
 from .. import toolchain
 
@@ -147,9 +146,7 @@ def serial_library(
 
     def build() -> Path:
         clocked = dataclasses.replace(configuration, clock_hz=divisor * _NOMINAL_BAUD)
-        board = SerialAccelerator(
-            configuration=clocked, baud=_NOMINAL_BAUD, timeout_cycles=timeout_cycles
-        )
+        board = core_behind("uart", clocked, baud=_NOMINAL_BAUD, timeout_cycles=timeout_cycles)
         return build_library(board, name="serial", directory=directory, line=line)
 
     line = Line("serial", {"SERIAL_DIVISOR": divisor})
@@ -182,7 +179,7 @@ def spi_library(
         raise ValueError(f"divisor must be at least {MINIMUM_SCK_CYCLES}, not {divisor}")
 
     def build() -> Path:
-        board = SpiAccelerator(configuration=configuration)
+        board = core_behind("spi", configuration)
         return build_library(board, name="spi", directory=directory, line=line)
 
     line = Line("spi", {"SPI_DIVISOR": divisor})
@@ -228,8 +225,7 @@ def build_library(
     ----------
     component : wiring.Component
         With the ports of ``Accelerator``: byte streams ``i`` and ``o``, ``running``, and
-        ``events`` of at most 8 bits; or of ``SerialAccelerator`` or ``SpiAccelerator``: pins
-        instead of streams.
+        ``events`` of at most 8 bits; or of ``CoreBehindPhy``: pins instead of streams.
     name : str
         Of the Verilog top, and of the library's folder.
     directory : Path, optional

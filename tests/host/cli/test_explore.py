@@ -24,10 +24,11 @@ from slipstick.explore.sweeps import MOST, make_configurations, swept_fields
 from slipstick.fpga.area import Area
 from slipstick.loading import compile_file
 from slipstick.targets import TARGETS
-from slipstick.targets.fpga_parts import ULX3S_12F, ULX3S_85F
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.toplevel.registry import find_board
 
 BASE = TARGETS["ulx3s-85f"].configuration
+ULX3S_12F, ULX3S_85F = (find_board(f"ulx3s-{size}").part for size in ("12f", "85f"))
 SMALL = ("--target", "ulx3s-25f", "--jobs", 2)
 
 

@@ -1,8 +1,12 @@
 """Devices by name, and the golden model as a device."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 from slipstick.devices import Device, open_device
+from slipstick.devices.kinds import KINDS, DeviceKind, device_help
 from slipstick.devices.link import LinkError
 from slipstick.devices.model import ModelDevice
 from slipstick.errors import DeviceError, TargetError
@@ -124,6 +128,28 @@ def test_programs_that_hang_or_break_rules_are_device_errors() -> None:
         device.wait()
     with pytest.raises(DeviceError, match="bad instruction after 0 matrix, 0 post"):
         device.batch_core(2).run((0, POST_WORD))
+
+
+def test_a_new_kind_is_a_module_and_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An imaginary kind, whose functions are those of a module of the package."""
+    entry = DeviceKind(
+        name="udp", help="board on the network", opener="udp:open_udp", place="ADDRESS[@PORT]",
+        finder="udp:found", system="a network",
+    )  # fmt: skip
+    module = ModuleType("slipstick.devices.udp")
+    opened = open_device("model")
+    module.__dict__.update(open_udp=lambda place, configuration: opened, found=lambda: ["10.0.0.2"])
+    monkeypatch.setitem(KINDS, "udp", entry)
+    assert entry.forms == ("udp:ADDRESS[@PORT]",)
+    assert "udp:ADDRESS@PORT (board on the network)." in device_help()
+    with pytest.raises(DeviceError, match="udp devices need a network"):
+        open_device("udp:10.0.0.2")
+    with pytest.raises(DeviceError, match="this machine has none that udp could use"):
+        open_device("udp:")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert open_device("udp:10.0.0.2") is opened
+    with pytest.raises(DeviceError, match=r"must name a place: this machine has udp:10\.0\.0\.2"):
+        open_device("udp")
 
 
 def test_names_give_configurations() -> None:

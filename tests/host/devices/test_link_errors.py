@@ -167,7 +167,7 @@ def test_other_hardware(refused: Refused) -> None:
         with board(identity=replace(truth, **{field: version + 7})) as device:
             error = refused(device)
         assert f"must have {what} version {version}, not {version + 7}: build its" in error
-    known = TARGETS["ulx3s-25f"]
+    known = TARGETS["ulx3s-12f"]
     for fingerprint, advice in (
         ("0123456789abcdef", "program the board with that target's bitstream, or give"),
         (known.configuration.fingerprint, f"give --target {known.name}, or program"),

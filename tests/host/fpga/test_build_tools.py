@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from slipstick.fpga import build as flow
 from slipstick.fpga.toolchains import find_toolchain
 from slipstick.targets import TARGETS, Target
-from slipstick.targets.fpga_parts import ICEBREAKER, TANG_NANO_9K, ULX3S_25F, Part
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.toplevel.registry import find_board
 
 
 class Echo(wiring.Component):
@@ -36,23 +36,22 @@ class Echo(wiring.Component):
 
 
 @pytest.mark.parametrize(
-    ("board", "part", "clock_mhz", "magic"),
+    ("board", "clock_mhz", "magic"),
     [
-        ("ulx3s-25f", ULX3S_25F, 50, b"\xff\x00Part: LFE5U-25F-6CABGA381"),
-        ("icebreaker", ICEBREAKER, 24, b"\xff\x00\x00\xff\x7e\xaa\x99\x7e"),
-        ("tang-nano-9k", TANG_NANO_9K, 27, b"1" * 16),
+        ("ulx3s-25f", 50, b"\xff\x00Part: LFE5U-25F-6CABGA381"),
+        ("icebreaker", 24, b"\xff\x00\x00\xff\x7e\xaa\x99\x7e"),
+        ("tang-nano-9k", 27, b"1" * 16),
     ],
 )
 def test_the_tools_make_a_bitstream(
     board: str,
-    part: Part,
     clock_mhz: int,
     magic: bytes,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("slipstick_rtl.boards.board.Accelerator", Echo)
-    monkeypatch.setattr("slipstick_rtl.boards.design.describe", lambda accelerator: {})
+    monkeypatch.setattr("slipstick_rtl.toplevel.board_top.Accelerator", Echo)
+    monkeypatch.setattr("slipstick_rtl.toplevel.design.describe", lambda accelerator: {})
     configuration = Configuration(
         rows=4,
         columns=4,
@@ -63,7 +62,7 @@ def test_the_tools_make_a_bitstream(
         instruction_words=64,
         clock_hz=clock_mhz * 1_000_000,
     )
-    target = Target("echo", "an echo", configuration, board, part)
+    target = Target("echo", "an echo", configuration, board, find_board(board).part)
     done = flow.build(target, output=tmp_path)
     assert done.bitstream.read_bytes().startswith(magic)
     assert done.meets_clock

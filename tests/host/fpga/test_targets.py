@@ -8,8 +8,8 @@ from slipstick.fpga.area import block_rams
 from slipstick.fpga.budget import check_capacity
 from slipstick.fpga.toolchains import find_toolchain
 from slipstick.targets import DEFAULT_TARGET, TARGETS, Target, find_target
-from slipstick.targets.fpga_parts import Part
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.fpga.parts import Part
 
 BLOCK_RAM_BYTES = 2048
 

@@ -130,7 +130,7 @@ def test_devices() -> None:
         assert backend.supports_device(name)
     for name in ("CUDA", "model", "slipstick:", "slipstick:gpu"):
         assert not backend.supports_device(name)
-        with pytest.raises(DeviceError, match="device must be CPU, or slipstick: and model, sim"):
+        with pytest.raises(DeviceError, match="be CPU, or slipstick: and one of model, sim"):
             backend.prepare(convolution(), name)
 
 

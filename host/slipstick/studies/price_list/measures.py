@@ -4,7 +4,9 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slipstick_rtl.fpga.parts import Part
 from slipstick_rtl.numbers.lns.formats import Lns
+from slipstick_rtl.toplevel.registry import find_board
 
 from ... import toolchain as tools
 from ...asic.implementation import TOP, Implementation, implement
@@ -14,13 +16,12 @@ from ...errors import TargetError
 from ...fpga import budget, synthesis
 from ...fpga.place_and_route import does_not_fit, read_report
 from ...fpga.toolchains import TIMING, Ecp5
-from ...targets.fpga_parts import ULX3S_25F, ULX3S_45F, ULX3S_85F, Part
 from .kinds import Kind
 
 if TYPE_CHECKING:
     from slipstick_rtl.experiments.pieces import Piece
 
-PARTS = (ULX3S_25F, ULX3S_45F, ULX3S_85F)
+PARTS = tuple(find_board(name).part for name in ("ulx3s-25f", "ulx3s-45f", "ulx3s-85f"))
 """Columns and units are placed on the first, arrays on another."""
 
 ROWS = 16
@@ -46,8 +47,8 @@ _DISTRIBUTED_LUTS = 6
 
 def synthesise(gateware: Any, part: Part, folder: Path, ports: Any = None) -> dict[str, int]:
     """Writes the netlist of a design; counts what place and route will make of its cells."""
-    from slipstick_rtl.boards import design
     from slipstick_rtl.fpga.ecp5.netlist import Chip
+    from slipstick_rtl.toplevel import design
 
     toolchain = Ecp5()
     folder.mkdir(parents=True, exist_ok=True)

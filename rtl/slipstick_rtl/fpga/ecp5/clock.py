@@ -9,7 +9,7 @@ from typing import Any
 from amaranth.hdl import Instance, Module, Signal
 from amaranth.lib import io
 
-from ..clock import BoardClock
+from ..clock import BoardClock, Clocking
 from ..pll import choose, within
 
 INPUT_HZ = (8_000_000, 400_000_000)
@@ -148,3 +148,8 @@ class Ecp5Clock(BoardClock):
             steady = synchronised
         m.submodules.reset = Instance("SGSR", i_CLK=self.clock, i_GSR=steady)
         return m
+
+
+def find_clocking(device: str) -> Clocking:
+    """Returns the clocking of a device: all of the family have the same PLL."""
+    return Clocking(find_pll, Ecp5Clock)

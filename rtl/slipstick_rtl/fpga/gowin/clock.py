@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.hdl import Const, Instance, Module, Signal
 from amaranth.lib import io
 
-from ..clock import BoardClock
+from ..clock import BoardClock, Clocking
 from ..pll import choose, within
 
 OUTPUT_DIVIDERS = (2, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128)
@@ -49,6 +49,8 @@ GW2AR_18 = GowinLimits(
     (3_906_250, 625_000_000),
 )
 """Speed grade C8/I7."""
+
+LIMITS = (GW1NR_9, GW2AR_18)
 
 
 @dataclass(frozen=True)
@@ -146,3 +148,18 @@ class GowinClock(BoardClock):
         ]
         m.submodules.reset = Instance("GSR", i_GSRI=reset_n)
         return m
+
+
+def find_clocking(device: str) -> Clocking:
+    """Returns the clocking of a device.
+
+    Raises
+    ------
+    ValueError
+        If ``LIMITS`` does not have the device's PLL.
+    """
+    for limits in LIMITS:
+        if limits.device == device:
+            return Clocking(pll_finder(limits), GowinClock)
+    known = ", ".join(limits.device for limits in LIMITS)
+    raise ValueError(f"device must be one of {known}, whose PLL is known, not {device}")

@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.hdl import ClockDomain, ClockSignal, Instance, Module, Signal
 from amaranth.lib.cdc import FFSynchronizer
 
-from ..clock import BoardClock
+from ..clock import BoardClock, Clocking
 from ..pll import choose, within
 
 INPUT_HZ = (10_000_000, 133_000_000)
@@ -114,3 +114,8 @@ class Ice40Clock(BoardClock):
             m.d.clocking += steady.eq(1)
         with m.Else():
             m.d.clocking += time.eq(time + 1)
+
+
+def find_clocking(device: str) -> Clocking:
+    """Returns the clocking of a device: all of the family have the same PLL."""
+    return Clocking(find_pll, Ice40Clock)

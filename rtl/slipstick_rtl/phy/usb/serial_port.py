@@ -73,6 +73,7 @@ class UsbSerialPort(wiring.Component):
         if absent_cycles < 1:
             raise ValueError(f"absent_cycles must be at least 1, not {absent_cycles}")
         self._absent_cycles = absent_cycles
+        self.identity = identity
         self._descriptors = serial_port_descriptors(identity)
         super().__init__(
             {

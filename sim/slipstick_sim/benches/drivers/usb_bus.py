@@ -13,8 +13,8 @@ from cocotb.clock import Clock
 from cocotb.queue import Queue
 from cocotb.triggers import ClockCycles, First, Timer, ValueChange
 from cocotb.utils import get_sim_time
+from slipstick_rtl.phy.core_behind_phy import CoreBehindPhy
 from slipstick_rtl.phy.usb.serial_port import UsbSerialPort
-from slipstick_rtl.phy.usb_top import UsbAccelerator
 
 from ...golden.usb_line import BIT_PICOSECONDS, J, LineError, Packet, bytes_of, levels_of
 
@@ -36,7 +36,7 @@ class UsbBus(wiring.Component):
 
     Parameters
     ----------
-    device : UsbSerialPort or UsbAccelerator
+    device : UsbSerialPort or CoreBehindPhy
 
     Members
     -------
@@ -63,7 +63,7 @@ class UsbBus(wiring.Component):
     suspended: Signal
     running: Signal
 
-    def __init__(self, device: UsbSerialPort | UsbAccelerator) -> None:
+    def __init__(self, device: UsbSerialPort | CoreBehindPhy) -> None:
         self._device = device
         super().__init__(
             {

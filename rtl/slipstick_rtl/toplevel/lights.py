@@ -5,11 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from .board import STATES
+
 GLOW_SECONDS = 1 / 16
 """How long a state output stays on after what it shows, for people to see it."""
-
-STATES = ("running", "receiving", "sending", "line_error", "alive")
-"""What a light can show: the outputs of ``StateLights``."""
 
 
 class Glow(wiring.Component):

@@ -1,87 +1,36 @@
-"""A board: what is on it, and the core in its midst."""
+"""The core on a board: clock, reset, wire and lights around it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from amaranth.build import Attrs, Pins, Resource, Subsignal
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Const, Module
 from amaranth.lib import io, stream, wiring
 from amaranth.lib.wiring import connect
 
 from ..accelerator import Accelerator
 from ..config import Configuration
-from ..phy.board_phy import BoardLink, LinkMaker
+from ..fpga.clock import Clocking, find_clocking
+from ..phy.interface import make_phy
+from ..phy.phy_on_board import PhyOnBoard
+from ..phy.registry import find_wire
 from ..primitives.stream_queue import StreamQueue
-from .bare import QUEUE_DEPTH
-from .lights import STATES, StateLights
-
-
-@dataclass(frozen=True, kw_only=True)
-class Light:
-    """A light and the states that turn it on.
-
-    Parameters
-    ----------
-    resource, number : str, int
-        The platform's.
-    signal : str or None
-        Of the resource, such as a colour; None if it has but one.
-    states : tuple of str
-        Of ``STATES``; any of them turns it on.
-    """
-
-    resource: str = "led"
-    number: int = 0
-    signal: str | None = None
-    states: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not self.states or not set(self.states) <= set(STATES):
-            raise ValueError(f"states must be some of {', '.join(STATES)}, not {self.states}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Board:
-    """What a board has, by the names of its platform.
-
-    Parameters
-    ----------
-    platform : callable
-        Makes the Amaranth platform.
-    find_pll : callable
-        The settings of the FPGA's PLL, from oscillator and clock in Hz.
-    clock : callable
-        Makes the component between oscillator and clock, from ``port`` and ``pll``.
-    lights : tuple of Light
-    links : mapping
-        Physical layers by name, the default first.
-    button : str or None
-        Restarts the core.
-    high : tuple of str
-        Outputs of one bit that must be high, such as enables of other chips on the board.
-    """
-
-    platform: Callable[[], Any]
-    find_pll: Callable[[int, int], Any]
-    clock: Callable[..., Any]
-    lights: tuple[Light, ...]
-    links: Mapping[str, LinkMaker]
-    button: str | None = None
-    high: tuple[str, ...] = ()
+from .bare_top import QUEUE_DEPTH
+from .board import Board, WirePins
+from .lights import StateLights
 
 
 class BoardTop(wiring.Component):
-    """The core on a board: clock, reset, physical layer and lights around it; no ports.
-
-    ``board_top`` makes it.
+    """The core on a board; it has no ports. ``board_top`` makes it.
 
     Parameters
     ----------
     board : Board
     accelerator : Accelerator
+    clocking : Clocking
+        Of the board's FPGA.
     pll : object
-        What ``board.find_pll`` found for the configuration's clock.
-    link : BoardLink
+        Settings that ``clocking`` found for the configuration's clock.
+    phy : PhyOnBoard
     asked_mhz : float
         The clock that place and route is asked for: more than the configuration's.
     """
@@ -91,14 +40,16 @@ class BoardTop(wiring.Component):
         *,
         board: Board,
         accelerator: Accelerator,
+        clocking: Clocking,
         pll: object,
-        link: BoardLink,
+        phy: PhyOnBoard,
         asked_mhz: float,
     ) -> None:
         self.accelerator = accelerator
         self._board = board
+        self._clocking = clocking
         self._pll = pll
-        self._link = link
+        self._phy = phy
         self._asked_hz = round(asked_mhz * 1e6)
         super().__init__({})
 
@@ -106,7 +57,7 @@ class BoardTop(wiring.Component):
         m = Module()
         clock = self._clock(m, platform)
         m.submodules.core = core = self.accelerator
-        m.submodules.line = line = self._link
+        m.submodules.line = line = self._phy
         # the block RAM of a layer's queue is too slow for what the link does with a byte at once
         m.submodules.received = received = StreamQueue(shape=8, depth=QUEUE_DEPTH)
         m.submodules.sent = sent = StreamQueue(shape=8, depth=QUEUE_DEPTH)
@@ -146,7 +97,7 @@ class BoardTop(wiring.Component):
 
     def _clock(self, m: Module, platform: Any) -> Any:
         board = self._board
-        m.submodules.clocking = clock = board.clock(
+        m.submodules.clocking = clock = self._clocking.component(
             port=platform.request(platform.default_clk, 0, dir="-"), pll=self._pll
         )
         # initial values, or a network of the chip's own, take the place of a reset
@@ -163,33 +114,78 @@ class BoardTop(wiring.Component):
 def board_top(
     *, board: Board, platform: Any, configuration: Configuration, link: str, asked_mhz: float
 ) -> BoardTop:
-    """The core on a board.
+    """Makes the core on a board.
 
     Parameters
     ----------
     board : Board
     platform : amaranth.build.Platform
-        What ``board.platform`` made.
+        Of ``make_platform``.
     configuration : Configuration
         Its ``clock_hz`` is what the PLL makes.
     link : str
-        One of the board's links.
+        One of the board's wires.
     asked_mhz : float
         The clock that place and route is asked for: more than the configuration's.
 
     Raises
     ------
     ValueError
-        If the board does not have the link, or PLL or link cannot do with the clock.
+        If the board does not have the wire, PLL or wire cannot do with the clock, or the
+        platform's oscillator is another than the board's.
     """
-    if link not in board.links:
-        raise ValueError(f"link must be one of {', '.join(board.links)} here, not {link}")
+    pins = board.find_pins(link)
     # all checks come before the first component: Amaranth complains of those that are not used
-    oscillator_hz = round(platform.default_clk_frequency)
-    pll = board.find_pll(oscillator_hz, configuration.clock_hz)
-    layer = board.links[link](configuration, oscillator_hz)
+    if round(platform.default_clk_frequency) != board.oscillator_hz:
+        raise ValueError(
+            f"oscillator_hz must be {platform.default_clk_frequency:.0f}, as the platform of"
+            f" {board.name} says, not {board.oscillator_hz}"
+        )
+    clocking = find_clocking(board.part)
+    pll = clocking.find_pll(board.oscillator_hz, configuration.clock_hz)
+    wire = find_wire(link)
+    clocks = wire.make_clocks(board.part.family, board.oscillator_hz)
+    phy = make_phy(wire, configuration, **pins.options)
     accelerator = Accelerator(configuration=configuration)
-    return BoardTop(board=board, accelerator=accelerator, pll=pll, link=layer, asked_mhz=asked_mhz)
+    return BoardTop(
+        board=board,
+        accelerator=accelerator,
+        clocking=clocking,
+        pll=pll,
+        phy=PhyOnBoard(wire=wire, phy=phy, clocks=clocks),
+        asked_mhz=asked_mhz,
+    )
+
+
+def make_platform(board: Board) -> Any:
+    """Makes a board's platform, with the resources of its wires that have pins of their own.
+
+    Raises
+    ------
+    ImportError
+        If the package ``amaranth-boards`` is missing.
+    """
+    platform = board.platform()
+    resources = [_resource(pins) for pins in board.wires if pins.pins]
+    platform.add_resources(resources)
+    return platform
+
+
+def _resource(given: WirePins) -> Resource:
+    wire = find_wire(given.wire)
+    subsignals = [
+        Subsignal(
+            pin.name,
+            Pins(
+                given.pins[pin.name],
+                dir=pin.direction,
+                conn=given.connector,
+                assert_width=pin.width,
+            ),
+        )
+        for pin in wire.pins
+    ]
+    return Resource(wire.resource_name, 0, *subsignals, Attrs(**given.attributes))
 
 
 def _drive(m: Module, name: str, port: Any, value: Any) -> None:

@@ -1,6 +1,9 @@
-"""The FPGAs of the boards: what they are called, and how much their vendors sell of what."""
+"""The FPGAs: their names in the tools, and the resources that their vendors sell."""
 
 from dataclasses import dataclass
+
+FAMILIES = {"LFE5U": "ECP5", "iCE40": "iCE40", "GW": "Gowin"}
+"""Families by how the names of their devices begin."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +35,26 @@ class Part:
     multipliers: int
     large_ram_bytes: int = 0
 
+    @property
+    def family(self) -> str:
+        """One of the values of ``FAMILIES``.
 
-_12F = (12_000, 32, 28)
+        Raises
+        ------
+        ValueError
+            If the device is of none of them.
+        """
+        for prefix, family in FAMILIES.items():
+            if self.device.startswith(prefix):
+                return family
+        raise ValueError(
+            f"part must begin with one of {', '.join(FAMILIES)}, which the open tools know,"
+            f" not {self.device}"
+        )
+
+
+ECP5_12F = (12_000, 32, 28)
 """LUTs, block RAMs, multipliers. The die is a 25F's, and the open tools would use all of it."""
-_25F = (24_288, 56, 28)
-_45F = (43_848, 108, 72)
-_85F = (83_640, 208, 156)
-
-ULX3S_12F = Part("LFE5U-12F", "CABGA381", 6, *_12F)
-ULX3S_25F = Part("LFE5U-25F", "CABGA381", 6, *_25F)
-ULX3S_45F = Part("LFE5U-45F", "CABGA381", 6, *_45F)
-ULX3S_85F = Part("LFE5U-85F", "CABGA381", 6, *_85F)
-ORANGECRAB_85F = Part("LFE5U-85F", "CSFBGA285", 8, *_85F)
-ECPIX5_45F = Part("LFE5UM5G-45F", "CABGA554", 8, *_45F)
-ECPIX5_85F = Part("LFE5UM5G-85F", "CABGA554", 8, *_85F)
-ICESUGAR_PRO = Part("LFE5U-25F", "CABGA256", 6, *_25F)
-ICEBREAKER = Part("iCE40UP5K", "SG48", 0, 5_280, 30, 8, 4 * 32_768)
-TANG_NANO_9K = Part("GW1NR-9C", "GW1NR-LV9QN88PC6/I5", 6, 8_640, 26, 40)
-TANG_NANO_20K = Part("GW2AR-18C", "GW2AR-LV18QN88C8/I7", 8, 20_736, 46, 96)
+ECP5_25F = (24_288, 56, 28)
+ECP5_45F = (43_848, 108, 72)
+ECP5_85F = (83_640, 208, 156)

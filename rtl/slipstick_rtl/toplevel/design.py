@@ -14,7 +14,7 @@ from ..array.segments import array_latency
 from ..config import PROTOCOL_VERSION, Configuration
 from ..isa import ISA_VERSION
 from ..postprocess.distances import write_distance
-from .board import board_top
+from .board_top import board_top, make_platform
 from .registry import find_board
 
 TOP = "slipstick"
@@ -92,7 +92,7 @@ def write_board_design(
         Of the board.
     configuration : Configuration
     link : str
-        The physical layer, one of the board's.
+        The wire, one of the board's.
     asked_mhz : float
         The clock that place and route is asked for.
     folder : Path
@@ -101,12 +101,12 @@ def write_board_design(
     Raises
     ------
     ValueError
-        If there is no such board or link, or the PLL or the link cannot do with the clock.
+        If there is no such board or wire, or the PLL or the wire cannot do with the clock.
     ImportError
         If a package is missing.
     """
     board = find_board(name)
-    platform = board.platform()
+    platform = make_platform(board)
     top = board_top(
         board=board,
         platform=platform,

@@ -1,0 +1,74 @@
+"""Configurations of the core for the sizes of the ECP5; boards set the clock."""
+
+from dataclasses import replace
+
+from ...config import Configuration
+
+SMALL = Configuration(
+    # the post-processor takes 3 DSP blocks a lane, 12 of 28; of the array's rows those of the upper
+    # half can work on vectors of their own if the lower half is not all in DSP blocks
+    rows=8,
+    columns=8,
+    lanes=4,
+    multiplier="lut",
+    packed_rows=3,
+    activation_bytes=1 << 14,
+    weight_bytes=1 << 15,
+    weight_rows=2,
+    accumulator_depth=256,
+    instruction_words=1 << 10,
+    payload_bytes=512,
+)
+"""For a 25F."""
+
+TINY = replace(
+    SMALL,
+    rows=4,
+    columns=4,
+    packed_rows=4,
+    activation_bytes=1 << 13,
+    weight_bytes=1 << 14,
+    weight_rows=1,
+)
+"""For a 12F."""
+
+MEDIUM = Configuration(
+    # 24 of 72 DSP blocks in the post-processor, 28 in the array: nine rows without take the taps of
+    # depthwise kernels
+    rows=16,
+    columns=8,
+    lanes=8,
+    multiplier="lut",
+    packed_rows=7,
+    activation_bytes=1 << 15,
+    weight_bytes=1 << 17,
+    weight_rows=2,
+    halved_tables=1,
+    instruction_words=1 << 11,
+)
+"""For a 45F."""
+
+LARGE = Configuration(
+    # 24 of 156 DSP blocks in the post-processor, 128 in the array. With 16 lanes networks take a
+    # sixth to a quarter fewer cycles, but no router has found the wires for them
+    rows=32,
+    columns=16,
+    lanes=8,
+    multiplier="lut",
+    packed_rows=16,
+    activation_bytes=1 << 16,
+    weight_bytes=1 << 18,
+    weight_rows=4,
+    ninth_bits=1,
+    instruction_words=1 << 11,
+)
+"""For an 85F."""
+
+LARGE_LNS = replace(
+    # no DSP block, and elements of 54 look-up tables
+    LARGE,
+    number_format="lns1+3+2",
+    multiplier="plain",
+    packed_rows=0,
+)
+"""For an 85F, with logarithms of 6 bits."""

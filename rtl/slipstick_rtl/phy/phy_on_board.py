@@ -1,0 +1,88 @@
+"""A PHY on the pins of a board: buffers, and the clocks that its wire needs. Any wire."""
+
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from amaranth.hdl import ClockDomain, ClockSignal, Module, Signal
+from amaranth.lib import io, stream, wiring
+from amaranth.lib.wiring import connect, flipped
+
+from .interface import BOARD_PHY
+from .wire import BOTH, INPUT, Pin, Wire
+
+_DIRECTIONS = {INPUT: io.Direction.Input, BOTH: io.Direction.Bidir}
+
+
+class PhyOnBoard(wiring.Component):
+    """Asks the platform for the pins of a wire, and connects its PHY to them.
+
+    Parameters
+    ----------
+    wire : Wire
+    phy : Component
+        Of the wire.
+    clocks : Component or None
+        Drives the wire's domains that have no pin (``Wire.make_clocks``).
+
+    Members
+    -------
+    i, o, fault, oscillator
+        As of ``BOARD_PHY``.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    fault: Signal
+    oscillator: Signal
+
+    def __init__(self, *, wire: Wire, phy: Any, clocks: Any = None) -> None:
+        self._wire, self._phy, self._clocks = wire, phy, clocks
+        super().__init__(BOARD_PHY)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        wire, phy = self._wire, self._phy
+        m.domains += [ClockDomain(domain.name) for domain in wire.domains]
+        if self._clocks is not None:
+            m.submodules.clocks = self._clocks
+            m.d.comb += self._clocks.oscillator.eq(self.oscillator)
+        m.submodules[wire.submodule] = phy
+        if not wire.streams_last:
+            self._connect_streams(m)
+        self._connect_pins(m, platform)
+        if wire.faults:
+            m.d.comb += self.fault.eq(reduce(or_, (getattr(phy, name) for name in wire.faults)))
+        if wire.streams_last:
+            self._connect_streams(m)
+        return m
+
+    def _connect_streams(self, m: Module) -> None:
+        connect(m, flipped(self.i), self._phy.i)
+        connect(m, self._phy.o, flipped(self.o))
+
+    def _connect_pins(self, m: Module, platform: Any) -> None:
+        wire = self._wire
+        resource = platform.request(wire.resource_name, 0, dir="-")
+        buffers = {
+            pin.name: self._connect(m, pin, getattr(resource, pin.name)) for pin in wire.pins
+        }
+        for domain in wire.domains:
+            if domain.pin:
+                clock = buffers[domain.pin].i
+                m.d.comb += ClockSignal(domain.name).eq(clock)
+                platform.add_clock_constraint(clock, domain.hertz)
+
+    def _connect(self, m: Module, pin: Pin, port: Any) -> Any:
+        direction = _DIRECTIONS.get(pin.direction, io.Direction.Output)
+        m.submodules[pin.name] = buffer = io.Buffer(direction, port)
+        signal = getattr(self._phy, pin.name)
+        if pin.direction == BOTH:
+            connect(m, signal, buffer)
+        elif pin.direction == INPUT:
+            m.d.comb += signal.eq(buffer.i)
+        else:
+            m.d.comb += buffer.o.eq(signal)
+        if pin.enable:
+            m.d.comb += buffer.oe.eq(getattr(self._phy, pin.enable))
+        return buffer

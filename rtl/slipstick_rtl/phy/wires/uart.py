@@ -1,0 +1,29 @@
+"""UART: two pins, and a USB-serial chip or a cable at the other end."""
+
+from typing import Any
+
+from ...config import Configuration
+from ..uart_rates import DEFAULT_BAUD, uart_divisor
+from ..wire import INPUT, OUTPUT, Pin, Wire
+
+RECEIVE_DEPTH = 256
+"""Bytes. While an answer is sent the link takes requests up to its own buffers; the host sends up
+to 8 READs of 15 bytes ahead, so twice that is enough for no byte to be lost."""
+
+
+def _phy(configuration: Configuration, *, baud: int = DEFAULT_BAUD) -> Any:
+    """Makes a UART of a rate; ValueError if the clock cannot make it (``uart_divisor``)."""
+    from ..uart import Uart
+
+    return Uart(divisor=uart_divisor(configuration.clock_hz, baud), depth=RECEIVE_DEPTH)
+
+
+WIRE = Wire(
+    name="uart",
+    device="serial",
+    pins=(Pin(name="rx", direction=INPUT), Pin(name="tx", direction=OUTPUT)),
+    phy=_phy,
+    submodule="uart",
+    faults=("framing_error", "overflow"),
+)
+"""The lines are high at rest: 8 data bits, no parity, one stop bit."""
