@@ -1,0 +1,82 @@
+"""One record per operator of the graph: what code for several operators asks of one.
+
+A table of a higher layer has an entry per operator, or one for a whole ``Family``; ``entry`` finds
+either. So a new operator of a family needs its record, and what is its own, and nothing else.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+from . import activations, binary, functions, layers, movement, others, reductions
+from . import pooling as poolings
+from .record import Family, OnnxForm, Operator, Pooling, Tflite, Unary
+
+Entry = TypeVar("Entry")
+
+OPERATORS: dict[str, Operator] = {}
+"""Every operator of the graph, by its name."""
+
+FUNCTIONS: dict[str, Unary] = {}
+"""Functions of one number, by ONNX's names."""
+
+
+def register(operator: Operator) -> None:
+    """Makes an operator known to all layers.
+
+    Raises
+    ------
+    ValueError
+        If there is another operator of that name, or function of that name in ONNX.
+    """
+    onnx = operator.onnx if isinstance(operator, Unary) else ""
+    if operator.name in OPERATORS or onnx in FUNCTIONS:
+        raise ValueError(f"operator {operator.name!r} ({onnx or 'not in ONNX'}) is there already")
+    OPERATORS[operator.name] = operator
+    if isinstance(operator, Unary) and onnx:
+        FUNCTIONS[onnx] = operator
+    if isinstance(operator, Pooling) and operator.dilated:
+        register(poolings.dilated(operator))
+
+
+def find(name: str) -> Operator | None:
+    """Returns the operator of a name, None if there is none."""
+    return OPERATORS.get(name)
+
+
+def entry(table: Mapping[str | Family, Entry], name: str) -> Entry | None:
+    """Returns the entry of an operator in a table, else that of its family, else None."""
+    if name in table:
+        return table[name]
+    operator = OPERATORS.get(name)
+    return None if operator is None else table.get(operator.family)
+
+
+def unary_operators() -> Iterator[Unary]:
+    """Returns the functions of one number."""
+    return (operator for operator in OPERATORS.values() if isinstance(operator, Unary))
+
+
+def pooling_operators() -> Iterator[Pooling]:
+    """Returns the pooling operators."""
+    return (operator for operator in OPERATORS.values() if isinstance(operator, Pooling))
+
+
+for _module in (layers, binary, poolings, reductions, activations, movement, functions, others):
+    for _operator in _module.OPERATORS:
+        register(_operator)
+
+__all__ = [
+    "FUNCTIONS",
+    "OPERATORS",
+    "Family",
+    "OnnxForm",
+    "Operator",
+    "Pooling",
+    "Tflite",
+    "Unary",
+    "entry",
+    "find",
+    "pooling_operators",
+    "register",
+    "unary_operators",
+]
