@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from . import activations, binary, functions, layers, movement, others, reductions
 from . import pooling as poolings
-from .record import Family, OnnxForm, Operator, Pooling, Tflite, Unary
+from .record import Attributes, Family, OnnxForm, Operator, Pooling, Tflite, Unary
 
 Entry = TypeVar("Entry")
 
@@ -19,6 +19,9 @@ OPERATORS: dict[str, Operator] = {}
 FUNCTIONS: dict[str, Unary] = {}
 """Functions of one number, by ONNX's names."""
 
+TFLITE: dict[str, Unary | Pooling] = {}
+"""Functions of one number and pooling operators, by their names in TensorFlow Lite's schema."""
+
 
 def register(operator: Operator) -> None:
     """Makes an operator known to all layers.
@@ -26,21 +29,24 @@ def register(operator: Operator) -> None:
     Raises
     ------
     ValueError
-        If there is another operator of that name, or function of that name in ONNX.
+        If there is another operator of that name, or of one of its names in files.
     """
     onnx = operator.onnx if isinstance(operator, Unary) else ""
-    if operator.name in OPERATORS or onnx in FUNCTIONS:
-        raise ValueError(f"operator {operator.name!r} ({onnx or 'not in ONNX'}) is there already")
+    tflite = operator.tflite if isinstance(operator, Unary | Pooling) else None
+    if operator.name in OPERATORS or onnx in FUNCTIONS or tflite and tflite.code in TFLITE:
+        raise ValueError(f"operator {operator.name!r}, or its name in a file, is there already")
     OPERATORS[operator.name] = operator
+    if isinstance(operator, Unary | Pooling) and tflite is not None:
+        TFLITE[tflite.code] = operator
     if isinstance(operator, Unary) and onnx:
         FUNCTIONS[onnx] = operator
     if isinstance(operator, Pooling) and operator.dilated:
         register(poolings.dilated(operator))
 
 
-def find(name: str) -> Operator | None:
-    """Returns the operator of a name, None if there is none."""
-    return OPERATORS.get(name)
+def find(name: str) -> Operator:
+    """Returns the operator of a name; one of which nothing is known, if there is none."""
+    return OPERATORS.get(name) or Operator(name=name, family=Family.OTHER, doc="")
 
 
 def entry(table: Mapping[str | Family, Entry], name: str) -> Entry | None:
@@ -61,13 +67,33 @@ def pooling_operators() -> Iterator[Pooling]:
     return (operator for operator in OPERATORS.values() if isinstance(operator, Pooling))
 
 
+def clamp_of(activation: str) -> tuple[float | None, float | None]:
+    """Returns the bounds between which a fused activation clamps, None for no bound.
+
+    Raises
+    ------
+    ValueError
+        If it is neither "none" nor a function that clamps.
+    """
+    operator = OPERATORS.get(activation)
+    if isinstance(operator, Unary) and operator.clamp is not None:
+        return operator.clamp
+    if activation != "none":
+        known = ("none", *(each.name for each in unary_operators() if each.clamp is not None))
+        raise ValueError(f"activation must be one of {known}, not {activation!r}")
+    return None, None
+
+
 for _module in (layers, binary, poolings, reductions, activations, movement, functions, others):
     for _operator in _module.OPERATORS:
         register(_operator)
 
 __all__ = [
+    "Attributes",
+    "clamp_of",
     "FUNCTIONS",
     "OPERATORS",
+    "TFLITE",
     "Family",
     "OnnxForm",
     "Operator",

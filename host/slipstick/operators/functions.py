@@ -49,6 +49,8 @@ OPERATORS = (
         "Clip",
         "x, clamped to low..high.",
         lambda x, a: np.minimum(np.maximum(x, a["low"]), a["high"]),
+        low=-math.inf,
+        high=math.inf,
     ),
     _function("cosh", "Cosh", "The hyperbolic cosine.", lambda x, _: np.cosh(x)),
     _function("erf", "Erf", "The error function.", lambda x, _: _ERF(x)),

@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import tflite
+import tflite as schema
+
+from ..operators import Pooling, Unary
 
 Field = int | float | str | Sequence[int]
 
-PADDINGS = {"SAME": tflite.Padding.SAME, "VALID": tflite.Padding.VALID}
+PADDINGS = {"SAME": schema.Padding.SAME, "VALID": schema.Padding.VALID}
 ACTIVATIONS = {
-    "NONE": tflite.ActivationFunctionType.NONE,
-    "RELU": tflite.ActivationFunctionType.RELU,
-    "RELU_N1_TO_1": tflite.ActivationFunctionType.RELU_N1_TO_1,
-    "RELU6": tflite.ActivationFunctionType.RELU6,
+    "NONE": schema.ActivationFunctionType.NONE,
+    "RELU": schema.ActivationFunctionType.RELU,
+    "RELU_N1_TO_1": schema.ActivationFunctionType.RELU_N1_TO_1,
+    "RELU6": schema.ActivationFunctionType.RELU6,
 }
 
 
@@ -237,3 +239,21 @@ def choice(field: str, value: str, choices: Mapping[str, int]) -> int:
     if value not in choices:
         raise ValueError(f"{field} must be one of {tuple(choices)}, not {value!r}")
     return choices[value]
+
+
+def pool2d(record: Pooling, **options: Any) -> Operator:
+    """Returns a pooling operator by its record, with the options of ``AveragePool2D``."""
+    assert record.tflite is not None
+    own = {"code": record.tflite.code, "version": record.tflite.version}
+    return type(record.tflite.code, (AveragePool2D,), own)(**options)
+
+
+def function(record: Unary, **attributes: float) -> Operator:
+    """Returns a function of one number by its record, with the node's attributes."""
+    tflite = record.tflite
+    assert tflite is not None
+    given = {**record.defaults, **attributes}
+    fields = {field: given[name] for name, field in tflite.fields.items()}
+    own: dict[str, Any] = {"code": tflite.code, "version": tflite.version}
+    own |= {"table": tflite.options or tflite.written or None, "fields": lambda self: fields}
+    return type(tflite.code, (Operator,), own)()
