@@ -67,6 +67,13 @@ def pooling_operators() -> Iterator[Pooling]:
     return (operator for operator in OPERATORS.values() if isinstance(operator, Pooling))
 
 
+def onnx_pooling(*, moves_codes: bool) -> set[str]:
+    """Returns ONNX's names of the pooling operators that pick a code, or of those that compute."""
+    return {
+        each.onnx for each in pooling_operators() if each.onnx and each.moves_codes is moves_codes
+    }
+
+
 def clamp_of(activation: str) -> tuple[float | None, float | None]:
     """Returns the bounds between which a fused activation clamps, None for no bound.
 
@@ -102,6 +109,7 @@ __all__ = [
     "Unary",
     "entry",
     "find",
+    "onnx_pooling",
     "pooling_operators",
     "register",
     "unary_operators",

@@ -61,6 +61,7 @@ OPERATORS = (
         (0.0, None),
         Tflite(code="RELU", version=2),
         onnx="Relu",
+        quantized=True,
         share=1.0,
     ),
     _clamping(
@@ -78,6 +79,7 @@ OPERATORS = (
         function=_plain(sigmoid),
         share=1.0,
         onnx="Sigmoid",
+        quantized=True,
         tflite=Tflite(code="LOGISTIC", version=2, result=(1 / 256, -128)),
         transcendental=True,
         tabulated=True,
@@ -88,6 +90,7 @@ OPERATORS = (
         function=_plain(np.tanh),
         share=1.0,
         onnx="Tanh",
+        quantized=True,
         tflite=Tflite(code="TANH", version=2, result=(1 / 128, 0)),
         transcendental=True,
         tabulated=True,
@@ -98,6 +101,7 @@ OPERATORS = (
         function=lambda x, _: x * np.clip(x / 6 + 0.5, 0, 1),
         share=1.0,
         onnx="HardSwish",
+        quantized=True,
         tflite=Tflite(code="HARD_SWISH", written="HardSwishOptions"),
         tabulated=True,
     ),
@@ -107,6 +111,7 @@ OPERATORS = (
         function=lambda x, a: np.where(x < 0, a["alpha"] * x, x),
         share=1.0,
         onnx="LeakyRelu",
+        quantized=True,
         defaults={"alpha": 0.01},
         tflite=Tflite(
             code="LEAKY_RELU", version=2, options="LeakyReluOptions", fields={"alpha": "Alpha"}
@@ -119,6 +124,7 @@ OPERATORS = (
         function=lambda x, a: elu(x, a["alpha"]),
         share=1.0,
         onnx="Elu",
+        quantized=True,
         defaults={"alpha": 1.0},
         tflite=Tflite(code="ELU"),
         transcendental=True,
@@ -184,7 +190,7 @@ OPERATORS = (
     _real("neg", "-x.", np.negative, written="NegOptions"),
     _real("round", "The nearest whole number, ties to even.", np.rint),
     _real("sin", "The sine.", np.sin, transcendental=True),
-    _real("sqrt", "The square root.", np.sqrt),
+    _real("sqrt", "The square root.", np.sqrt, quantized=True),
     _real("square", "x^2.", np.square, onnx="", written="SquareOptions"),
 )
 """In the order in which the random generator draws them."""

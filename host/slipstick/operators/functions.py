@@ -1,5 +1,6 @@
 """Functions of one number that ONNX alone has. docs/how-to/add-operator.md adds one."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -36,6 +37,11 @@ def _function(name: str, onnx: str, doc: str, function: Function, **defaults: An
     return Unary(name=name, doc=doc, function=function, onnx=onnx, defaults=defaults)
 
 
+def _activation(name: str, onnx: str, doc: str, function: Function, **defaults: Any) -> Unary:
+    """A function whose results get codes when a network is quantised."""
+    return dataclasses.replace(_function(name, onnx, doc, function, **defaults), quantized=True)
+
+
 OPERATORS = (
     _function("acos", "Acos", "The arc cosine.", lambda x, _: np.arccos(x)),
     _function("acosh", "Acosh", "The inverse of cosh.", lambda x, _: np.arccosh(x)),
@@ -44,7 +50,7 @@ OPERATORS = (
     _function("atan", "Atan", "The arc tangent.", lambda x, _: np.arctan(x)),
     _function("atanh", "Atanh", "The inverse of tanh.", lambda x, _: np.arctanh(x)),
     _function("celu", "Celu", "ELU of x / alpha, times alpha.", _celu, alpha=1.0),
-    _function(
+    _activation(
         "clip",
         "Clip",
         "x, clamped to low..high.",
@@ -53,11 +59,11 @@ OPERATORS = (
         high=math.inf,
     ),
     _function("cosh", "Cosh", "The hyperbolic cosine.", lambda x, _: np.cosh(x)),
-    _function("erf", "Erf", "The error function.", lambda x, _: _ERF(x)),
-    _function(
+    _activation("erf", "Erf", "The error function.", lambda x, _: _ERF(x)),
+    _activation(
         "gelu", "Gelu", "x times the normal distribution's integral.", _gelu, approximate="none"
     ),
-    _function(
+    _activation(
         "hard_sigmoid",
         "HardSigmoid",
         "alpha x + beta, clamped to 0..1.",
@@ -65,9 +71,9 @@ OPERATORS = (
         alpha=0.2,
         beta=0.5,
     ),
-    _function("mish", "Mish", "x tanh(softplus(x)).", lambda x, _: x * np.tanh(_softplus(x))),
+    _activation("mish", "Mish", "x tanh(softplus(x)).", lambda x, _: x * np.tanh(_softplus(x))),
     _function("reciprocal", "Reciprocal", "1 / x.", lambda x, _: 1 / x),
-    _function(
+    _activation(
         "selu",
         "Selu",
         "gamma times ELU.",
@@ -85,9 +91,9 @@ OPERATORS = (
         lambd=0.5,
     ),
     _function("sinh", "Sinh", "The hyperbolic sine.", lambda x, _: np.sinh(x)),
-    _function("softplus", "Softplus", "log(1 + exp(x)).", lambda x, _: _softplus(x)),
+    _activation("softplus", "Softplus", "log(1 + exp(x)).", lambda x, _: _softplus(x)),
     _function("softsign", "Softsign", "x / (1 + abs(x)).", lambda x, _: x / (1 + np.abs(x))),
-    _function(
+    _activation(
         "swish",
         "Swish",
         "x times the sigmoid of alpha x.",

@@ -141,6 +141,8 @@ class Unary(Operator):
     tflite : Tflite or None
     clamp : (low, high) or None
         Of a function that only clamps: its bounds, None for no bound.
+    quantized : bool
+        ``slipstick quantize`` gives codes to its results; those of others stay float32.
     """
 
     function: Function
@@ -149,6 +151,7 @@ class Unary(Operator):
     defaults: Mapping[str, float | str] = field(default_factory=dict)
     tflite: Tflite | None = None
     clamp: tuple[float | None, float | None] | None = None
+    quantized: bool = False
 
     def __call__(self, x: np.ndarray, attributes: Attributes = MappingProxyType({})) -> np.ndarray:
         """The function of float32 numbers; infinite or NaN where it has no value."""

@@ -15,6 +15,7 @@ from ..frontends.onnx.reader import RawModel, RawNode
 from ..graph import Graph, Node
 from ..kernels.onnx.scaling import layer_factors
 from ..kernels.tflite.scaling import CODES, scalar
+from ..operators import onnx_pooling
 from .onnx_saturation import saturating_nodes
 
 FLOAT32_WHOLE = 1 << 24
@@ -24,14 +25,14 @@ MOVES = frozenset(
     (
         *("ArgMax", "ArgMin", "Concat", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather"),
         "GatherND",
-        *("GlobalMaxPool", "Identity", "MaxPool", "Pad", "ReduceMax", "ReduceMin", "Reshape"),
+        *("GlobalMaxPool", "Identity", "Pad", "ReduceMax", "ReduceMin", "Reshape"),
         *("Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
     )
 )
-"""Operators that pick numbers and compute none."""
+"""Operators that pick numbers and compute none, beside pooling."""
 
 CLAMPS = frozenset(("Clip", "Relu"))
-MEANS = frozenset(("AveragePool", "GlobalAveragePool", "ReduceMean"))
+MEANS = frozenset(("GlobalAveragePool", "ReduceMean"))
 PRODUCTS = frozenset(("Conv", "ConvTranspose", "Gemm", "MatMul"))
 FOLDED = frozenset(("Add", "BatchNormalization", "Div", "Mul", "Sub"))
 """Operators that go into a layer's weights and bias where their other operand is constant."""
@@ -106,7 +107,7 @@ class _Finder:
             return self._coded_sum(tensor, node)
         if node.operator == "QLinearGlobalAveragePool":
             return Agreement(bound=0, reason="it is an integer sum times onnxruntime's factor")
-        if node.operator in MOVES:
+        if _moves(node):
             return Agreement(bound=0, reason="codes only move")
         if node.operator.startswith("QLinear") or node.operator == "Resize":
             return Agreement(bound=1, reason=f"{node.operator} computes in float32")
@@ -126,9 +127,7 @@ class _Finder:
         if any(name not in self._model.constants for name in node.inputs[1:] if name):
             return Agreement(bound=None, reason="its scale is computed")
         between = self._between(node.inputs[0])
-        computing = [
-            own for own in between if own.operator not in MOVES and own.operator not in CLAMPS
-        ]
+        computing = [own for own in between if not _moves(own) and own.operator not in CLAMPS]
         if not computing:
             return Agreement(bound=0, reason="numbers are only picked, clamped and quantised")
         layers = [own for own in computing if own.operator in PRODUCTS]
@@ -137,7 +136,7 @@ class _Finder:
         if len(computing) > 1:
             return Agreement(bound=None, reason="it is computed by several float32 operators")
         (only,) = computing
-        if only.operator in MEANS:
+        if only.operator in MEANS or only.operator in onnx_pooling(moves_codes=False):
             return Agreement(bound=1, reason=MEAN)
         return Agreement(bound=1, reason=f"{only.operator} computes in float32")
 
@@ -227,6 +226,10 @@ class _Finder:
             else None
         )
         return sums if bias is None else sums + np.abs(bias.astype(np.float64))
+
+
+def _moves(node: RawNode) -> bool:
+    return node.operator in MOVES or node.operator in onnx_pooling(moves_codes=True)
 
 
 def _is_depthwise(node: Node) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...operators import FUNCTIONS, pooling_operators
+from ...operators import FUNCTIONS, onnx_pooling, pooling_operators
 from . import (
     convolutions,
     copies,
@@ -209,8 +209,7 @@ _TAKE_CODES = (
 
 def take_codes() -> set[str]:
     """Returns the operators that take codes as they are, beside those that begin with Q."""
-    pooling = (record.onnx for record in pooling_operators() if record.moves_codes)
-    return {*_TAKE_CODES, *pooling}
+    return {*_TAKE_CODES, *onnx_pooling(moves_codes=True)}
 
 
 TAKE_PLACES = (
