@@ -18,7 +18,7 @@ def _layer(name: str, doc: str, share: float, *, natural_view: bool = False) -> 
 OPERATORS = (
     _layer("conv2d", "Convolution, with groups and dilations.", 14.0, natural_view=True),
     _layer("depthwise_conv2d", "Depthwise convolution.", 8.0, natural_view=True),
-    _layer("transpose_conv2d", "Transposed convolution.", 2.0),
+    _layer("transpose_conv2d", "Transposed convolution; a pass makes a `conv2d` of it.", 2.0),
     _layer("fully_connected", "Product of rows and a constant matrix.", 4.0),
 )
 """In the order in which the random generator draws them."""

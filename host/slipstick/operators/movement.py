@@ -47,7 +47,7 @@ OPERATORS = (
     ),
     _movement("transpose", "The axes in another order."),
     _movement("pack", "Tensors joined along a new axis."),
-    _movement("tile", "The input, repeated along its axes."),
+    _movement("tile", "The input, repeated along its axes; a pass makes copies of it."),
     _movement("edge_pad", "Rows and columns at the edge, repeated.", alike=False),
     _movement("expand", "The input, broadcast.", alike=False),
     _movement("gather", "Rows or columns by their places.", alike=False),

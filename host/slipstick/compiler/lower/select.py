@@ -13,11 +13,7 @@ from ..ir.operations import Alias, HostOperation, Map, Operation
 from ..ir.views import HostReason, Views, natural_view
 from ..partition.offload import REASON
 from ..scheduling.groups import LARGEST_LOOP
-from . import convolutions, data_movement, elementwise, lns, onnx, pooling
 from .table import NO_OPERATOR, ONNX, TFLM, lowers, maker_of
-
-LOWERINGS = (convolutions, data_movement, elementwise, lns, onnx, pooling)
-"""The modules whose functions ``lowers`` enters in the table."""
 
 SEMANTICS = (TFLM, ONNX)
 """Those of graphs of int8 codes."""

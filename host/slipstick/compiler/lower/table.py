@@ -20,7 +20,8 @@ TFLM, ONNX, LNS = "tflm", "onnx", "lns"
 
 ALL = (TFLM, ONNX, LNS)
 
-_MAKERS: Mapping[str, dict[str | Family, Maker]] = {arithmetic: {} for arithmetic in ALL}
+MAKERS: Mapping[str, dict[str | Family, Maker]] = {arithmetic: {} for arithmetic in ALL}
+"""By arithmetic, then by operator or family."""
 
 
 def lowers(
@@ -30,7 +31,7 @@ def lowers(
 
     def register(maker: Lowering) -> Lowering:
         for arithmetic in arithmetics:
-            _MAKERS[arithmetic].update(dict.fromkeys(operators, maker))
+            MAKERS[arithmetic].update(dict.fromkeys(operators, maker))
         return maker
 
     return register
@@ -39,4 +40,4 @@ def lowers(
 def maker_of(operator: str, semantics: str) -> Maker | None:
     """Returns the lowering of an operator in a graph's ``semantics``, None if there is none."""
     arithmetic = semantics if arithmetic_of(semantics) is None else LNS
-    return entry(_MAKERS[arithmetic], operator)
+    return entry(MAKERS[arithmetic], operator)
