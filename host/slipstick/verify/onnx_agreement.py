@@ -15,7 +15,7 @@ from ..frontends.onnx.reader import RawModel, RawNode
 from ..graph import Graph, Node
 from ..kernels.onnx.scaling import layer_factors
 from ..kernels.tflite.scaling import CODES, scalar
-from ..operators import onnx_pooling
+from ..operators import Family, find, onnx_pooling
 from .onnx_saturation import saturating_nodes
 
 FLOAT32_WHOLE = 1 << 24
@@ -43,7 +43,6 @@ CODED_SUMS = frozenset(("QGemm", "QLinearConv", "QLinearMatMul"))
 MEAN = "it is a mean of float32 numbers, in onnxruntime's order: ties differ"
 """A reason: between equal scales 1 of n means of n codes is a tie, if n is even."""
 
-_LAYERS = ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected")
 _SAME_CODES = ("reshape", "transpose")
 
 
@@ -202,7 +201,7 @@ class _Finder:
         node = self._makers.get(tensor)
         while node is not None and node.operator in _SAME_CODES:
             node = self._makers.get(node.inputs[0])
-        if node is None or node.operator not in _LAYERS:
+        if node is None or find(node.operator).family is not Family.LAYER:
             return None
         described = [self._graph.tensors[name] for name in (*node.inputs[:2], node.outputs[0])]
         if any(item.quantization is None for item in described) or described[1].data is None:

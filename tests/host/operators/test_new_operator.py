@@ -1,6 +1,7 @@
 """New operators through the public extension points alone: docs/how-to/add-operator.md."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -242,3 +243,21 @@ def test_names_are_registered_once() -> None:
     with pytest.raises(ValueError, match="'rival'"):
         operators.register(rival)
     assert "rival" not in operators.OPERATORS
+
+
+def naming(*names: str) -> list[str]:
+    """Modules of the host in which one of some names stands."""
+    host = Path(operators.__file__).parents[1]
+    return [
+        str(module.relative_to(host))
+        for module in sorted(host.rglob("*.py"))
+        if any(name in module.read_text() for name in names)
+    ]
+
+
+def test_an_operator_is_named_in_few_files() -> None:
+    for name in ("softsign", "softplus", "mish", "selu", "hard_sigmoid", "thresholded_relu"):
+        record = operators.OPERATORS[name]
+        assert isinstance(record, Unary)
+        assert naming(f'"{name}"', f'"{record.onnx}"') == ["operators/functions.py"]
+    assert len(naming("max_pool2d", "MAX_POOL", '"MaxPool"', "MaxPool2D")) <= 6

@@ -8,7 +8,7 @@ from slipstick_rtl.config import INT8, Configuration
 from ...errors import ModelError, UnsupportedError
 from ...graph import Graph, Node
 from ...kernels.lns.codes import arithmetic_of
-from ...operators import find
+from ...operators import Family, find
 from ..ir.operations import Alias, HostOperation, Map, Operation
 from ..ir.views import HostReason, Views, natural_view
 from ..partition.offload import REASON
@@ -77,7 +77,7 @@ def _host_macs(node: Node, graph: Graph) -> int:
         _, steps, batch, _ = graph.tensors[node.inputs[0]].shape
         sizes = (int(np.prod(graph.tensors[name].shape)) for name in node.inputs[1:3])
         return steps * batch * sum(sizes)
-    if node.operator not in ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"):
+    if find(node.operator).family is not Family.LAYER:
         return 0
     weights, result = (graph.tensors[name].shape for name in (node.inputs[1], node.outputs[0]))
     outputs = int(np.prod(result))
