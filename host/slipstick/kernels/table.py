@@ -1,4 +1,7 @@
-"""The tables of kernels, one per arithmetic: kernels stand in them by operator, or by family."""
+"""The tables of kernels, one per arithmetic: kernels stand in them by operator, or by family.
+
+The registries and the modules of pooling fill them.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
