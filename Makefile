@@ -77,7 +77,7 @@ fuzz: setup
 price-list: setup
 	$(BIN)/python -m slipstick study price-list --missing --markdown docs/reference/price-list.md --plot docs/images/price-list.png
 
-# The site, in build/docs; a broken link ends the build. Two pages are written from the code first.
+# The site, in build/docs; a broken link ends the build. Three pages are written from the code first.
 docs: setup
 	$(BIN)/python tools/generate_pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,6 +1,6 @@
-"""Writes docs/reference/isa.md and docs/reference/targets.md from the code.
+"""Writes the pages of ``PAGES`` in docs/reference from the code.
 
-``python tools/generate_pages.py`` writes both; a test fails when they differ from the code.
+``python tools/generate_pages.py`` writes them; a test fails when they differ from the code.
 """
 
 import ast
@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from amaranth.lib.data import StructLayout
+from slipstick.compiler.lower.table import MAKERS
+from slipstick.operators import OPERATORS, Family, Operator, Pooling, Unary, entry
 from slipstick.targets import DEFAULT_TARGET, TARGETS, Target
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
@@ -189,7 +191,67 @@ def targets_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"docs/reference/isa.md": isa_page, "docs/reference/targets.md": targets_page}
+FAMILIES = {
+    Family.LAYER: "Layers with weights",
+    Family.BINARY: "Two tensors, element by element",
+    Family.POOLING: "Pooling",
+    Family.REDUCTION: "Reductions",
+    Family.UNARY: "Functions of one number",
+    Family.NORMALIZATION: "Normalisation",
+    Family.MOVEMENT: "Moves",
+    Family.CONVERSION: "Conversions",
+    Family.OTHER: "Others",
+}
+ARITHMETICS = {"tflm": "TFLite", "onnx": "ONNX", "lns": "LNS"}
+
+
+def _names(operator: Operator) -> list[object]:
+    """Returns an operator's names in files, where its record says them."""
+    if not isinstance(operator, Unary | Pooling):
+        return []
+    return [operator.tflite.code if operator.tflite else "", operator.onnx]
+
+
+def _device(operator: Operator) -> str:
+    if isinstance(operator, Unary):
+        return "table"
+    found = [name for key, name in ARITHMETICS.items() if entry(MAKERS[key], operator.name)]
+    return ", ".join(found)
+
+
+def operators_page() -> str:
+    """Returns the page of the operators."""
+    lines = [
+        NOTE,
+        "# Operators",
+        "",
+        "The operators of the graph, into which front-ends turn those of a file. Each has one"
+        " record in `host/slipstick/operators`. [Add an operator](../how-to/add-operator.md) shows"
+        " how to write one. The pages of [TFLite](tflite.md) and [ONNX](onnx.md) networks say which"
+        " cases run on the device.",
+        "",
+        'The column "device" names the semantics in which the device has the operator: those of'
+        " TensorFlow Lite, of ONNX, and of logarithmic codes (LNS). All others run on the host. A"
+        " function of one number is a table of 256 entries wherever its input and output have"
+        " codes, and so are chains of them.",
+    ]
+    for family, title in FAMILIES.items():
+        found = [operator for operator in OPERATORS.values() if operator.family is family]
+        named = ["TFLite", "ONNX"] if any(map(_names, found)) else []
+        rows = [
+            [f"`{operator.name}`", *_names(operator), _device(operator), operator.doc]
+            for operator in found
+        ]
+        lines += ["", f"## {title}", ""]
+        lines += table(["operator", *named, "device", "result"], rows)
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {
+    "docs/reference/isa.md": isa_page,
+    "docs/reference/targets.md": targets_page,
+    "docs/reference/operators.md": operators_page,
+}
 """The functions that make each page."""
 
 

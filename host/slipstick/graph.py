@@ -42,7 +42,9 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Node:
-    """One operator. ``attributes`` are normalised by the front-end:
+    """A node of one operator, of which ``slipstick.operators`` holds the record.
+
+    ``attributes`` are normalised by the front-end:
 
     ============================  ==================================================================
     operator                      inputs; attributes
@@ -57,7 +59,7 @@ class Node:
     add, sub, mul                 a, b, which broadcast; activation
     squared_difference            a, b, which broadcast
     maximum, minimum              a, b, which broadcast; all of one quantisation
-    average_pool2d, max_pool2d    x; window (y, x), stride, padding, activation; ties of the average
+    pooling                       x; window (y, x), stride, padding, activation; ties of the average
                                   "away" from zero (if absent) or "up"
     mean                          x; axes (tuple), keep_dimensions
     reduce_sum, -_max, -_min      x; as mean
@@ -76,10 +78,7 @@ class Node:
     softmax                       x; beta
     log_softmax                   x
     arg_max, arg_min              x; axis
-    relu, relu6, relu_n1_to_1     x
-    relu_0_to_1, elu, abs, rsqrt  x
-    logistic, tanh, hard_swish    x
-    leaky_relu                    x; alpha
+    functions of one number       x; their own, as alpha of leaky_relu
     prelu                         x, alpha, which broadcasts
     quantize, dequantize          x
     lstm                          x, hidden state, cells; weights of x and of the hidden state, and
@@ -103,8 +102,7 @@ class Node:
     lookup                        codes, a table of 256
     function                      x; function (ONNX's name) and its attributes
     reduce                        x; function, axes, keep_dimensions
-    dilated_average_pool2d,       x; as without gaps, and dilation (y, x)
-    dilated_max_pool2d
+    pooling with gaps             x; as without gaps, and dilation (y, x)
     resize                        x, places and weights (taps, outputs) an axis; axes, outside
     gather                        x, places; axis
     arg_max, arg_min              x; axis, last (the last of equal ones)

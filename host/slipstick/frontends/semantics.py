@@ -1,40 +1,20 @@
 """Whose rounding a network follows: its file's own reference, or another that is asked for."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..errors import UnsupportedError
 from ..graph import Graph, Node, Tensor
-from ..kernels.onnx.functions import evaluate
 from ..kernels.onnx.real import from_real, to_real
-from ..kernels.tflite.activation import TABLE_OPERATORS
 from ..kernels.tflite.scaling import activation_range, scalar
+from ..operators import Unary, find
 from ..passes.clean import fresh_name
 from ..passes.fuse_activation import fuse_activation
 
 SEMANTICS = ("tflm", "onnx")
 """TensorFlow Lite Micro's, with two roundings of 31-bit factors; ONNX's, in float32."""
-
-_ALIKE = (
-    *("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"),
-    *("add", "mul", "maximum", "minimum", "prelu", "max_pool2d", "mean", "matmul"),
-    *("reshape", "concatenation", "pack", "slice", "transpose", "pad", "mirror_pad"),
-    *("space_to_depth", "depth_to_space", "resize_nearest", "arg_max", "arg_min"),
-    *("reduce_max", "reduce_min", "quantize", "dequantize", "tile"),
-)
-"""What both semantics have, and describe alike but for clamps."""
-
-_FUNCTIONS = {
-    "elu": ("Elu", {"alpha": 1.0}),
-    "abs": ("Abs", {}),
-    "logistic": ("Sigmoid", {}),
-    "tanh": ("Tanh", {}),
-    "hard_swish": ("HardSwish", {}),
-    "leaky_relu": ("LeakyRelu", {}),
-}
-"""ONNX's names of functions of one number."""
 
 
 def with_semantics(graph: Graph, wanted: str | None) -> Graph:
@@ -93,7 +73,9 @@ def with_semantics(graph: Graph, wanted: str | None) -> Graph:
 
 def _is_table(node: Node, graph: Graph) -> bool:
     """Whether it is a function of one int8 code that ONNX's arithmetic has."""
-    if node.operator not in TABLE_OPERATORS or node.operator == "rsqrt":
+    operator = find(node.operator)
+    in_onnx = not isinstance(operator, Unary) or operator.onnx or operator.clamp is not None
+    if not operator.tabulated or not in_onnx:
         return False
     return all(graph.tensors[name].dtype == "int8" for name in (node.inputs[0], node.outputs[0]))
 
@@ -102,9 +84,9 @@ def _tabulated(node: Node, graph: Graph) -> np.ndarray:
     """The function of all codes, computed in float32."""
     source, result = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     reals = to_real(np.arange(-128, 128, dtype=np.int8), source)
-    if node.operator in _FUNCTIONS:
-        name, attributes = _FUNCTIONS[node.operator]
-        return from_real(evaluate(name, reals, {**attributes, **node.attributes}), result, {})
+    operator = find(node.operator)
+    if isinstance(operator, Unary) and operator.clamp is None:
+        return from_real(operator(reals, node.attributes), result, {})
     activation = "none" if node.operator == "quantize" else node.operator
     clamp = activation_range(activation, *scalar(result.quantization))
     return from_real(reals, result, {"clamp": clamp})
@@ -117,22 +99,19 @@ def _translated(node: Node, graph: Graph) -> Node:
         quantization = graph.tensors[node.outputs[0]].quantization
         attributes["clamp"] = activation_range(activation, *scalar(quantization))
         attributes["activation"] = "none"
-    if node.operator == "sub":
-        return dataclasses.replace(node, operator="add", attributes={**attributes, "negate": True})
-    if node.operator == "average_pool2d":
-        # padding does not count
-        return dataclasses.replace(node, attributes={**attributes, "counted": (0, 0, 0, 0)})
     if node.operator in ("softmax", "log_softmax"):
         if attributes.get("beta", 1.0) != 1.0:
             _refuse(node, graph, f" with beta = {attributes['beta']}")
         return dataclasses.replace(node, attributes={"axis": -1})
     turned = attributes.get("transpose_a") or attributes.get("transpose_b")
-    if node.operator not in _ALIKE or turned:
+    form = find(node.operator).onnx_form
+    if form is None or turned:
         _refuse(node, graph, " of transposed matrices" if turned else "")
-    return dataclasses.replace(node, attributes=attributes)
+    attributes |= form.attributes
+    return dataclasses.replace(node, operator=form.operator, attributes=attributes)
 
 
-def _refuse(node: Node, graph: Graph, what: str) -> None:
+def _refuse(node: Node, graph: Graph, what: str) -> NoReturn:
     raise UnsupportedError(
         f"{graph.name}: semantics must be {graph.semantics}, its own, not onnx, which has no"
         f" {node.operator}{what} (node {node.name})"

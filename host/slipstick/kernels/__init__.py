@@ -5,12 +5,11 @@ They run what the hardware does not, and compute the constants that the compiler
 
 from .dispatch import initial_state, run, run_graph, run_graph_from
 from .lns.exact import exact
-from .tflite.activation import TABLE_OPERATORS, activation_table, softmax
+from .tflite.activation import activation_table, softmax
 from .tflite.elementwise import add, dequantize, quantize
 from .tflite.matrix import conv2d, depthwise_conv2d, fully_connected
 from .tflite.pooling import average_pool2d, max_pool2d, mean, mean_multiplier
 from .tflite.rearrange import pad
-from .tflite.registry import KERNELS
 from .tflite.scaling import (
     ADD_LEFT_SHIFT,
     AddParameters,
@@ -25,8 +24,6 @@ from .tflite.scaling import (
 
 __all__ = [
     "ADD_LEFT_SHIFT",
-    "KERNELS",
-    "TABLE_OPERATORS",
     "AddParameters",
     "activation_range",
     "activation_table",

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Node, Tensor
+from ..operators import find
 
 LARGEST_ELEMENTS = 1 << 26
 """Of what a kernel makes on the way, padded or repeated."""
@@ -101,11 +102,6 @@ RULES: Mapping[str, Rule] = {
 }
 """By the attribute's name: it means the same wherever it stands."""
 
-_BROADCASTING = (
-    *("add", "sub", "mul", "div", "pow", "maximum", "minimum", "squared_difference", "prelu"),
-    *("where", "quantize_by", "dequantize_by", "layer_normalization"),
-)
-
 
 def check_node(node: Node, tensors: Mapping[str, Tensor]) -> None:
     """Checks a node of a stranger's program before its kernel sees it.
@@ -147,8 +143,8 @@ def _items(value: Any) -> int:
 def _check_sizes(node: Node, sources: Sequence[Tensor], output: Tensor) -> None:
     if not sources:
         raise ModelError("inputs must be at least one, there is none")
-    given, shape = node.attributes, sources[0].shape
-    if node.operator in _BROADCASTING:
+    given, shape, operator = node.attributes, sources[0].shape, find(node.operator)
+    if operator.broadcasts:
         # the batch, 1, broadcasts with whatever constants have there
         try:
             made = np.broadcast_shapes(*(source.shape for source in sources))

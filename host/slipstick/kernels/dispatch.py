@@ -7,35 +7,22 @@ import numpy as np
 
 from ..errors import InputError, UnsupportedError
 from ..graph import Graph, Node
+from ..operators import OPERATORS, Family, entry, find
 from .lns.codes import arithmetic_of
-from .lns.registry import LOG_KERNELS
+from .lns.registry import lns_kernel
 from .onnx.recurrent import recurrent
-from .onnx.registry import ONNX_KERNELS
+from .onnx.registry import ONNX
+from .table import Kernel, Operands, Table
 from .tflite.lstm import lstm
-from .tflite.registry import KERNELS, Kernel, Operands
+from .tflite.registry import TFLM
 
 SeveralKernel = Callable[[Node, Graph, Operands], tuple[np.ndarray, ...]]
 
 Values = dict[str, np.ndarray]
 """Tensors by name, each with a batch axis."""
 
-FLOAT_OPERATORS = frozenset(
-    (
-        *("einsum", "function", "layer_normalization", "log_softmax", "matmul", "pow", "reduce"),
-        *("resize", "softmax"),
-    )
-)
-"""Operators that add up or approximate float numbers: NumPy and BLAS choose the order of additions,
-and which instructions they use, by an array's shape and strides."""
-
-FLOAT_LAYERS = frozenset(("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d"))
-"""Layers that do so where their weights have no codes."""
-
-KERNELS_BY_SEMANTICS: Mapping[str, Mapping[str, Kernel]] = {
-    "tflm": KERNELS,
-    "onnx": ONNX_KERNELS,
-}
-"""The host's operators, for each reference that a graph of int8 codes may follow."""
+_TABLES: Mapping[str, Table] = {"tflm": TFLM, "onnx": ONNX}
+"""The host's kernels, for each reference that a graph of int8 codes may follow."""
 
 KERNELS_OF_SEVERAL: Mapping[str, Mapping[str, SeveralKernel]] = {
     "tflm": {"lstm": lstm},
@@ -44,11 +31,17 @@ KERNELS_OF_SEVERAL: Mapping[str, Mapping[str, SeveralKernel]] = {
 """Operators of several outputs, likewise."""
 
 
-def kernels_of(semantics: str) -> Mapping[str, Kernel]:
-    """The host's operators of a graph's ``semantics``."""
+def kernel_of(operator: str, semantics: str) -> Kernel | None:
+    """Returns the host's kernel of an operator in a graph's ``semantics``, None if it has none."""
     if arithmetic_of(semantics) is not None:
-        return LOG_KERNELS
-    return KERNELS_BY_SEMANTICS[semantics]
+        return lns_kernel(operator)
+    return entry(_TABLES[semantics], operator)
+
+
+def kernels_of(semantics: str) -> Mapping[str, Kernel]:
+    """Returns the host's kernels of a graph's ``semantics``, by the operator's name."""
+    found = {operator: kernel_of(operator, semantics) for operator in OPERATORS}
+    return {operator: kernel for operator, kernel in found.items() if kernel is not None}
 
 
 def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -81,13 +74,13 @@ def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     several = KERNELS_OF_SEVERAL.get(graph.semantics, {})
     if node.operator in several:
         return list(several[node.operator](node, graph, _operands(node, graph, inputs)))
-    known = kernels_of(graph.semantics)
-    if node.operator not in known:
+    kernel = kernel_of(node.operator, graph.semantics)
+    if kernel is None:
+        known = tuple(kernels_of(graph.semantics))
         raise UnsupportedError(
-            f"node {node.name}: operator must be one of {tuple(known)}, not {node.operator}"
+            f"node {node.name}: operator must be one of {known}, not {node.operator}"
         )
     laid = [np.asarray(value, order="C") for value in inputs]
-    kernel = known[node.operator]
     count = max(map(len, laid), default=1)
     if count < 2 or not _is_float(node, graph):
         return [kernel(node, graph, _operands(node, graph, laid))]
@@ -100,13 +93,15 @@ def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 def _is_float(node: Node, graph: Graph) -> bool:
-    """Whether a node adds up float numbers."""
-    if node.operator in FLOAT_LAYERS:
+    """Whether a node adds up or approximates float numbers: NumPy and BLAS choose the order of
+    additions, and which instructions they use, by an array's shape and strides."""
+    operator = find(node.operator)
+    if operator.family is Family.LAYER:
         # logarithmic codes have transposed convolutions in float only
         logarithmic = arithmetic_of(graph.semantics) is not None
         turned = logarithmic and node.operator == "transpose_conv2d"
         return turned or graph.tensors[node.inputs[1]].quantization is None
-    return node.operator in FLOAT_OPERATORS
+    return operator.sums_floats
 
 
 def run_graph(graph: Graph, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:

@@ -3,20 +3,8 @@
 import dataclasses
 
 from ..graph import Graph, Node
+from ..operators import Unary, find
 from .clean import same_quantization
-
-_ACTIVATIONS = ("relu", "relu6", "relu_n1_to_1", "relu_0_to_1")
-_CLAMPING = (
-    "conv2d",
-    "depthwise_conv2d",
-    "transpose_conv2d",
-    "fully_connected",
-    "add",
-    "sub",
-    "mul",
-    "average_pool2d",
-    "max_pool2d",
-)
 
 
 def _producer_to_fuse(graph: Graph, node: Node) -> Node | None:
@@ -25,11 +13,12 @@ def _producer_to_fuse(graph: Graph, node: Node) -> Node | None:
     Where the codes mean the same before and after, the activation is a clamp of codes and nothing
     else; a clamp after the producer's own clamp to all codes is one clamp.
     """
-    if node.operator not in _ACTIVATIONS:
+    activation = find(node.operator)
+    if not isinstance(activation, Unary) or activation.clamp is None:
         return None
     source = node.inputs[0]
     producer = graph.producer(source)
-    if producer is None or producer.operator not in _CLAMPING:
+    if producer is None or not find(producer.operator).fuses_activation:
         return None
     if producer.attributes.get("activation", "none") != "none" or source in graph.results:
         return None

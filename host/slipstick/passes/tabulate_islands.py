@@ -7,7 +7,7 @@ import numpy as np
 
 from ..graph import Graph, Node, Tensor
 from ..kernels import run
-from ..kernels.tflite.real import ELEMENTWISE
+from ..kernels.tflite.real import is_elementwise
 from .clean import fresh_name, replace_nodes
 
 CODES = 256
@@ -33,7 +33,9 @@ def _island(
                 return None
             if node.operator == "dequantize":
                 sources.add(name)
-            elif producer is None or producer.operator not in ("dequantize", *ELEMENTWISE):
+            elif producer is None or not (
+                producer.operator == "dequantize" or is_elementwise(producer.operator)
+            ):
                 return None
             elif producer.name not in found:
                 found.add(producer.name)

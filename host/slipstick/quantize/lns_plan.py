@@ -3,20 +3,29 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..operators import FUNCTIONS, onnx_pooling
+
 LAYERS = ("Conv", "Gemm", "MatMul")
 _AFFINE = ("Add", "Sub", "Mul", "Div", "BatchNormalization")
 _CLAMPS = ("Relu", "Clip")
 _MOVES = (
-    *("Dropout", "Flatten", "Identity", "MaxPool", "GlobalMaxPool", "Reshape", "Slice", "Squeeze"),
+    *("Dropout", "Flatten", "Identity", "GlobalMaxPool", "Reshape", "Slice", "Squeeze"),
     *("Split", "Transpose", "Unsqueeze"),
 )
 """What they give out has the codes of what they take."""
-_CODED = (
-    *(*LAYERS, *_AFFINE, *_CLAMPS, "Sum", "Concat", "AveragePool", "GlobalAveragePool"),
-    *("ReduceMean", "LeakyRelu", "PRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Elu"),
-    *("Selu", "Softplus", "Gelu", "Mish", "Swish", "Sqrt", "Erf"),
-)
-"""What they give out gets codes of its own; what others give out stays float32."""
+_CODED = (*LAYERS, *_AFFINE, "Sum", "Concat", "GlobalAveragePool", "ReduceMean", "PRelu")
+"""What they give out gets codes of its own, beside functions of one number and pooling; what others
+give out stays float32."""
+
+
+def _moves(operator: str) -> bool:
+    return operator in _MOVES or operator in onnx_pooling(moves_codes=True)
+
+
+def _is_coded(operator: str) -> bool:
+    if operator in FUNCTIONS:
+        return FUNCTIONS[operator].quantized
+    return operator in _CODED or operator in onnx_pooling(moves_codes=False)
 
 
 @dataclass
@@ -56,7 +65,7 @@ def plan(graph: Any) -> Plan:
         rest = [name for name in node.input[1:] if name]
         if not node.input or all(name in constants for name in node.input if name):
             constants.update(node.output)
-        elif node.op_type in _MOVES and source in made.like:
+        elif _moves(node.op_type) and source in made.like:
             made.like.update(dict.fromkeys(node.output, made.like[source]))
         elif node.op_type in LAYERS and rest and rest[0] in constants and source in made.like:
             made.layers[output] = made.like[source]
@@ -67,7 +76,7 @@ def plan(graph: Any) -> Plan:
                 affine.add(output)
                 for name in node.input:
                     made.ends.pop(name, None)
-        if node.op_type in _CODED and not _waits(graph, output, affine, constants):
+        if _is_coded(node.op_type) and not _waits(graph, output, affine, constants):
             made.coded.append(output)
             made.like[output] = output
     return made

@@ -15,6 +15,7 @@ from ..frontends.onnx.reader import RawModel, RawNode
 from ..graph import Graph, Node
 from ..kernels.onnx.scaling import layer_factors
 from ..kernels.tflite.scaling import CODES, scalar
+from ..operators import Family, find, onnx_pooling
 from .onnx_saturation import saturating_nodes
 
 FLOAT32_WHOLE = 1 << 24
@@ -24,14 +25,14 @@ MOVES = frozenset(
     (
         *("ArgMax", "ArgMin", "Concat", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather"),
         "GatherND",
-        *("GlobalMaxPool", "Identity", "MaxPool", "Pad", "ReduceMax", "ReduceMin", "Reshape"),
+        *("GlobalMaxPool", "Identity", "Pad", "ReduceMax", "ReduceMin", "Reshape"),
         *("Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
     )
 )
-"""Operators that pick numbers and compute none."""
+"""Operators that pick numbers and compute none, beside pooling."""
 
 CLAMPS = frozenset(("Clip", "Relu"))
-MEANS = frozenset(("AveragePool", "GlobalAveragePool", "ReduceMean"))
+MEANS = frozenset(("GlobalAveragePool", "ReduceMean"))
 PRODUCTS = frozenset(("Conv", "ConvTranspose", "Gemm", "MatMul"))
 FOLDED = frozenset(("Add", "BatchNormalization", "Div", "Mul", "Sub"))
 """Operators that go into a layer's weights and bias where their other operand is constant."""
@@ -42,7 +43,6 @@ CODED_SUMS = frozenset(("QGemm", "QLinearConv", "QLinearMatMul"))
 MEAN = "it is a mean of float32 numbers, in onnxruntime's order: ties differ"
 """A reason: between equal scales 1 of n means of n codes is a tie, if n is even."""
 
-_LAYERS = ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected")
 _SAME_CODES = ("reshape", "transpose")
 
 
@@ -106,7 +106,7 @@ class _Finder:
             return self._coded_sum(tensor, node)
         if node.operator == "QLinearGlobalAveragePool":
             return Agreement(bound=0, reason="it is an integer sum times onnxruntime's factor")
-        if node.operator in MOVES:
+        if _moves(node):
             return Agreement(bound=0, reason="codes only move")
         if node.operator.startswith("QLinear") or node.operator == "Resize":
             return Agreement(bound=1, reason=f"{node.operator} computes in float32")
@@ -126,9 +126,7 @@ class _Finder:
         if any(name not in self._model.constants for name in node.inputs[1:] if name):
             return Agreement(bound=None, reason="its scale is computed")
         between = self._between(node.inputs[0])
-        computing = [
-            own for own in between if own.operator not in MOVES and own.operator not in CLAMPS
-        ]
+        computing = [own for own in between if not _moves(own) and own.operator not in CLAMPS]
         if not computing:
             return Agreement(bound=0, reason="numbers are only picked, clamped and quantised")
         layers = [own for own in computing if own.operator in PRODUCTS]
@@ -137,7 +135,7 @@ class _Finder:
         if len(computing) > 1:
             return Agreement(bound=None, reason="it is computed by several float32 operators")
         (only,) = computing
-        if only.operator in MEANS:
+        if only.operator in MEANS or only.operator in onnx_pooling(moves_codes=False):
             return Agreement(bound=1, reason=MEAN)
         return Agreement(bound=1, reason=f"{only.operator} computes in float32")
 
@@ -203,7 +201,7 @@ class _Finder:
         node = self._makers.get(tensor)
         while node is not None and node.operator in _SAME_CODES:
             node = self._makers.get(node.inputs[0])
-        if node is None or node.operator not in _LAYERS:
+        if node is None or find(node.operator).family is not Family.LAYER:
             return None
         described = [self._graph.tensors[name] for name in (*node.inputs[:2], node.outputs[0])]
         if any(item.quantization is None for item in described) or described[1].data is None:
@@ -227,6 +225,10 @@ class _Finder:
             else None
         )
         return sums if bias is None else sums + np.abs(bias.astype(np.float64))
+
+
+def _moves(node: RawNode) -> bool:
+    return node.operator in MOVES or node.operator in onnx_pooling(moves_codes=True)
 
 
 def _is_depthwise(node: Node) -> bool:

@@ -18,7 +18,7 @@ from ..frontends.tflite.legacy import legacy_tensors
 from ..frontends.tflite.reader import read_model
 from ..graph import Graph
 from ..kernels.lns.codes import arithmetic_of
-from ..kernels.tflite.real import TRANSCENDENTAL
+from ..operators import TFLITE, find
 from .onnx_agreement import Agreement
 from .tflm_reference import TflmReference
 
@@ -27,8 +27,10 @@ Note = Callable[[str, np.ndarray, np.ndarray], None]
 """Told a tensor's name, and what it is by two ways."""
 
 
-_NOT_IN_TFLM = ("RELU_0_TO_1", "RELU_N1_TO_1", "TILE")
-"""Operators that LiteRT has and tflm has not."""
+def _is_in_tflm(operator: str) -> bool:
+    """Whether tflm has an operator, by its name in the schema, that LiteRT has."""
+    record = TFLITE.get(operator)
+    return operator != "TILE" if record is None or not record.tflite else record.tflite.in_tflm
 
 
 class Reference(Protocol):
@@ -156,7 +158,7 @@ def library_tensors(graph: Graph) -> list[str]:
     found: dict[str, None] = {}
     for node in graph.nodes:
         if graph.tensors[node.outputs[0]].dtype == "float32" and (
-            node.operator in TRANSCENDENTAL or any(name in found for name in node.inputs)
+            find(node.operator).transcendental or any(name in found for name in node.inputs)
         ):
             found |= dict.fromkeys(node.outputs)
     return list(found)
@@ -278,7 +280,7 @@ def open_references(
         if semantics not in (None, "tflm"):
             return Definition(with_semantics(load_tflite_bytes(data, place.stem), semantics)), None
         model = read_model(data, place.stem)
-        unknown = any(operator.name in _NOT_IN_TFLM for operator in model.operators)
+        unknown = not all(_is_in_tflm(operator.name) for operator in model.operators)
         if unknown or legacy_tensors(model):
             return Definition(load_tflite_bytes(data, place.stem)), None
         graph = load_tflite_bytes(data, place.stem)

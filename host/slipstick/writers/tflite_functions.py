@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .tflite_operators import ACTIVATIONS, Field, Operator, choice
+from .tflite_operators import ACTIVATIONS, Field, Operator, choice, function_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,22 +73,6 @@ class Prelu(Operator):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elu(Operator):
-    """Inputs: x."""
-
-    code = "ELU"
-    version = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReluToOne(Operator):
-    """Inputs: x; clamped to 0..1."""
-
-    code = "RELU_0_TO_1"
-    version = 1
-
-
-@dataclass(frozen=True, kw_only=True)
 class LogSoftmax(Operator):
     """Inputs: x; an int8 output has scale 16/256 and zero point 127."""
 
@@ -139,22 +123,6 @@ class BatchMatMul(Operator):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Abs(Operator):
-    """Inputs: x."""
-
-    code = "ABS"
-    version = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rsqrt(Operator):
-    """Inputs: x, no code of which is below the zero point."""
-
-    code = "RSQRT"
-    version = 2
-
-
-@dataclass(frozen=True, kw_only=True)
 class ArgMax(Operator):
     """Inputs: x, axis int32; the output is int32."""
 
@@ -173,3 +141,9 @@ class ArgMin(ArgMax):
 
     code = "ARG_MIN"
     table = "ArgMinOptions"
+
+
+Elu = function_class("elu")
+ReluToOne = function_class("relu_0_to_1")
+Abs = function_class("abs")
+Rsqrt = function_class("rsqrt")

@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import tflite
+import tflite as schema
+
+from ..operators import Pooling, Tflite, Unary, find
 
 Field = int | float | str | Sequence[int]
 
-PADDINGS = {"SAME": tflite.Padding.SAME, "VALID": tflite.Padding.VALID}
+PADDINGS = {"SAME": schema.Padding.SAME, "VALID": schema.Padding.VALID}
 ACTIVATIONS = {
-    "NONE": tflite.ActivationFunctionType.NONE,
-    "RELU": tflite.ActivationFunctionType.RELU,
-    "RELU_N1_TO_1": tflite.ActivationFunctionType.RELU_N1_TO_1,
-    "RELU6": tflite.ActivationFunctionType.RELU6,
+    "NONE": schema.ActivationFunctionType.NONE,
+    "RELU": schema.ActivationFunctionType.RELU,
+    "RELU_N1_TO_1": schema.ActivationFunctionType.RELU_N1_TO_1,
+    "RELU6": schema.ActivationFunctionType.RELU6,
 }
 
 
@@ -191,49 +193,43 @@ class Dequantize(Operator):
     table = "DequantizeOptions"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Relu(Operator):
-    """Inputs: x."""
-
-    code = "RELU"
-    version = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Relu6(Operator):
-    """Inputs: x."""
-
-    code = "RELU6"
-    version = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Logistic(Operator):
-    """Inputs: x; an int8 output has scale 1/256 and zero point -128."""
-
-    code = "LOGISTIC"
-    version = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tanh(Operator):
-    """Inputs: x; an int8 output has scale 1/128 and zero point 0."""
-
-    code = "TANH"
-    version = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class HardSwish(Operator):
-    """Inputs: x."""
-
-    code = "HARD_SWISH"
-    version = 1
-    table = "HardSwishOptions"
-
-
 def choice(field: str, value: str, choices: Mapping[str, int]) -> int:
     """The schema's number of an option, or ValueError."""
     if value not in choices:
         raise ValueError(f"{field} must be one of {tuple(choices)}, not {value!r}")
     return choices[value]
+
+
+def pool2d(record: Pooling, **options: Any) -> Operator:
+    """Returns a pooling operator by its record, with the options of ``AveragePool2D``."""
+    assert record.tflite is not None
+    own = {"code": record.tflite.code, "version": record.tflite.version}
+    return type(record.tflite.code, (AveragePool2D,), own)(**options)
+
+
+def function_class(name: str) -> type[Operator]:
+    """Returns the class of a function of one number without options, by its graph's name."""
+    record = find(name)
+    assert isinstance(record, Unary) and record.tflite is not None
+    return _class(record.tflite)
+
+
+def function(record: Unary, **attributes: float) -> Operator:
+    """Returns a function of one number by its record, with the node's attributes."""
+    assert record.tflite is not None
+    given = {**record.defaults, **attributes}
+    fields = {field: given[name] for name, field in record.tflite.fields.items()}
+    return _class(record.tflite, fields=lambda self: fields)()
+
+
+def _class(tflite: Tflite, **own: Any) -> type[Operator]:
+    table = tflite.options or tflite.written or None
+    described = {"code": tflite.code, "version": tflite.version, "table": table}
+    return type(tflite.code, (Operator,), {**described, **own})
+
+
+Relu = function_class("relu")
+Relu6 = function_class("relu6")
+Logistic = function_class("logistic")
+Tanh = function_class("tanh")
+HardSwish = function_class("hard_swish")

@@ -3,90 +3,7 @@
 from dataclasses import dataclass
 
 from .tflite_functions import Mul
-from .tflite_operators import Operator
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ceil(Operator):
-    """Inputs: x."""
-
-    code = "CEIL"
-    version = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cos(Operator):
-    """Inputs: x."""
-
-    code = "COS"
-    version = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Exp(Operator):
-    """Inputs: x."""
-
-    code = "EXP"
-    version = 1
-    table = "ExpOptions"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Floor(Operator):
-    """Inputs: x."""
-
-    code = "FLOOR"
-    version = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Log(Operator):
-    """Inputs: x."""
-
-    code = "LOG"
-    version = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Neg(Operator):
-    """Inputs: x."""
-
-    code = "NEG"
-    version = 1
-    table = "NegOptions"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Round(Operator):
-    """Inputs: x; ties to even."""
-
-    code = "ROUND"
-    version = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sin(Operator):
-    """Inputs: x."""
-
-    code = "SIN"
-    version = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sqrt(Operator):
-    """Inputs: x."""
-
-    code = "SQRT"
-    version = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Square(Operator):
-    """Inputs: x."""
-
-    code = "SQUARE"
-    version = 1
-    table = "SquareOptions"
+from .tflite_operators import Operator, function_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,3 +22,15 @@ class Tile(Operator):
     code = "TILE"
     version = 1
     table = "TileOptions"
+
+
+Ceil = function_class("ceil")
+Cos = function_class("cos")
+Exp = function_class("exp")
+Floor = function_class("floor")
+Log = function_class("log")
+Neg = function_class("neg")
+Round = function_class("round")
+Sin = function_class("sin")
+Sqrt = function_class("sqrt")
+Square = function_class("square")

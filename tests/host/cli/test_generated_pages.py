@@ -1,9 +1,10 @@
-"""Pages of the instruction set and the targets say what the code says."""
+"""Pages of the instruction set, the targets and the operators say what the code says."""
 
 from pathlib import Path
 
 import generate_pages
 import pytest
+from slipstick.operators import OPERATORS
 from slipstick.targets import TARGETS
 from slipstick_rtl import isa
 
@@ -22,5 +23,7 @@ def test_pages_hold_everything() -> None:
     page = generate_pages.isa_page()
     for name in {**isa.MATRIX_FIELDS, **isa.POST_FIELDS}:
         assert f"| `{name}` |" in page
+    for name in OPERATORS:
+        assert f"| `{name}` |" in generate_pages.operators_page()
     for name in TARGETS:
         assert f"| `{name}` |" in generate_pages.targets_page()

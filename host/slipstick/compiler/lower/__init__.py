@@ -1,1 +1,5 @@
-"""Lowers graph nodes to operations of the device, or leaves them to the host."""
+"""Makes operations of the device of nodes; each module enters its lowerings in ``table``."""
+
+from . import convolutions, data_movement, elementwise, lns, onnx, pooling, select
+
+__all__ = ["convolutions", "data_movement", "elementwise", "lns", "onnx", "pooling", "select"]

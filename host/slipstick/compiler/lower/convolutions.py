@@ -21,6 +21,7 @@ from ..ir.requantization import (
 )
 from ..ir.views import HostReason, Views, constant, natural_view, scale_and_zero
 from ..mapping.reduction import LARGEST_KERNEL_WIDTH
+from .table import lowers
 
 LARGEST_STRIDE = 255
 LARGEST_LEFT_SHIFT = 7
@@ -105,6 +106,7 @@ def make_scaling(node: Node, graph: Graph, views: Views) -> Convolution:
     return dataclasses.replace(made, node=node)
 
 
+@lowers("conv2d", "depthwise_conv2d")
 def make_convolution(node: Node, graph: Graph, views: Views) -> Convolution:
     """A conv2d or depthwise_conv2d; HostReason if the device cannot."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
@@ -165,6 +167,7 @@ def _row_view(views: Views, name: str, inputs: int) -> tuple[View, View, tuple[i
     raise HostReason(f"{current} in memory is not rows of {inputs}")
 
 
+@lowers("fully_connected")
 def make_fully_connected(node: Node, graph: Graph, views: Views) -> Convolution:
     """A fully_connected as a convolution whose kernel covers its input."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])

@@ -9,6 +9,7 @@ from ...kernels.tflite.resize import nearest_places
 from ..ir.operations import Map, View, Window
 from ..ir.requantization import identity
 from ..ir.views import HostReason, Views, natural_view, scale_and_zero
+from .table import lowers
 
 MOST_WINDOWS = 64
 """Instructions of one copy: more would fill the instruction memory."""
@@ -145,6 +146,7 @@ def _last_three(values: Sequence[int], filler: int) -> tuple[int, int, int]:
     return y, x, c
 
 
+@lowers("concatenation")
 def make_concatenation(node: Node, graph: Graph, views: Views) -> Map:
     """A concatenation along height, width or channels."""
     sources, result = _activations(node, graph, views)
@@ -162,6 +164,7 @@ def make_concatenation(node: Node, graph: Graph, views: Views) -> Map:
     return _copied(node, sources, views, output, windows)
 
 
+@lowers("slice")
 def make_slice(node: Node, graph: Graph, views: Views) -> Map:
     """A slice; of the channels those that follow one another."""
     sources, _ = _activations(node, graph, views)
@@ -177,6 +180,7 @@ def make_slice(node: Node, graph: Graph, views: Views) -> Map:
     return _copied(node, sources, views, View(*sizes), windows)
 
 
+@lowers("pad", "mirror_pad")
 def make_border(node: Node, graph: Graph, views: Views) -> Map:
     """A pad or mirror_pad of height and width."""
     sources, result = _activations(node, graph, views)
@@ -198,6 +202,7 @@ def make_border(node: Node, graph: Graph, views: Views) -> Map:
     return _copied(node, sources, views, output, windows)
 
 
+@lowers("resize_nearest")
 def make_nearest(node: Node, graph: Graph, views: Views) -> Map:
     """A resize_nearest whose pixels repeat regularly."""
     sources, result = _activations(node, graph, views)
@@ -210,6 +215,7 @@ def make_nearest(node: Node, graph: Graph, views: Views) -> Map:
     return _copied(node, sources, views, output, windows)
 
 
+@lowers("depth_to_space", "space_to_depth")
 def make_blocks(node: Node, graph: Graph, views: Views) -> Map:
     """A depth_to_space or space_to_depth, a rectangle for each place in a block."""
     sources, result = _activations(node, graph, views)

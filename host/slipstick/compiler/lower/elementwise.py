@@ -16,16 +16,19 @@ from ...kernels.tflite.scaling import (
     quantize_multiplier,
     scalar,
 )
+from ...operators import Family, find
 from ..ir.operations import CODES, Convolution, Map, View, Window
 from ..ir.requantization import Requantization, identity, requantization
 from ..ir.views import HostReason, Views, natural_view, scale_and_zero
 from .convolutions import make_scaling
 from .pooling import LARGEST_WINDOW
+from .table import NO_OPERATOR, TFLM, lowers
 
 LINEAR_SLOPE = 1 << 19
 """By which hardware multiplies a code that it does not look up."""
 
 
+@lowers("add", "sub", arithmetics=(TFLM,))
 def make_sum(node: Node, graph: Graph, views: Views) -> Map:
     """An add or sub of two activations, or of one and a constant code; or HostReason."""
     if single_operand(node, graph):
@@ -106,6 +109,7 @@ def function_map(node: Node, source: str, views: Views, table: np.ndarray) -> Ma
     return table_map(node, (source,), view, table)
 
 
+@lowers("mul", arithmetics=(TFLM,))
 def make_product(node: Node, graph: Graph, views: Views) -> Map | Convolution:
     """A mul by a constant code, a table, or by a constant a channel, a 1 x 1 convolution."""
     if single_operand(node, graph):
@@ -115,6 +119,7 @@ def make_product(node: Node, graph: Graph, views: Views) -> Map | Convolution:
     return make_scaling(node, graph, views)
 
 
+@lowers("maximum", "minimum", "prelu", "squared_difference", arithmetics=(TFLM,))
 def make_choice(node: Node, graph: Graph, views: Views) -> Map:
     """A maximum, minimum, prelu or squared_difference with a constant code; or HostReason."""
     if not single_operand(node, graph):
@@ -131,8 +136,12 @@ def single_operand(node: Node, graph: Graph) -> bool:
     return graph.tensors[computed.pop()].shape == graph.tensors[node.outputs[0]].shape
 
 
+@lowers(Family.UNARY, "quantize", arithmetics=(TFLM,))
 def make_function(node: Node, graph: Graph, views: Views) -> Map:
     """A function of one code as a table of what the host's kernel makes of each."""
+    operator = find(node.operator)
+    if operator.family is Family.UNARY and not operator.tabulated:
+        raise HostReason(NO_OPERATOR)
     (name,) = {name for name in node.inputs if graph.tensors[name].data is None}
     views.activation(name)
     return function_map(node, name, views, tabulate(node, graph))
@@ -152,6 +161,7 @@ def tabulate(node: Node, graph: Graph) -> np.ndarray:
     return run(node, graph.replace(tensors=tensors), operands)[0].reshape(-1)
 
 
+@lowers("mean", "reduce_sum", "reduce_max", arithmetics=(TFLM,))
 def make_reduction(node: Node, graph: Graph, views: Views) -> Map:
     """A mean, reduce_sum or reduce_max over height, width or both; HostReason for others."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])

@@ -9,12 +9,14 @@ from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 from ...graph import Graph, Node
 from ...kernels.lns.layers import mean_offset, mean_table, sum_tables
 from ...kernels.onnx.scaling import code_range
+from ...operators.pooling import AVERAGE_POOL2D
 from ..ir.operations import Map
 from ..ir.requantization import Requantization, logarithm
 from ..ir.views import Views
 from .elementwise import summands, table_map
 from .onnx import counted_taps, picture_map
 from .pooling import Run, pool_map
+from .table import LNS, lowers
 
 
 def _arithmetic(views: Views) -> ArrayArithmetic:
@@ -23,6 +25,7 @@ def _arithmetic(views: Views) -> ArrayArithmetic:
     return arithmetic
 
 
+@lowers("add", arithmetics=(LNS,))
 def make_log_sum(node: Node, graph: Graph, views: Views) -> Map:
     """An add of two activations; HostReason if it broadcasts or has a constant."""
     view, quantizations = summands(node, views)
@@ -32,6 +35,7 @@ def make_log_sum(node: Node, graph: Graph, views: Views) -> Map:
     return table_map(node, node.inputs, view, tables, rescale)
 
 
+@lowers(AVERAGE_POOL2D.name, arithmetics=(LNS,))
 def make_log_pool(node: Node, graph: Graph, views: Views) -> Map:
     """An average_pool2d; HostReason if the device cannot."""
     tensors = views.activation(node.inputs[0]), views.activation(node.outputs[0])
@@ -43,9 +47,10 @@ def make_log_pool(node: Node, graph: Graph, views: Views) -> Map:
         offset = mean_offset(unit, tensors, count, _arithmetic(views))
         return logarithm(np.array([0]), np.array([offset]), code_range(node.attributes))
 
-    return _looked_up(pool_map(node, views, code_range(node.attributes), mean), table)
+    return _looked_up(pool_map(node, views, mean), table)
 
 
+@lowers("mean", arithmetics=(LNS,))
 def make_log_mean(node: Node, graph: Graph, views: Views) -> Map:
     """A mean over height and width; HostReason for others."""
     tensors = views.activation(node.inputs[0]), views.activation(node.outputs[0])

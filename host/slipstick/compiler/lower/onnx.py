@@ -8,13 +8,16 @@ from slipstick_rtl.numbers.rounding import encode_shift
 
 from ...graph import Graph, Node, Tensor
 from ...kernels.onnx.scaling import add_tables, average_factor, code_range, factor_parts
+from ...operators.pooling import AVERAGE_POOL2D
 from ..ir.operations import Map, Window
 from ..ir.requantization import Requantization, float_product
 from ..ir.views import HostReason, Views, constant, natural_view, scale_and_zero
 from .elementwise import function_map, sum_map, summands
 from .pooling import LARGEST_WINDOW, Run, pool_map
+from .table import ONNX, lowers
 
 
+@lowers("add", arithmetics=(ONNX,))
 def make_onnx_sum(node: Node, graph: Graph, views: Views) -> Map:
     """An add of two activations; HostReason if it broadcasts or has a constant."""
     view, quantizations = summands(node, views)
@@ -31,6 +34,7 @@ def make_onnx_sum(node: Node, graph: Graph, views: Views) -> Map:
     return sum_map(node, view, sums.tables, rescale)
 
 
+@lowers("lookup")
 def make_lookup(node: Node, graph: Graph, views: Views) -> Map:
     """A lookup of int8 in a table of int8."""
     table = constant(graph, node.inputs[1], "int8")
@@ -66,18 +70,19 @@ def _counted(run: Run, size: int, pads: tuple[int, int, int], window: int, strid
     return min(start + window, size + pads[2]) - max(start, -pads[1])
 
 
-def make_onnx_pool(node: Node, graph: Graph, views: Views) -> Map:
-    """An average_pool2d or max_pool2d; HostReason if the device cannot."""
+@lowers(AVERAGE_POOL2D.name, arithmetics=(ONNX,))
+def make_onnx_average(node: Node, graph: Graph, views: Views) -> Map:
+    """An average_pool2d; HostReason if the device cannot."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
-    clamp = code_range(node.attributes)
 
     def mean(down: Run, across: Run) -> Requantization:
         count = counted_taps(node, source, down, across)
         return _averaging(node, (source, result), down[2] * across[2], count)
 
-    return pool_map(node, views, clamp, mean)
+    return pool_map(node, views, mean)
 
 
+@lowers("mean", arithmetics=(ONNX,))
 def make_onnx_mean(node: Node, graph: Graph, views: Views) -> Map:
     """A mean over height and width; HostReason for others."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])

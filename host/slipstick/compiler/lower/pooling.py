@@ -7,10 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from ...graph import Graph, Node
+from ...kernels.onnx.scaling import code_range
 from ...kernels.tflite.scaling import activation_range
+from ...operators.pooling import AVERAGE_POOL2D, MAX_POOL2D
 from ..ir.operations import Map, Window
 from ..ir.requantization import Requantization, half_up, identity
 from ..ir.views import HostReason, Views, natural_view, scale_and_zero
+from .table import LNS, ONNX, TFLM, lowers
 
 LARGEST_WINDOW = 255
 MOST_RECTANGLES = 64
@@ -57,26 +60,47 @@ def clipped_runs(outputs: int, inputs: int, window: int, stride: int, padding: i
     return runs
 
 
-def make_pool(node: Node, graph: Graph, views: Views) -> Map:
-    """An average_pool2d or max_pool2d; HostReason if the device cannot."""
+@lowers(AVERAGE_POOL2D.name, arithmetics=(TFLM,))
+def make_average(node: Node, graph: Graph, views: Views) -> Map:
+    """An average_pool2d; HostReason if the device cannot."""
+    clamp = _own_scale_clamp(node, views)
+    mean = averaging if node.attributes.get("ties", "away") == "away" else averaging_up
+    return pool_map(node, views, lambda down, across: mean(down[2] * across[2], clamp))
+
+
+@lowers(MAX_POOL2D.name, arithmetics=(TFLM,))
+def make_maximum(node: Node, graph: Graph, views: Views) -> Map:
+    """A max_pool2d; HostReason if the device cannot."""
+    clamp = _own_scale_clamp(node, views)
+    return pool_map(node, views, lambda down, across: identity(clamp), take_maximum=True)
+
+
+@lowers(MAX_POOL2D.name, arithmetics=(ONNX, LNS))
+def make_onnx_maximum(node: Node, graph: Graph, views: Views) -> Map:
+    """A max_pool2d of ONNX's semantics, whose clamp are codes; HostReason if the device cannot."""
+    clamp = code_range(node.attributes)
+    return pool_map(node, views, lambda down, across: identity(clamp), take_maximum=True)
+
+
+def _own_scale_clamp(node: Node, views: Views) -> tuple[int, int]:
+    """The codes of a pool's activation; HostReason if it changes the scale."""
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
     scale, zero_point = scale_and_zero(result)
     if scale_and_zero(source) != (scale, zero_point):
         raise HostReason("it changes the scale")
-    clamp = activation_range(node.attributes["activation"], scale, zero_point)
-    mean = averaging if node.attributes.get("ties", "away") == "away" else averaging_up
-    return pool_map(node, views, clamp, lambda down, across: mean(down[2] * across[2], clamp))
+    return activation_range(node.attributes["activation"], scale, zero_point)
 
 
 def pool_map(
     node: Node,
     views: Views,
-    clamp: tuple[int, int],
-    mean: Callable[[Run, Run], Requantization],
+    rescale: Callable[[Run, Run], Requantization],
+    *,
+    take_maximum: bool = False,
 ) -> Map:
     """The map of a pool, a rectangle for each run of rows and of columns; or HostReason.
 
-    ``mean`` tells how the sums of a rectangle become codes; the largest codes are only clamped.
+    ``rescale`` tells how the sums, or largest codes, of a rectangle's windows become codes.
     """
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
     view, output = natural_view(source), natural_view(result)
@@ -87,7 +111,6 @@ def pool_map(
         raise HostReason(f"its window {tuple(window)} has more than {LARGEST_WINDOW} taps a side")
     if len(rows) * len(columns) > MOST_RECTANGLES:
         raise HostReason(f"its padding cuts it into {len(rows) * len(columns)} rectangles")
-    maximum = node.operator == "max_pool2d"
     windows = [
         Window(
             down[0],
@@ -95,11 +118,11 @@ def pool_map(
             (down[1], across[1]),
             (stride[0], stride[1]),
             (down[2], across[2]),
-            identity(clamp) if maximum else mean(down, across),
+            rescale(down, across),
         )
         for down, across in itertools.product(rows, columns)
     ]
     views.read(source.name, view)
     return Map(
-        node, (source.name,), result.name, output, tuple(windows), None, take_maximum=maximum
+        node, (source.name,), result.name, output, tuple(windows), None, take_maximum=take_maximum
     )

@@ -1,6 +1,6 @@
 """Which nodes the device runs, and as what; the others stay with the host, with the reason."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import numpy as np
 from slipstick_rtl.config import Configuration
@@ -9,19 +9,18 @@ from slipstick_rtl.number_formats import INT8_FORMAT
 from ...errors import ModelError, UnsupportedError
 from ...graph import Graph, Node
 from ...kernels.lns.codes import arithmetic_of
-from ...kernels.tflite.activation import TABLE_OPERATORS
+from ...operators import Family, find
 from ..ir.operations import Alias, HostOperation, Map, Operation
 from ..ir.views import HostReason, Views, natural_view
 from ..partition.offload import REASON
 from ..scheduling.groups import LARGEST_LOOP
-from .convolutions import make_convolution, make_fully_connected
-from .data_movement import make_blocks, make_border, make_concatenation, make_nearest, make_slice
-from .elementwise import make_choice, make_function, make_product, make_reduction, make_sum
-from .lns import make_log_mean, make_log_pool, make_log_sum
-from .onnx import make_lookup, make_onnx_mean, make_onnx_pool, make_onnx_sum
-from .pooling import make_pool
+from .table import NO_OPERATOR, ONNX, TFLM, lowers, maker_of
+
+SEMANTICS = (TFLM, ONNX)
+"""Those of graphs of int8 codes."""
 
 
+@lowers("reshape")
 def _make_alias(node: Node, graph: Graph, views: Views) -> Alias:
     source, result = views.activation(node.inputs[0]), views.activation(node.outputs[0])
     if source.name not in views.written_by_device:
@@ -31,87 +30,20 @@ def _make_alias(node: Node, graph: Graph, views: Views) -> Alias:
     if source.name in graph.results and result.name in graph.results:
         raise HostReason("both its sides are outputs")
     view = views.current(source.name)
-    needs_own_view = {"conv2d", "depthwise_conv2d", "average_pool2d", "max_pool2d", "mean"}
-    needs_own_view |= {"reduce_sum", "reduce_max"}
-    readers = {reader.operator for reader in graph.consumers(result.name)}
-    if readers & needs_own_view and natural_view(result) != view:
+    readers = [find(reader.operator) for reader in graph.consumers(result.name)]
+    if any(reader.natural_view for reader in readers) and natural_view(result) != view:
         raise HostReason(f"{view} in memory is not the shape {result.shape}")
     return Alias(node, source.name, result.name)
 
 
-_MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
-    "conv2d": make_convolution,
-    "depthwise_conv2d": make_convolution,
-    "fully_connected": make_fully_connected,
-    "add": make_sum,
-    "sub": make_sum,
-    "mul": make_product,
-    **dict.fromkeys(("maximum", "minimum", "prelu", "squared_difference"), make_choice),
-    "average_pool2d": make_pool,
-    "max_pool2d": make_pool,
-    **dict.fromkeys(("mean", "reduce_sum", "reduce_max"), make_reduction),
-    "reshape": _make_alias,
-    "concatenation": make_concatenation,
-    "slice": make_slice,
-    "pad": make_border,
-    "mirror_pad": make_border,
-    "resize_nearest": make_nearest,
-    "depth_to_space": make_blocks,
-    "space_to_depth": make_blocks,
-    "lookup": make_lookup,
-    **dict.fromkeys(TABLE_OPERATORS, make_function),
-}
-
-
-_ONNX_MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
-    **{
-        operator: _MAKERS[operator]
-        for operator in (
-            "conv2d",
-            "depthwise_conv2d",
-            "fully_connected",
-            "reshape",
-            "concatenation",
-            "slice",
-            "pad",
-            "mirror_pad",
-            "resize_nearest",
-            "depth_to_space",
-            "space_to_depth",
-        )
-    },
-    "add": make_onnx_sum,
-    "average_pool2d": make_onnx_pool,
-    "max_pool2d": make_onnx_pool,
-    "mean": make_onnx_mean,
-    "lookup": make_lookup,
-}
-
-_LOG_MAKERS: dict[str, Callable[[Node, Graph, Views], Operation]] = {
-    **_ONNX_MAKERS,
-    "add": make_log_sum,
-    "average_pool2d": make_log_pool,
-    "mean": make_log_mean,
-}
-
-_MAKERS_BY_SEMANTICS = {"tflm": _MAKERS, "onnx": _ONNX_MAKERS}
-
-
-def _makers(semantics: str) -> dict[str, Callable[[Node, Graph, Views], Operation]]:
-    """What makes operations of the nodes of a graph of these ``semantics``."""
-    if arithmetic_of(semantics) is not None:
-        return _LOG_MAKERS
-    return _MAKERS_BY_SEMANTICS[semantics]
-
-
 def _operation(node: Node, graph: Graph, views: Views, on_host: Collection[str] = ()) -> Operation:
-    makers = _makers(graph.semantics)
+    maker = maker_of(node.operator, graph.semantics)
     if node.name in on_host:
         return HostOperation(node, REASON, _host_macs(node, graph))
-    if node.operator not in makers:
-        return HostOperation(node, "the device has no such operator", _host_macs(node, graph))
+    if maker is None:
+        return HostOperation(node, NO_OPERATOR, _host_macs(node, graph))
     try:
-        made = makers[node.operator](node, graph, views)
+        made = maker(node, graph, views)
         if isinstance(made, Map):
             _check_loops(made, views.configuration.lanes)
     except HostReason as reason:
@@ -146,7 +78,7 @@ def _host_macs(node: Node, graph: Graph) -> int:
         _, steps, batch, _ = graph.tensors[node.inputs[0]].shape
         sizes = (int(np.prod(graph.tensors[name].shape)) for name in node.inputs[1:3])
         return steps * batch * sum(sizes)
-    if node.operator not in ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"):
+    if find(node.operator).family is not Family.LAYER:
         return 0
     weights, result = (graph.tensors[name].shape for name in (node.inputs[1], node.outputs[0]))
     outputs = int(np.prod(result))
@@ -170,12 +102,12 @@ def require_tensors(graph: Graph) -> None:
 
 def _check_semantics(graph: Graph, configuration: Configuration) -> None:
     """UnsupportedError if the hardware is not of the graph's number format."""
-    if arithmetic_of(graph.semantics) is None and graph.semantics not in _MAKERS_BY_SEMANTICS:
-        known = " or ".join(_MAKERS_BY_SEMANTICS)
+    if arithmetic_of(graph.semantics) is None and graph.semantics not in SEMANTICS:
+        known = " or ".join(SEMANTICS)
         raise UnsupportedError(
             f"graph {graph.name!r}: semantics must be {known}, not {graph.semantics}"
         )
-    wanted = INT8_FORMAT.name if graph.semantics in _MAKERS_BY_SEMANTICS else graph.semantics
+    wanted = INT8_FORMAT.name if graph.semantics in SEMANTICS else graph.semantics
     if configuration.number_format != wanted:
         raise UnsupportedError(
             f"network {graph.name!r} holds codes of {wanted}, and the target computes with"

@@ -22,7 +22,7 @@ from .factors import check_factors
 from .folding import fold
 from .lns import arithmetic_of_nodes, require_logarithms
 from .operator import Operator
-from .operators import OPERATORS, TAKE_CODES, TAKE_PLACES
+from .operators import TAKE_PLACES, handlers, take_codes
 from .quantization import SHIFT
 from .reader import DOMAINS, RawModel, RawNode, RawTensor, read_model
 from .recurrent import RECURRENT
@@ -100,6 +100,7 @@ class _Reading:
         self._model = model
         self._name = name
         self._batched, self._quantised = batched, quantised
+        self._handlers, self._take_codes = handlers(), take_codes()
         self._values: dict[str, Value] = {
             name: Constant(array) for name, array in model.constants.items()
         }
@@ -134,7 +135,9 @@ class _Reading:
         if len(self._builder.reserved) < len(model.outputs):
             raise ModelError(f"{self._name} must have outputs of different names")
         needed = self._needed()
-        refuse_unknown(needed, {each.name for each in self._model.inputs}, OPERATORS, self._name)
+        refuse_unknown(
+            needed, {each.name for each in self._model.inputs}, self._handlers, self._name
+        )
         for node in needed:
             self._read(node)
         outputs = tuple(self._finish(tensor) for tensor in model.outputs)
@@ -251,7 +254,7 @@ class _Reading:
     def _read(self, node: RawNode) -> None:
         label = f"{self._name}: {node.operator} (node {node.index}"
         label += f" {quoted(node.name)})" if node.name else ")"
-        if node.domain not in DOMAINS or (node.domain, node.operator) not in OPERATORS:
+        if node.domain not in DOMAINS or (node.domain, node.operator) not in self._handlers:
             if not self._is_constant(node):
                 raise UnsupportedError(f"{label}: operator must be one that {LISTED} lists")
         operator = Operator(
@@ -280,7 +283,7 @@ class _Reading:
         return all(isinstance(self._values.get(name), Constant) for name in node.inputs if name)
 
     def _handle(self, operator: Operator, node: RawNode) -> list[Value]:
-        handler = OPERATORS.get((node.domain, node.operator))
+        handler = self._handlers.get((node.domain, node.operator))
         if handler is None:
             operator.refuse("operator is not known, even of constants")
         for name, value in node.attributes.items():
@@ -293,7 +296,7 @@ class _Reading:
         logarithmic = self._builder.arithmetic is not None
         if logarithmic:
             require_logarithms(operator)
-        takes_codes = node.operator in TAKE_CODES or node.operator.startswith("Q")
+        takes_codes = node.operator in self._take_codes or node.operator.startswith("Q")
         # linear mixtures of logarithms are none of numbers
         if not takes_codes or logarithmic and node.operator == "Resize":
             for index, value in enumerate(operator.inputs):

@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import UnsupportedError
 from ...graph import Graph, Tensor
 from ...kernels.onnx.scaling import layer_factors
+from ...operators import Family, entry
 from ..files import quoted
 
 REACH = 255
@@ -31,14 +32,15 @@ def check_factors(graph: Graph) -> None:
         With the node, its tensors and their scales.
     """
     for node in graph.nodes:
-        if node.operator not in _LARGEST:
+        reach = entry(_LARGEST, node.operator)
+        if reach is None:
             continue
         inputs = [graph.tensors[name] for name in node.inputs[:2] if name]
         tensors = (*inputs, graph.tensors[node.outputs[0]])
         if any(tensor.quantization is None for tensor in tensors):
             continue
         with np.errstate(over="ignore"):
-            largest = _LARGEST[node.operator](tensors)
+            largest = reach(tensors)
         bits = SUM_BITS if node.operator == "add" else LIMIT_BITS
         if not largest < 1 << bits:
             scales = ", ".join(f"{_scale(each):g} of {quoted(each.name)}" for each in tensors)
@@ -74,12 +76,11 @@ def _of_layer(tensors: tuple[Tensor, ...]) -> float:
     return 0.0 if finite else float("inf")
 
 
-_LARGEST: Mapping[str, Callable[[tuple[Tensor, ...]], float]] = {
+_LARGEST: Mapping[str | Family, Callable[[tuple[Tensor, ...]], float]] = {
     "add": _of_sum,
     "mul": _of_product,
     "mean": _of_mean,
-    "average_pool2d": _of_mean,
-    **dict.fromkeys(
-        ("conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected", "matmul"), _of_layer
-    ),
+    Family.POOLING: _of_mean,
+    Family.LAYER: _of_layer,
+    "matmul": _of_layer,
 }

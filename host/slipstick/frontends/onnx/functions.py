@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...kernels.onnx.functions import DEFAULTS, evaluate
+from ...operators import FUNCTIONS
 from .convolutions import operand, result
 from .operator import Operator
 from .values import Activation, Float, Pending, Real, Result, Value, shape_of
@@ -16,7 +16,7 @@ def function(operator: Operator) -> Value:
     """A function of one number by its own name."""
     operator.require_inputs(1, 1)
     given = {}
-    for name, default in DEFAULTS.get(operator.operator, {}).items():
+    for name, default in FUNCTIONS[operator.operator].defaults.items():
         if isinstance(default, str):
             given[name] = operator.text(name, default)
             operator.require(name, given[name], ("none", "tanh"))
@@ -49,7 +49,7 @@ def clip(operator: Operator) -> Value:
 def apply(operator: Operator, value: Value, name: str, attributes: dict[str, float | str]) -> Value:
     """A function of a value's numbers."""
     if isinstance(value, Real):
-        changed = evaluate(name, value.values, attributes)
+        changed = FUNCTIONS[name](value.values, attributes)
         return Real(
             value.activation, changed, value.linear and bool((changed == value.values).all())
         )
@@ -83,7 +83,7 @@ def qlinear_function(name: str) -> Callable[[Operator], Value]:
 
     def handle(operator: Operator) -> Value:
         operator.require_inputs(4, 5)
-        given = {key: operator.number(key, 0.01) for key in DEFAULTS.get(name, {})}
+        given = {key: operator.number(key, 0.01) for key in FUNCTIONS[name].defaults}
         return result(operator, apply(operator, operand(operator, 0), name, dict(given)), 3)
 
     return handle

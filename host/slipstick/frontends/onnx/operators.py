@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...kernels.onnx.functions import DEFAULTS, FUNCTIONS
+from ...operators import FUNCTIONS, onnx_pooling, pooling_operators
 from . import (
     convolutions,
     copies,
@@ -71,10 +71,7 @@ _DEQUANTIZE = Handler(dynamic.dequantize_linear, _LINEAR)
 _QLINEAR_CONV = tuple(range(1, 9))
 _CONSTANTS = ("value", "value_float", "value_floats", "value_int", "value_ints")
 
-OPERATORS: Mapping[tuple[str, str], Handler] = {
-    **{
-        ("", name): Handler(functions.function, tuple(DEFAULTS.get(name, ()))) for name in FUNCTIONS
-    },
+_HANDLERS: Mapping[tuple[str, str], Handler] = {
     **{
         ("", name): Handler(reductions.reduction(kind), _REDUCE)
         for name, kind in _REDUCTIONS.items()
@@ -82,7 +79,6 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "Add"): Handler(elementwise.arithmetic("add")),
     ("", "ArgMax"): Handler(cuts.arg_extreme("arg_max"), ("axis", "keepdims", "select_last_index")),
     ("", "ArgMin"): Handler(cuts.arg_extreme("arg_min"), ("axis", "keepdims", "select_last_index")),
-    ("", "AveragePool"): Handler(own_batch(pools.average_pool), (*_POOL, "count_include_pad")),
     ("", "BatchNormalization"): Handler(
         own_batch(elementwise.batch_normalization),
         ("epsilon", "momentum", "training_mode"),
@@ -126,7 +122,6 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     ("", "MatMul"): Handler(matrix.matmul),
     ("", "MatMulInteger"): Handler(matrix.matmul_integer),
     ("", "Max"): Handler(elementwise.extreme("maximum")),
-    ("", "MaxPool"): Handler(own_batch(pools.max_pool), (*_POOL, "storage_order")),
     ("", "Mean"): Handler(elementwise.mean),
     ("", "Min"): Handler(elementwise.extreme("minimum")),
     ("", "Mul"): Handler(elementwise.arithmetic("mul")),
@@ -181,16 +176,41 @@ OPERATORS: Mapping[tuple[str, str], Handler] = {
     (MICROSOFT, "QLinearWhere"): Handler(elementwise.qlinear_where),
     (MICROSOFT, "QuantizeLinear"): _QUANTIZE,
 }
-"""What the front-end reads."""
+"""Operators that have a reader of their own."""
 
-TAKE_CODES = (
+
+def handlers() -> dict[tuple[str, str], Handler]:
+    """Returns what the front-end reads, by domain and name."""
+    return {
+        **{
+            ("", name): Handler(functions.function, tuple(record.defaults))
+            for name, record in FUNCTIONS.items()
+        },
+        **{
+            ("", record.onnx): Handler(
+                own_batch(pools.pooling(record)), (*_POOL, *record.onnx_attributes)
+            )
+            for record in pooling_operators()
+            if record.onnx
+        },
+        **_HANDLERS,
+    }
+
+
+_TAKE_CODES = (
     *("ArgMax", "ArgMin", "Concat", "ConvInteger", "DepthToSpace", "DequantizeLinear", "Dropout"),
     *("Expand", "Flatten", "Gather", "GatherND", "GlobalMaxPool", "Identity"),
     *("LogDequantizeLinear",),
-    *("MatMulInteger", "MaxPool", "Pad", "ReduceMax", "ReduceMin", "Reshape", "Resize"),
+    *("MatMulInteger", "Pad", "ReduceMax", "ReduceMin", "Reshape", "Resize"),
     *("Shape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
 )
-"""Operators that take codes as they are, beside those whose names begin with Q."""
+"""Operators that take codes as they are, beside pooling and those whose names begin with Q."""
+
+
+def take_codes() -> set[str]:
+    """Returns the operators that take codes as they are, beside those that begin with Q."""
+    return {*_TAKE_CODES, *onnx_pooling(moves_codes=True)}
+
 
 TAKE_PLACES = (
     *("ArgMax", "ArgMin", "Cast", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity"),

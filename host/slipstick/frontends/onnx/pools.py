@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...operators import Pooling
+from ...operators.pooling import AVERAGE_POOL2D
 from .builder import picture_shape
 from .convolutions import operand, result
 from .functions import require_monotone
@@ -17,10 +19,20 @@ PICTURE_AXES = {3: {0: 0, 1: 3, 2: 2}, 4: {0: 0, 1: 3, 2: 1, 3: 2}}
 """Where ONNX's axes are in a picture."""
 
 
-def max_pool(operator: Operator) -> Value:
-    """MaxPool, of codes or of what grows with them."""
-    operator.require_inputs(1, 1)
-    operator.require("storage_order", operator.integer("storage_order", 0), (0,))
+def pooling(record: Pooling) -> Callable[[Operator], Value]:
+    """A pooling operator: of codes or what grows with them if it picks one, else of numbers."""
+
+    def handle(operator: Operator) -> Value:
+        operator.require_inputs(1, 1)
+        if record.moves_codes:
+            return _picked(operator, record)
+        return _computed(operator, record, operator.value(0))
+
+    return handle
+
+
+def _picked(operator: Operator, record: Pooling) -> Value:
+    attributes = _attributes(operator, record)
     if len(operator.outputs) > 1:
         operator.refuse(f"outputs must be 1, without indices, not {len(operator.outputs)}")
     value = operator.value(0)
@@ -29,8 +41,8 @@ def max_pool(operator: Operator) -> Value:
     shape = shape_of(value)
     slide = windows(operator, shape, None)
     output = (*shape[:2], *slide.sizes)
-    attributes = {**slide.attributes(), "window": slide.kernel}
-    kind = _dilated("max_pool2d", slide, attributes)
+    attributes |= {**slide.attributes(), "window": slide.kernel}
+    kind = _kind(operator, record, slide, attributes)
     _check_inside(operator, slide.kernel, slide.padding)
     builder = operator.builder
 
@@ -43,12 +55,24 @@ def max_pool(operator: Operator) -> Value:
     return moved(operator, value, move, output)
 
 
-def _dilated(kind: str, slide: Windows, attributes: dict[str, Any]) -> str:
+def _attributes(operator: Operator, record: Pooling) -> dict[str, Any]:
+    """The attributes that an operator has beside its window's."""
+    given = {
+        name: operator.integer(name, default) for name, default in record.onnx_attributes.items()
+    }
+    if "storage_order" in given:
+        operator.require("storage_order", given.pop("storage_order"), (0,))
+    return given
+
+
+def _kind(operator: Operator, record: Pooling, slide: Windows, attributes: dict[str, Any]) -> str:
     """The graph's operator: one that the host alone knows, if the windows have gaps."""
     if slide.dilation == (1, 1):
-        return kind
+        return record.name
+    if not record.dilated:
+        operator.refuse(f"dilations must be 1, not {slide.dilation}")
     attributes["dilation"] = slide.dilation
-    return f"dilated_{kind}"
+    return record.dilated
 
 
 def _check_inside(operator: Operator, window: Shape, padding: Shape) -> None:
@@ -58,20 +82,18 @@ def _check_inside(operator: Operator, window: Shape, padding: Shape) -> None:
             operator.refuse(f"pads must be less than the window of {size}, not {pads}")
 
 
-def average(operator: Operator, value: Value) -> Pending:
-    """AveragePool of real numbers."""
+def _computed(operator: Operator, record: Pooling, value: Value) -> Pending:
     shape = shape_of(value)
     slide = windows(operator, shape, None)
     if slide.dilation != (1, 1) and any(slide.padding):
         operator.refuse(f"pads must be 0 where dilations are {slide.dilation}, not {slide.padding}")
     _check_inside(operator, slide.kernel, slide.padding)
-    every = operator.integer("count_include_pad", 0)
-    attributes: dict[str, Any] = {
-        **slide.attributes(),
-        "window": slide.kernel,
-        "counted": slide.declared if every else (0, 0, 0, 0),
-    }
-    kind = _dilated("average_pool2d", slide, attributes)
+    attributes = _attributes(operator, record)
+    attributes |= {**slide.attributes(), "window": slide.kernel}
+    if "count_include_pad" in attributes:
+        every = attributes.pop("count_include_pad")
+        attributes["counted"] = slide.declared if every else (0, 0, 0, 0)
+    kind = _kind(operator, record, slide, attributes)
     output = (*shape[:2], *slide.sizes)
     builder = operator.builder
 
@@ -122,12 +144,6 @@ def reduced_mean(operator: Operator, value: Value, axes: Shape, keep: bool) -> P
         return builder.reshaped(activation, wanted.name, short, f"{operator.name}/shape")
 
     return Pending(operator.output, kept if keep else short, emit)
-
-
-def average_pool(operator: Operator) -> Value:
-    """AveragePool."""
-    operator.require_inputs(1, 1)
-    return average(operator, operator.value(0))
 
 
 def global_average_pool(operator: Operator) -> Value:
@@ -193,7 +209,8 @@ def qlinear_average_pool(operator: Operator) -> Value:
     """com.microsoft.QLinearAveragePool."""
     operator.require_inputs(4, 5)
     operator.require("channels_last", operator.integer("channels_last", 0), (0,))
-    return result(operator, average(operator, operand(operator, 0)), 3)
+    pending = _computed(operator, AVERAGE_POOL2D, operand(operator, 0))
+    return result(operator, pending, 3)
 
 
 def qlinear_global_average_pool(operator: Operator) -> Value:

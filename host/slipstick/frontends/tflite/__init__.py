@@ -12,7 +12,7 @@ from .folding import fold
 from .legacy import check_types, conversion, legacy_tensors, lowered
 from .lstm import LSTM, SequenceLstms
 from .operator import Operator
-from .operators import OPERATORS, SPLITTERS
+from .operators import SPLITTERS, readers
 from .reader import RawModel, RawOperator, read_model, unique_names
 from .tensors import make_tensor
 from .variables import STATE_OPERATORS, Variables
@@ -53,6 +53,7 @@ class _Builder:
     def __init__(self, model: RawModel, name: str) -> None:
         self._model = model
         self._name = name
+        self._readers = readers()
         self._names = unique_names(model)
         self._tensors: dict[int, Tensor] = {}
         self._written: set[int] = set()
@@ -70,7 +71,7 @@ class _Builder:
                 f"{self._name} must have operators, inputs and outputs, not"
                 f" {len(model.operators)}, {len(model.inputs)} and {len(model.outputs)}"
             )
-        refuse_unknown(model, (*OPERATORS, *SPLITTERS, *STATE_OPERATORS, LSTM), self._name)
+        refuse_unknown(model, (*self._readers, *SPLITTERS, *STATE_OPERATORS, LSTM), self._name)
         for index in model.inputs:
             self._check_input(index)
         nodes = [node for raw in model.operators for node in self._nodes(raw)]
@@ -181,7 +182,7 @@ class _Builder:
             return [self._lstm_node(raw, label)]
         if raw.outputs and self._folds(raw):
             return []
-        if raw.name not in OPERATORS and raw.name not in SPLITTERS:
+        if raw.name not in self._readers and raw.name not in SPLITTERS:
             raise UnsupportedError(
                 f"{label}: inputs must be constants, as it computes sizes, and are not: convert the"
                 " network with fixed sizes"
@@ -192,7 +193,7 @@ class _Builder:
         if raw.name in SPLITTERS:
             made = SPLITTERS[raw.name](operator)
         else:
-            made = [OPERATORS[raw.name](operator)]
+            made = [self._readers[raw.name](operator)]
             check_factors(operator, made[0][0], made[0][2])
         nodes = []
         for number, (kind, names, attributes) in enumerate(made):

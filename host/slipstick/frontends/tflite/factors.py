@@ -17,13 +17,11 @@ from ...kernels.tflite.activation import EXPONENT_BITS, INPUT_BITS
 from ...kernels.tflite.binary import DIFFERENCE_LEFT_SHIFT
 from ...kernels.tflite.matrix import centred_weights
 from ...kernels.tflite.scaling import mantissa_and_shift, quantize_value
+from ...operators import Unary, find
 from ..files import quoted
 from .operator import Operator, single
 
 LIMIT = 1 << 31
-
-_BOUNDS = {"relu6": (6.0,), "relu_n1_to_1": (-1.0, 1.0), "relu_0_to_1": (1.0,)}
-"""What an activation clamps to, beside 0."""
 
 _SWISH_SCALES = (2.0**-22, 2.0**24)
 _SWISH_RATIO = 512
@@ -74,9 +72,10 @@ def check_factors(operator: Operator, kind: str, attributes: Mapping[str, Any]) 
     if kind in _SPECIAL:
         _SPECIAL[kind](operator, attributes)
     _check_bounds(operator, kind, attributes)
-    if kind not in _FACTORS:
-        return
-    for factor in _FACTORS[kind](operator, attributes):
+    record = find(kind)
+    clamps = isinstance(record, Unary) and record.clamp is not None
+    factors = _rescaled if clamps else _FACTORS.get(kind)
+    for factor in factors(operator, attributes) if factors else ():
         if not factor.fits:
             operator.refuse(
                 f"{_scales(factor.tensors)} make a factor of {factor.real:g}: with what it"
@@ -95,7 +94,10 @@ def _largest_scale(tensor: Tensor) -> float:
 
 def _check_bounds(operator: Operator, kind: str, attributes: Mapping[str, Any]) -> None:
     activation = attributes.get("activation", kind)
-    for bound in _BOUNDS.get(activation, ()):
+    record = find(activation)
+    clamp = record.clamp if isinstance(record, Unary) else None
+    # the code of 0 is the zero point
+    for bound in filter(None, clamp or ()):
         scale, zero_point = single(operator.output)
         if not abs(quantize_value(bound, scale, zero_point)) < LIMIT:
             operator.refuse(
@@ -256,7 +258,5 @@ _FACTORS: Mapping[str, Callable[[Operator, Mapping[str, Any]], Iterator[Factor]]
     "mean": _reduced,
     "reduce_sum": _reduced,
     "leaky_relu": _leaky_relu,
-    **dict.fromkeys(
-        ("relu", "relu6", "relu_n1_to_1", "relu_0_to_1", "elu", "abs", "quantize"), _rescaled
-    ),
+    **dict.fromkeys(("elu", "abs", "quantize"), _rescaled),
 }

@@ -9,11 +9,15 @@ from ...errors import UnsupportedError
 from ...graph import Quantization, Tensor
 from ...kernels.tflite.binary import sub_parameters
 from ...kernels.tflite.scaling import AddParameters, add_parameters
+from ...operators import Unary
 from ..files import quoted
 from .operator import EITHER, INDICES, Operator, single
 from .windows import Normalised
 
 _REAL = (("float32",), ("float32",))
+
+LARGEST_OPTION = 1e6
+"""Magnitude of the numbers among a function's options."""
 
 
 def add(operator: Operator) -> Normalised:
@@ -188,7 +192,7 @@ def _place(operator: Operator, name: str) -> Normalised:
     return name, (x.name,), {"axis": axis}
 
 
-def unary(
+def same_shape(
     operator: Operator,
     sources: tuple[str, ...] = ("int8",),
     targets: tuple[str, ...] = ("int8",),
@@ -206,18 +210,27 @@ def unary(
 
 
 def either(operator: Operator) -> Tensor:
-    """As ``unary``, of codes or of float32 numbers."""
-    return unary(operator, operator.either(), operator.either())
+    """As ``same_shape``, of codes or of float32 numbers."""
+    return same_shape(operator, operator.either(), operator.either())
 
 
-def plain(name: str) -> Callable[[Operator], Normalised]:
-    """An activation of any quantisations and no options."""
-    return lambda operator: (name, (either(operator).name,), {})
+def unary(function: Unary) -> Callable[[Operator], Normalised]:
+    """A function of one number: of codes or float32 numbers, or of float32 numbers only."""
+    tflite = function.tflite
+    assert tflite is not None
 
+    def normalise(operator: Operator) -> Normalised:
+        x = either(operator) if function.tabulated else same_shape(operator, *_REAL)
+        if tflite.result is not None and x.dtype != "float32":
+            operator.require_output_quantization(*tflite.result)
+        attributes = {}
+        for name, field in tflite.fields.items():
+            attributes[name] = float(operator.options[field])
+            if not abs(attributes[name]) <= LARGEST_OPTION:
+                operator.reject(f"{name} must be finite and at most 1e6, not {attributes[name]}")
+        return function.name, (x.name,), attributes
 
-def real(name: str) -> Callable[[Operator], Normalised]:
-    """A function that the runtimes have of float32 numbers only."""
-    return lambda operator: (name, (unary(operator, *_REAL).name,), {})
+    return normalise
 
 
 def div(operator: Operator) -> Normalised:
@@ -227,16 +240,12 @@ def div(operator: Operator) -> Normalised:
     return "div", (a.name, b.name), {"activation": operator.fused_activation()}
 
 
-def fixed(name: str, scale: float, zero_point: int) -> Callable[[Operator], Normalised]:
-    """An activation whose output has one quantisation only."""
-
-    def normalise(operator: Operator) -> Normalised:
-        x = either(operator)
-        if x.dtype != "float32":
-            operator.require_output_quantization(scale, zero_point)
-        return name, (x.name,), {}
-
-    return normalise
+def log_softmax(operator: Operator) -> Normalised:
+    """LOG_SOFTMAX, whose output has one quantisation only."""
+    x = either(operator)
+    if x.dtype != "float32":
+        operator.require_output_quantization(1 / 16, 127)
+    return "log_softmax", (x.name,), {}
 
 
 def softmax(operator: Operator) -> Normalised:
@@ -248,15 +257,6 @@ def softmax(operator: Operator) -> Normalised:
     if not (math.isfinite(beta) and beta > 0):
         operator.reject(f"beta must be positive and finite, not {beta}")
     return "softmax", (x.name,), {"beta": beta}
-
-
-def leaky_relu(operator: Operator) -> Normalised:
-    """LEAKY_RELU."""
-    x = either(operator)
-    alpha = float(operator.options["Alpha"])
-    if not abs(alpha) <= 1e6:
-        operator.reject(f"alpha must be finite and at most 1e6, not {alpha}")
-    return "leaky_relu", (x.name,), {"alpha": alpha}
 
 
 def hard_swish(operator: Operator) -> Normalised:
@@ -271,10 +271,10 @@ def hard_swish(operator: Operator) -> Normalised:
 
 def quantize(operator: Operator) -> Normalised:
     """QUANTIZE."""
-    x = unary(operator, ("float32", "int8", "uint8"), ("int8", "uint8"))
+    x = same_shape(operator, ("float32", "int8", "uint8"), ("int8", "uint8"))
     return "quantize", (x.name,), {}
 
 
 def dequantize(operator: Operator) -> Normalised:
     """DEQUANTIZE."""
-    return "dequantize", (unary(operator, ("int8", "uint8"), ("float32",)).name,), {}
+    return "dequantize", (same_shape(operator, ("int8", "uint8"), ("float32",)).name,), {}

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
+from ...operators import TFLITE, Pooling, Unary
 from . import functions, moves, slices, windows
 from .operator import Operator
 from .windows import Normalised
 
-OPERATORS: Mapping[str, Callable[[Operator], Normalised]] = {
+Reader = Callable[[Operator], Normalised]
+
+_READERS: Mapping[str, Reader] = {
     "CONV_2D": windows.conv2d,
     "DEPTHWISE_CONV_2D": windows.depthwise_conv2d,
     "TRANSPOSE_CONV": windows.transpose_conv2d,
@@ -18,7 +21,6 @@ OPERATORS: Mapping[str, Callable[[Operator], Normalised]] = {
     "MAXIMUM": functions.maximum,
     "MINIMUM": functions.minimum,
     "AVERAGE_POOL_2D": windows.average_pool2d,
-    "MAX_POOL_2D": windows.max_pool2d,
     "MEAN": functions.mean,
     "SUM": functions.reduce_sum,
     "REDUCE_MAX": functions.reduce_max,
@@ -42,30 +44,28 @@ OPERATORS: Mapping[str, Callable[[Operator], Normalised]] = {
     "SLICE": slices.slice_,
     "STRIDED_SLICE": slices.strided_slice,
     "SOFTMAX": functions.softmax,
-    "LOG_SOFTMAX": functions.fixed("log_softmax", 1 / 16, 127),
-    "RELU": functions.plain("relu"),
-    "RELU6": functions.plain("relu6"),
-    "RELU_N1_TO_1": functions.plain("relu_n1_to_1"),
-    "RELU_0_TO_1": functions.plain("relu_0_to_1"),
-    "ELU": functions.plain("elu"),
-    "ABS": functions.plain("abs"),
-    "RSQRT": functions.plain("rsqrt"),
-    "LEAKY_RELU": functions.leaky_relu,
+    "LOG_SOFTMAX": functions.log_softmax,
     "PRELU": functions.prelu,
-    "LOGISTIC": functions.fixed("logistic", 1 / 256, -128),
-    "TANH": functions.fixed("tanh", 1 / 128, 0),
     "HARD_SWISH": functions.hard_swish,
     "QUANTIZE": functions.quantize,
     "DEQUANTIZE": functions.dequantize,
     "TILE": moves.tile,
     "DIV": functions.div,
-    **{
-        operator: functions.real(operator.lower())
-        for operator in ("CEIL", "COS", "EXP", "FLOOR", "LOG", "NEG", "ROUND", "SIN", "SQRT")
-    },
-    "SQUARE": functions.real("square"),
 }
-"""What the front-end reads: operators of one output."""
+"""Operators of one output that have a reader of their own."""
+
+
+def readers() -> dict[str, Reader]:
+    """Returns what reads each operator of one output, by its name in the schema."""
+    own = {code: _reader(record) for code, record in TFLITE.items()}
+    return {**own, **_READERS}
+
+
+def _reader(record: Unary | Pooling) -> Reader:
+    if isinstance(record, Pooling):
+        return windows.pooling(record)
+    return functions.unary(record)
+
 
 SPLITTERS: Mapping[str, Callable[[Operator], list[Normalised]]] = {
     "SPLIT": slices.split,

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from ...operators import TFLITE, Pooling
+
 _WINDOW = ("Padding", "StrideH", "StrideW", "FusedActivationFunction")
 _POOL = (*_WINDOW, "FilterHeight", "FilterWidth")
 _CONVOLUTION = (*_WINDOW, "DilationHFactor", "DilationWFactor")
@@ -10,7 +12,10 @@ NEEDED = ("StrideH", "FilterHeight", "Beta", "Alpha", "ValuesCount", "Num", "Blo
 must have options."""
 
 _ACTIVATED = ("FusedActivationFunction",)
-OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+Fields = tuple[str, tuple[str, ...]]
+"""The name of an options table, and its fields."""
+
+_OPTIONS: Mapping[str, Fields] = {
     "CONV_2D": ("Conv2DOptions", _CONVOLUTION),
     "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", (*_CONVOLUTION, "DepthMultiplier")),
     "TRANSPOSE_CONV": ("TransposeConvOptions", _WINDOW),
@@ -22,8 +27,6 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "SUB": ("SubOptions", _ACTIVATED),
     "MUL": ("MulOptions", _ACTIVATED),
     "DIV": ("DivOptions", _ACTIVATED),
-    "AVERAGE_POOL_2D": ("Pool2DOptions", _POOL),
-    "MAX_POOL_2D": ("Pool2DOptions", _POOL),
     "MEAN": ("ReducerOptions", ("KeepDims",)),
     "GATHER": ("GatherOptions", ("Axis", "BatchDims")),
     "REDUCE_PROD": ("ReducerOptions", ("KeepDims",)),
@@ -32,7 +35,6 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "REDUCE_MAX": ("ReducerOptions", ("KeepDims",)),
     "REDUCE_MIN": ("ReducerOptions", ("KeepDims",)),
     "SOFTMAX": ("SoftmaxOptions", ("Beta",)),
-    "LEAKY_RELU": ("LeakyReluOptions", ("Alpha",)),
     "CONCATENATION": ("ConcatenationOptions", ("Axis", *_ACTIVATED)),
     "PACK": ("PackOptions", ("Axis", "ValuesCount")),
     "UNPACK": ("UnpackOptions", ("Axis", "Num")),
@@ -55,3 +57,19 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "RESIZE_BILINEAR": ("ResizeBilinearOptions", ("AlignCorners", "HalfPixelCenters")),
 }
+
+
+def fields_of(operator: str) -> Fields | None:
+    """Returns the options table of an operator by the schema's name, None if none is read."""
+    record = TFLITE.get(operator)
+    if isinstance(record, Pooling):
+        return "Pool2DOptions", _POOL
+    if record is not None and record.tflite is not None and record.tflite.options:
+        return record.tflite.options, tuple(record.tflite.fields.values())
+    return _OPTIONS.get(operator)
+
+
+def options() -> dict[str, Fields]:
+    """Returns the options table of every operator that has one which is read."""
+    found = {name: fields_of(name) for name in (*_OPTIONS, *TFLITE)}
+    return {name: fields for name, fields in found.items() if fields is not None}

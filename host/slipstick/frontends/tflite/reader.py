@@ -15,7 +15,7 @@ from flatbuffers import number_types
 
 from ...errors import ModelError
 from ..files import MAXIMUM_OPERANDS, MAXIMUM_RANK, MAXIMUM_TABLES
-from .options import NEEDED, OPTIONS
+from .options import NEEDED, Fields, fields_of
 
 IDENTIFIER = b"TFL3"
 SCHEMA_VERSION = 3
@@ -248,12 +248,13 @@ def _operator(model: Any, table: Any, index: int, tensors: int, model_name: str)
     name = _OPERATORS.get(number, f"operator code {number}")
     if number == tflite.BuiltinOperator.CUSTOM:
         name = f"CUSTOM {(code.CustomCode() or b'').decode('utf-8', 'replace')!r}"
+    fields = fields_of(name)
     return RawOperator(
         index,
         name,
         _indices(table.InputsAsNumpy(), tensors, f"{what}: an input", optional=True),
         _indices(table.OutputsAsNumpy(), tensors, f"{what}: an output", optional=False),
-        _options(table, name, what) if name in OPTIONS else {},
+        _options(table, name, fields, what) if fields is not None else {},
     )
 
 
@@ -264,8 +265,8 @@ def _builtin_code(code: Any) -> int:
     return code._tab.Get(number_types.Int32Flags, code._tab.Pos + place) if place else 0
 
 
-def _options(table: Any, operator: str, what: str) -> dict[str, Any]:
-    kind, fields = OPTIONS[operator]
+def _options(table: Any, operator: str, read: Fields, what: str) -> dict[str, Any]:
+    kind, fields = read
     options = getattr(tflite, kind)()
     union = table.BuiltinOptions()
     if union is None and not set(fields) & set(NEEDED):

@@ -1,9 +1,11 @@
 """TFLite operators that slide a window: convolutions and pooling, with explicit padding."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...graph import Tensor
+from ...operators import Pooling
 from ..files import MAXIMUM_ACTIVATION, quoted
 from .operator import INDICES, Operator, single
 
@@ -109,9 +111,9 @@ def average_pool2d(operator: Operator) -> Normalised:
     return name, inputs, attributes | {"ties": "up"} if operator.legacy else attributes
 
 
-def max_pool2d(operator: Operator) -> Normalised:
-    """MAX_POOL_2D."""
-    return _pool(operator, "max_pool2d")
+def pooling(record: Pooling) -> Callable[[Operator], Normalised]:
+    """A pooling operator."""
+    return lambda operator: _pool(operator, record.name)
 
 
 def check_weights(operator: Operator, weights: Tensor, axis: int, *, shifted: bool = False) -> None:

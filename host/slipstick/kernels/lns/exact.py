@@ -8,8 +8,9 @@ import numpy as np
 
 from ...graph import Graph, Node
 from ..onnx import layers as onnx_layers
+from ..onnx import pooling as onnx_pooling
 from ..onnx.scaling import code_range
-from ..tflite.registry import Operands
+from ..table import Operands
 from ..tflite.scaling import scalar
 from .codes import arithmetic_of, decode, encode, meanings
 from .layers import layer_scale
@@ -78,4 +79,4 @@ def _mean(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
         value = real.mean(axis=tuple(node.attributes["axes"]))
         return value.reshape(len(real), *output.shape[1:])
     plain = (without_codes(source), without_codes(output))
-    return onnx_layers.average_pool2d(real, *plain, node.attributes)
+    return onnx_pooling.average_pool2d(real, *plain, node.attributes)

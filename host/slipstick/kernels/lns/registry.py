@@ -1,15 +1,15 @@
 """The operators of a graph of logarithmic codes, by the graph's names."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 
 from ...graph import Graph, Node, Tensor
-from ..onnx.registry import ONNX_KERNELS
+from ...operators import find
 from ..onnx.scaling import code_range, same_codes
-from ..tflite.registry import Kernel, Operands
+from ..table import LNS, ONNX, Kernel, Operands
 from ..tflite.scaling import scalar
 from . import layers as log_layers
 from .codes import arithmetic_of, decode, encode
@@ -45,7 +45,7 @@ def in_float(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     ]
     names = {*node.inputs, *node.outputs} - {""}
     tensors = {**graph.tensors, **{name: without_codes(graph.tensors[name]) for name in names}}
-    value = ONNX_KERNELS[node.operator](node, graph.replace(tensors=tensors), reals)
+    value = ONNX[node.operator](node, graph.replace(tensors=tensors), reals)
     output = graph.tensors[node.outputs[0]]
     if output.quantization is None:
         return value
@@ -102,24 +102,18 @@ def _mean(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
 def _concatenation(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     *sources, output = (graph.tensors[name] for name in (*node.inputs, node.outputs[0]))
     if all(same_codes(source, output) for source in sources):
-        return ONNX_KERNELS["concatenation"](node, graph, operands)
+        return ONNX["concatenation"](node, graph, operands)
     return in_float(node, graph, operands)
 
 
-_MOVES = (
-    *("reshape", "slice", "transpose", "pad", "mirror_pad", "edge_pad", "depth_to_space"),
-    *("space_to_depth", "pixel_shuffle", "pixel_unshuffle", "tile", "expand", "pack"),
-    *("resize_nearest", "reduce_max", "reduce_min", "arg_max", "arg_min", "gather", "lookup"),
-    *("max_pool2d", "dilated_max_pool2d"),
-)
-"""What moves codes, or compares them, or looks them up: codes lie in the order of their numbers."""
+LNS.update(dict.fromkeys(("conv2d", "depthwise_conv2d", "fully_connected"), _layer))
+LNS.update(dict.fromkeys(("average_pool2d", "dilated_average_pool2d", "mean"), _mean))
+LNS.update({"add": _add, "concatenation": _concatenation})
 
-LOG_KERNELS: Mapping[str, Kernel] = {
-    **dict.fromkeys(ONNX_KERNELS, in_float),
-    **{operator: ONNX_KERNELS[operator] for operator in _MOVES},
-    **dict.fromkeys(("conv2d", "depthwise_conv2d", "fully_connected"), _layer),
-    "add": _add,
-    **dict.fromkeys(("average_pool2d", "dilated_average_pool2d", "mean"), _mean),
-    "concatenation": _concatenation,
-}
-"""What the host runs of it; what has no codes is float32."""
+
+def lns_kernel(operator: str) -> Kernel | None:
+    """Returns an operator's kernel: its own, ONNX's for codes that move or are compared (they lie
+    in the order of their numbers), or ONNX's in float32; None if ONNX has none either."""
+    if operator not in ONNX or operator in LNS:
+        return LNS.get(operator)
+    return ONNX[operator] if find(operator).moves_codes else in_float

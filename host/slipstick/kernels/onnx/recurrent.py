@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph, Node
+from ...operators import FUNCTIONS
 from . import dynamic as onnx_dynamic
-from .functions import FUNCTIONS
 from .real import to_real
 
 Product = Callable[[np.ndarray], np.ndarray]
@@ -25,7 +25,7 @@ GATES = {"LSTM": 4, "GRU": 3}
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return FUNCTIONS["Sigmoid"](x.astype(np.float64), {}).astype(np.float32)
+    return FUNCTIONS["Sigmoid"](x)
 
 
 def _tanh(x: np.ndarray) -> np.ndarray:

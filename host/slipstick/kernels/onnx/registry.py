@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph, Node, Tensor
+from ...operators import FUNCTIONS
+from ..table import ONNX, TFLM, Kernel, Operands
 from ..tflite import matrix
-from ..tflite.registry import KERNELS, Kernel, Operands, ranked, repeated
+from ..tflite.registry import ranked, repeated
 from . import dynamic as onnx_dynamic
 from . import layers as onnx_layers
+from . import pooling as onnx_pooling
 from . import real as onnx_real
 from . import rearrange as onnx_rearrange
-from .functions import evaluate
 from .real import from_real, to_real
 from .scaling import add_codes, add_tables, code_range, same_codes
 
@@ -52,11 +54,9 @@ def _matmul(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     return onnx_layers.matmul(operands[0], operands[1], (a, b, output), node.attributes)
 
 
-def _pool(kernel: Callable[..., np.ndarray]) -> Kernel:
-    def run_pool(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
-        return kernel(operands[0], *_tensors(node, graph), node.attributes)
-
-    return run_pool
+def _mean(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    source, output = _tensors(node, graph)
+    return onnx_pooling.mean(operands[0], source, output, node.attributes)
 
 
 def _real(function: Callable[..., np.ndarray]) -> Kernel:
@@ -165,10 +165,10 @@ def _blocks(kernel: Callable[[np.ndarray, int], np.ndarray]) -> Kernel:
 
 
 def _pick(operators: tuple[str, ...]) -> dict[str, Kernel]:
-    return {operator: KERNELS[operator] for operator in operators}
+    return {operator: TFLM[operator] for operator in operators}
 
 
-ONNX_KERNELS: Mapping[str, Kernel] = {
+_KERNELS: Mapping[str, Kernel] = {
     **dict.fromkeys(onnx_layers.SUMS, _convolution),
     # these move codes, whatever they mean
     **_pick(("reshape", "slice", "transpose", "pad", "mirror_pad", "depth_to_space")),
@@ -201,19 +201,17 @@ ONNX_KERNELS: Mapping[str, Kernel] = {
     "maximum": _real(lambda a, b, _: np.maximum(a, b)),
     "minimum": _real(lambda a, b, _: np.minimum(a, b)),
     "prelu": _real(lambda x, slope, _: np.where(x < 0, x * slope, x)),
-    "average_pool2d": _pool(onnx_layers.average_pool2d),
-    "max_pool2d": _pool(onnx_layers.max_pool2d),
-    "dilated_average_pool2d": _pool(onnx_layers.average_pool2d),
-    "dilated_max_pool2d": _pool(onnx_layers.max_pool2d),
-    "mean": _pool(onnx_layers.mean),
+    "mean": _mean,
     "concatenation": _concatenation,
     "softmax": _real(lambda x, attributes: onnx_real.softmax(x, attributes["axis"])),
     "log_softmax": _real(lambda x, attributes: onnx_real.log_softmax(x, attributes["axis"])),
     "layer_normalization": _real(_normalize),
     "lookup": _lookup,
-    "function": _real(lambda x, attributes: evaluate(attributes["function"], x, attributes)),
+    "function": _real(lambda x, attributes: FUNCTIONS[attributes["function"]](x, attributes)),
     "pow": _real(lambda a, b, _: np.power(a, b)),
     "quantize": _real(lambda x, _: x),
     "dequantize": _real(lambda x, _: x),
 }
-"""What the host runs of it; what is not quantised is float32."""
+"""What the host runs of it, beside pooling; what is not quantised is float32."""
+
+ONNX.update(_KERNELS)

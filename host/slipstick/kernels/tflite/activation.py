@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Quantization
+from ...operators import OPERATORS, Attributes, Unary
 from . import fixed_point
 from .roots import rsqrt
 from .scaling import (
@@ -26,21 +27,8 @@ EXPONENT_BITS = 5
 SUM_BITS = 12
 """Integer bits of SOFTMAX's sum of exponentials."""
 
-TABLE_OPERATORS = (
-    "relu",
-    "relu6",
-    "relu_n1_to_1",
-    "relu_0_to_1",
-    "leaky_relu",
-    "elu",
-    "abs",
-    "rsqrt",
-    "logistic",
-    "tanh",
-    "hard_swish",
-    "quantize",
-)
-"""The operators that ``activation_table`` knows."""
+Pair = tuple[float, int]
+"""Scale and zero point."""
 
 
 def activation_table(
@@ -54,11 +42,11 @@ def activation_table(
     Parameters
     ----------
     operator : str
-        One of ``TABLE_OPERATORS``; "quantize" is the requantisation of int8 to int8.
+        A function of one number, or "quantize", the requantisation of int8 to int8.
     input_quantization, output_quantization : Quantization
         One scale and zero point each.
     attributes : mapping, optional
-        The node's: "leaky_relu" has one.
+        The node's.
 
     Returns
     -------
@@ -76,26 +64,24 @@ def activation_table(
     there were one, and this rescales them, as TensorFlow Lite does; and for a "hard_swish" whose
     output scale is over 2^9 input scales: it is 0 throughout, but tflm's 16-bit shift overflows.
     """
-    if operator not in TABLE_OPERATORS:
-        raise ValueError(f"operator must be one of {TABLE_OPERATORS}, not {operator!r}")
+    function = OPERATORS.get(operator)
+    if function is None or not (function.tabulated or isinstance(function, Unary)):
+        known = tuple(each.name for each in OPERATORS.values() if each.tabulated)
+        raise ValueError(f"operator must be one of {known}, not {operator!r}")
     source, target = scalar(input_quantization), scalar(output_quantization)
     codes = np.arange(-128, 128, dtype=np.int64)
-    if operator == "logistic":
-        return _logistic(codes, source)
-    if operator == "tanh":
-        return _tanh(codes, source)
-    if operator == "leaky_relu":
-        return _leaky_relu(codes, source, target, (attributes or {})["alpha"])
-    if operator in _PLAIN:
-        return _PLAIN[operator](codes, source, target)
-    activation = "none" if operator == "quantize" else operator
-    return rescale(codes, source, target, activation).astype(np.int8)
+    if operator in _OWN:
+        return _OWN[operator](codes, source, target, attributes or {})
+    if not isinstance(function, Unary) or function.clamp is not None:
+        activation = "none" if operator == "quantize" else operator
+        return rescale(codes, source, target, activation).astype(np.int8)
+    return _rounded(function(_real(codes, source), attributes or {}), target)
 
 
 def rescale(
     codes: np.ndarray,
-    source: tuple[float, int],
-    target: tuple[float, int],
+    source: Pair,
+    target: Pair,
     activation: str = "none",
     dtype: str = "int8",
 ) -> np.ndarray:
@@ -105,18 +91,29 @@ def rescale(
     return np.clip(value, *activation_range(activation, *target, dtype))
 
 
-def _logistic(codes: np.ndarray, source: tuple[float, int]) -> np.ndarray:
+def _real(codes: np.ndarray, source: Pair) -> np.ndarray:
+    return np.float32(source[0]) * (codes - source[1]).astype(np.float32)
+
+
+def _rounded(value: np.ndarray, target: Pair) -> np.ndarray:
+    """Codes of float32 numbers, ties away from zero; NaN becomes the zero point."""
+    value = value * (np.float32(1) / np.float32(target[0]))
+    rounded = np.copysign(np.floor(np.abs(value).astype(np.float64) + 0.5), value)
+    return np.clip(np.nan_to_num(rounded) + target[1], -128, 127).astype(np.int8)
+
+
+def _logistic(codes: np.ndarray, source: Pair, target: Pair, _: Attributes) -> np.ndarray:
     value = _sigmoidal(codes, source, fixed_point.logistic, 23)
     return np.clip(value - 128, -128, 127).astype(np.int8)
 
 
-def _tanh(codes: np.ndarray, source: tuple[float, int]) -> np.ndarray:
+def _tanh(codes: np.ndarray, source: Pair, target: Pair, _: Attributes) -> np.ndarray:
     return np.clip(_sigmoidal(codes, source, fixed_point.tanh, 24), -128, 127).astype(np.int8)
 
 
 def _sigmoidal(
     codes: np.ndarray,
-    source: tuple[float, int],
+    source: Pair,
     function: Callable[[np.ndarray, int], np.ndarray],
     drop: int,
 ) -> np.ndarray:
@@ -139,9 +136,7 @@ def input_radius(integer_bits: int, left_shift: int) -> int:
     return math.floor(largest / 2.0**left_shift)
 
 
-def _hard_swish(
-    codes: np.ndarray, source: tuple[float, int], target: tuple[float, int]
-) -> np.ndarray:
+def _hard_swish(codes: np.ndarray, source: Pair, target: Pair, _: Attributes) -> np.ndarray:
     """x x relu6(x + 3) / 6 in 16-bit fixed point."""
     scale = np.float32(source[0]) * np.float32(1 / 128)
     multiplier, exponent = _short_multiplier(float(scale / np.float32(target[0])))
@@ -164,10 +159,10 @@ def _hard_swish(
 
 
 def _leaky_relu(
-    codes: np.ndarray, source: tuple[float, int], target: tuple[float, int], alpha: float
+    codes: np.ndarray, source: Pair, target: Pair, attributes: Attributes
 ) -> np.ndarray:
     """x where it is positive, alpha x where it is not; alpha is a float32."""
-    slope = source[0] * float(np.float32(alpha)) / target[0]
+    slope = source[0] * float(np.float32(attributes["alpha"])) / target[0]
     centred = codes - source[1]
     straight = multiply_by_quantized_multiplier(
         centred, *quantize_multiplier(source[0] / target[0])
@@ -180,20 +175,15 @@ def _leaky_relu(
     return np.clip(value, -128, 127).astype(np.int8)
 
 
-def _elu(codes: np.ndarray, source: tuple[float, int], target: tuple[float, int]) -> np.ndarray:
+def _elu(codes: np.ndarray, source: Pair, target: Pair, _: Attributes) -> np.ndarray:
     """x where it is positive, exp(x) - 1 where it is not, in float32."""
-    real = np.float32(source[0]) * (codes - source[1]).astype(np.float32)
+    real = _real(codes, source)
     # NumPy's float32 exponential depends on the machine
     power = np.exp(np.minimum(real, 0).astype(np.float64)).astype(np.float32)
-    value = np.where(real < 0, power - np.float32(1), real)
-    value = value * (np.float32(1) / np.float32(target[0]))
-    rounded = np.copysign(np.floor(np.abs(value).astype(np.float64) + 0.5), value)
-    return np.clip(rounded + target[1], -128, 127).astype(np.int8)
+    return _rounded(np.where(real < 0, power - np.float32(1), real), target)
 
 
-def _absolute(
-    codes: np.ndarray, source: tuple[float, int], target: tuple[float, int]
-) -> np.ndarray:
+def _absolute(codes: np.ndarray, source: Pair, target: Pair, _: Attributes) -> np.ndarray:
     return rescale(np.abs(codes - source[1]), (source[0], 0), target).astype(np.int8)
 
 
@@ -210,8 +200,17 @@ def _multiply_short(a: np.ndarray, b: int) -> np.ndarray:
     return (a * b + (1 << 14)) >> 15
 
 
-_PLAIN = {"hard_swish": _hard_swish, "elu": _elu, "abs": _absolute, "rsqrt": rsqrt}
-"""Functions of codes and both quantisations alone."""
+_OWN: Mapping[str, Callable[[np.ndarray, Pair, Pair, Attributes], np.ndarray]] = {
+    "abs": _absolute,
+    "elu": _elu,
+    "hard_swish": _hard_swish,
+    "leaky_relu": _leaky_relu,
+    "logistic": _logistic,
+    "rsqrt": lambda codes, source, target, _: rsqrt(codes, source, target),
+    "tanh": _tanh,
+}
+"""Functions whose table the reference computes in a way of its own. Of the others each number is
+computed in float32 and rounded."""
 
 
 def softmax(x: np.ndarray, quantization: Quantization, beta: float) -> np.ndarray:

@@ -1,15 +1,34 @@
 """Pooling and MEAN with TensorFlow Lite's integer semantics."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ...graph import Tensor
+from ...graph import Graph, Node, Tensor
+from ...operators import Pooling
+from ...operators.pooling import AVERAGE_POOL2D, MAX_POOL2D
+from ..table import TFLM, Operands
 from .matrix import pad_image, tap
 from .scaling import activation_range, multiply_by_quantized_multiplier, quantize_multiplier, scalar
 
+Pool = Callable[[np.ndarray, Tensor, Mapping[str, Any]], np.ndarray]
 
+
+def pooling_kernel(pooling: Pooling) -> Callable[[Pool], Pool]:
+    """Makes a function of codes, the output and the attributes an operator's kernel."""
+
+    def register(pool: Pool) -> Pool:
+        def run_pool(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+            return pool(operands[0], graph.tensors[node.outputs[0]], node.attributes)
+
+        TFLM[pooling.name] = run_pool
+        return pool
+
+    return register
+
+
+@pooling_kernel(AVERAGE_POOL2D)
 def average_pool2d(x: np.ndarray, output: Tensor, attributes: Mapping[str, Any]) -> np.ndarray:
     """The mean of each window, ties away from zero or up; padding does not count.
 
@@ -41,6 +60,7 @@ def average_pool2d(x: np.ndarray, output: Tensor, attributes: Mapping[str, Any])
     return np.clip(value, low, high).astype(np.int8)
 
 
+@pooling_kernel(MAX_POOL2D)
 def max_pool2d(x: np.ndarray, output: Tensor, attributes: Mapping[str, Any]) -> np.ndarray:
     """The largest code of each window; parameters and result as for ``average_pool2d``."""
     value = np.full((len(x), *output.shape[1:]), -128, dtype=np.int8)

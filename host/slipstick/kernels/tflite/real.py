@@ -11,17 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph, Node
+from ...operators import OPERATORS, Attributes, Unary, clamp_of, find
 
 Operands = Sequence[Any]
 """A node's inputs in their order: arrays of float32, and None for an absent one."""
-
-_BOUNDS: Mapping[str, tuple[float, float]] = {
-    "none": (-np.inf, np.inf),
-    "relu": (0, np.inf),
-    "relu6": (0, 6),
-    "relu_n1_to_1": (-1, 1),
-    "relu_0_to_1": (0, 1),
-}
 
 _SIGMOID_LIMITS = (-9.0, 16.619047164916992188)
 """Below the first the reference takes exp(x) for the sigmoid of x, above the second 1."""
@@ -36,43 +29,37 @@ def _exp(x: np.ndarray) -> np.ndarray:
     return _nearest(np.exp, x)
 
 
-def _elu(x: np.ndarray) -> np.ndarray:
-    return np.where(x < 0, _nearest(np.expm1, np.minimum(x, np.float32(0))), x)
-
-
-def _logistic(x: np.ndarray) -> np.ndarray:
+def _logistic(x: np.ndarray, _: Attributes) -> np.ndarray:
     one = np.float32(1)
     low, high = map(np.float32, _SIGMOID_LIMITS)
     return np.select([x > high, x < low], [one, _exp(x)], one / (one + _exp(-x)))
 
 
-def _hard_swish(x: np.ndarray) -> np.ndarray:
+def _hard_swish(x: np.ndarray, _: Attributes) -> np.ndarray:
     return x * np.clip(x + np.float32(3), np.float32(0), np.float32(6)) / np.float32(6)
 
 
+def _leaky_relu(x: np.ndarray, attributes: Attributes) -> np.ndarray:
+    return np.where(x > 0, x, x * np.float32(attributes["alpha"]))
+
+
+def _rsqrt(x: np.ndarray, _: Attributes) -> np.ndarray:
+    return np.float32(1) / np.sqrt(x)
+
+
 def _clamp(x: np.ndarray, activation: str) -> np.ndarray:
-    low, high = map(np.float32, _BOUNDS[activation])
-    return np.minimum(np.maximum(x, low), high)
+    low, high = clamp_of(activation)
+    low, high = -np.inf if low is None else low, np.inf if high is None else high
+    return np.minimum(np.maximum(x, np.float32(low)), np.float32(high))
 
 
-_FUNCTIONS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
-    "abs": np.abs,
-    "ceil": np.ceil,
-    "cos": lambda x: _nearest(np.cos, x),
-    "elu": _elu,
-    "exp": _exp,
-    "floor": np.floor,
+_FUNCTIONS: Mapping[str, Callable[[np.ndarray, Attributes], np.ndarray]] = {
     "hard_swish": _hard_swish,
-    "log": lambda x: _nearest(np.log, x),
+    "leaky_relu": _leaky_relu,
     "logistic": _logistic,
-    "neg": np.negative,
-    "round": np.rint,
-    "rsqrt": lambda x: np.float32(1) / np.sqrt(x),
-    "sin": lambda x: _nearest(np.sin, x),
-    "sqrt": np.sqrt,
-    "square": np.square,
-    "tanh": lambda x: _nearest(np.tanh, x),
+    "rsqrt": _rsqrt,
 }
+"""Functions of one number that the reference computes in several steps of float32."""
 
 _JOINED: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "add": np.add,
@@ -85,21 +72,10 @@ _JOINED: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "sub": np.subtract,
 }
 
-TRANSCENDENTAL = (
-    *("cos", "elu", "exp", "log", "logistic", "sin", "tanh"),
-    *("softmax", "log_softmax"),
-)
-"""Operators of which C libraries give results that differ in the last bits."""
 
-FUNCTIONS = (*_FUNCTIONS, *(name for name in _BOUNDS if name != "none"), "leaky_relu")
-"""Functions of one number."""
-
-ELEMENTWISE = (*FUNCTIONS, *_JOINED)
-"""Operators whose results depend on the numbers at one place."""
-
-
-def _leaky_relu(node: Node, x: np.ndarray) -> np.ndarray:
-    return np.where(x > 0, x, x * np.float32(node.attributes["alpha"]))
+def is_elementwise(operator: str) -> bool:
+    """Whether an operator's results depend on the numbers at one place."""
+    return operator in _JOINED or isinstance(find(operator), Unary)
 
 
 def _centred(x: np.ndarray) -> np.ndarray:
@@ -135,8 +111,6 @@ def _fully_connected(node: Node, operands: Operands, shape: tuple[int, ...]) -> 
 def _computed(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     x = operands[0]
     match node.operator:
-        case "leaky_relu":
-            return _leaky_relu(node, x)
         case "softmax":
             return _softmax(node, x)
         case "log_softmax":
@@ -146,10 +120,12 @@ def _computed(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
         case operator if operator in _JOINED:
             value = _JOINED[operator](*operands)
             return _clamp(value, node.attributes.get("activation", "none"))
-        case operator if operator in _BOUNDS:
-            return _clamp(x, operator)
+        case operator if operator in _FUNCTIONS:
+            return _FUNCTIONS[operator](x, node.attributes)
         case operator:
-            return _FUNCTIONS[operator](x)
+            function = OPERATORS[operator]
+            assert isinstance(function, Unary)
+            return _clamp(x, operator) if function.clamp else function(x, node.attributes)
 
 
 def compute(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
@@ -158,5 +134,5 @@ def compute(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
         return _computed(node, graph, operands).astype(np.float32)
 
 
-REAL_OPERATORS = (*ELEMENTWISE, "softmax", "log_softmax", "fully_connected")
-"""What ``compute`` knows."""
+REAL_OPERATORS = (*_JOINED, "softmax", "log_softmax", "fully_connected")
+"""What ``compute`` knows beside functions of one number."""

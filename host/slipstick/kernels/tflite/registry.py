@@ -1,20 +1,17 @@
 """Every operator that the host runs, by the graph's name: a node's attributes for its kernel."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ...graph import Graph, Node, Quantization, Tensor
+from ...operators import Family
+from ..table import TFLM, Kernel, Operands
 from . import binary, elementwise, matrix, pooling, rearrange, resize
-from .activation import TABLE_OPERATORS, activation_table, softmax
+from .activation import activation_table, softmax
 from .log_softmax import log_softmax
 from .real import REAL_OPERATORS, compute
-
-Operands = Sequence[Any]
-"""A node's inputs in their order: arrays, and None for an absent one."""
-
-Kernel = Callable[[Node, Graph, Operands], np.ndarray]
 
 
 def _described(node: Node, graph: Graph, inputs: int) -> tuple[Tensor, ...]:
@@ -34,13 +31,6 @@ def _layer(kernel: Callable[..., np.ndarray]) -> Kernel:
         return kernel(x, weights, bias, _described(node, graph, 2), node.attributes)
 
     return run_layer
-
-
-def _pool(kernel: Callable[..., np.ndarray]) -> Kernel:
-    def run_pool(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
-        return kernel(operands[0], graph.tensors[node.outputs[0]], node.attributes)
-
-    return run_pool
 
 
 def _binary(kernel: Callable[..., np.ndarray], *, activated: bool = True) -> Kernel:
@@ -154,6 +144,7 @@ def _dequantize(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
 
 
 def _table(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
+    """A function of one code."""
     source, output = map(_quantization, _described(node, graph, 1))
     table = activation_table(node.operator, source, output, node.attributes)
     return table[operands[0].astype(np.int64) + 128]
@@ -164,22 +155,22 @@ def _lookup(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
     return table[x.astype(np.int64) + 128]
 
 
-def _of_either(operator: str, kernel: Kernel | None) -> Kernel:
+def _of_either(kernel: Kernel) -> Kernel:
     """The kernel of an operator that has codes, or float32 numbers, on both sides."""
-    if operator not in REAL_OPERATORS:
-        assert kernel is not None
-        return kernel
 
     def run_either(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
-        if kernel is None or graph.tensors[node.outputs[0]].dtype == "float32":
+        if graph.tensors[node.outputs[0]].dtype == "float32":
             return compute(node, graph, operands)
         return kernel(node, graph, operands)
 
     return run_either
 
 
+def _with_real(kernel: Kernel, operator: str) -> Kernel:
+    return _of_either(kernel) if operator in REAL_OPERATORS else kernel
+
+
 _CODES: Mapping[str, Kernel] = {
-    **dict.fromkeys(TABLE_OPERATORS, _table),
     "conv2d": _layer(matrix.conv2d),
     "depthwise_conv2d": _layer(matrix.depthwise_conv2d),
     "transpose_conv2d": _layer(matrix.transpose_conv2d),
@@ -191,8 +182,6 @@ _CODES: Mapping[str, Kernel] = {
     "prelu": _binary(binary.prelu, activated=False),
     "maximum": _choice(np.maximum),
     "minimum": _choice(np.minimum),
-    "average_pool2d": _pool(pooling.average_pool2d),
-    "max_pool2d": _pool(pooling.max_pool2d),
     "matmul": _matmul,
     "mean": _reduction(pooling.mean),
     "reduce_sum": _reduction(pooling.reduce_sum),
@@ -220,8 +209,6 @@ _CODES: Mapping[str, Kernel] = {
 }
 """By the graph's names, on codes."""
 
-KERNELS: Mapping[str, Kernel] = {
-    operator: _of_either(operator, _CODES.get(operator))
-    for operator in dict.fromkeys((*_CODES, *REAL_OPERATORS))
-}
-"""The operators that the host runs, by the graph's names."""
+TFLM.update({operator: _with_real(kernel, operator) for operator, kernel in _CODES.items()})
+TFLM["div"] = compute
+TFLM[Family.UNARY] = _of_either(_table)

@@ -9,20 +9,13 @@ from slipstick_rtl.numbers.rounding import encode_shift, requantize
 
 from ...errors import UnsupportedError
 from ...graph import Quantization, Tensor
+from ...operators import clamp_of
 
 ADD_LEFT_SHIFT = 20
 """Bits by which ADD raises its operands before it rescales them."""
 
 CODES = {"int8": (-128, 127), "uint8": (0, 255)}
 """The codes of each quantised activation type."""
-
-_ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
-    "none": (None, None),
-    "relu": (0.0, None),
-    "relu6": (0.0, 6.0),
-    "relu_n1_to_1": (-1.0, 1.0),
-    "relu_0_to_1": (0.0, 1.0),
-}
 
 
 @dataclass(frozen=True)
@@ -125,12 +118,10 @@ def activation_range(
     ValueError
         If the activation or the type is unknown.
     """
-    if activation not in _ACTIVATIONS:
-        raise ValueError(f"activation must be one of {tuple(_ACTIVATIONS)}, not {activation!r}")
+    real_low, real_high = clamp_of(activation)
     if dtype not in CODES:
         raise ValueError(f"dtype must be one of {tuple(CODES)}, not {dtype!r}")
     low, high = CODES[dtype]
-    real_low, real_high = _ACTIVATIONS[activation]
     if real_low is not None:
         low = max(low, min(high, quantize_value(real_low, scale, zero_point)))
     if real_high is not None:

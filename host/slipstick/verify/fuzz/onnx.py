@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from ...frontends.onnx import read_network
-from ...frontends.onnx.operators import OPERATORS
+from ...frontends.onnx.operators import handlers
 from ...kernels import run_graph
 from .damage import WHOLE, damaged_bytes, other_real, other_shape, other_whole
 from .onnx_seeds import onnx_cases, onnx_networks
@@ -106,11 +106,11 @@ def _mutate_node(pick: random.Random, node: onnx.NodeProto, graph: onnx.GraphPro
     elif way < 0.75:
         node.input.append(pick.choice(("", *(item.name for item in graph.initializer))))
     elif way < 0.85:
-        node.domain, node.op_type = pick.choice(tuple(OPERATORS))
+        node.domain, node.op_type = pick.choice(tuple(handlers()))
     elif way < 0.92:
         node.output.append(pick.choice(("", "more", node.output[0] if node.output else "")))
     else:
-        known = [name for handler in OPERATORS.values() for name in handler.attributes]
+        known = [name for handler in handlers().values() for name in handler.attributes]
         made = node.attribute.add()
         made.name, made.type, made.i = pick.choice(known), onnx.AttributeProto.INT, 1
 

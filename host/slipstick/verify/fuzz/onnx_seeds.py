@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from ...operators import FUNCTIONS, onnx_pooling
 from .. import onnx_conformance as conformance
 
 MICROSOFT = "com.microsoft"
@@ -161,12 +162,13 @@ def _of_real_numbers() -> Iterator[onnx.ModelProto]:
     for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min", "Mean", "Sum"):
         yield between(kind, picture, None)
         yield between(kind, picture, np.full((2, 1, 1), 0.5, np.float32))
-    for kind in ("Relu", "Sigmoid", "Tanh", "Exp", "HardSwish", "Elu", "Abs", "Sqrt", "Erf", "Neg"):
-        yield between(kind, picture)
+    for kind in FUNCTIONS:
+        if kind != "Clip":
+            yield between(kind, picture)
     yield between("PRelu", picture, np.full((2, 1, 1), 0.1, np.float32))
     yield between("Clip", picture, np.float32(0), np.float32(6))
     yield between("Pow", picture, np.float32(2))
-    for kind in ("AveragePool", "MaxPool"):
+    for kind in sorted(onnx_pooling(moves_codes=True) | onnx_pooling(moves_codes=False)):
         yield between(kind, picture, kernel_shape=[2, 3], strides=[1, 2], pads=[1, 1, 0, 1])
     for kind in ("GlobalAveragePool", "GlobalMaxPool"):
         yield between(kind, picture)

@@ -14,7 +14,7 @@ from ...compiler import compile_graph
 from ...errors import DeviceError, SlipstickError
 from ...frontends.tflite import load_tflite_bytes
 from ...frontends.tflite.legacy import legacy_tensors
-from ...frontends.tflite.options import OPTIONS
+from ...frontends.tflite.options import options as known_options
 from ...frontends.tflite.reader import RawModel, RawOperator, RawTensor, read_model
 from ...graph import Graph
 from ...kernels import run_graph
@@ -141,7 +141,7 @@ def _other_operator(pick: random.Random, item: RawOperator, tensors: int) -> Raw
     if way < 0.35:
         return dataclasses.replace(item, outputs=_other_indices(pick, item.outputs, tensors))
     if way < 0.45:
-        known = pick.choice((tuple(OPTIONS), tuple(CODES)))
+        known = pick.choice((tuple(known_options()), tuple(CODES)))
         return dataclasses.replace(item, name=pick.choice(known))
     options: dict[str, Any] = dict(item.options)
     if options:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...frontends.tflite.reader import RawModel, RawTensor
+from ...operators import TFLITE, Pooling, Unary
 from .tflite_tables import network, tensor
 
 _SCALE, _ZERO = 0.1, 3
@@ -60,14 +61,15 @@ def _arithmetic() -> Iterator[RawModel]:
     for name in ("SQUARED_DIFFERENCE", "MAXIMUM", "MINIMUM"):
         yield network(name, {}, x, x, x)
     yield network("PRELU", {}, x, _weights((1, 1, 2), 0.01), x)
-    for name in ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "ELU", "HARD_SWISH"):
-        yield network(name, {}, x, x)
-    yield network("ABS", {}, _codes(1, 4), tensor((1, 4), "int8", _SCALE, 0))
-    yield network("RSQRT", {}, tensor((1, 4), "int8", _SCALE, -128), _codes(1, 4))
-    yield network("LEAKY_RELU", {"Alpha": 0.1}, x, x)
-    fixed = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0), "LOG_SOFTMAX": (1 / 16, 127)}
-    for name, meaning in fixed.items():
-        yield network(name, {}, _codes(1, 5), tensor((1, 5), "int8", *meaning))
+    special = {"ABS": (_codes(1, 4), tensor((1, 4), "int8", _SCALE, 0))}
+    special["RSQRT"] = (tensor((1, 4), "int8", _SCALE, -128), _codes(1, 4))
+    for code, record in TFLITE.items():
+        if isinstance(record, Unary) and record.tflite is not None and record.tabulated:
+            y = tensor(x.shape, "int8", *record.tflite.result) if record.tflite.result else x
+            options = {field: 0.1 for field in record.tflite.fields.values()}
+            yield network(code, options, *special.get(code, (x, y)))
+    five = tensor((1, 5), "int8", 1 / 16, 127)
+    yield network("LOG_SOFTMAX", {}, _codes(1, 5), five)
     yield network("SOFTMAX", {"Beta": 1.0}, _codes(1, 5), tensor((1, 5), "int8", 1 / 256, -128))
     real = tensor((1, 4, 2), "float32")
     yield network("QUANTIZE", {}, real, _codes(1, 4, 2))
@@ -78,16 +80,18 @@ def _arithmetic() -> Iterator[RawModel]:
 def _real() -> Iterator[RawModel]:
     """Operators that the front-end reads of float32 numbers only."""
     x = tensor((1, 4, 2), "float32")
-    for name in ("CEIL", "COS", "EXP", "FLOOR", "LOG", "NEG", "ROUND", "SIN", "SQRT", "SQUARE"):
-        yield network(name, {}, x, x)
+    for code, record in TFLITE.items():
+        if isinstance(record, Unary) and not record.tabulated:
+            yield network(code, {}, x, x)
     yield network("DIV", _PLAIN, x, x, x)
 
 
 def _pools_and_reductions() -> Iterator[RawModel]:
     x = _codes(1, 5, 4, 2)
     pool = {**_WINDOW, "FilterHeight": 2, "FilterWidth": 3}
-    for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
-        yield network(name, pool, x, x)
+    for code, record in TFLITE.items():
+        if isinstance(record, Pooling):
+            yield network(code, pool, x, x)
     for name in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"):
         yield network(name, {"KeepDims": False}, x, _whole([1, 2]), _codes(1, 2))
     for name in ("ARG_MAX", "ARG_MIN"):

@@ -7,7 +7,7 @@ import flatbuffers
 import numpy as np
 import tflite
 
-from ...frontends.tflite.options import OPTIONS
+from ...frontends.tflite.options import fields_of
 from ...frontends.tflite.reader import IDENTIFIER, SCHEMA_VERSION, RawModel, RawOperator, RawTensor
 
 TYPES: Mapping[str, int] = {
@@ -132,8 +132,9 @@ def _operator(builder: flatbuffers.Builder, item: RawOperator, code: int) -> int
         "Inputs": _vector(builder, item.inputs, np.int32),
         "Outputs": _vector(builder, item.outputs, np.int32),
     }
-    if item.name in OPTIONS:
-        kind, known = OPTIONS[item.name]
+    read = fields_of(item.name)
+    if read is not None:
+        kind, known = read
         given = {name: item.options[name] for name in known if name in item.options}
         fields["BuiltinOptions"] = _table(builder, kind, given)
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, kind)

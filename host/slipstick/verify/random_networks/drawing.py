@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...operators import Family, find
 from .layer_drawing import LayerDrawer, Parameters, draw_taste
-from .layers import KEEPS_CODES, WEIGHTED, Codes, Layer, RecipeError, Shape, weights_per_output
+from .layers import Codes, Layer, RecipeError, Shape, weights_per_output
 from .recipes import Recipe, walk
 
 MOST_ELEMENTS = 24_000
@@ -202,11 +203,10 @@ class Drawer:
         """The last tensor, now and then an earlier one; a second one of the same shape."""
         last = len(recipe.layers)
         first = self._layers.integer(0, last) if self._layers.chance(0.15) else last
-        if kind not in ("add", "sub", "mul", "squared_difference", "maximum", "minimum"):
-            if kind != "concatenation":
-                return (first,)
+        if find(kind).operands == 1:
+            return (first,)
         shapes = recipe.shapes()
-        same_codes = kind in KEEPS_CODES
+        same_codes = find(kind).keeps_codes
         fitting = [
             tensor
             for tensor, shape in enumerate(shapes)
@@ -272,9 +272,9 @@ class Drawer:
         shape = recipe.shapes()[sources[0]]
         drawn = {**self._layers.parameters(kind, shape), **changes}
         parameters = self._dialect.adapt(kind, shape, drawn, self._rng)
-        if kind in WEIGHTED:
+        if find(kind).family is Family.LAYER:
             parameters |= self._layers.weighted(kind, shape, parameters)
-        drawn_codes = recipe.codes_of(sources[0]) if kind in KEEPS_CODES else self._codes()
+        drawn_codes = recipe.codes_of(sources[0]) if find(kind).keeps_codes else self._codes()
         codes = drawn_codes if codes is None else codes
         codes = self._dialect.fixed_codes.get(kind, codes)
         seed = int(self._rng.integers(1 << 31))

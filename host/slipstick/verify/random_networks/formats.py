@@ -7,33 +7,18 @@ from ...frontends.onnx import load_onnx_bytes, read_network
 from ...frontends.onnx.reader import read_model
 from ...frontends.tflite import load_tflite_bytes
 from ...graph import Graph
+from ...operators import find, unary_operators
 from ..onnx_agreement import agreements
 from ..references import LayerRuntime
 from ..tflm_reference import TflmReference
 from .drawing import Dialect, Drawer, Parameters
 from .layer_values import draw_inputs
 from .layers import RecipeError, Shape
-from .lns_files import LOGARITHMIC_KINDS, write_lns
+from .lns_files import lns_kinds, write_lns
 from .network_check import Compared, FileFormat
-from .onnx_files import ONNX_KINDS, write_onnx
+from .onnx_files import onnx_kinds, write_onnx
 from .recipes import Recipe
-from .shapes import SHAPES
-from .tflite_files import write_tflite
-
-TFLITE_KINDS = {
-    **dict.fromkeys(SHAPES, 1.0),
-    "conv2d": 14.0,
-    "depthwise_conv2d": 8.0,
-    "fully_connected": 4.0,
-    "transpose_conv2d": 2.0,
-    "add": 4.0,
-    "concatenation": 2.0,
-    "average_pool2d": 2.0,
-    "max_pool2d": 2.0,
-    "softmax": 0.3,
-    "squared_difference": 0.3,
-}
-"""How often each kind is drawn for a .tflite file."""
+from .tflite_files import tflite_kinds, write_tflite
 
 
 def _as_drawn(kind: str, shape: Shape, own: Parameters, rng: np.random.Generator) -> Parameters:
@@ -47,9 +32,8 @@ def _for_onnx(kind: str, shape: Shape, own: Parameters, rng: np.random.Generator
         changed |= {"axes": (1, 2), "keep_dimensions": True}
     elif kind == "fully_connected":
         changed |= {"keep_dimensions": False}
-    elif kind in ("add", "sub", "mul", "maximum", "minimum", "concatenation"):
-        if len(shape) not in (2, 4):
-            raise RecipeError(f"{kind} of {shape}")
+    elif find(kind).operands == 2 and len(shape) not in (2, 4):
+        raise RecipeError(f"{kind} of {shape}")
     if "kernel" in own and kind != "transpose_conv2d" and rng.random() < 0.2:
         extents = [
             (size - 1) * step + 1
@@ -68,22 +52,21 @@ def _onnx_file(rng: np.random.Generator) -> dict[str, str]:
     }
 
 
-_TFLITE = Dialect(
-    kinds=TFLITE_KINDS,
-    # TensorFlow Lite prescribes these
-    fixed_codes={"logistic": (1 / 256, -128), "softmax": (1 / 256, -128), "tanh": (1 / 128, 0)},
-    adapt=_as_drawn,
-    files=lambda rng: {},
-)
-_ONNX = Dialect(kinds=ONNX_KINDS, fixed_codes={}, adapt=_for_onnx, files=_onnx_file)
-
-
 def _draw_tflite(seed: int, weight_bytes: int) -> Recipe:
-    return Drawer(seed, _TFLITE, weight_bytes).draw()
+    # TensorFlow Lite prescribes some
+    fixed = {"softmax": (1 / 256, -128)}
+    for function in unary_operators():
+        if function.tflite is not None and function.tflite.result is not None:
+            fixed[function.name] = function.tflite.result
+    dialect = Dialect(
+        kinds=tflite_kinds(), fixed_codes=fixed, adapt=_as_drawn, files=lambda rng: {}
+    )
+    return Drawer(seed, dialect, weight_bytes).draw()
 
 
 def _draw_onnx(seed: int, weight_bytes: int) -> Recipe:
-    return Drawer(seed, _ONNX, weight_bytes).draw()
+    dialect = Dialect(kinds=onnx_kinds(), fixed_codes={}, adapt=_for_onnx, files=_onnx_file)
+    return Drawer(seed, dialect, weight_bytes).draw()
 
 
 def _onnx_inputs(recipe: Recipe) -> np.ndarray:
@@ -145,7 +128,7 @@ FORMATS = {form.name: form for form in (TFLITE, ONNX)}
 def logarithmic(number_format: str) -> FileFormat:
     """Returns .onnx files of logarithmic codes: only their definition says what is right."""
     dialect = Dialect(
-        kinds=LOGARITHMIC_KINDS,
+        kinds=lns_kinds(),
         fixed_codes={},
         adapt=_for_onnx,
         files=lambda rng: {"form": number_format},

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...operators import Family, entry
 from .layer_values import PATTERNS
 from .layers import RecipeError, Shape
 
@@ -72,7 +73,7 @@ class LayerDrawer:
 
     def parameters(self, kind: str, shape: Shape) -> Parameters:
         """Draws what a kind of layer needs, weights apart; RecipeError if it cannot be there."""
-        return _DRAWN.get(kind, _nothing)(self, shape)
+        return (entry(_DRAWN, kind) or _nothing)(self, shape)
 
     def weighted(self, kind: str, shape: Shape, own: Parameters) -> Parameters:
         """How weights, factors and biases are drawn; see ``layer_values``."""
@@ -223,7 +224,7 @@ def _nothing(drawer: LayerDrawer, shape: Shape) -> Parameters:
     return {}
 
 
-_DRAWN: dict[str, Callable[[LayerDrawer, Shape], Parameters]] = {
+_DRAWN: dict[str | Family, Callable[[LayerDrawer, Shape], Parameters]] = {
     "conv2d": LayerDrawer.conv2d,
     "depthwise_conv2d": LayerDrawer.depthwise,
     "transpose_conv2d": LayerDrawer.transposed,
@@ -231,8 +232,7 @@ _DRAWN: dict[str, Callable[[LayerDrawer, Shape], Parameters]] = {
     "add": LayerDrawer.joined,
     "sub": LayerDrawer.joined,
     "mul": LayerDrawer.joined,
-    "average_pool2d": LayerDrawer.pooled,
-    "max_pool2d": LayerDrawer.pooled,
+    Family.POOLING: LayerDrawer.pooled,
     "mean": LayerDrawer.reduced,
     "reduce_max": LayerDrawer.reduced,
     "pad": LayerDrawer.padded,

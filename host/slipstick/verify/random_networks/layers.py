@@ -10,30 +10,6 @@ Shape = tuple[int, ...]
 Codes = tuple[float, int]
 """Scale and zero point of a tensor of int8 codes."""
 
-KEEPS_CODES = frozenset(
-    {
-        "max_pool2d",
-        "average_pool2d",
-        "reduce_max",
-        # tflm copies codes, so that only one quantisation has a meaning for it and for us
-        "relu6",
-        "maximum",
-        "minimum",
-        "pad",
-        "mirror_pad",
-        "concatenation",
-        "slice",
-        "resize_nearest",
-        "space_to_depth",
-        "depth_to_space",
-        "reshape",
-    }
-)
-"""Kinds whose result has the codes of their source."""
-
-WEIGHTED = frozenset({"conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"})
-"""Kinds that have weights and requantise sums of products."""
-
 
 class RecipeError(ValueError):
     """A recipe does not describe a network: a window leaves the picture, shapes do not fit."""
@@ -46,7 +22,7 @@ class Layer:
     Parameters
     ----------
     kind : str
-        A key of ``SHAPES``.
+        The operator, by the graph's name.
     sources : tuple of int
         Tensors that it reads: 0 is the network's input, k the result of layer k - 1.
     seed : int

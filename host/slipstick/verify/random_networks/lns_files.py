@@ -9,9 +9,9 @@ from ...frontends.onnx.lns import DOMAIN
 from ...kernels.lns.codes import arithmetic_of, encode, magnitudes
 from .layer_values import draw_weights
 from .layers import Codes, Layer, Shape, weights_per_output
-from .onnx_files import ONNX_KINDS, OnnxFile
+from .onnx_files import OnnxFile, onnx_kinds
 from .onnx_graph import channels_first, weight_shape
-from .onnx_nodes import REAL
+from .onnx_nodes import real
 from .recipes import Recipe
 
 
@@ -89,9 +89,11 @@ class _LogFile(OnnxFile):
         return kernel, self.constant(bias, "float32")
 
 
-LOGARITHMIC_KINDS = {
-    kind: share
-    for kind, share in ONNX_KINDS.items()
-    if kind in REAL or kind in ("conv2d", "depthwise_conv2d", "fully_connected")
-}
-"""How often each kind is drawn for a file of logarithmic codes."""
+def lns_kinds() -> dict[str, float]:
+    """Returns how often each operator is drawn for a file of logarithmic codes."""
+    layers = ("conv2d", "depthwise_conv2d", "fully_connected")
+    return {
+        kind: share
+        for kind, share in onnx_kinds().items()
+        if real(kind) is not None or kind in layers
+    }

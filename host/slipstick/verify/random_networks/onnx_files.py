@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from .layers import WEIGHTED, Layer, Shape
+from ...operators import OPERATORS, Family, find
+from .layers import Layer, Shape
 from .onnx_graph import OnnxGraph
-from .onnx_nodes import OF_CODES, REAL
+from .onnx_nodes import of_codes, real
 from .recipes import Recipe, walk
 
 
@@ -32,16 +33,16 @@ class OnnxFile(OnnxGraph):
         self.begin()
         for number, layer, sources, made in walk(recipe):
             self._names.append(f"t_{number + 1}")
-            if self._takes_codes(layer):
-                OF_CODES[layer.kind](self, layer, sources, made)
+            add = of_codes(layer.kind)
+            if add is not None and self._takes_codes(layer):
+                add(self, layer, sources, made)
             else:
                 self._between_conversions(layer, sources, made)
 
     def _takes_codes(self, layer: Layer) -> bool:
-        """Whether a layer becomes an operator of codes; in QDQ form only what has no other."""
-        if layer.kind not in OF_CODES:
-            return False
-        is_float = layer.kind in REAL or layer.kind in WEIGHTED
+        """Whether a layer that can be an operator of codes becomes one; in QDQ form only if it has
+        no other."""
+        is_float = real(layer.kind) is not None or _is_product(layer)
         return self._recipe.form == "qoperator" or not is_float
 
     def begin(self) -> None:
@@ -53,11 +54,13 @@ class OnnxFile(OnnxGraph):
             self.real(self._names[source], self._recipe.codes_of(source))
             for source in layer.sources
         ]
-        if layer.kind in WEIGHTED:
-            real = self._real_product(layer, reals[0], sources, made)
+        if _is_product(layer):
+            value = self._real_product(layer, reals[0], sources, made)
         else:
-            real = REAL[layer.kind](self, layer, reals, sources[0])
-        self.quantised(real, layer.codes)
+            add = real(layer.kind)
+            assert add is not None
+            value = add(self, layer, reals, sources[0])
+        self.quantised(value, layer.codes)
 
     def _real_product(self, layer: Layer, x: str, sources: list[Shape], made: Shape) -> str:
         kernel, bias = self.product_constants(layer, sources, made)
@@ -75,6 +78,10 @@ class OnnxFile(OnnxGraph):
         return self.node("Conv", inputs, self.spare(), group=groups, **options)
 
 
+def _is_product(layer: Layer) -> bool:
+    return find(layer.kind).family is Family.LAYER
+
+
 def _transposed_options(layer: Layer) -> dict[str, Any]:
     own = layer.parameters
     options: dict[str, Any] = {"strides": own["stride"]}
@@ -90,14 +97,12 @@ def _transposed_options(layer: Layer) -> dict[str, Any]:
     return {**options, "pads": [*pads[0], *pads[1]], "output_padding": more}
 
 
-ONNX_KINDS = {
-    **dict.fromkeys(sorted(OF_CODES.keys() | REAL.keys()), 1.0),
-    "conv2d": 14.0,
-    "depthwise_conv2d": 8.0,
-    "transpose_conv2d": 2.0,
-    "fully_connected": 4.0,
-    "add": 4.0,
-    "max_pool2d": 2.0,
-    "average_pool2d": 2.0,
-}
-"""How often each kind is drawn for an .onnx file."""
+def onnx_kinds() -> dict[str, float]:
+    """Returns how often each operator is drawn for an .onnx file."""
+    written = (name for name in OPERATORS if of_codes(name) is not None or real(name) is not None)
+    drawn = {name: find(name).share for name in sorted({*written, *_products()})}
+    return {name: share for name, share in drawn.items() if share} | {"concatenation": 1.0}
+
+
+def _products() -> list[str]:
+    return [name for name, record in OPERATORS.items() if record.family is Family.LAYER]

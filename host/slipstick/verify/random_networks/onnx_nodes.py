@@ -1,9 +1,10 @@
 """Adds a layer to an .onnx file: as an operator of codes, or as a float operator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from ...operators import Pooling, Unary, find
 from .layers import Layer, Shape
 from .onnx_graph import MICROSOFT, OnnxGraph, channels_first
 
@@ -49,9 +50,10 @@ def _averaged(file: OnnxGraph, layer: Layer, sources: list[Shape], made: Shape) 
     file.node("QLinearAveragePool", inputs, domain=MICROSOFT, kernel_shape=kernel, **options)
 
 
-def _largest(file: OnnxGraph, layer: Layer, sources: list[Shape], made: Shape) -> None:
+def _picked(file: OnnxGraph, layer: Layer, sources: list[Shape], made: Shape) -> None:
     options = file.window(layer, sources[0], dilated=False)
-    file.node("MaxPool", file.names(layer), kernel_shape=layer.parameters["kernel"], **options)
+    kernel = layer.parameters["kernel"]
+    file.node(onnx_name(layer.kind), file.names(layer), kernel_shape=kernel, **options)
 
 
 def _concatenated(file: OnnxGraph, layer: Layer, sources: list[Shape], made: Shape) -> None:
@@ -107,7 +109,9 @@ def _requantised(file: OnnxGraph, layer: Layer, sources: list[Shape], made: Shap
     file.node("QuantizeLinear", [real, *file.codes(layer.codes)])
 
 
-OF_CODES: dict[str, Callable[[OnnxGraph, Layer, list[Shape], Shape], None]] = {
+AddOfCodes = Callable[[OnnxGraph, Layer, list[Shape], Shape], None]
+
+_OF_CODES: Mapping[str, AddOfCodes] = {
     "conv2d": _convolved,
     "depthwise_conv2d": _convolved,
     "fully_connected": _connected,
@@ -115,7 +119,6 @@ OF_CODES: dict[str, Callable[[OnnxGraph, Layer, list[Shape], Shape], None]] = {
     "mul": _joined("QLinearMul"),
     "mean": _of_one("QLinearGlobalAveragePool"),
     "average_pool2d": _averaged,
-    "max_pool2d": _largest,
     "logistic": _of_one("QLinearSigmoid"),
     "leaky_relu": _of_one("QLinearLeakyRelu", "alpha"),
     "concatenation": _concatenated,
@@ -125,7 +128,15 @@ OF_CODES: dict[str, Callable[[OnnxGraph, Layer, list[Shape], Shape], None]] = {
     "resize_nearest": _resized,
     "quantize": _requantised,
 }
-"""Operators of codes."""
+"""Operators of codes, beside pooling that picks one."""
+
+
+def of_codes(kind: str) -> AddOfCodes | None:
+    """Returns what adds a layer as an operator of codes, None if ONNX has none."""
+    record = find(kind)
+    if isinstance(record, Pooling) and record.moves_codes:
+        return _picked
+    return _OF_CODES.get(kind)
 
 
 def _plain(operator: str) -> Callable[[OnnxGraph, Layer, list[str], Shape], str]:
@@ -135,17 +146,23 @@ def _plain(operator: str) -> Callable[[OnnxGraph, Layer, list[str], Shape], str]
     return add
 
 
-def _real_pool(operator: str) -> Callable[[OnnxGraph, Layer, list[str], Shape], str]:
-    def add(file: OnnxGraph, layer: Layer, reals: list[str], source: Shape) -> str:
-        options = file.window(layer, source, dilated=False)
-        kernel = layer.parameters["kernel"]
-        return file.node(operator, reals, file.spare(), kernel_shape=kernel, **options)
-
-    return add
+def _real_pool(file: OnnxGraph, layer: Layer, reals: list[str], source: Shape) -> str:
+    options = file.window(layer, source, dilated=False)
+    kernel = layer.parameters["kernel"]
+    return file.node(onnx_name(layer.kind), reals, file.spare(), kernel_shape=kernel, **options)
 
 
-def _real_leaky(file: OnnxGraph, layer: Layer, reals: list[str], source: Shape) -> str:
-    return file.node("LeakyRelu", reals, file.spare(), alpha=layer.parameters["alpha"])
+def _real_function(file: OnnxGraph, layer: Layer, reals: list[str], source: Shape) -> str:
+    record, own = find(layer.kind), layer.parameters
+    assert isinstance(record, Unary)
+    options = {name: own[name] for name in record.defaults if name in own}
+    return file.node(record.onnx, reals, file.spare(), **options)
+
+
+def onnx_name(kind: str) -> str:
+    """Returns ONNX's name of a function of one number or of a pooling operator, else ""."""
+    record = find(kind)
+    return record.onnx if isinstance(record, Unary | Pooling) else ""
 
 
 def _real_joined(file: OnnxGraph, layer: Layer, reals: list[str], source: Shape) -> str:
@@ -160,24 +177,27 @@ def _real_reshaped(file: OnnxGraph, layer: Layer, reals: list[str], source: Shap
     return file.node("Reshape", [*reals, shape], file.spare())
 
 
-REAL: dict[str, Callable[[OnnxGraph, Layer, list[str], Shape], str]] = {
+AddReal = Callable[[OnnxGraph, Layer, list[str], Shape], str]
+
+_REAL: Mapping[str, AddReal] = {
     "add": _plain("Add"),
     "sub": _plain("Sub"),
     "mul": _plain("Mul"),
     "maximum": _plain("Max"),
     "minimum": _plain("Min"),
     "mean": _plain("GlobalAveragePool"),
-    "average_pool2d": _real_pool("AveragePool"),
-    "max_pool2d": _real_pool("MaxPool"),
-    "relu": _plain("Relu"),
-    "logistic": _plain("Sigmoid"),
-    "tanh": _plain("Tanh"),
-    "hard_swish": _plain("HardSwish"),
-    "elu": _plain("Elu"),
-    "abs": _plain("Abs"),
-    "leaky_relu": _real_leaky,
     "concatenation": _real_joined,
     "reshape": _real_reshaped,
     "quantize": _plain("Identity"),
 }
-"""Float operators, for what has no operator of codes and for the QDQ form."""
+"""Float operators, beside functions of one number and pooling."""
+
+
+def real(kind: str) -> AddReal | None:
+    """Returns what adds a layer as a float operator, for what has no operator of codes and for the
+    QDQ form; None if ONNX has none."""
+    record = find(kind)
+    if isinstance(record, Unary | Pooling):
+        adds = _real_function if isinstance(record, Unary) else _real_pool
+        return adds if record.onnx else None
+    return _REAL.get(kind)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .layers import Codes, Layer, RecipeError, Shape, weights_per_output
-from .shapes import SHAPES
+from .shapes import made_shape
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Recipe:
         for layer in self.layers:
             if max(layer.sources) >= len(shapes):
                 raise RecipeError(f"{layer.kind} reads a tensor that is made later")
-            made = SHAPES[layer.kind](layer, [shapes[source] for source in layer.sources])
+            made = made_shape(layer, [shapes[source] for source in layer.sources])
             if min(made) < 1:
                 raise RecipeError(f"{layer.kind} makes {made}")
             shapes.append(made)

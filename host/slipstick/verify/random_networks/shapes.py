@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+from ...operators import Family, entry
 from .layers import Layer, RecipeError, Shape
 
 LARGEST_SOFTMAX = 4096
@@ -163,30 +164,17 @@ def _reshaped(layer: Layer, sources: list[Shape]) -> Shape:
     return shape
 
 
-SHAPES: dict[str, Callable[[Layer, list[Shape]], Shape]] = {
+_SHAPES: dict[str | Family, Callable[[Layer, list[Shape]], Shape]] = {
     "conv2d": _convolved,
     "depthwise_conv2d": _depthwise,
     "transpose_conv2d": _transposed,
     "fully_connected": _connected,
-    "add": _joined,
-    "sub": _joined,
-    "mul": _joined,
-    "squared_difference": _joined,
-    "maximum": _joined,
-    "minimum": _joined,
-    "average_pool2d": _pooled,
-    "max_pool2d": _pooled,
+    Family.BINARY: _joined,
+    Family.POOLING: _pooled,
     "mean": _reduced,
     "reduce_max": _reduced,
-    "relu": _same,
-    "relu6": _same,
-    "logistic": _same,
-    "tanh": _same,
-    "hard_swish": _same,
-    "leaky_relu": _same,
-    "elu": _same,
+    Family.UNARY: _same,
     "prelu": _same,
-    "abs": _same,
     "quantize": _same,
     "softmax": _weighed,
     "pad": _padded,
@@ -198,4 +186,12 @@ SHAPES: dict[str, Callable[[Layer, list[Shape]], Shape]] = {
     "depth_to_space": _to_space,
     "reshape": _reshaped,
 }
-"""The shape that each kind of layer makes of its sources' shapes."""
+"""By the operator, or its family."""
+
+
+def made_shape(layer: Layer, sources: list[Shape]) -> Shape:
+    """Returns the shape of a layer's result; RecipeError if the sources do not suit it."""
+    shape = entry(_SHAPES, layer.kind)
+    _require(shape is not None, f"no shape of {layer.kind} is known")
+    assert shape is not None
+    return shape(layer, sources)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...operators import OPERATORS, Pooling, Unary, find
 from ...writers import tflite_functions as functions
 from ...writers import tflite_moves as moves
 from ...writers import tflite_operators as basic
@@ -171,15 +172,10 @@ def _operator(layer: Layer, made: Shape) -> Operator:
         case "add" | "sub" | "mul":
             kinds = {"add": basic.Add, "sub": functions.Sub, "mul": functions.Mul}
             return kinds[layer.kind](activation=activation)
-        case "average_pool2d" | "max_pool2d":
-            kind = basic.AveragePool2D if layer.kind == "average_pool2d" else basic.MaxPool2D
-            return kind(window=own["kernel"], **window, activation=activation)
         case "mean":
             return basic.Mean(keep_dimensions=own["keep_dimensions"])
         case "reduce_max":
             return functions.ReduceMax(keep_dimensions=own["keep_dimensions"])
-        case "leaky_relu":
-            return functions.LeakyRelu(alpha=own["alpha"])
         case "mirror_pad":
             return moves.MirrorPad(mode=own["mode"])
         case "concatenation":
@@ -189,6 +185,11 @@ def _operator(layer: Layer, made: Shape) -> Operator:
             return kind(block=own["block"])
         case "reshape":
             return basic.Reshape(shape=made)
+    record = find(layer.kind)
+    if isinstance(record, Pooling):
+        return basic.pool2d(record, window=own["kernel"], **window, activation=activation)
+    if isinstance(record, Unary):
+        return basic.function(record, **own)
     return _PLAIN[layer.kind]()
 
 
@@ -196,14 +197,7 @@ _PLAIN: dict[str, Callable[[], Operator]] = {
     "squared_difference": functions.SquaredDifference,
     "maximum": functions.Maximum,
     "minimum": functions.Minimum,
-    "relu": basic.Relu,
-    "relu6": basic.Relu6,
-    "logistic": basic.Logistic,
-    "tanh": basic.Tanh,
-    "hard_swish": basic.HardSwish,
-    "elu": functions.Elu,
     "prelu": functions.Prelu,
-    "abs": functions.Abs,
     "quantize": basic.Quantize,
     "softmax": basic.Softmax,
     "pad": basic.Pad,
@@ -211,3 +205,12 @@ _PLAIN: dict[str, Callable[[], Operator]] = {
     "resize_nearest": moves.ResizeNearest,
 }
 """Operators without options."""
+
+
+def tflite_kinds() -> dict[str, float]:
+    """Returns how often each operator is drawn for a .tflite file."""
+    return {
+        record.name: record.share
+        for record in OPERATORS.values()
+        if record.share and (not isinstance(record, Unary | Pooling) or record.tflite)
+    }
