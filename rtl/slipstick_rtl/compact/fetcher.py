@@ -158,13 +158,14 @@ class TurnFetcher(wiring.Component):
         """Count the instruction; it is the other stream's turn."""
         m.d.sync += self.is_post.eq(~self.is_post)
         m.next = "choose"
-        for stream, done in enumerate(self.done):
+        for stream, counter in enumerate(self._counters):
+            done = self.done[stream]
             with m.If(self.is_post == stream):
-                m.d.sync += [done.eq(done + 1), self._counters[stream].eq(self.address)]
+                m.d.sync += [done.eq(done + 1), counter.eq(self.address)]
 
     def _begin(self, m: Module) -> None:
         m.d.sync += [
-            *(counter.eq(pc) for counter, pc in zip(self._counters, self.pcs, strict=True)),
+            *(counter.eq(self.pcs[stream]) for stream, counter in enumerate(self._counters)),
             self.is_post.eq(0),
             self.bad.eq(0),
             *(stream.eq(1) for stream in self._alive),

@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
+from ..isa import STREAMS
 from .layouts import Arguments, FrameHeader, OpenArguments, RunArguments, SpaceArguments
 from .protocol import Command, Space, Status
 from .spaces import WRITE_ARGUMENTS, unit_count
@@ -95,7 +96,7 @@ class _Rules(wiring.Component):
                 run & self.running,
                 write & ~self.whole | read & (target.count > configuration.payload_bytes),
                 (write | read) & (self.end > limit)
-                | run & Cat(pc >= words for pc in run_target.pcs).any(),
+                | run & Cat(run_target.pcs[k] >= words for k in range(len(STREAMS))).any(),
             )
         )
         return m

@@ -125,10 +125,8 @@ class Sequencer(wiring.Component):
             m.d.sync += [
                 self.cycles.eq(self.cycles + 1),
                 *(
-                    cycles.eq(cycles + working)
-                    for cycles, working in zip(
-                        self.stream_cycles, (self.matrix_streaming, self.post_busy), strict=True
-                    )
+                    self.stream_cycles[stream].eq(self.stream_cycles[stream] + working)
+                    for stream, working in enumerate((self.matrix_streaming, self.post_busy))
                 ),
             ]
         return m

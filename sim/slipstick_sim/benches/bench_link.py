@@ -83,8 +83,8 @@ class Surroundings:
             for space in Space
         }
         self.running = False
-        self.strobes: list[tuple[int, int, bool] | str] = []
-        self.counters = DeviceStatus(False, True, 0x1234, 0x5678, 0x89ABCDEF, 3, 0x01020304)
+        self.strobes: list[tuple[int, ...] | str] = []
+        self.counters = DeviceStatus(False, True, (0x1234, 0x5678), 0x89ABCDEF, (3, 0x01020304))
 
     def write(self, space: Space, address: int, data: bytes) -> None:
         begin = address * unit_bytes(self._configuration, space)

@@ -2,6 +2,7 @@
 
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In
+from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, REQUEST_START, Command, Status
 
 from .compact_link import CONFIGURATION, PROBES, CompactLinkUnderProof, Step
@@ -100,7 +101,7 @@ class ActsOnlyOnWhatIsSound(CompactLinkUnderProof):
         whole = self._count == _HEADER + self.header.length + CRC_BYTES
         right = ~self.hunting & whole & self._sound & (self.header.length <= _PAYLOAD)
         words = CONFIGURATION.instruction_words
-        within = Cat(pc < words for pc in self.pcs).all()
+        within = Cat(self.pcs[k] < words for k in range(len(STREAMS))).all()
         resets = command.matches(Command.RESET, Command.OPEN)
         m.d.comb += [
             Assert(~acts | right, "an effect of a frame that is wrong"),

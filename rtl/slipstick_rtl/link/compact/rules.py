@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ...config import Configuration
+from ...isa import STREAMS
 from ..layouts import Arguments, FrameHeader, OpenArguments, RunArguments, SpaceArguments
 from ..protocol import Command, Space, Status
 from ..spaces import WRITE_ARGUMENTS, unit_bytes, unit_count
@@ -116,7 +117,7 @@ class CompactRules(wiring.Component):
         elsewhere = target.space != Space.ACTIVATIONS
         known = Cat(command == code for code in Command).any()
         words = c.instruction_words
-        outside = Cat(pc >= words for pc in run.pcs).any()
+        outside = Cat(run.pcs[k] >= words for k in range(len(STREAMS))).any()
         rules = (
             (~known, Status.BAD_COMMAND),
             (~fits, Status.BAD_LENGTH),
