@@ -3,12 +3,12 @@
 import numpy as np
 from slipstick_rtl.numbers.rounding import clamp
 
-from ...errors import UnsupportedError
 from ...graph import Quantization, Tensor
 from .scaling import (
-    ADD_LEFT_SHIFT,
     AddParameters,
     activation_range,
+    add_parameters,
+    add_tables,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     scalar,
@@ -22,39 +22,14 @@ Tensors = tuple[Tensor, Tensor, Tensor]
 
 
 def sub_parameters(a: Quantization, b: Quantization, output: Quantization) -> AddParameters:
-    """The factors of SUB: those of ADD.
-
-    Raises
-    ------
-    UnsupportedError
-        If the output's scale is so small that the reference refuses it.
-    """
-    scale_a, scale_b, scale = (scalar(quantization)[0] for quantization in (a, b, output))
-    twice = 2 * max(scale_a, scale_b)
-    factor = twice / ((1 << ADD_LEFT_SHIFT) * scale)
-    if factor >= 1:
-        raise UnsupportedError(
-            f"SUB of scales {scale_a:g} and {scale_b:g} needs an output scale above"
-            f" {twice / (1 << ADD_LEFT_SHIFT):g}, not {scale:g}"
-        )
-    return AddParameters(
-        *quantize_multiplier(scale_a / twice),
-        *quantize_multiplier(scale_b / twice),
-        *quantize_multiplier(factor),
-    )
+    """Returns the factors of SUB: those of ADD; UnsupportedError as ``add_parameters``."""
+    return add_parameters(a, b, output, "SUB")
 
 
 def sub_tables(a: Quantization, b: Quantization, output: Quantization) -> np.ndarray:
-    """As ``add_tables``: SUB is the sum of the two tables' entries, the second one negative."""
-    parameters = sub_parameters(a, b, output)
-    codes = np.arange(-128, 128, dtype=np.int64) << ADD_LEFT_SHIFT
-    first = multiply_by_quantized_multiplier(
-        codes - (scalar(a)[1] << ADD_LEFT_SHIFT), parameters.multiplier_a, parameters.shift_a
-    )
-    second = multiply_by_quantized_multiplier(
-        codes - (scalar(b)[1] << ADD_LEFT_SHIFT), parameters.multiplier_b, parameters.shift_b
-    )
-    return np.stack([first, -second]).astype(np.int32)
+    """Returns ``add_tables`` with the second one negative: SUB is the sum of their entries."""
+    sub_parameters(a, b, output)
+    return add_tables(a, b, output) * np.array([[1], [-1]], np.int32)
 
 
 def sub(a: np.ndarray, b: np.ndarray, tensors: Tensors, activation: str) -> np.ndarray:

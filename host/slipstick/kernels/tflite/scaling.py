@@ -159,8 +159,16 @@ def layer_multipliers(
     return np.array(multipliers, dtype=np.int64), np.array(shifts, dtype=np.int64)
 
 
-def add_parameters(a: Quantization, b: Quantization, output: Quantization) -> AddParameters:
-    """The factors by which ADD brings two operands to one scale and their sum to the output's.
+def add_parameters(
+    a: Quantization, b: Quantization, output: Quantization, operator: str = "ADD"
+) -> AddParameters:
+    """Returns the factors that bring two operands to one scale, and their sum to the output's.
+
+    Parameters
+    ----------
+    a, b, output : Quantization
+    operator : str
+        For messages.
 
     Raises
     ------
@@ -172,8 +180,8 @@ def add_parameters(a: Quantization, b: Quantization, output: Quantization) -> Ad
     factor = twice / ((1 << ADD_LEFT_SHIFT) * scale)
     if factor >= 1:
         raise UnsupportedError(
-            f"ADD of scales {scale_a} and {scale_b} needs an output scale above"
-            f" {twice / (1 << ADD_LEFT_SHIFT)}, not {scale}"
+            f"{operator} of scales {scale_a:g} and {scale_b:g} needs an output scale above"
+            f" {twice / (1 << ADD_LEFT_SHIFT):g}, not {scale:g}"
         )
     return AddParameters(
         *quantize_multiplier(scale_a / twice),
