@@ -1,4 +1,4 @@
-"""Where the numbers of points in a diagram are written, so that they hide nothing."""
+"""Places the numbers of a diagram's points so that they hide nothing."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What the clocks of all FPGA families have in common: their face."""
+"""Defines the interface that the clocks of all FPGA families share."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""From bytes to requests: finds frames, buffers their payload, checks their CRC."""
+"""Makes requests of bytes: finds frames, buffers their payload, checks their CRC."""
 
 from typing import Any
 

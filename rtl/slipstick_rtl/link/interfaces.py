@@ -1,4 +1,4 @@
-"""What every link shows, however it is made: a face to the host, and one to the accelerator."""
+"""Defines the interfaces of every link: one to the host, one to the accelerator."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""How sums become codes: the parameters of the requantiser, and when they are exact."""
+"""Computes the requantiser's parameters, by which sums become codes, and when they are exact."""
 
 import dataclasses
 from dataclasses import dataclass
