@@ -12,6 +12,10 @@ import typer.main
 from slipstick.cli import app
 from slipstick.devices.link.errors import CODES
 from slipstick.fpga.programmer import PROGRAMMERS
+from slipstick.studies.price_list.list import PriceReport
+from slipstick.studies.price_list.page import price_page
+from slipstick.studies.price_list.table import accuracies
+from slipstick.studies.price_list.table import rows as price_rows
 from slipstick.targets import TARGETS, Target
 from slipstick_rtl import isa
 from slipstick_rtl.boards.registry import find_board
@@ -145,6 +149,16 @@ def test_formats(page: str, heading: str) -> None:
             formats = {each["format"]: each["accuracy_percent"] for each in entry["formats"]}
             percent = formats[kind] if lns else entry["int8_percent"]
             assert cell == f"{percent:.{places}f} %", name
+
+
+def test_price_list() -> None:
+    """The page is the one that ``make price-list`` writes out of the reports."""
+    found = price_rows(
+        PriceReport(ROOT / "reports" / "price_list.json"), accuracies(ROOT / "reports")
+    )
+    place = ROOT / "docs" / "reference" / "price-list.md"
+    plot = ROOT / "docs" / "images" / "price-list.png"
+    assert place.read_text() == price_page(found, place, plot), "run make price-list"
 
 
 def test_link() -> None:
