@@ -1,4 +1,4 @@
-"""What people see: tables and progress; and the one JSON object that programs read instead."""
+"""Prints tables, lines and progress for people, or one JSON object for programs."""
 
 import json
 import sys

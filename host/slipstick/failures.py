@@ -1,4 +1,4 @@
-"""How commands end: one sentence on the standard error instead of a traceback."""
+"""Ends commands: one sentence on the standard error instead of a traceback."""
 
 import os
 import sys

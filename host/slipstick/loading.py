@@ -1,4 +1,4 @@
-"""From a file to a program: networks are compiled, compiled programs are read."""
+"""Makes programs of files: compiles networks, reads compiled programs."""
 
 import os
 

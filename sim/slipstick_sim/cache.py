@@ -1,4 +1,4 @@
-"""Where what takes minutes to build is kept."""
+"""Finds the folder for what takes minutes to build."""
 
 import contextlib
 import functools

@@ -18,8 +18,10 @@ from slipstick_sim.verilated import (
     CompiledCore,
     CompiledTransport,
     SimulationError,
+    accelerator_library,
     activity_library,
     build_library,
+    serial_library,
     spi_library,
 )
 from slipstick_sim.verilated import build as compiled_build
@@ -239,6 +241,37 @@ def test_a_damaged_library_is_built_anew(
     assert len(builds) == 2 and not capsys.readouterr().err
     kept = sorted(path.suffix for path in first.parent.parent.iterdir())
     assert kept == ["", ".lock"]
+
+
+def test_a_compilation_is_told_with_its_time(
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One line before, one after, into a pipe as well; none if the library is there."""
+
+    def build(rtlil: str, name: str, part: Path, line: compiled_build.Line) -> None:
+        (part / library.name).write_bytes(library.read_bytes())
+        toolchain.write_checksum(part / library.name)
+
+    monkeypatch.setattr(compiled_build, "_build", build)
+    monkeypatch.setattr(toolchain, "convert_to_rtlil", lambda *arguments, **options: "rtlil")
+    hardware = Configuration(rows=16, columns=16)
+    first = accelerator_library(hardware, tmp_path, label="sim-medium (1x16x16)")
+    before, after = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(
+        r"slipstick: compiling the simulation of sim-medium \(1x16x16\), about \d+0 s"
+        r" if two cores are free \.\.\.",
+        before,
+    )
+    assert re.fullmatch(
+        r"slipstick: compiled the simulation of sim-medium \(1x16x16\) in \d+ s", after
+    )
+    assert accelerator_library(hardware, tmp_path) == first
+    assert not capsys.readouterr().err
+    serial_library(hardware, directory=tmp_path)
+    assert "the simulation of 1x16x16, about" in capsys.readouterr().err
 
 
 def test_what_is_no_core_says_so(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How often the memories of a design are read and written: their ports' enables, as recorded."""
+"""Counts how often a design's memories are read and written, by their ports' recorded enables."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What silicon does not forgive: latches, loops of logic, registers that begin with anything."""
+"""Finds what silicon does not forgive: latches, loops of logic, registers without a start value."""
 
 import tempfile
 from collections.abc import Mapping

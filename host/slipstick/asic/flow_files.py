@@ -1,4 +1,4 @@
-"""What layout tools are told: constraints, and configurations of LibreLane and OpenROAD's flow."""
+"""Writes the layout tools' files: constraints, and settings of LibreLane and OpenROAD's flow."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A core, or a piece of one, on a process: mapped, its area by block, its clock."""
+"""Maps a core, or a piece of one, to a process: its gates, its area by block, its clock."""
 
 import time
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Step = Callable[[str], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class Implementation:
-    """A design of gates, and what is known of it.
+    """Holds a design of gates with its area and timing.
 
     Parameters
     ----------
@@ -50,16 +50,16 @@ class Implementation:
 
     @property
     def cell_area(self) -> float:
-        """Square micrometres, memories not counted."""
+        """Area of the cells in square micrometres, without memories."""
         return sum(block.cell_area for block in self.blocks)
 
     @property
     def memory_area(self) -> float:
-        """Square micrometres, by the model."""
+        """Area of the memories in square micrometres, by the model."""
         return sum(block.memory_area for block in self.blocks)
 
     def figures(self) -> dict[str, Any]:
-        """As ``--json`` and the reports have it."""
+        """Returns the figures as ``--json`` and the reports have them."""
         return {
             "pdk": self.mapping.pdk.name,
             "feature_nm": self.mapping.pdk.feature_nm,
@@ -118,7 +118,7 @@ def implement(
 
 
 def component_rtlil(component: "Component", top: str) -> str:
-    """A component's RTLIL; TargetError if the packages of simulations are missing."""
+    """Returns a component's RTLIL; TargetError if the packages of simulations are missing."""
     try:
         from slipstick_sim.toolchain import convert_to_rtlil
     except ImportError as error:
@@ -127,7 +127,7 @@ def component_rtlil(component: "Component", top: str) -> str:
 
 
 def core_rtlil(target: Target) -> str:
-    """A target's core; TargetError if the packages of simulations are missing."""
+    """Returns a target's core as RTLIL; TargetError if the packages of simulations are missing."""
     try:
         from slipstick_sim.verilated.build import accelerator_rtlil
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""What nets drive: pins of cells, also of those in blocks within or around."""
+"""Counts what nets drive: pins of cells, also of those in blocks within or around."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What memories are on silicon: macros behind documented wrappers, or flip-flops.
+"""Maps memories to silicon: macros behind documented wrappers, or flip-flops.
 
 The gateware names no technology: its memories are Yosys' own ``$mem`` cells. Here each shape of
 them gets a description of a macro that fits it exactly, from which Yosys' ``memory_libmap`` makes

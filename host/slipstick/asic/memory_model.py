@@ -1,4 +1,4 @@
-"""What a memory macro takes: area, energy, time and leakage, as a model with its sources.
+"""Models a memory macro's area, energy, time and leakage, and names the model's sources.
 
 Nobody can measure macros without a generator of the process. So published figures of 45 nm scale
 to other processes by the rules of constant fields: area with the square of the feature size, time

@@ -1,7 +1,8 @@
-"""A block alone, for power: what comes into it and what leaves it are ports, a bit each.
+"""Cuts a block out of its design, to measure its power alone.
 
-Every register takes its input from a port as well, which changes as the register did: OpenSTA 2.0
-knows the activity of ports only, and that of a register's output is what it makes of its input.
+Each bit that comes into the block or leaves it is a port. Every register takes its input from a
+port as well, which changes as the register did. The reason: OpenSTA 2.0 knows the activity of ports
+only, and derives that of a register's output from its input.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ CLOCK = "clk"
 
 @dataclass(frozen=True)
 class Source:
-    """Where signals of a block begin: a register, or a bit that comes into it.
+    """A start of signals in a block: a register, or a bit that comes into it.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class Source:
 
 @dataclass(frozen=True)
 class PowerNetlist:
-    """A block's own cells.
+    """Holds the netlist of a block's own cells.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class _Cut:
         return cell["type"] in self._pdk.cells
 
     def _find_incoming(self) -> Iterator[tuple[int, list[tuple[str, int]]]]:
-        """Nets that begin outside of the cells, with the names of the ports there."""
+        """Finds nets that begin outside of the cells, with the names of the ports there."""
         for port, about in self._module["ports"].items():
             if about["direction"] == "input":
                 yield from ((bit, [(port, k)]) for k, bit in _numbered(about["bits"]))
@@ -135,7 +136,7 @@ class _Cut:
     def _find_outgoing(
         self, nets: Mapping[int, Loads], outside: Mapping[PortBit, float]
     ) -> dict[int, float]:
-        """Pins outside of the cells that nets drive."""
+        """Counts the pins outside of the cells that nets drive."""
         found = dict[int, float]()
         for bit, loads in nets.items():
             beyond = sum(weight for weight, pins in loads.pins if not self._is_own(pins[0][0]))
@@ -172,7 +173,7 @@ class _Cut:
 
 
 def _data_pin(cell: Cell) -> str | None:
-    """The pin whose value a flip-flop takes; None if that is a function of several."""
+    """Returns the pin whose value a flip-flop takes; None if that is a function of several."""
     function = cell.state.get("next_state")
     alone = function is not None and len(function.variables) == 1
     return function.variables[0] if function is not None and alone else None
@@ -183,7 +184,7 @@ def _numbered(bits: Sequence[Bit]) -> Iterator[tuple[int, int]]:
 
 
 def _names(module: Mapping[str, Any]) -> dict[int, list[tuple[str, int]]]:
-    """The public names of each net."""
+    """Returns the public names of each net."""
     found = dict[int, list[tuple[str, int]]]()
     for name, net in module["netnames"].items():
         if not net["hide_name"]:

@@ -1,4 +1,4 @@
-"""How much of a wire bulk transfers fill: ``python -m slipstick.benchmarks.wire [uart|spi]...``.
+"""Measures bulk transfers on wires: ``python -m slipstick.benchmarks.wire [uart|spi]...``.
 
 The board is the simulated one of ``serve-sim``, whose clock goes on while the host thinks: pauses
 of the host count, and the wire's time is the board's. If the shared networks are there, ResNet-8

@@ -43,7 +43,6 @@ class ReportingGroup(TyperGroup):
 app = typer.Typer(
     cls=ReportingGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Slipstick runs quantised CNNs on an open accelerator, its simulation or its model.",

@@ -19,6 +19,7 @@ from ..loading import load_program
 from ..plots.figures import blank_figure
 from ..program import Program
 from ..targets import Target, find_target
+from .completion import complete_target
 from .options import INPUTS_HELP, Json
 from .run import one_input
 
@@ -33,7 +34,13 @@ def asic_command(
         typer.Option("--pdk", "-p", help=f"{', '.join(NAMED)}, or the path of a liberty file."),
     ],
     target: Annotated[
-        str, typer.Option("--target", "-t", help="A target, or a shape such as 1x16x16.")
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            help="A target, or a shape such as 1x16x16.",
+            autocompletion=complete_target,
+        ),
     ] = DEFAULT_TARGET,
     feature_nm: Annotated[
         float | None,

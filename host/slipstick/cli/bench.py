@@ -33,7 +33,7 @@ def bench_command(
     """Simulate one inference of the RTL; show cycles and share of peak per layer."""
     program = load_program(model, configuration_of(target) if target else None, semantics)
     name = target or ("its own" if is_program(model) else DEFAULT_TARGET)
-    with console.waiting(f"simulating {program.name} on {name} (a new simulation is built first)"):
+    with console.waiting(f"simulating {program.name} on {name}"):
         benchmark = measure(program, target=target)
     result = {"model": str(model), "target": name, **benchmark_entry(benchmark)}
     if trace is not None:

@@ -19,6 +19,7 @@ from ..fpga.build import (
     write_report,
 )
 from ..targets import find_target
+from .completion import complete_target
 from .options import Json, check_least
 
 DEFAULT_BOARD = "ulx3s-25f"
@@ -28,7 +29,10 @@ CLOCK_MISSED = 1
 
 def build_command(
     target: Annotated[
-        str, typer.Option("--target", "-t", help="A target with a board.")
+        str,
+        typer.Option(
+            "--target", "-t", help="A target with a board.", autocompletion=complete_target
+        ),
     ] = DEFAULT_BOARD,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help=f"Of place and route: {DEFAULT_SEED}.")

@@ -12,8 +12,8 @@ from ..data.inputs import load_inputs, load_labels
 from ..errors import InputError
 from .open_session import open_session
 from .options import (
-    DEVICE_HELP,
     INPUTS_HELP,
+    DeviceName,
     Json,
     Limit,
     Model,
@@ -35,7 +35,7 @@ def eval_command(
             help="A .npy, .npz (y) or idx .gz file; by default the y beside the inputs.",
         ),
     ] = None,
-    device: Annotated[str, typer.Option("--device", "-d", help=DEVICE_HELP)] = "model",
+    device: DeviceName = "model",
     target: TargetName = None,
     semantics: SemanticsName = None,
     limit: Limit = None,

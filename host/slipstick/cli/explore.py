@@ -19,9 +19,11 @@ from ..loading import compile_file, is_program
 from ..plots.figures import check_png
 from ..profile.measure import measure
 from ..targets import TARGETS, Target, find_target
+from .completion import complete_network, complete_target
+from .csv_output import CsvFile, check_csv, write_csv
 from .options import Json, check_least
 from .sweep_options import parse_lists, with_sweep_options
-from .sweep_output import Simulated, Sweep, draw, show, sweep_entry
+from .sweep_output import Simulated, Sweep, draw, show, sweep_entry, sweep_rows
 
 DEFAULT_BASE = "ulx3s-85f"
 DEFAULT_PART = "LFE5U-85F"
@@ -34,9 +36,20 @@ _FASTEST_MHZ = 10_000.0
 
 @with_sweep_options
 def explore_command(
-    models: Annotated[list[Path], typer.Argument(help="Quantised .tflite or .onnx networks.")],
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Quantised .tflite or .onnx networks.", autocompletion=complete_network
+        ),
+    ],
     target: Annotated[
-        str, typer.Option("--target", "-t", help="Whose configuration has the other fields.")
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            help="Whose configuration has the other fields.",
+            autocompletion=complete_target,
+        ),
     ] = DEFAULT_BASE,
     part: Annotated[
         str | None, typer.Option(help=f"An ECP5: the target's, or {DEFAULT_PART}.")
@@ -52,6 +65,7 @@ def explore_command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The picture, a .png.")
     ] = DEFAULT_OUTPUT,
+    csv: CsvFile = None,
     json: Json = False,
     **lists: str | None,
 ) -> None:
@@ -69,12 +83,14 @@ def explore_command(
         values=parse_lists(lists),
     )
     check_png("--output", output)
+    check_csv(csv)
     output.parent.mkdir(parents=True, exist_ok=True)
     sweep = _run(sweep, jobs or os.cpu_count() or 1)
     if sweep.front:
         draw(sweep, output)
     simulated = _simulate(sweep) if simulate else None
     picture = output if sweep.front else None
+    write_csv(csv, sweep_rows(sweep, simulated))
     if json:
         console.print_json(sweep_entry(sweep, simulated, picture))
     else:

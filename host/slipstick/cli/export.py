@@ -10,6 +10,7 @@ from ..asic.memories import FLIP_FLOPS, TECHNOLOGIES
 from ..errors import TargetError
 from ..export import Export, check_interface, default_output, export
 from ..targets import DEFAULT_TARGET, TARGETS, find_target
+from .completion import complete_target
 from .options import Json
 
 DEFAULT_TILE = "asic-4x4"
@@ -22,7 +23,10 @@ def export_command(
         str, typer.Option("--interface", "-i", help="axi, wishbone or stream.")
     ] = "axi",
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="A target's configuration.")
+        str | None,
+        typer.Option(
+            "--target", "-t", help="A target's configuration.", autocompletion=complete_target
+        ),
     ] = None,
     shape: Annotated[
         str | None, typer.Option("--shape", help="Array of PxRxC, with the default memories.")

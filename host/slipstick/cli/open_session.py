@@ -9,6 +9,6 @@ from ..session import InferenceSession
 def open_session(
     model: Path, device: str, target: str | None, semantics: str | None = None
 ) -> InferenceSession:
-    """A session; a terminal shows that the simulation may have to be built first."""
-    with console.waiting(f"opening {device} (a new simulation takes a minute to build)"):
+    """Opens a session; a simulation that has to be compiled first tells so."""
+    with console.waiting(f"opening {device}"):
         return InferenceSession(model, device, target, semantics=semantics)

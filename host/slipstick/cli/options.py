@@ -8,16 +8,28 @@ import typer
 
 from ..devices.kinds import device_help
 from ..errors import InputError
+from .completion import complete_device, complete_model, complete_network, complete_target
 
 Model = Annotated[
     Path,
-    typer.Argument(help="A quantised .tflite or .onnx network, or a compiled .slip program."),
+    typer.Argument(
+        help="A quantised .tflite or .onnx network, or a compiled .slip program.",
+        autocompletion=complete_model,
+    ),
 ]
-Network = Annotated[Path, typer.Argument(help="A quantised .tflite or .onnx network.")]
+Network = Annotated[
+    Path,
+    typer.Argument(help="A quantised .tflite or .onnx network.", autocompletion=complete_network),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 TargetName = Annotated[
     str | None,
-    typer.Option("--target", "-t", help="The hardware: a target's name or a shape like 1x16x16."),
+    typer.Option(
+        "--target",
+        "-t",
+        help="The hardware: a target's name or a shape like 1x16x16.",
+        autocompletion=complete_target,
+    ),
 ]
 
 
@@ -37,6 +49,16 @@ SemanticsName = Annotated[
 ]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", help="Only the first N inputs.")]
 DEVICE_HELP = device_help()
+
+DeviceName = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        "-d",
+        help=DEVICE_HELP,
+        autocompletion=complete_device,
+    ),
+]
 INPUTS_HELP = "A .npy, .npz (x, y) or idx .gz file, an image, or a folder of images."
 
 

@@ -9,12 +9,16 @@ from .. import console
 from ..fpga.programmer import find_bitstream, program
 from ..targets import find_target
 from .build import DEFAULT_BOARD
+from .completion import complete_target
 from .options import Json
 
 
 def program_command(
     target: Annotated[
-        str, typer.Option("--target", "-t", help="A target with a board.")
+        str,
+        typer.Option(
+            "--target", "-t", help="A target with a board.", autocompletion=complete_target
+        ),
     ] = DEFAULT_BOARD,
     bitstream: Annotated[
         Path | None,

@@ -14,8 +14,8 @@ from ..runtime.feeds import dequantise
 from ..session import InferenceSession
 from .open_session import open_session
 from .options import (
-    DEVICE_HELP,
     INPUTS_HELP,
+    DeviceName,
     Json,
     Limit,
     Model,
@@ -33,7 +33,7 @@ def run_command(
     inputs: Annotated[
         list[Path] | None, typer.Option("--input", "-i", help=INPUTS_HELP, show_default=False)
     ] = None,
-    device: Annotated[str, typer.Option("--device", "-d", help=DEVICE_HELP)] = "sim",
+    device: DeviceName = "sim",
     target: TargetName = None,
     semantics: SemanticsName = None,
     top: Annotated[int, typer.Option("--top", "-k", help="Classes to show.")] = 5,

@@ -43,7 +43,7 @@ def serve_sim_command(
     divisor = None
     if baud is not None:
         divisor = _divisor(physical, configuration, baud)
-    with console.waiting(f"opening {name} (a new simulation takes a minute to build)"):
+    with console.waiting(f"opening {name}"):
         board = open_board(physical, configuration, divisor)
     with closing(board):
         _serve(board, name, configuration, json)

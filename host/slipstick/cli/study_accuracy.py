@@ -8,6 +8,7 @@ import typer
 from .. import console, reports
 from ..errors import InputError
 from ..studies.lns.accuracy import TASKS, Accuracy, Variant, measure
+from .csv_output import CsvFile, check_csv, write_csv
 from .options import Json, Limit, check_least
 
 _REPORTS = {Variant.ARRAY: "lns_accuracy", Variant.WIDE: "lns_accuracy_wide"}
@@ -46,10 +47,12 @@ def lns_accuracy_command(
         ),
     ] = False,
     limit: Limit = None,
+    csv: CsvFile = None,
     json: Json = False,
 ) -> None:
     """Accuracy after training in float, int8 and logarithmic formats; writes a report if whole."""
     check_least("--limit", limit, 1)
+    check_csv(csv)
     variant = _variant(
         {
             "--wide": (wide, Variant.WIDE),
@@ -72,6 +75,7 @@ def lns_accuracy_command(
     figures = {"networks": measured}
     if limit is None and not network and not number_format and variant in _REPORTS:
         reports.write(_REPORTS[variant], reports.command_line(), figures)
+    write_csv(csv, [row for entry in measured for row in _rows(entry)])
     if json:
         console.print_json(figures)
     else:
@@ -84,6 +88,21 @@ def _variant(options: Mapping[str, tuple[bool, Variant]]) -> Variant:
     if len(chosen) > 1:
         raise InputError(f"{' and '.join(chosen)} must not be given together")
     return next(iter(chosen.values()), Variant.ARRAY)
+
+
+def _rows(entry: dict[str, Any]) -> list[dict[str, object]]:
+    """A network's rows as ``--csv`` has them: a number format each."""
+    found = [("float", entry["float_percent"]), ("int8", entry["int8_percent"])]
+    found += [(each["format"], each["accuracy_percent"]) for each in entry["formats"]]
+    return [
+        {
+            "network": entry["network"],
+            "images": entry["images"],
+            "numbers": name,
+            "accuracy_percent": percent,
+        }
+        for name, percent in found
+    ]
 
 
 def _show(measured: list[dict[str, Any]]) -> None:

@@ -15,6 +15,7 @@ from ..studies.lns.mnist import Outcome, Study, load_images, recall, train
 from ..studies.lns.picture import draw_study
 from ..studies.lns.summary import summarise
 from ..studies.lns.trainers import MEANINGS, Arithmetic
+from .csv_output import CsvFile, check_csv, write_csv
 from .options import Json, check_least
 
 DEFAULT_FORMAT = "lns1+6+8"
@@ -62,12 +63,14 @@ def lns_mnist_command(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="A .png of error against bits.")
     ] = None,
+    csv: CsvFile = None,
     json: Json = False,
 ) -> None:
     """Train on MNIST in float32, with LNS products, in LNS, and in compensated LNS."""
     study = _study(number_format, sweep or [], arithmetic, seeds, epochs, rate, batch, quick)
     if plot is not None:
         check_png("--plot", plot)
+    check_csv(csv)
     path = output or (None if quick else DEFAULT_OUTPUT)
 
     def write(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -82,6 +85,7 @@ def lns_mnist_command(
         figures = write(_train(study, resume, write))
     if plot is not None:
         draw_study(plot, figures)
+    write_csv(csv, _rows(figures))
     if json:
         console.print_json(figures)
     else:
@@ -152,6 +156,29 @@ def _swept(text: str) -> tuple[Lns, int]:
     if colon and not re.fullmatch("0*[1-9][0-9]{0,2}", seeds, re.ASCII):
         raise InputError(f"--sweep must be FORMAT or FORMAT:SEEDS with 1..999 seeds, not {text}")
     return _format(name), int(seeds or 1)
+
+
+def _rows(figures: dict[str, Any]) -> list[dict[str, object]]:
+    """The figures as ``--csv`` has them: an epoch of a training each."""
+    trainings = [
+        (figures["format"], row["arithmetic"], int(seed), errors)
+        for row in figures["table"]
+        for seed, errors in row["seeds"].items()
+    ]
+    trainings += [
+        (row["format"], row["arithmetic"], row["seed"], row["errors"]) for row in figures["sweep"]
+    ]
+    return [
+        {
+            "format": form,
+            "arithmetic": arithmetic,
+            "seed": seed,
+            "epoch": epoch,
+            "error_percent": error,
+        }
+        for form, arithmetic, seed, errors in trainings
+        for epoch, error in enumerate(errors, start=1)
+    ]
 
 
 def _show(figures: dict[str, Any]) -> None:

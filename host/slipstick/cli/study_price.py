@@ -25,6 +25,7 @@ from ..studies.price_list.table import (
     rows,
     unit_cells,
 )
+from .csv_output import CsvFile, check_csv, flat, write_csv
 from .options import Json, check_least
 
 FOLDER = Path("build") / "price_list"
@@ -52,6 +53,7 @@ def price_list_command(
     page: Annotated[
         Path | None, typer.Option("--markdown", help="The table as a page of Markdown.")
     ] = None,
+    csv: CsvFile = None,
     json: Json = False,
 ) -> None:
     """The price list from its report; with --missing or --measure, measures first (hours)."""
@@ -62,6 +64,7 @@ def price_list_command(
     if plot is not None:
         # told before the work of hours
         check_png("--plot", plot)
+    check_csv(csv)
     known = PriceReport(report)
     measures = measure or (MEASURES if missing or kind else ())
     todo = wanted(known, measures, kind or (), only_missing=missing, side=side)
@@ -75,6 +78,7 @@ def price_list_command(
     if page is not None:
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(price_page(found, page, plot), "utf-8")
+    write_csv(csv, [flat(entry(row)) for row in found])
     if json:
         console.print_json({"rows": [entry(row) for row in found]})
     else:

@@ -1,4 +1,4 @@
-"""What ``slipstick explore`` found: as JSON, as tables and as a picture."""
+"""Shows what ``slipstick explore`` found: as JSON, as CSV, as tables and as a picture."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -157,6 +157,40 @@ def sweep_entry(
         "seconds": sweep.seconds,
         "output": None if picture is None else str(picture),
     }
+
+
+def sweep_rows(
+    sweep: Sweep, simulated: Sequence[Simulated] | None = None
+) -> list[dict[str, object]]:
+    """Returns a row per configuration, as ``--csv`` has it: the front, dominated, infeasible."""
+    counted = {
+        (entry.point.configuration.fingerprint, entry.model): entry.cycles
+        for entry in simulated or ()
+    }
+    groups = (
+        ("front", sweep.front),
+        ("dominated", sweep.dominated),
+        ("infeasible", sweep.infeasible),
+    )
+    return [
+        {"result": result, **_row(sweep, point, counted)}
+        for result, points in groups
+        for point in points
+    ]
+
+
+def _row(sweep: Sweep, point: Point, counted: Mapping[tuple[str, str], int]) -> dict[str, object]:
+    entry = _entry(sweep, point)
+    row = {name: entry[name] for name in ("shape", "fingerprint")}
+    row |= entry["configuration"] | asdict(point.area)
+    row["inferences_per_second"] = entry["inferences_per_second"]
+    for name, network in zip(sweep.names, entry["networks"], strict=False):
+        cycles = counted.get((entry["fingerprint"], network["model"]))
+        for what in ("predicted_cycles", "inferences_per_second", "utilisation"):
+            row[f"{name} {what}"] = network[what]
+        if cycles is not None:
+            row[f"{name} cycles"] = cycles
+    return {**row, "problem": entry["problem"]}
 
 
 def _entry(sweep: Sweep, point: Point) -> dict[str, Any]:

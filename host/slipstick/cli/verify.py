@@ -16,6 +16,7 @@ from ..runtime.executor import Values
 from ..targets import DEFAULT_TARGET
 from ..verify.comparisons import runtime_summary
 from ..verify.verifier import CheckedTensor, Comparison, Verifier
+from .completion import complete_network
 from .options import INPUTS_HELP, Json, Limit, SemanticsName, TargetName, check_least
 from .run import one_input
 from .verify_random import Request, refuse, verify_random
@@ -35,7 +36,10 @@ class RandomFormat(StrEnum):
 def verify_command(
     model: Annotated[
         Path | None,
-        typer.Argument(help="A quantised .tflite or .onnx network; with --random none."),
+        typer.Argument(
+            help="A quantised .tflite or .onnx network; with --random none.",
+            autocompletion=complete_network,
+        ),
     ] = None,
     inputs: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""What the command line reads: arrays, image files, folders of images, labels."""
+"""Reads the command line's inputs: arrays, image files, folders of images, labels."""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""What every device can do: the model, the compiled simulation and boards alike."""
+"""Defines what every device can do: the model, the compiled simulation and boards alike."""
 
 from collections.abc import Sequence
 from typing import Protocol

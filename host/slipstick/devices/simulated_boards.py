@@ -10,6 +10,7 @@ from slipstick_rtl.phy.spi_protocol import DEFAULT_SCK_HZ, MINIMUM_SCK_CYCLES, h
 from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, MINIMUM_DIVISOR
 
 from ..errors import DeviceError
+from ..targets import describe
 
 if TYPE_CHECKING:
     from slipstick_sim.verilated.endpoint import SerialEndpoint, SpiEndpoint
@@ -175,14 +176,15 @@ def open_board(
         raise DeviceError(
             f"serve-sim needs the simulation's packages: pip install slipstick[sim] ({error})"
         ) from error
+    label = describe(configuration)
     try:
         if physical is Physical.UART:
             divisor = divisor or MINIMUM_DIVISOR
             timeout = _timeout_cycles(divisor)
-            library = serial_library(configuration, divisor, timeout_cycles=timeout)
+            library = serial_library(configuration, divisor, timeout_cycles=timeout, label=label)
             return _SerialBoard(SerialEndpoint(library, divisor, timeout))
         divisor = divisor or MINIMUM_SCK_CYCLES
-        endpoint = SpiEndpoint(spi_library(configuration, divisor), divisor)
+        endpoint = SpiEndpoint(spi_library(configuration, divisor, label=label), divisor)
         return _SpiBoard(endpoint, configuration.clock_hz)
     except ImportError as error:
         raise DeviceError(

@@ -9,6 +9,7 @@ import numpy as np
 from slipstick_rtl.config import Configuration
 
 from ..errors import DeviceError
+from ..targets import describe
 from .link import LinkDevice
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class SimulationDevice(LinkDevice):
             ) from error
         try:
             self._core = (
-                CompiledCore.of(configuration) if library is None else CompiledCore(library)
+                CompiledCore.of(configuration, label=describe(configuration))
+                if library is None
+                else CompiledCore(library)
             )
         except (ToolError, OSError) as error:
             raise DeviceError(f"the simulation of {configuration.shape}: {error}") from error

@@ -25,7 +25,7 @@ COLUMNS = 5
 
 def classes(program: Program, device: str, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Output codes and classes of all images on a device."""
-    with console.waiting(f"opening {device} (a new simulation takes a minute to build)"):
+    with console.waiting(f"opening {device}"):
         session = InferenceSession(program, device)
     with session, console.progress(f"running on {device}", len(images)) as advance:
         start = time.perf_counter()
@@ -63,7 +63,6 @@ def demo() -> None:
         f" {DEFAULT_TARGET}: {hardware.macs_per_cycle} multipliers ({hardware.shape})"
     )
     golden, _ = classes(program, "model", images)
-    console.print_line("  sim: the RTL is compiled first, which takes about a minute once")
     simulated, guesses = classes(program, "sim", images)
     equal = int((golden == simulated).reshape(len(images), -1).all(axis=1).sum())
     with InferenceSession(program, "sim") as session:

@@ -1,4 +1,4 @@
-"""What a configuration takes of an ECP5: an estimate, and the blocks that follow exactly.
+"""Estimates what a configuration takes of an ECP5, and counts the blocks that follow exactly.
 
 DSP blocks and block RAMs follow from the configuration (``multipliers``, ``block_rams``). Look-up
 tables and flip-flops are estimated by seven numbers each, ``LUTS`` and ``FLIP_FLOPS``:

@@ -1,4 +1,4 @@
-"""Whether a configuration fits a chip: checked before an hour of place and route is spent."""
+"""Checks that a configuration fits a chip, before an hour of place and route is spent."""
 
 from collections import Counter
 from collections.abc import Mapping

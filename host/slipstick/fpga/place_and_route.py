@@ -1,4 +1,4 @@
-"""What nextpnr reports: resources, clock, the slowest path."""
+"""Reads nextpnr's reports: resources, clock, the slowest path."""
 
 import json
 import re

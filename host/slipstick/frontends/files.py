@@ -1,4 +1,4 @@
-"""What the front-ends have in common: files of strangers, their sizes, and their names."""
+"""Reads files of strangers for all front-ends, and checks sizes and names."""
 
 from pathlib import Path
 from typing import NoReturn

@@ -1,6 +1,6 @@
-"""The host's own kernels: TensorFlow Lite's integer semantics in NumPy, bit for bit.
+"""Computes layers on the host, in NumPy: TensorFlow Lite's integer semantics, bit for bit.
 
-They run what the hardware does not, and compute the constants that the compiler needs.
+These kernels run the layers that the hardware does not, and compute the compiler's constants.
 """
 
 from .dispatch import initial_state, run, run_graph, run_graph_from

@@ -1,4 +1,4 @@
-"""What the attributes of a node must be, so that no kernel meets what it was not written for."""
+"""Checks the attributes of nodes, so that no kernel meets what it was not written for."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Where the numbers of points in a diagram are written, so that they hide nothing."""
+"""Places the numbers of a diagram's points so that they hide nothing."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ Box = tuple[np.ndarray, np.ndarray]
 def labels(
     points: np.ndarray, bars: np.ndarray, line: Box, bounds: np.ndarray
 ) -> Iterator[tuple[str, int, np.ndarray]]:
-    """The labels of points that are numbered from 1; points of one place share theirs.
+    """Yields the labels of points that are numbered from 1; points of one place share theirs.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def labels(
 
 
 def _places(points: np.ndarray) -> list[list[int]]:
-    """The points by place: those that would hide each other together."""
+    """Groups the points by place: those that would hide each other are one group."""
     places: list[list[int]] = []
     for number, point in enumerate(points):
         for members in places:
@@ -63,7 +63,7 @@ def _free_offset(
     taken: Sequence[Box],
     bounds: np.ndarray,
 ) -> np.ndarray:
-    """From a point to the middle of its label, in dots: the nearest that hides nothing.
+    """Returns the way from a point to its label's middle, in dots: the nearest that hides nothing.
 
     Parameters
     ----------

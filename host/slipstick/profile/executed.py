@@ -1,4 +1,4 @@
-"""Which instructions a program's runs execute, read back from its images, and what they move."""
+"""Reads back the instructions that a program's runs execute, and the bytes that they move."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What one inference costs on the simulated RTL."""
+"""Measures one inference on the simulated RTL."""
 
 from contextlib import closing
 from dataclasses import dataclass

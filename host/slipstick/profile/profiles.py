@@ -1,4 +1,4 @@
-"""Where the cycles of an inference went: the event log of the simulated core, layer by layer."""
+"""Attributes the cycles of an inference to layers, by the event log of the simulated core."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence

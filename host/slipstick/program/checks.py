@@ -1,4 +1,4 @@
-"""Whether a program that comes from a file can be run: what each step reads, does and leaves.
+"""Checks that a program from a file can be run: what each step reads, does and leaves.
 
 ``Program`` checks its parts as it is made; here are the checks that only a stranger's file needs.
 """

@@ -1,4 +1,4 @@
-"""Which loads are in a device's memories: what is there need not be written again."""
+"""Follows which loads are in a device's memories, as those need not be written again."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a program is made of: tensors with their places, images, steps, and the mapping table."""
+"""Defines the parts of a program: tensors with their places, images, steps, the mapping table."""
 
 import itertools
 import math

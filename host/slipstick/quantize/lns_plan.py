@@ -1,4 +1,4 @@
-"""Which tensors of a float ONNX network get logarithmic codes, and which layers' weights."""
+"""Chooses the tensors of a float ONNX network that get logarithmic codes, and layers' weights."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a program's steps do to a device's memories, or to those of many images at once."""
+"""Carries out a program's steps on a device's memories, or on those of many images at once."""
 
 from collections.abc import Callable
 from typing import Any, Protocol

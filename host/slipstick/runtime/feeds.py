@@ -1,4 +1,4 @@
-"""What users hand in becomes what the network takes: checked, quantised, with a batch axis."""
+"""Prepares users' inputs for the network: checks them, quantises them, adds the batch axis."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a program keeps from one inference to the next: on the host, or where the device left it."""
+"""Keeps a program's state from one inference to the next: on the host, or on the device."""
 
 import numpy as np
 

@@ -154,3 +154,13 @@ def find_target(name: str) -> Target:
         return _simulated(name, f"simulated, {name}", pixels, rows, columns)
     except ValueError as error:
         raise TargetError(f"target {name!r}: {error}") from None
+
+
+def describe(configuration: Configuration) -> str:
+    """Returns the names of the targets with this hardware, and its shape, as people read them."""
+    names = [
+        target.name
+        for target in TARGETS.values()
+        if target.configuration.fingerprint == configuration.fingerprint
+    ]
+    return f"{', '.join(names)} ({configuration.shape})" if names else configuration.shape

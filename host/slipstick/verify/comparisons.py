@@ -1,4 +1,4 @@
-"""What a verification finds: elements that differ, by tensor, and in sum."""
+"""Counts the elements that differ in a verification, by tensor, and in sum."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What a network's results are held to, by the kind of its file."""
+"""Opens the references that a network's results are held to, by the kind of its file."""
 
 import os
 from collections.abc import Callable, Collection, Mapping

@@ -1,4 +1,4 @@
-"""How the rows of the array hang together: chains of weights, and where they change their kind."""
+"""Divides the rows of the array into chains of weights, and says where rows change their kind."""
 
 from dataclasses import dataclass
 

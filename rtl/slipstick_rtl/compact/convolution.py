@@ -1,4 +1,4 @@
-"""What a CONVOLVE asks of memory: each tile's weights, then its windows, one a cycle."""
+"""Makes a CONVOLVE's memory requests: each tile's weights, then its windows, one a cycle."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring

@@ -1,4 +1,4 @@
-"""Where a window lies in the input: its row and column, and whether they are inside."""
+"""Counts a window's row and column in the input, and tells whether they are inside."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring

@@ -1,4 +1,4 @@
-"""Where the spaces lie in the compact engine's one memory. Needs no Amaranth."""
+"""Places the spaces in the compact engine's one memory. Needs no Amaranth."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What DRAIN, MAP and TABLE ask of memory: taps and table entries in, results out."""
+"""Makes DRAIN's, MAP's and TABLE's memory requests: taps and table entries in, results out."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring

@@ -1,4 +1,4 @@
-"""What an element with logarithmic weights and linear activations computes, bit for bit.
+"""Defines an element with logarithmic weights and linear activations, bit for bit.
 
 The other narrow variant of a logarithmic array: activations are int8, so that a product is the
 activation times 2^f, chosen among a few multiples of it, and shifted. Sums are exact integers.

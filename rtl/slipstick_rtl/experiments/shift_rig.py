@@ -1,4 +1,4 @@
-"""What stands around a piece of gateware so that it can be placed and routed by itself."""
+"""Surrounds a piece of gateware so that it can be placed and routed by itself."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,1 +1,1 @@
-"""What depends on the FPGA family: PLLs, clocks, synthesis scripts, floorplans."""
+"""Holds what depends on the FPGA family: PLLs, clocks, synthesis scripts, floorplans."""

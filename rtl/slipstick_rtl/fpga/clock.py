@@ -1,4 +1,4 @@
-"""The clocks of all FPGA families: their ports, and the one for a part."""
+"""Defines the ports that the clocks of all FPGA families share, and finds the clock of a part."""
 
 import importlib
 from collections.abc import Callable

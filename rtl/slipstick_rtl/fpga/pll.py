@@ -1,4 +1,4 @@
-"""What the PLLs of all families share: the choice among the frequencies that they make."""
+"""Chooses among the frequencies that a PLL makes, for all families."""
 
 from collections.abc import Iterable
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""From bytes to requests: finds frames, buffers their payload, checks their CRC."""
+"""Makes requests of bytes: finds frames, buffers their payload, checks their CRC."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ class FrameReceiver(wiring.Component):
         return m
 
     def _forget_what_stops(self, m: Module, scanner: FrameScanner) -> None:
-        """The timeout: cycles in which the next byte of a frame could come, and does not."""
+        """Forgets a frame after too many cycles in which its next byte could come, and does not."""
         idle = Signal(range(self._timeout_cycles + 1))
         expired = idle == self._timeout_cycles
         waiting = scanner.inside & scanner.i.ready & ~self.i.valid

@@ -1,4 +1,4 @@
-"""From responses to bytes: frames them and adds the CRC on the fly."""
+"""Makes bytes of responses: frames them and adds the CRC on the fly."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What IDENTIFY answers. Needs neither Amaranth nor NumPy."""
+"""Lists the bytes that IDENTIFY answers. Needs neither Amaranth nor NumPy."""
 
 import struct
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The ports of links and engines: one signature between them, and the host's bytes."""
+"""Defines the ports of links and engines: one signature between them, and the host's bytes."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What travels between the parts of the link, and between the link and the accelerator."""
+"""Defines the layouts that travel within the link, and between the link and the accelerator."""
 
 from amaranth.lib import data
 

@@ -1,4 +1,4 @@
-"""Whether a request may be executed, and if not, why."""
+"""Decides whether a request may be executed, and if not, why."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring

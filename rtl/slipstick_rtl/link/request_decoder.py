@@ -1,4 +1,4 @@
-"""What a judged request asks for."""
+"""Decodes what a judged request asks for."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring

@@ -1,4 +1,4 @@
-"""From requests and their payload to judged requests."""
+"""Reads requests and their payload, and judges them."""
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring

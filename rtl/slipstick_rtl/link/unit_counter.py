@@ -1,4 +1,4 @@
-"""How many whole units a WRITE carries."""
+"""Counts the whole units that a WRITE carries."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring

@@ -1,4 +1,4 @@
-"""What the array asks of a number format, and the one that a configuration names."""
+"""Defines what the array asks of a number format, and finds the one of a configuration."""
 
 from collections.abc import Callable
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""A multiplier for chips of four-input look-up tables: the weight's digits in base four.
+"""Multiplies on chips of four-input look-up tables, by the weight's digits in base four.
 
 A weight is four digits of base four, each one of -1, 0, 1 and 2 (the highest -2 to 2), so that
 no multiple of the activation needs an addition. One bit of a digit's multiple is a function of two
@@ -27,7 +27,7 @@ Add = Callable[[str, Operand, Operand, int, Ones], Value]
 
 
 def encode(weight: Any) -> Value:
-    """The digits of a signed 8-bit weight: three of 2 bits (3 means -1), a signed one of 3 bits."""
+    """Returns an 8-bit weight's digits: three of 2 bits (3 means -1), a signed one of 3 bits."""
     codes: list[Value] = []
     carry: Value = Const(0, 1)
     for k in range(LOW_DIGITS):
@@ -39,14 +39,14 @@ def encode(weight: Any) -> Value:
 
 
 def ones(code: Any, digit: int) -> Ones:
-    """What is added for a digit: a one if it is negative."""
+    """Returns what is added for a digit: a one if it is negative."""
     if digit == LOW_DIGITS:
         return code[-1], Const(1, 1)
     return code[2 * digit], code[2 * digit + 1]
 
 
 def halves(activation: Any, code: Any, add: Add) -> tuple[Value, Value]:
-    """The sums of the two low digits' multiples and of the two high ones', 12 bits each.
+    """Returns the sums of the two low and of the two high digits' multiples, 12 bits each.
 
     Each lacks the one of its lower digit.
     """
@@ -65,14 +65,14 @@ def halves(activation: Any, code: Any, add: Add) -> tuple[Value, Value]:
 
 
 def whole(low: Any, high: Any, ones_of_high: Ones, add: Add) -> Value:
-    """weight x activation from its halves, 16 bits, less the lowest digit's one."""
+    """Returns weight x activation from its halves, 16 bits, less the lowest digit's one."""
     upper = Operand(low[4:].as_signed())
     bits = PRODUCT_BITS - 4
     return Cat(low[:4], add("whole_sum", upper, Operand(high.as_signed()), bits, ones_of_high))
 
 
 def product(activation: Any, code: Any) -> Value:
-    """weight x activation, signed, 16 bits; combinational."""
+    """Returns weight x activation, signed, 16 bits; combinational."""
 
     def add(_: str, a: Operand, b: Operand, width: int, one: Ones) -> Value:
         return (a.bits(width) + b.bits(width) + (one[0] & one[1]))[:width]
@@ -89,6 +89,6 @@ def _multiple(activation: Any, digit: Value) -> Value:
 
 
 def _highest_multiple(activation: Any, digit: Value) -> tuple[Value, Value]:
-    """Magnitude and sign of a signed digit; it is even if and only if it is 0, 2 or -2."""
+    """Returns magnitude and sign of a signed digit; it is even if and only if it is 0, 2 or -2."""
     magnitude = Mux(digit[0], activation, Mux(digit[1], activation << 1, 0))[:9]
     return magnitude.as_signed(), digit[2]

@@ -1,4 +1,4 @@
-"""Where a step of the post engine's loop nest is after how many cycles."""
+"""Computes where a step of the post engine's loop nest is after so many cycles."""
 
 from ..config import Configuration
 from ..latencies import ACTIVATION_READ_LATENCY, ACTIVATION_WRITE_LATENCY

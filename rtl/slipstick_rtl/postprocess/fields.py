@@ -1,4 +1,4 @@
-"""What a lane's requantiser is told: by a channel's parameters, and by an instruction."""
+"""Lists what a lane's requantiser is told: a channel's parameters, an instruction's fields."""
 
 from dataclasses import dataclass
 

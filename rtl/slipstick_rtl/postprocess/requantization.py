@@ -1,4 +1,4 @@
-"""Which requantiser the lanes have: the one of the configuration's number format."""
+"""Chooses the lanes' requantiser: the one of the configuration's number format."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol

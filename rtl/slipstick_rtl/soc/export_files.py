@@ -1,4 +1,4 @@
-"""What accompanies the exported Verilog: its description, and how to instantiate it."""
+"""Writes what accompanies the exported Verilog: its description, and an instance to copy."""
 
 from typing import Any
 

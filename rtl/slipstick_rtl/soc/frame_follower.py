@@ -1,4 +1,4 @@
-"""Where frames begin and end in a stream of the link's bytes."""
+"""Finds where frames begin and end in a stream of the link's bytes."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring

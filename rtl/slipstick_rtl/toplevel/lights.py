@@ -1,4 +1,4 @@
-"""What a board's lights show: states that last long enough for people to see them."""
+"""Shows states on a board's lights, long enough for people to see them."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring

@@ -24,7 +24,7 @@ def build_model(
     verilog: Callable[[str, str], str] = plain_verilog,
     optimisation: str = OPTIMISATION,
 ) -> Path:
-    """The folder with a component's executable model, built unless it is there already.
+    """Returns the folder of a component's executable model; builds it unless it is there already.
 
     Tests see the ports of the top and nothing below it: cocotb's default, every signal, takes
     several times as long to compile.
@@ -68,7 +68,7 @@ def build_model(
 
 
 def _source(function: Callable[..., object]) -> bytes:
-    """The text of the packages that make Verilog, whose change makes another model."""
+    """Returns the text of the packages that make Verilog: if it changes, so does the model."""
     if function is plain_verilog:
         return b""
     folders = [Path(inspect.getfile(part)).parent for part in (function, synthesis_script, is_ecp5)]
@@ -103,7 +103,7 @@ def _compile(name: str, directory: Path, runtime: Path, waves: bool, optimisatio
 
 
 def _build_runtime(folder: Path, waves: bool) -> Path:
-    """The folder with Verilator's own objects, the larger part of a small model's compile time."""
+    """Builds Verilator's own objects, the larger part of a small model's compile time."""
     compiler = toolchain.compiler()
     recipe = Path(__file__).read_bytes()
     directory = folder / f"runtime-{toolchain.content_key(recipe, str(waves), compiler)}"
@@ -126,7 +126,7 @@ def _build_runtime(folder: Path, waves: bool) -> Path:
 
 
 def _write_compression(directory: Path) -> None:
-    """Our stand-ins for zlib and LZ4: headers that do the work, and empty libraries to link."""
+    """Writes stand-ins for zlib and LZ4: headers that do the work, and empty libraries to link."""
     for header in ("zlib.h", "lz4.h"):
         source = importlib.resources.files(__package__ or "") / "fst" / header
         (directory / header).write_text(source.read_text())

@@ -1,4 +1,4 @@
-"""What a bench is, and the list of all of them: every module of this package that has ``BENCH``."""
+"""Defines a bench, and lists all of them: every module of this package that has ``BENCH``."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""What the proofs of the compact link share: the link, the signals that are seen, its grammar."""
+"""Shares what the compact link's proofs need: the link, the signals seen, its grammar."""
 
 from collections.abc import Mapping
 from enum import IntEnum

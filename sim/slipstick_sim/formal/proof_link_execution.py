@@ -1,4 +1,4 @@
-"""What executes requests does nothing for one that is refused, and never stands still."""
+"""Proves that the executor ignores requests that are refused, and never stands still."""
 
 from typing import Any
 

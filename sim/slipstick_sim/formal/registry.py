@@ -1,4 +1,4 @@
-"""What a proof is, and the list of all of them: every ``proof_*`` module that has ``PROOFS``."""
+"""Defines a proof, and lists all of them: every ``proof_*`` module that has ``PROOFS``."""
 
 import importlib
 import pkgutil

@@ -1,4 +1,4 @@
-"""What number formats compute: the golden models' matrix product and requantisation."""
+"""Computes the golden models' matrix product and requantisation, by number format."""
 
 from collections.abc import Mapping
 from functools import lru_cache

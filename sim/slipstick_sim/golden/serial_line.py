@@ -1,4 +1,4 @@
-"""What bytes look like on a serial line: the model of the UART, bit by bit."""
+"""Models a serial line, bit by bit, as the UART sees it."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Which activation each lane of a CONVOLVE reads: the reduction lanes and the window stream."""
+"""Finds the activation that each lane of a CONVOLVE reads: reduction lanes, window stream."""
 
 from collections.abc import Mapping
 

@@ -6,6 +6,7 @@ import importlib.resources
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from slipstick_rtl.phy.spi_protocol import MINIMUM_SCK_CYCLES
 from slipstick_rtl.phy.uart_rates import MINIMUM_DIVISOR
 
 from .. import toolchain
+from .notice import compiling
 
 LIBRARY = "core.so"
 _HARNESS = "harness.cpp"
@@ -67,6 +69,7 @@ def accelerator_library(
     configuration: Configuration,
     directory: Path | None = None,
     timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+    label: str = "",
 ) -> Path:
     """The library of the core with this configuration, built unless it is there already.
 
@@ -80,6 +83,8 @@ def accelerator_library(
         Where libraries are kept; ``toolchain.cache_directory()`` by default.
     timeout_cycles : int
         After which the link forgets half a frame; the fewer, the less there is to simulate.
+    label : str
+        Name of the hardware in the lines that tell of a compilation; by default the array's shape.
 
     Raises
     ------
@@ -92,7 +97,7 @@ def accelerator_library(
         return build_library(core, name="accelerator", directory=directory)
 
     key = _sources_key(configuration, Line(), f"timeout {timeout_cycles}")
-    return _find_or_build(key, directory, build)
+    return _find_or_build(key, directory, build, compiling(configuration, label))
 
 
 def accelerator_rtlil(configuration: Configuration, name: str) -> str:
@@ -126,12 +131,13 @@ def serial_library(
     divisor: int = MINIMUM_DIVISOR,
     directory: Path | None = None,
     timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+    label: str = "",
 ) -> Path:
     """The library of a board: the core with this configuration behind the pins of its UART.
 
     Parameters
     ----------
-    configuration, directory, timeout_cycles
+    configuration, directory, timeout_cycles, label
         As for ``accelerator_library``.
     divisor : int
         Clock cycles of a bit; the fewer, the less there is to simulate.
@@ -151,19 +157,20 @@ def serial_library(
 
     line = Line("serial", {"SERIAL_DIVISOR": divisor})
     key = _sources_key(configuration, line, f"timeout {timeout_cycles}")
-    return _find_or_build(key, directory, build)
+    return _find_or_build(key, directory, build, compiling(configuration, label))
 
 
 def spi_library(
     configuration: Configuration,
     divisor: int = MINIMUM_SCK_CYCLES,
     directory: Path | None = None,
+    label: str = "",
 ) -> Path:
     """The library of a board: the core with this configuration behind the pins of its SPI.
 
     Parameters
     ----------
-    configuration, directory
+    configuration, directory, label
         As for ``accelerator_library``.
     divisor : int
         Clock cycles of a period of SCK.
@@ -183,21 +190,38 @@ def spi_library(
         return build_library(board, name="spi", directory=directory, line=line)
 
     line = Line("spi", {"SPI_DIVISOR": divisor})
-    return _find_or_build(_sources_key(configuration, line), directory, build)
+    key = _sources_key(configuration, line)
+    return _find_or_build(key, directory, build, compiling(configuration, label))
 
 
-def _find_or_build(key: str, directory: Path | None, build: Callable[[], Path]) -> Path:
+def _find_or_build(
+    key: str,
+    directory: Path | None,
+    build: Callable[[], Path],
+    notice: AbstractContextManager[None],
+) -> Path:
+    """Returns the library of these sources; builds it inside the notice unless it is there."""
     folder = _folder(directory)
     alias = folder / f"sources-{key}"
-    known = _known(alias)
-    if known is not None and toolchain.has_checksum(folder / known / LIBRARY):
-        return folder / known / LIBRARY
-    with toolchain.exclusive(alias.with_suffix(".lock")):
+    if (found := _found(alias)) is not None:
+        return found
+    # a process that waits for another one's compilation tells of it too
+    with notice, toolchain.exclusive(alias.with_suffix(".lock")):
+        if (found := _found(alias)) is not None:
+            return found
         library = build()
         part = alias.with_suffix(f".{os.getpid()}")
         part.write_text(library.parent.name)
         part.replace(alias)
     return library
+
+
+def _found(alias: Path) -> Path | None:
+    """Returns the library that an alias names, None if there is none, or a damaged one."""
+    known = _known(alias)
+    if known is None or not toolchain.has_checksum(alias.parent / known / LIBRARY):
+        return None
+    return alias.parent / known / LIBRARY
 
 
 def _known(alias: Path) -> str | None:

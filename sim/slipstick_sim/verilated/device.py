@@ -87,9 +87,10 @@ class CompiledCore:
         configuration: Configuration,
         directory: Path | None = None,
         timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+        label: str = "",
     ) -> "CompiledCore":
         """The core with this configuration; builds its library the first time (a minute)."""
-        return cls(accelerator_library(configuration, directory, timeout_cycles))
+        return cls(accelerator_library(configuration, directory, timeout_cycles, label))
 
     def send(self, data: bytes, max_cycles: int) -> None:
         """Offers bytes to ``i``, one a cycle; SimulationError if the core has not taken them."""

@@ -16,6 +16,8 @@ from slipstick.examples.digits import MODEL, load_digits
 from slipstick.targets import TARGETS
 from slipstick.verify import references
 from slipstick.verify.tflm_reference import TflmReference
+from slipstick_sim.toolchain import ToolError
+from slipstick_sim.verilated import build as compiled_build
 
 TARGET = "sim-small"
 COUNT = 20
@@ -30,8 +32,15 @@ class Outcome:
     @property
     def json(self) -> dict:
         assert self.status in (0, 1), self.err
-        assert self.out.count("\n") == 1 and not self.err
+        assert self.out.count("\n") == 1 and not said(self.err)
         return json.loads(self.out)
+
+
+def said(errors: str) -> str:
+    """What is on the standard error besides that a simulation was compiled for the first time."""
+    return re.sub(
+        r"^slipstick: (compiling|compiled) the simulation of .*\n", "", errors, flags=re.M
+    )
 
 
 @pytest.fixture
@@ -228,6 +237,29 @@ def test_foreign_networks(slipstick, name: str, message: str) -> None:
     path = shared(f"models/{name}")
     outcome = slipstick("compile", path)
     assert outcome.status == 2 and message in outcome.err
+
+
+@pytest.mark.parametrize(
+    "command", [("run", "--input", "x.npy", "--limit", "1"), ("verify", "--limit", "1"), ("bench",)]
+)
+def test_a_first_run_says_that_it_compiles(
+    slipstick, files: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """Into a pipe too: the standard error is none of a terminal here."""
+
+    def build(*arguments: object, **options: object) -> Path:
+        raise ToolError("no compiler")
+
+    monkeypatch.chdir(files)
+    monkeypatch.setattr(compiled_build, "_found", lambda alias: None)
+    monkeypatch.setattr(compiled_build, "build_library", build)
+    name, *options = command
+    outcome = slipstick(name, MODEL, "--target", "1x4x4", *options, "--json")
+    told, failed = outcome.err.splitlines()
+    assert outcome.status == 2 and failed.endswith("the simulation of 1x4x4: no compiler")
+    assert told == (
+        "slipstick: compiling the simulation of 1x4x4, about 20 s if two cores are free ..."
+    )
 
 
 def test_single_layers_on_the_rtl(slipstick) -> None:

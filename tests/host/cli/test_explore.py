@@ -1,5 +1,6 @@
 """``slipstick explore``: sweeps, the Pareto front, its picture, and bad options."""
 
+import csv
 import dataclasses
 import json
 import os
@@ -74,8 +75,9 @@ def test_a_sweep_of_a_small_network(slipstick, tmp_path: Path) -> None:
     picture = tmp_path / "new" / "front.png"
     options = ("--rows", "4,8", "--columns", "4, 8,8", "--lanes", "4,8", "--clock", 120)
     status, out, err = slipstick(
-        "explore", MODEL, *SMALL, *options, "--weight-bytes", "4k,16K,1M", "-o", picture, "--json"
-    )
+        "explore", MODEL, *SMALL, *options, "--weight-bytes", "4k,16K,1M", "-o", picture, "--json",
+        "--csv", tmp_path / "csv" / "points.csv",
+    )  # fmt: skip
     result = json.loads(out)
     assert status == 0 and not err and out.count("\n") == 1
     assert result["swept"]["weight_bytes"] == [4096, 16384, 1 << 20]
@@ -94,10 +96,25 @@ def test_a_sweep_of_a_small_network(slipstick, tmp_path: Path) -> None:
     assert cost["predicted_cycles"] == program.predicted_cycles
     assert fast["inferences_per_second"] == pytest.approx(120e6 / program.predicted_cycles)
     assert 0 < cost["utilisation"] < 1
+    check_csv_rows(tmp_path / "csv" / "points.csv", made)
     with Image.open(picture) as image:
         assert image.format == "PNG" and min(image.size) > 500
         colours = image.convert("RGB").getcolors(1 << 20)
     assert colours is not None and len(colours) > 50
+
+
+def check_csv_rows(path: Path, made: list[dict]) -> None:
+    """The CSV has the configurations of the JSON, in its order."""
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["fingerprint"] for row in rows] == [entry["fingerprint"] for entry in made]
+    for row, entry in zip(rows, made, strict=True):
+        assert row["result"] in ("front", "dominated", "infeasible")
+        assert (row["problem"] or None) == entry["problem"]
+        assert int(row["lut"]) == entry["lut"]
+        assert int(row["weight_bytes"]) == entry["configuration"]["weight_bytes"]
+        cycles = [str(network["predicted_cycles"]) for network in entry["networks"]]
+        assert [row[f"{MODEL.stem} predicted_cycles"]] == (cycles or [""])
 
 
 def test_tables_show_the_front_first(

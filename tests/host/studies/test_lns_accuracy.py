@@ -1,5 +1,6 @@
 """The study of logarithmic formats' accuracy."""
 
+import csv
 import dataclasses
 import json
 from pathlib import Path
@@ -95,14 +96,19 @@ def test_wide_formats_are_emulated(
 
 
 @pytest.mark.usefixtures("on_digits")
-def test_log_sums_are_emulated(capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_sums_are_emulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "rows.csv"
     command = ["study", "lns-accuracy", "--log-sums", "--limit", "4", "--network", "digits CNN"]
     with pytest.raises(SystemExit) as ended:
-        app([*command, "--format", "lns1+5+10", "--format", "lns1+2+2", "--json"])
+        app([*command, *"--format lns1+5+10 --format lns1+2+2 --json --csv".split(), str(table)])
     assert not ended.value.code
     (measured,) = json.loads(capsys.readouterr().out)["networks"]
     fine, coarse = measured["formats"]
     assert fine["accuracy_percent"] == 100 > coarse["accuracy_percent"]
+    with open(table, newline="") as file:
+        rows = {row["numbers"]: row["accuracy_percent"] for row in csv.DictReader(file)}
+    assert list(rows) == ["float", "int8", "lns1+5+10", "lns1+2+2"]
+    assert float(rows["lns1+2+2"]) == coarse["accuracy_percent"]
 
 
 @pytest.mark.usefixtures("on_digits")
@@ -185,6 +191,7 @@ def test_emulated_numbers() -> None:
         (("--wide", "--log-sums"), "--wide and --log-sums must not be given together"),
         (("--wide", "--linear-activations"), "--wide and --linear-activations must not be given"),
         (("--linear-activations", "--format", "lns1+3+4"), "must be one of lns1+4+0, lns1+3+1"),
+        (("--csv", "rows.txt"), "--csv must be a .csv file, not rows.txt"),
         (("--limit", "0"), "--limit must be at least 1, not 0"),
         ((), "resnet8_cifar10_fp32.onnx must be there for ResNet-8 (SLIPSTICK_DATA)"),
     ],

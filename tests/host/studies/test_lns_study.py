@@ -1,5 +1,6 @@
 """``slipstick study lns-mnist``: trainings, checkpoints, reports, pictures, and bad input."""
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -101,6 +102,7 @@ def test_report_table_and_picture(small: Path, slipstick, monkeypatch: pytest.Mo
     status, text, _ = slipstick(
         *("study", "lns-mnist", "--quick", "-a", "float32", "-a", "everywhere"),
         *("--sweep", "lns1+6+4:2", "--output", "study.json", "--plot", "study.png"),
+        *("--csv", "study.csv"),
     )
     assert status == 0
     assert "LNS everywhere" in text and "3.62" in text
@@ -108,6 +110,12 @@ def test_report_table_and_picture(small: Path, slipstick, monkeypatch: pytest.Mo
     assert report["complete"] and report["runs"] == 4
     assert report["command"] == "slipstick study lns-mnist"
     assert "date" in report and "numba" in report["versions"]
+    with open("study.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 * report["epochs"]
+    errors = report["table"][0]["seeds"]["0"]
+    assert [float(row["error_percent"]) for row in rows[: len(errors)]] == errors
+    assert {row["format"] for row in rows} == {report["format"], "lns1+6+4"}
     assert [(entry["format"], entry["seed"]) for entry in report["sweep"]] == [
         ("lns1+6+4", 0),
         ("lns1+6+4", 1),

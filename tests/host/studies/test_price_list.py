@@ -1,5 +1,6 @@
 """The price list: what is measured, the report, the errors, the table, the picture, bad input."""
 
+import csv
 import json
 import math
 import re
@@ -308,8 +309,13 @@ def test_the_command_measures_shows_and_draws(
     (folder / "reports" / "lns_accuracy.json").write_text(json.dumps(ACCURACY))
     page = folder / "docs" / "reference" / "price-list.md"
     plot = folder / "docs" / "images" / "prices.png"
-    assert run("--plot", str(plot), "--markdown", str(page)) == 0
+    table = folder / "prices.csv"
+    assert run("--plot", str(plot), "--markdown", str(page), "--csv", str(table)) == 0
     assert "lns1+3+4" in capsys.readouterr().out
+    with open(table, newline="") as file:
+        written = {row["kind"]: row for row in csv.DictReader(file)}
+    assert list(written) == list(KINDS) and written["lns1+3+4"]["element lut"] == "80.4"
+    assert written["lns1+4+6"]["element lut"] == ""
     assert plot.read_bytes().startswith(b"\x89PNG")
     text = page.read_text()
     assert "(../images/prices.png)" in text

@@ -1,4 +1,4 @@
-"""How the link bears faults: ``python -m slipstick.benchmarks.faults``; ``--help`` tells more.
+"""Tests the link under faults: ``python -m slipstick.benchmarks.faults``; ``--help`` tells more.
 
 Hosts load a small network, run it and use the memories, over a line that fails in every way, and
 together with other hosts. Ends with 1 if a result was wrong, or a device did not recover.

@@ -1,4 +1,4 @@
-"""What hosts do on a line that fails, and whether all that they are told is right."""
+"""Runs hosts on a line that fails, and checks that all that they are told is right."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""What the device does, before it is known where anything lies: convolutions and maps."""
+"""Defines the device's operations before anything has a place: convolutions and maps."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How sums become codes: the parameters of the requantiser, and when they are exact."""
+"""Computes the requantiser's parameters, by which sums become codes, and when they are exact."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from slipstick_rtl.numbers.rounding import encode_shift
 
 @dataclass(frozen=True, eq=False)
 class Requantization:
-    """How sums become codes: one entry a channel, or one for all.
+    """Parameters that make codes of sums: one entry per channel, or one for all.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def requantization(
     zero_point: int,
     clamp: tuple[int, int],
 ) -> Requantization:
-    """TensorFlow Lite's multiplication by mantissa / 2^31 x 2^shift, exactly.
+    """Returns TensorFlow Lite's multiplication by mantissa / 2^31 x 2^shift, exactly.
 
     With a right shift it is gemmlowp's two roundings. With a left shift by s, doubling and rounding
     (x 2^s m + 2^30) >> 31 is (x m + 2^(30 - s)) >> (31 - s): one rounding, half up.
@@ -70,7 +70,7 @@ def float_product(
     zero_point: int,
     clamp: tuple[int, int],
 ) -> Requantization:
-    """ONNX's multiplication by mantissa / 2^31 x 2^shift, a float32, in float32's arithmetic.
+    """Returns ONNX's multiplication by mantissa / 2^31 x 2^shift, in float32's arithmetic.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def float_product(
 def rounding_runs(
     values: Requantization, channels: int, lanes: int
 ) -> list[tuple[int, int, int]] | None:
-    """Runs of slices that share one rounding, as (first channel, behind the last, rounding).
+    """Returns runs of slices of one rounding, as (first channel, behind the last, rounding).
 
     An instruction has one rounding. DOUBLE without a right shift is HALF_UP by 31, and both are
     encoded alike, so such a channel suits either. None if channels of one slice disagree.
@@ -113,7 +113,7 @@ def rounding_runs(
 
 
 def half_up(multiplier: int, shift: int, zero_point: int, clamp: tuple[int, int]) -> Requantization:
-    """(sum x multiplier) / 2^shift, rounded once, for all channels."""
+    """Returns (sum x multiplier) / 2^shift, rounded once half up, for all channels."""
     return Requantization(
         np.array([0]),
         np.array([multiplier]),
@@ -125,7 +125,7 @@ def half_up(multiplier: int, shift: int, zero_point: int, clamp: tuple[int, int]
 
 
 def logarithm(bias: np.ndarray, offset: np.ndarray, clamp: tuple[int, int]) -> Requantization:
-    """The logarithm of a sum as a code, 2^(offset / 2^log_places) times as large.
+    """Returns the logarithm of a sum as a code, 2^(offset / 2^log_places) times as large.
 
     Parameters
     ----------
@@ -139,5 +139,5 @@ def logarithm(bias: np.ndarray, offset: np.ndarray, clamp: tuple[int, int]) -> R
 
 
 def identity(clamp: tuple[int, int] = (-128, 127)) -> Requantization:
-    """The sum itself, clamped."""
+    """Returns the sum itself, clamped."""
     return dataclasses.replace(half_up(1 << 30, 30, 0, clamp), coded=True)

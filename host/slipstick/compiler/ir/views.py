@@ -1,4 +1,4 @@
-"""How tensors of any rank look to the device: height x width x channels."""
+"""Shows tensors of any rank to the device as height x width x channels."""
 
 import math
 from collections.abc import Collection, Mapping

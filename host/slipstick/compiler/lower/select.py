@@ -1,4 +1,4 @@
-"""Which nodes the device runs, and as what; the others stay with the host, with the reason."""
+"""Chooses which nodes the device runs, and as what; says why the host runs the others."""
 
 from collections.abc import Collection
 

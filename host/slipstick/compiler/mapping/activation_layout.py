@@ -1,4 +1,4 @@
-"""Where the bytes of an activation lie relative to its first: row and pixel pitches."""
+"""Describes where the bytes of an activation lie relative to its first: row and pixel pitches."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

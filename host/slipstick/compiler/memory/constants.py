@@ -1,4 +1,4 @@
-"""What is loaded once: weights, tables and requantisation parameters, and where they lie."""
+"""Places what is loaded once: weights, tables and requantisation parameters."""
 
 from collections.abc import Collection
 

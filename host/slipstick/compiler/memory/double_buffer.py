@@ -1,4 +1,4 @@
-"""Where loads lie in a memory that does not hold them all, so that the next can come meanwhile."""
+"""Places loads in a memory that does not hold them all, so that the next can come meanwhile."""
 
 from collections.abc import Iterable
 

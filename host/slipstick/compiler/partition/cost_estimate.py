@@ -1,4 +1,4 @@
-"""What a piece of work costs and takes, estimated without compiling it."""
+"""Estimates the cycles and memory of a piece of work without compiling it."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which small layers make room for all other weights: theirs are ninth bits, or the host's."""
+"""Chooses small layers to offload (to parity bits, or the host) so that all other weights fit."""
 
 from collections.abc import Sequence
 

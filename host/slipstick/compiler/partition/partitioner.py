@@ -1,4 +1,4 @@
-"""How a network that does not fit is cut: into segments of layers, strips and boxes."""
+"""Cuts a network that does not fit into segments of layers, stripes and spatial tiles."""
 
 import dataclasses
 import itertools

@@ -1,4 +1,4 @@
-"""How long what the gateware does takes, in cycles.
+"""Lists how many cycles each part of the gateware takes.
 
 The constants are the gateware's (:mod:`slipstick_rtl.latencies`); the rest follows from the
 configuration. All are held against the gateware by ``tests/host/compiler/test_cycles.py``.

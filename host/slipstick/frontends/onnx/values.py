@@ -1,4 +1,4 @@
-"""What an ONNX tensor is to the front-end: a constant, codes, their real values, or work to do."""
+"""Says what an ONNX tensor is to the front-end: a constant, codes, real values, or work to do."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What logarithmic layers would be without an array's own errors: the nearest codes, exactly.
+"""Computes logarithmic layers without an array's own errors: the nearest codes, exactly.
 
 An array rounds each product's antilogarithm, cuts off what lies below 20 bits, and looks at the
 first bits of a sum only; what follows from its inputs exactly is often another code, by one.

@@ -1,4 +1,4 @@
-"""What logarithmic formats cost two networks' accuracy, after training, beside float and int8."""
+"""Measures networks' accuracy in logarithmic formats, after training, beside float and int8."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What products and sums of a kind of element err by, computed from the golden models."""
+"""Computes the errors of an element's products and sums from the golden models."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What stands in the price list: kinds of elements, and the pieces of gateware to measure them by.
+"""Lists the kinds of elements in the price list, and the gateware to measure them by.
 
 A kind is a number format and how products are summed: *linear* is the core's array, products in
 logarithms and exact sums of integers; *log* has logarithmic sums, an adder in each element. With

@@ -1,4 +1,4 @@
-"""What an element takes in standard cells for each multiply-accumulate, its operands simulated."""
+"""Measures an element's energy per multiply-accumulate in standard cells, operands simulated."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

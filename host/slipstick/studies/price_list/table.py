@@ -214,6 +214,6 @@ def entry(row: Row) -> dict[str, Any]:
 
 
 def markdown(headings: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [headings, ["---"] * len(headings), *body]
+    """Returns a table in Markdown; all columns but the first are aligned right."""
+    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *body]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

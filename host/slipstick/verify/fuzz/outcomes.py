@@ -1,4 +1,4 @@
-"""What may become of a damaged file, and what must not."""
+"""Sorts what became of a damaged file: allowed outcomes, and findings."""
 
 import random
 from collections.abc import Callable, Sequence

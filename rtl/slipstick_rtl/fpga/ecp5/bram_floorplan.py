@@ -1,4 +1,4 @@
-"""Which block RAM of the core goes to which of an ECP5's places.
+"""Assigns the core's block RAMs to an ECP5's places.
 
 A large core takes nearly all of them, and place and route, left to itself, ends far from the short
 ways: the weight memory's words then cross the chip. What a block RAM answers to stands where the

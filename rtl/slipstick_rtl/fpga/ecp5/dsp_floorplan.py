@@ -1,4 +1,4 @@
-"""Where an ECP5's DSP blocks stand, and which multiplier of the core goes to which of them.
+"""Assigns the core's multipliers to an ECP5's DSP blocks, and knows where those stand.
 
 The blocks lie in one to three rows across the whole chip, so that the wires between neighbouring
 elements decide the clock of an array. Place and route finds no good order for them by itself; here

@@ -1,4 +1,4 @@
-"""What ECP5 netlists need between Yosys and nextpnr."""
+"""Changes ECP5 netlists between Yosys and nextpnr."""
 
 from dataclasses import dataclass
 from typing import Any

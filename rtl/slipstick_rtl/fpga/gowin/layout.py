@@ -1,4 +1,4 @@
-"""What Gowin layouts need between nextpnr and the packer."""
+"""Corrects Gowin layouts between nextpnr and the packer."""
 
 from typing import Any
 

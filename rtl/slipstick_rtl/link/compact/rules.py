@@ -1,4 +1,4 @@
-"""Whether a compact link may execute a request: the rules of ``RequestChecker``."""
+"""Decides whether a compact link may execute a request: the rules of ``RequestChecker``."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring

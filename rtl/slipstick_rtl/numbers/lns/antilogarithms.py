@@ -1,4 +1,4 @@
-"""What products by a small table of antilogarithms and a shift have in common."""
+"""Shares what all products by a small table of antilogarithms and a shift need."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

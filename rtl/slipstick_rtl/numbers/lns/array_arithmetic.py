@@ -1,4 +1,4 @@
-"""What a logarithmic array computes, bit for bit: products in log, sums in linear, codes again.
+"""Defines a logarithmic array's arithmetic, bit for bit: products in log, sums in linear, codes.
 
 The form is ELMA's (J. Johnson, "Rethinking floating point for deep learning", 2018): logarithms are
 added, the sum becomes a linear number by a small table and a shift, and linear numbers are summed

@@ -1,4 +1,4 @@
-"""What multipliers of elements with logarithmic weights have in common: weight, ports, products."""
+"""Shares what multipliers by logarithmic weights have in common: weight, ports, products."""
 
 from abc import abstractmethod
 from typing import Any

@@ -1,4 +1,4 @@
-"""What number formats with logarithmic weights and exact sums have in common."""
+"""Shares what number formats with logarithmic weights and exact sums have in common."""
 
 from typing import Any
 

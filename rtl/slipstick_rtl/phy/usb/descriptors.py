@@ -1,4 +1,4 @@
-"""What a host reads about the device: descriptors of a serial port by USB's class CDC-ACM."""
+"""Describes the device to a USB host: descriptors of a serial port of the class CDC-ACM."""
 
 from dataclasses import dataclass
 from typing import Any

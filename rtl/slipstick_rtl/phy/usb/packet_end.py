@@ -1,4 +1,4 @@
-"""Where a packet ends: bytes that have no successor for a while are the last of theirs."""
+"""Ends packets: bytes that have no successor for a while are the last of theirs."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring

@@ -1,4 +1,4 @@
-"""What the benches of the buses share: a host beside the golden endpoint, and bus checks."""
+"""Shares what the benches of the buses need: a host beside the golden endpoint, bus checks."""
 
 import functools
 import random

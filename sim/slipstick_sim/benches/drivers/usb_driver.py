@@ -1,4 +1,4 @@
-"""What a host's operating system does with a serial port on USB: finding it, and moving bytes."""
+"""Acts as an operating system's driver of a serial port on USB: finds it, and moves bytes."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where a random CONVOLVE's input lies."""
+"""Places a random CONVOLVE's input."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What logarithmic numbers do without a Gaussian logarithm: products, quotients, roots, order."""
+"""Computes with logarithms without a Gaussian logarithm: products, quotients, roots, order."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import wiring

@@ -1,0 +1,216 @@
+"""Tables of README and pages repeat what the code and the reports say."""
+
+import json
+import re
+from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from slipstick.cli import app
+from slipstick.devices.link.errors import CODES
+from slipstick.fpga.programmer import PROGRAMMERS
+from slipstick.studies.price_list.list import PriceReport
+from slipstick.studies.price_list.page import price_page
+from slipstick.studies.price_list.table import accuracies
+from slipstick.studies.price_list.table import rows as price_rows
+from slipstick.targets import TARGETS, Target
+from slipstick_rtl import isa
+from slipstick_rtl.boards.registry import find_board
+from slipstick_rtl.link.protocol import Space
+from slipstick_sim import tools
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMES = {
+    "ULX3S 12F": "ulx3s-12f",
+    "ULX3S 25F": "ulx3s-25f",
+    "ULX3S 45F": "ulx3s-45f",
+    "ULX3S 85F": "ulx3s-85f",
+    "OrangeCrab 85F": "orangecrab-85f",
+    "ECPIX-5 45F": "ecpix5-45f",
+    "ECPIX-5 85F": "ecpix5-85f",
+    "iCESugar-Pro (25F)": "icesugar-pro",
+    "iCEBreaker (iCE40UP5K)": "icebreaker",
+    "Tang Nano 9K (GW1NR-9C)": "tang-nano-9k",
+    "Tang Nano 20K (GW2AR-18C)": "tang-nano-20k",
+}
+"""Targets by what README and figures call them."""
+OLDER = " †"
+"""Marks figures of an earlier gateware version."""
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the table whose first line begins with this, without its two first lines."""
+    lines = (ROOT / page).read_text().splitlines()
+    (first,) = [number for number, line in enumerate(lines) if line.startswith(heading)]
+    found = []
+    for line in lines[first + 2 :]:
+        if not line.startswith("|"):
+            break
+        found.append([cell.strip() for cell in line.strip("|").split("|")])
+    return found
+
+
+@cache
+def report(name: str) -> dict[str, Any]:
+    return json.loads((ROOT / "reports" / f"{name}.json").read_text())
+
+
+def shape(target: Target) -> str:
+    compact = ", compact" if target.configuration.is_compact else ""
+    return f"{target.configuration.shape}{compact}"
+
+
+def rounded(number: float) -> str:
+    """With one decimal, as by hand: 54.25 is 54.3."""
+    return str(Decimal(str(number)).quantize(Decimal("0.1"), ROUND_HALF_UP))
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [("README.md", "| board, whole design"), ("docs/reference/figures.md", "| board | array")],
+)
+def test_builds(page: str, heading: str) -> None:
+    found = rows(page, heading)
+    for name, array, clocks, lut, dsp, bram in found:
+        target = TARGETS[NAMES[name.removesuffix(OLDER)]]
+        built = report(f"build-{target.name}")
+        needed, reached = clocks.split(", ")
+        assert (needed, reached) == (f"{built['clock_mhz']:g}", f"{built['fmax_mhz']:.1f}"), name
+        assert (lut, bram) == (f"{built['lut']:,}", str(built["bram"])), name
+        assert re.split(r"\D", dsp)[0] == str(built["dsp"]), name
+        # an older build must be marked, whatever its array was
+        is_older = built["fingerprint"] != target.configuration.fingerprint
+        assert name.endswith(OLDER) == is_older, name
+        now = re.search(r"now (\S+)\)", array)
+        assert (now[1] if now else array) == shape(target), name
+    if page != "README.md":
+        assert {name.removesuffix(OLDER) for name, *_ in found} == set(NAMES)
+
+
+def test_boards() -> None:
+    """docs/how-to/boards.md: each board's clock, array, physical layers and memories."""
+    found = rows("docs/how-to/boards.md", "| target | FPGA")
+    plain = {f"`{t.name}`": t for t in TARGETS.values() if t.board == t.name}
+    assert {name for name, *_ in found} == set(plain)
+    for name, part, clock, array, links, memories in found:
+        target = plain[name]
+        assert target.part is not None and part.startswith(target.part.device), name
+        assert clock == f"{target.configuration.clock_hz / 1e6:g} MHz" and array == shape(target)
+        assert links.split(", ") == list(find_board(target.name).links), name
+        assert ("SRAM" in memories) == PROGRAMMERS[target.name].volatile, name
+
+
+def test_tools() -> None:
+    """docs/how-to/boards.md: the variable of each tool that can be named."""
+    known = {value.variable for value in vars(tools).values() if isinstance(value, tools.Tool)}
+    named = {
+        name
+        for cell, _ in rows("docs/how-to/boards.md", "| variables | tools")
+        for name in re.findall("`([A-Z0-9_]+)`", cell)
+    }
+    assert known == named
+
+
+def test_networks() -> None:
+    """README repeats figures.md; rates are the 85F's clock divided by the cycles."""
+    fmax = report("build-ulx3s-85f")["fmax_mhz"]
+    ours = rows("README.md", "| `ulx3s-85f`, 512")
+    figures = rows("docs/reference/figures.md", "| network | cycles, RTL")
+    assert [row[1:] for row in ours] == [row[1:] for row in figures]
+    for name, cycles, *_, rate in figures:
+        assert float(rate.replace(",", "")) == round(fmax * 1e6 / int(cycles.replace(",", ""))), (
+            name
+        )
+    for page in ("README.md", "docs/reference/figures.md"):
+        assert f"inferences per second at {fmax:.1f} MHz" in (ROOT / page).read_text()
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [
+        ("README.md", "| format | LUT4s per proc"),
+        ("docs/reference/figures.md", "| format | LUT4s per el"),
+    ],
+)
+def test_formats(page: str, heading: str) -> None:
+    """Areas of elements from the price list, accuracies from the study."""
+    prices = report("price_list")["measurements"]
+    networks = {entry["network"]: entry for entry in report("lns_accuracy")["networks"]}
+    for name, luts, resnet, mnist in rows(page, heading):
+        lns = re.search(r"1\+\d\+\d", name)
+        kind = f"lns{lns[0]}" if lns else "int8 lut"
+        assert re.findall(r"[\d.]+", luts)[0] == rounded(prices[f"element {kind}"]["lut"]), name
+        for network, cell, places in (("ResNet-8", resnet, 1), ("MNIST CNN", mnist, 2)):
+            entry = networks[network]
+            formats = {each["format"]: each["accuracy_percent"] for each in entry["formats"]}
+            percent = formats[kind] if lns else entry["int8_percent"]
+            assert cell == f"{percent:.{places}f} %", name
+
+
+def test_price_list() -> None:
+    """The page is the one that ``make price-list`` writes out of the reports."""
+    found = price_rows(
+        PriceReport(ROOT / "reports" / "price_list.json"), accuracies(ROOT / "reports")
+    )
+    place = ROOT / "docs" / "reference" / "price-list.md"
+    plot = ROOT / "docs" / "images" / "price-list.png"
+    assert place.read_text() == price_page(found, place, plot), "run make price-list"
+
+
+def test_link() -> None:
+    """docs/reference/link.md: error codes and memories."""
+    page = "docs/reference/link.md"
+    assert rows(page, "| code |") == [[f"`{code}`", text] for code, text in CODES.items()]
+    spaces = [row[0] for row in rows(page, "| space |")]
+    assert sorted(spaces) == sorted(space.name for space in Space)
+
+
+def test_largest_kernel_and_stride() -> None:
+    """README and command-line.md name the limits of the instruction's fields."""
+    widest, largest = (
+        (1 << isa.MATRIX_FIELDS[name].width) - 1 for name in ("kernel_x", "stride_x")
+    )
+    assert (
+        f"a kernel is at most {widest} columns wide and a stride at most {largest}"
+        in (ROOT / "README.md").read_text()
+    )
+    assert (
+        f"{widest} columns wide on the device, and a stride or dilation {largest}"
+        in (ROOT / "docs" / "how-to" / "command-line.md").read_text()
+    )
+
+
+def _commands() -> dict[str, set[str]]:
+    """The options of every command, and of ``study X`` by both words."""
+    found = dict[str, set[str]]()
+
+    def add(command: Any, words: tuple[str, ...]) -> None:
+        options = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+        found[" ".join(words)] = options | {"--help", "-h"}
+        for name, inner in getattr(command, "commands", {}).items():
+            add(inner, (*words, name))
+
+    add(typer.main.get_command(app), ())
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_exist(page: Path) -> None:
+    """Every ``slipstick COMMAND --option`` of the pages is one."""
+    known = _commands()
+    text = page.read_text().replace("\\\n", " ")
+    for call in re.findall(r"(?:^ *|`|bin/|\()slipstick ([a-z-][^`\n#|]*)", text, re.MULTILINE):
+        words = call.split()
+        if words[0] == "slipstick_0":  # an instance in Verilog
+            continue
+        name = " ".join(words[:2]) if words[0] == "study" and len(words) > 1 else words[0]
+        if name.startswith("-"):
+            name = ""
+        name = name if name in known else words[0]
+        assert name in known, call
+        for option in re.findall(r"(?<!\S)--?[a-z][\w-]*", call):
+            assert option in known[name], call
