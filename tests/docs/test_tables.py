@@ -11,15 +11,14 @@ import pytest
 import typer.main
 from slipstick.cli import app
 from slipstick.devices.link.errors import CODES
-from slipstick.fpga.programmer import PROGRAMMERS
 from slipstick.studies.price_list.list import PriceReport
 from slipstick.studies.price_list.page import price_page
 from slipstick.studies.price_list.table import accuracies
 from slipstick.studies.price_list.table import rows as price_rows
 from slipstick.targets import TARGETS, Target
 from slipstick_rtl import isa
-from slipstick_rtl.boards.registry import find_board
 from slipstick_rtl.link.protocol import Space
+from slipstick_rtl.toplevel.registry import find_board
 from slipstick_sim import tools
 
 ROOT = Path(__file__).parents[2]
@@ -98,10 +97,12 @@ def test_boards() -> None:
     assert {name for name, *_ in found} == set(plain)
     for name, part, clock, array, links, memories in found:
         target = plain[name]
+        board = find_board(target.name)
         assert target.part is not None and part.startswith(target.part.device), name
         assert clock == f"{target.configuration.clock_hz / 1e6:g} MHz" and array == shape(target)
-        assert links.split(", ") == list(find_board(target.name).links), name
-        assert ("SRAM" in memories) == PROGRAMMERS[target.name].volatile, name
+        assert links.split(", ") == list(board.links), name
+        programmer = board.programmer
+        assert programmer is not None and ("SRAM" in memories) == programmer.volatile, name
 
 
 def test_tools() -> None:

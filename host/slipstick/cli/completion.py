@@ -3,17 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..devices.kinds import KINDS
 from ..targets import TARGETS
 
 _NETWORKS = (".tflite", ".onnx")
 _PROGRAM = ".slip"
-_DEVICES = {
-    "model": "golden model",
-    "sim": "compiled RTL",
-    "serial:": "board on a serial port, PORT@BAUD",
-    "spi:": "board on an SPI bus, PATH@HZ",
-}
-_SIMULATED = ("model:", "sim:")
 
 
 def complete_target(incomplete: str) -> list[tuple[str, str]]:
@@ -26,12 +20,15 @@ def complete_target(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_device(incomplete: str) -> list[tuple[str, str]]:
-    """Returns the devices that begin so; after ``model:`` and ``sim:`` the targets."""
-    for kind in _SIMULATED:
-        if incomplete.startswith(kind):
-            targets = complete_target(incomplete.removeprefix(kind))
-            return [(f"{kind}{name}", told) for name, told in targets]
-    return [(name, told) for name, told in _DEVICES.items() if name.startswith(incomplete)]
+    """Returns the devices that begin so; after a simulated kind's colon the targets."""
+    kind, colon, start = incomplete.partition(":")
+    if colon and kind in KINDS and KINDS[kind].is_simulated:
+        return [(f"{kind}:{name}", told) for name, told in complete_target(start)]
+    return [
+        (name if kind.is_simulated else f"{name}:", kind.help)
+        for name, kind in KINDS.items()
+        if name.startswith(incomplete)
+    ]
 
 
 def complete_network(incomplete: str) -> list[str]:
