@@ -15,6 +15,7 @@ from slipstick.targets import DEFAULT_TARGET, TARGETS, Target
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.layouts import MATRIX_INSTRUCTION, post_instruction
+from slipstick_rtl.number_formats import INT8_FORMAT
 from slipstick_rtl.toplevel.board import Board
 from slipstick_rtl.toplevel.registry import all_boards
 
@@ -92,7 +93,7 @@ def isa_page() -> str:
     lines += fields(MATRIX_INSTRUCTION, dict(isa.MATRIX_FIELDS))
     lines += ["", "## Fields of HALT, DRAIN, MAP and TABLE", ""]
     lines += fields(logarithmic, dict(isa.POST_FIELDS))
-    only = ", ".join(f"`{name}`" for name in sorted(isa.LOGARITHMIC_FIELDS))
+    only = ", ".join(f"`{name}`" for name in sorted(INT8_FORMAT.absent_fields))
     lines += ["", f"Only hardware with a logarithmic number format has {only}.", ""]
     lines += ["## Rounding", "", "Values of the field `rounding`:", ""]
     rows = [

@@ -59,7 +59,7 @@ def report(name: str) -> dict[str, Any]:
 
 
 def shape(target: Target) -> str:
-    compact = ", compact" if target.configuration.is_compact else ""
+    compact = "" if target.configuration.traits.overlaps_streams else ", compact"
     return f"{target.configuration.shape}{compact}"
 
 

@@ -43,7 +43,7 @@ class Memories:
             space: bytearray(unit_count(CONFIGURATION, space) * unit_bytes(CONFIGURATION, space))
             for space in Space
         }
-        self.runs: list[tuple[int, int, bool]] = []
+        self.runs: list[tuple[int, ...]] = []
         self.looks = 0
         self.looks_per_run = 0
         self.bad_instruction = False

@@ -97,13 +97,13 @@ def test_add_by_tables() -> None:
         writer.tensor("y", shape, scale=output, zero_point=points[2])
         writer.add(ops.Add(), ["a", "b"], ["y"])
         (expected,) = TflmReference(writer.to_bytes(["a", "b"], ["y"])).run(a[None], b[None])
-        quantizations = [
+        left, right, result = (
             quantization(scale, point)
             for scale, point in zip((first, second, output), points, strict=True)
-        ]
-        tables = kernels.add_tables(*quantizations)
+        )
+        tables = kernels.add_tables(left, right, result)
         assert tables.dtype == np.int32
-        parameters = kernels.add_parameters(*quantizations)
+        parameters = kernels.add_parameters(left, right, result)
         assert parameters.shift <= 0
         shift = encode_shift(Rounding.DOUBLE, -parameters.shift)
         total = tables[0][a.astype(int) + 128] + tables[1][b.astype(int) + 128]

@@ -31,7 +31,7 @@ def log(counts: Sequence[int], start: int = 5) -> dict[str, np.ndarray]:
     return events
 
 
-def counts(program: Program) -> tuple[int, int]:
+def counts(program: Program) -> tuple[int, ...]:
     (run,) = runs_of(program)
     return run.instructions
 
