@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from slipstick_rtl.phy.registry import all_wires
+from slipstick_rtl.phy.uart_rates import DEFAULT_BAUD, uart_divisor
 
 from .. import console
 from ..errors import InputError
@@ -18,7 +19,7 @@ from ..fpga.build import (
     default_output,
     write_report,
 )
-from ..targets import find_target
+from ..targets import Target, find_target
 from .completion import complete_target
 from .options import Json, check_least
 
@@ -48,6 +49,15 @@ def build_command(
     link: Annotated[
         str, typer.Option("--link", help=f"The wire, of the board's: {', '.join(all_wires())}.")
     ] = DEFAULT_LINK,
+    baud: Annotated[
+        int | None,
+        typer.Option(
+            "--baud",
+            "-b",
+            help=f"Rate of the UART, in bits per second; by default the board's, {DEFAULT_BAUD}.",
+            show_default=False,
+        ),
+    ] = None,
     bare: Annotated[
         bool, typer.Option("--bare", help="The core without a board, to measure it.")
     ] = False,
@@ -75,9 +85,18 @@ def build_command(
         tried = list(range(1, seeds + 1))
         given = f"--seeds {seeds}" + ("" if route is None else f" --route {route}")
     layer = BARE if bare else link
-    done = build(wanted, seeds=tried, routed=route, link=layer, output=output, step=console.step)
+    options = _options(wanted, layer, baud)
+    done = build(
+        wanted,
+        seeds=tried,
+        routed=route,
+        link=layer,
+        options=options,
+        output=output,
+        step=console.step,
+    )
     folder = default_output(wanted) if output is None else output
-    face = "--bare" if bare else f"--link {link}"
+    face = "--bare" if bare else f"--link {link}" + ("" if baud is None else f" --baud {baud}")
     command = f"slipstick build --target {wanted.name} {face} {given} --output {folder}"
     report = write_report(done, command)
     if json:
@@ -87,6 +106,19 @@ def build_command(
     if not done.meets_clock:
         print(f"slipstick: {_verdict(done)}", file=sys.stderr)
         raise typer.Exit(CLOCK_MISSED)
+
+
+def _options(target: Target, layer: str, baud: int | None) -> dict[str, int]:
+    """Returns the PHY's options; InputError if wire or clock cannot have the rate."""
+    if baud is None:
+        return {}
+    if layer != "uart":
+        raise InputError(f"--baud is the rate of a UART: leave it out with {layer}")
+    try:
+        uart_divisor(target.configuration.clock_hz, baud)
+    except ValueError as error:
+        raise InputError(f"--baud: {error}") from None
+    return {"baud": baud}
 
 
 def _verdict(done: Build) -> str:

@@ -17,7 +17,7 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
     ----------
     name : str
         ``model`` (the golden model), ``sim`` (the compiled RTL), either with ``:TARGET``;
-        ``serial:PORT`` or ``serial:PORT@BAUD`` (a board; 115200 baud unless said otherwise);
+        ``serial:PORT`` or ``serial:PORT@BAUD`` (a board; without a rate the board's is found);
         ``spi:PATH`` or ``spi:PATH@HZ`` (a board; 10 MHz, or what its clock allows, likewise).
         ``KINDS`` has all of them.
     configuration : Configuration, optional

@@ -13,6 +13,8 @@ from .link import LinkDevice
 from .link.exchange import Exchanger, LinkError, Patience, Request
 from .link.transport import Transport
 
+_PROBE = Patience(timeout_seconds=0.25, retries=0, silence_seconds=0.02, window=1)
+"""For one rate of several: what answers does so at once."""
 _GREETING = Patience(timeout_seconds=0.7, retries=2, silence_seconds=0.02, window=1)
 """For what may be no Slipstick: three attempts, and then the truth."""
 
@@ -69,6 +71,18 @@ class AttachedDevice(LinkDevice):
             raise
 
 
+def answers(transport: Transport, configuration: Configuration) -> bool:
+    """Returns whether a Slipstick answers, of whatever hardware; LinkError if the line is gone."""
+    exchanger = Exchanger(transport, configuration.payload_bytes, _PROBE)
+    try:
+        exchanger.exchange([_identify(configuration)])
+    except LinkError as error:
+        if error.code == "DISCONNECTED":
+            raise
+        return False
+    return True
+
+
 def split_place(kind: str, place: str, default_rate: int, example: str) -> tuple[str, int]:
     """Port and rate of ``PORT`` or ``PORT@RATE``; DeviceError if the rate is no number above 0."""
     port, at, rate = place.rpartition("@")
@@ -93,11 +107,9 @@ def _patience(transport: TimedTransport, configuration: Configuration) -> Patien
 
 def _greet(transport: Transport, name: str, configuration: Configuration, advice: str) -> Identity:
     """Finds out quickly whether there is a Slipstick at all."""
-    size = len(Identity.of(configuration).pack())
-    request = Request(Command.IDENTIFY, answer_bytes=size)
     try:
         exchanger = Exchanger(transport, configuration.payload_bytes, _GREETING)
-        return Identity.unpack(exchanger.exchange([request])[0])
+        return Identity.unpack(exchanger.exchange([_identify(configuration)])[0])
     except LinkError as error:
         if error.code == "DISCONNECTED":
             raise
@@ -105,6 +117,11 @@ def _greet(transport: Transport, name: str, configuration: Configuration, advice
             error.code,
             f"no Slipstick answers at {name}: check that the board is programmed, and {advice}",
         ) from error
+
+
+def _identify(configuration: Configuration) -> Request:
+    size = len(Identity.of(configuration).pack())
+    return Request(Command.IDENTIFY, answer_bytes=size)
 
 
 def _check(identity: Identity, name: str, configuration: Configuration) -> None:

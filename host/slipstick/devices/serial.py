@@ -3,15 +3,15 @@
 import errno
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import serial
 from serial.tools import list_ports
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, DEFAULT_BAUD
+from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, DEFAULT_BAUD, RATES
 
 from ..errors import DeviceError
-from .attached import AttachedDevice, split_place
+from .attached import AttachedDevice, answers, split_place
 from .link.exchange import LinkError
 
 try:
@@ -27,8 +27,14 @@ LOWEST_BAUD = 300
 """Slower, a board that does not answer would be given up only after minutes."""
 
 _WRITE_BYTES = 1 << 12
+_SEARCH_SECONDS = 6.0
+"""After which no further rate is tried."""
 _NO_DEVICE = "n/a"
 """What a port without anything behind it says, as computers without a serial line have them."""
+
+
+class _RateError(DeviceError):
+    """The port is there, but cannot do a rate."""
 
 
 class SerialTransport:
@@ -71,10 +77,14 @@ class SerialTransport:
         except serial.SerialException as error:
             raise DeviceError(_why_not_open(port, error)) from error
         except (ValueError, OverflowError) as error:
-            raise DeviceError(
+            raise _RateError(
                 f"port {port} cannot do {baud} baud: give another rate, as serial:{port}"
                 f"@{DEFAULT_BAUD}"
             ) from error
+
+        # FTDI's driver keeps bytes for 16 ms otherwise; other drivers and systems have no such mode
+        with suppress(ValueError, OSError, NotImplementedError, AttributeError):
+            self._port.set_low_latency_mode(True)
 
     @property
     def baud(self) -> int:
@@ -136,7 +146,7 @@ class SerialTransport:
 
 
 def open_serial(place: str, configuration: Configuration) -> AttachedDevice:
-    """The board at ``PORT`` or ``PORT@BAUD``.
+    """Opens the board at ``PORT@BAUD``, or at ``PORT`` with the first of ``RATES`` that answers.
 
     Raises
     ------
@@ -144,8 +154,42 @@ def open_serial(place: str, configuration: Configuration) -> AttachedDevice:
         As of ``SerialTransport`` and ``AttachedDevice``; or if the rate is not a number.
     """
     port, rate = split_place("serial", place, DEFAULT_BAUD, "/dev/ttyUSB0")
-    advice = f"that the baud rate is its own (serial:{port}@BAUD)"
+    try:
+        return _attach(port, rate, configuration)
+    except LinkError as error:
+        if error.code != "NO_ANSWER":
+            raise
+        other = _answering_rate(port, configuration, rate)
+        if other is None:
+            raise
+    if "@" not in place:
+        return _attach(port, other, configuration)
+    raise LinkError(
+        "NO_ANSWER",
+        f"the board at {port} must be opened at its own rate, {other} baud, not {rate}: give"
+        f" serial:{port}@{other}, or serial:{port} to have the rate found",
+    )
+
+
+def _attach(port: str, rate: int, configuration: Configuration) -> AttachedDevice:
+    advice = f"give the rate that it was built with, if that is an unusual one (serial:{port}@BAUD)"
     return AttachedDevice(SerialTransport(port, rate), port, configuration, advice)
+
+
+def _answering_rate(port: str, configuration: Configuration, tried: int) -> int | None:
+    """Returns the rate of ``RATES`` at which a Slipstick answers, None if there is none."""
+    deadline = time.monotonic() + _SEARCH_SECONDS
+    for rate in RATES:
+        if rate == tried or time.monotonic() >= deadline:
+            continue
+        try:
+            transport = SerialTransport(port, rate)
+        except _RateError:
+            continue
+        with closing(transport):
+            if answers(transport, configuration):
+                return rate
+    return None
 
 
 def found_ports() -> list[str]:

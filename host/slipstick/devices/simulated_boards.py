@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.phy.spi_protocol import DEFAULT_SCK_HZ, MINIMUM_SCK_CYCLES, highest_sck_hz
-from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, MINIMUM_DIVISOR
+from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, MINIMUM_DIVISOR, RATES
 
 from ..errors import DeviceError
 from ..targets import describe
@@ -15,9 +15,8 @@ from ..targets import describe
 if TYPE_CHECKING:
     from slipstick_sim.verilated.endpoint import SerialEndpoint, SpiEndpoint
 
-STANDARD_RATES = (
-    300, 1200, 2400, 4800, 9600, 19_200, 38_400, 57_600, 115_200, 230_400, 460_800,
-)  # fmt: skip
+FASTEST = 460_800
+"""Of the rates that pseudo-terminals know, the highest that is of use."""
 _TIMEOUT_CYCLES, _TIMEOUT_BYTES = 1 << 14, 64
 """Silence of that long ends a frame: a tenth of a second, or bytes on a line that is slower."""
 _TRIAL_SECONDS = 0.2
@@ -108,7 +107,7 @@ class _SerialBoard(_Simulated):
         self._endpoint = endpoint
         self._terminal = PseudoTerminal()
         pace = self._pace(lambda: endpoint.feed(b""), BITS_PER_BYTE)
-        self.rate = max([rate for rate in STANDARD_RATES if rate <= pace], default=300)
+        self.rate = max([rate for rate in RATES if rate <= min(pace, FASTEST)], default=min(RATES))
         self.port = self._terminal.path
         self.device = f"serial:{self.port}@{self.rate}"
 

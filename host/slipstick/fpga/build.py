@@ -3,9 +3,9 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ class Build:
         What each tool says of its version, by the tool's name.
     registers : int
         Flip-flops after synthesis.
+    options : mapping
+        Of the physical layer, where they are not the board's own: ``baud``.
     """
 
     target: Target
@@ -63,6 +65,7 @@ class Build:
     link: str
     versions: dict[str, str]
     registers: int
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def layout(self) -> Layout:
@@ -82,6 +85,7 @@ class Build:
         return {
             "target": self.target.name,
             "link": self.link,
+            **self.options,
             "fingerprint": self.target.configuration.fingerprint,
             "fmax_mhz": round(self.layout.fmax_mhz, 2),
             "clock_mhz": self.target.configuration.clock_hz / 1e6,
@@ -116,6 +120,7 @@ def build(
     seeds: Sequence[int] = (DEFAULT_SEED,),
     routed: int | None = None,
     link: str = DEFAULT_LINK,
+    options: Mapping[str, Any] | None = None,
     output: Path | None = None,
     step: Callable[[str], AbstractContextManager[None]] | None = None,
 ) -> Build:
@@ -131,6 +136,8 @@ def build(
         Of the placements with all seeds, only so many are routed: those that look fastest.
     link : str
         The physical layer, one that the board has pins for; ``BARE`` for none, and no board.
+    options : mapping, optional
+        For the physical layer, in place of the board's own: a UART's ``baud``.
     output : Path
         A folder, made if it is missing; by default ``build/bitstreams/TARGET``.
     step : callable
@@ -151,7 +158,7 @@ def build(
     show = step or (lambda what: nullcontext())
     started = time.monotonic()
     with show("gateware to RTLIL"):
-        _generate(target, part, link, toolchain, folder)
+        _generate(target, part, link, options or {}, toolchain, folder)
     with show("synthesis"):
         netlist = synthesise(programs[tools.YOSYS.name], toolchain, part, folder)
         check_netlist(netlist, target, part, toolchain)
@@ -169,7 +176,17 @@ def build(
     versions = {tool.name: tool.version() for tool in toolchain.tools}
     bitstream = folder / toolchain.bitstream
     registers = count_registers(netlist, toolchain)
-    return Build(target, tuple(attempts), best, bitstream, seconds, link, versions, registers)
+    return Build(
+        target,
+        tuple(attempts),
+        best,
+        bitstream,
+        seconds,
+        link,
+        versions,
+        registers,
+        dict(options or {}),
+    )
 
 
 def write_report(done: Build, command: str) -> Path:
@@ -214,7 +231,14 @@ def _clear(folder: Path, toolchain: Toolchain) -> None:
         shutil.rmtree(earlier)
 
 
-def _generate(target: Target, part: Part, link: str, toolchain: Toolchain, folder: Path) -> None:
+def _generate(
+    target: Target,
+    part: Part,
+    link: str,
+    options: Mapping[str, Any],
+    toolchain: Toolchain,
+    folder: Path,
+) -> None:
     try:
         from slipstick_rtl.fpga.ecp5 import netlist as ecp5
         from slipstick_rtl.toplevel import design
@@ -226,7 +250,12 @@ def _generate(target: Target, part: Part, link: str, toolchain: Toolchain, folde
             pins = _bare_pins(target)
         else:
             pins = design.write_board_design(
-                target.board or "", target.configuration, link, asked_mhz(target), folder
+                target.board or "",
+                target.configuration,
+                link,
+                asked_mhz(target),
+                folder,
+                options,
             )
     except ImportError as error:
         raise TargetError(

@@ -2,6 +2,12 @@
 
 DEFAULT_BAUD = 115_200
 
+RATES = (
+    DEFAULT_BAUD, 3_000_000, 2_000_000, 1_000_000, 12_000_000, 921_600, 460_800, 230_400, 57_600,
+    38_400, 19_200, 9600, 4800, 2400, 1200, 300,
+)  # fmt: skip
+"""Rates at which a host looks for a board, the likely ones first."""
+
 BITS_PER_BYTE = 10
 """Start bit, eight data bits from the least significant on, stop bit."""
 

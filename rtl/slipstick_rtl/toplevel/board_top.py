@@ -1,5 +1,6 @@
 """The core on a board: clock, reset, wire and lights around it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.build import Attrs, Pins, Resource, Subsignal
@@ -112,7 +113,13 @@ class BoardTop(wiring.Component):
 
 
 def board_top(
-    *, board: Board, platform: Any, configuration: Configuration, link: str, asked_mhz: float
+    *,
+    board: Board,
+    platform: Any,
+    configuration: Configuration,
+    link: str,
+    asked_mhz: float,
+    options: Mapping[str, Any] | None = None,
 ) -> BoardTop:
     """Makes the core on a board.
 
@@ -127,6 +134,8 @@ def board_top(
         One of the board's wires.
     asked_mhz : float
         The clock that place and route is asked for: more than the configuration's.
+    options : mapping, optional
+        For the wire's PHY, in place of the board's own, such as the ``baud`` of a UART.
 
     Raises
     ------
@@ -145,7 +154,7 @@ def board_top(
     pll = clocking.find_pll(board.oscillator_hz, configuration.clock_hz)
     wire = find_wire(link)
     clocks = wire.make_clocks(board.part.family, board.oscillator_hz)
-    phy = make_phy(wire, configuration, **pins.options)
+    phy = make_phy(wire, configuration, **{**pins.options, **(options or {})})
     accelerator = Accelerator(configuration=configuration)
     return BoardTop(
         board=board,

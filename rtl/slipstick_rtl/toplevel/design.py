@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -82,7 +83,12 @@ def write_design(top: Top, folder: Path, platform: object = None) -> None:
 
 
 def write_board_design(
-    name: str, configuration: Configuration, link: str, asked_mhz: float, folder: Path
+    name: str,
+    configuration: Configuration,
+    link: str,
+    asked_mhz: float,
+    folder: Path,
+    options: Mapping[str, Any] | None = None,
 ) -> str:
     """Writes a board's RTLIL and its description; returns the constraints for place and route.
 
@@ -97,6 +103,8 @@ def write_board_design(
         The clock that place and route is asked for.
     folder : Path
         Exists.
+    options : mapping, optional
+        For the wire's PHY, in place of the board's own.
 
     Raises
     ------
@@ -113,8 +121,9 @@ def write_board_design(
         configuration=configuration,
         link=link,
         asked_mhz=asked_mhz,
+        options=options,
     )
-    description = {**describe(top.accelerator), "board": name, "link": link}
+    description = {**describe(top.accelerator), "board": name, "link": link, **(options or {})}
     plan = platform.prepare(top, TOP, emit_src=False)
     _write(plan.files[f"{TOP}.il"], description, folder)
     found = [text for file, text in plan.files.items() if file.endswith(CONSTRAINTS)]

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -34,6 +35,8 @@ MODEL = Path(slipstick.__file__).parent / "assets" / "digits.tflite"
 TARGET = "1x4x4"
 CONFIGURATION = find_target(TARGET).configuration
 QUICK_SECONDS = 8.0
+STRANGER_SECONDS = 16.0
+"""The greeting at the usual rate, and a quarter of a second at each other one."""
 GARBAGE_SECONDS = 4.0
 """The greeting's three attempts, and what 4,000 bytes take on the line."""
 
@@ -65,11 +68,23 @@ class Stranger:
         return (data if self._answer is None else self._answer * len(data)) + self._unasked
 
 
+class OneRateTerminal(PseudoTerminal):
+    """Nothing can be made of bytes that come at another rate."""
+
+    def __init__(self, rate: int) -> None:
+        super().__init__()
+        self._speed = getattr(termios, f"B{rate}")
+
+    def read(self, timeout_seconds: float) -> bytes:
+        data = super().read(timeout_seconds)
+        return data if termios.tcgetattr(self._slave)[5] == self._speed else b""
+
+
 @contextmanager
-def board(endpoint: Endpoint) -> Iterator[str]:
-    """Serves an endpoint in a thread; gives the device's name."""
+def board(endpoint: Endpoint, rate: int | None = None) -> Iterator[str]:
+    """Serves an endpoint in a thread, at one rate or at any; gives the device's name."""
     stop = threading.Event()
-    with PseudoTerminal() as terminal:
+    with PseudoTerminal() if rate is None else OneRateTerminal(rate) as terminal:
         thread = threading.Thread(target=serve, args=(terminal, endpoint, stop.is_set))
         thread.start()
         try:
@@ -165,7 +180,7 @@ def test_strangers_are_known_quickly(stranger: Stranger) -> None:
     start = time.monotonic()
     with board(stranger) as device, pytest.raises(DeviceError, match="no Slipstick answers at /"):
         open_device(device, CONFIGURATION)
-    assert time.monotonic() - start < QUICK_SECONDS
+    assert time.monotonic() - start < STRANGER_SECONDS
 
 
 def test_a_port_that_takes_nothing_is_given_up() -> None:
@@ -217,6 +232,26 @@ def test_ports_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(DeviceError, match=r"may not be opened: add yourself .* dialout"):
         open_device("serial:/dev/ttyUSB0")
+
+
+def test_the_rate_is_found() -> None:
+    with board(GoldenBoard(), 460_800) as device:
+        with closing(open_device(device, CONFIGURATION)) as opened:
+            opened.write(Space.ACTIVATIONS, 5, b"slip")
+            assert opened.read(5, 4) == b"slip"
+        port = device.removeprefix("serial:")
+        message = f"opened at its own rate, 460800 baud, not 9600: give serial:{port}@460800"
+        with pytest.raises(DeviceError, match=message):
+            open_device(f"{device}@9600", CONFIGURATION)
+        open_device(f"{device}@460800", CONFIGURATION).close()
+
+
+def test_adapters_are_asked_for_short_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(serial.Serial, "set_low_latency_mode", lambda port, on: asked.append(on))
+    with PseudoTerminal() as terminal:
+        SerialTransport(terminal.path).close()
+    assert asked == [True]
 
 
 @pytest.mark.parametrize("place", ["/dev/ttyUSB0@fast", "/dev/ttyUSB0@", "@9600", "port@-1"])

@@ -59,7 +59,7 @@ def test_a_build_leaves_design_logs_bitstream_and_report(
     pretend(
         tmp_path / "tools", monkeypatch, YOSYS=SYNTHESIS, NEXTPNR_ECP5=PLACEMENT, ECPPACK=PACKING
     )
-    done = flow.build(TARGET, seeds=[7])
+    done = flow.build(TARGET, seeds=[7], options={"baud": 1_000_000})
     folder = tmp_path / "build" / "bitstreams" / "tiny"
     assert done.bitstream == folder / "slipstick.bit"
     assert done.bitstream.read_bytes() == b"bits"
@@ -82,6 +82,7 @@ def test_a_build_leaves_design_logs_bitstream_and_report(
     assert described["isa_version"] == ISA_VERSION
     assert described["protocol_version"] == PROTOCOL_VERSION
     assert described["board"] == "ulx3s-25f" and described["link"] == "uart"
+    assert described["baud"] == 1_000_000
     assert described["latencies"]["matrix_engine"] > described["latencies"]["array"] > SMALL.rows
 
     path = flow.write_report(done, "slipstick build")
@@ -91,6 +92,7 @@ def test_a_build_leaves_design_logs_bitstream_and_report(
     assert report["asked_mhz"] == 105
     assert (report["lut"], report["ff"], report["dsp"], report["bram"]) == (14359, 14068, 24, 48)
     assert report["seed"] == 7 and report["seconds"] >= 0 and report["link"] == "uart"
+    assert report["baud"] == 1_000_000
     assert report["fingerprint"] == SMALL.fingerprint
     assert report["bitstream"] == "build/bitstreams/tiny/slipstick.bit"
     assert report["tools"] == {"yosys": "9.1-2", "nextpnr-ecp5": "9.1-2", "ecppack": "9.1-2"}
@@ -133,6 +135,25 @@ def test_a_missing_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         TargetError, match=r"YOSYS must name a program .* not no-such-yosys; .* pip install"
     ):
         flow.build(TARGET, output=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--baud", "30000000"],
+            "--baud: baud must be at most 25000000, a 4th of the clock, not 3",
+        ),
+        (["--baud", "0"], "--baud: baud must be at least 1, not 0"),
+        (
+            ["--baud", "9600", "--link", "spi"],
+            "--baud is the rate of a UART: leave it out with spi",
+        ),
+    ],
+)
+def test_rates_that_cannot_be_built(slipstick, words: list[str], message: str) -> None:
+    status, _, error = slipstick("build", "--target", "ulx3s-25f", *words)
+    assert status == 2 and message in error
 
 
 def test_a_simulated_target_cannot_be_built(tmp_path: Path) -> None:
