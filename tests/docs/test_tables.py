@@ -18,7 +18,6 @@ from slipstick.studies.price_list.table import rows as price_rows
 from slipstick.targets import TARGETS, Target
 from slipstick_rtl import isa
 from slipstick_rtl.link.protocol import Space
-from slipstick_rtl.toplevel.registry import find_board
 from slipstick_sim import tools
 
 ROOT = Path(__file__).parents[2]
@@ -88,21 +87,6 @@ def test_builds(page: str, heading: str) -> None:
         assert (now[1] if now else array) == shape(target), name
     if page != "README.md":
         assert {name.removesuffix(OLDER) for name, *_ in found} == set(NAMES)
-
-
-def test_boards() -> None:
-    """docs/how-to/boards.md: each board's clock, array, physical layers and memories."""
-    found = rows("docs/how-to/boards.md", "| target | FPGA")
-    plain = {f"`{t.name}`": t for t in TARGETS.values() if t.board == t.name}
-    assert {name for name, *_ in found} == set(plain)
-    for name, part, clock, array, links, memories in found:
-        target = plain[name]
-        board = find_board(target.name)
-        assert target.part is not None and part.startswith(target.part.device), name
-        assert clock == f"{target.configuration.clock_hz / 1e6:g} MHz" and array == shape(target)
-        assert links.split(", ") == list(board.links), name
-        programmer = board.programmer
-        assert programmer is not None and ("SRAM" in memories) == programmer.volatile, name
 
 
 def test_tools() -> None:
