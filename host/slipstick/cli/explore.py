@@ -125,7 +125,7 @@ def _find_part(name: str | None, base: Target) -> Part:
     }
     wanted = name or DEFAULT_PART
     if wanted not in known:
-        raise InputError(f"--part must be one of {', '.join(known)}, not {wanted!r}")
+        raise InputError(f"--part must be one of {', '.join(sorted(known))}, not {wanted!r}")
     return known[wanted]
 
 

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from ..config import Configuration
-from ..isa import Opcode
+from ..isa import STREAMS, Opcode
 from ..layouts import EVENTS
 from ..link.interfaces import ENGINE
 from ..link.protocol import Space
@@ -139,7 +139,11 @@ class CompactEngine(wiring.Component):
             self.status.bad_instruction.eq(fetcher.bad),
             self.status.done.eq(fetcher.done),
             self.status.cycles.eq(counters.cycles),
-            self.status.stream_cycles.eq(counters.stream_cycles),
+            # one by one: they have fewer bits here
+            *(
+                self.status.stream_cycles[stream].eq(counters.stream_cycles[stream])
+                for stream in range(len(STREAMS))
+            ),
         ]
 
     def _connect_nest(self, m: Module) -> None:

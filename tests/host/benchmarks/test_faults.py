@@ -244,7 +244,8 @@ class ResettingLine:
 def test_a_run_that_was_reset_is_no_result(board: ModelBoard) -> None:
     line = ResettingLine(board, resets=1)
     execution = Execution(WORK.program, LinkDevice(line, configuration=board.configuration))
-    with pytest.raises(LinkError, match="RUN_STOPPED: .* completed 0 of [1-9]") as caught:
+    message = "RUN_STOPPED: .* must complete [1-9].*, not 0 matrix"
+    with pytest.raises(LinkError, match=message) as caught:
         execution.infer(WORK.feeds[0])
     assert caught.value.code == "RUN_STOPPED"
     values = execution.infer(WORK.feeds[0])
