@@ -21,7 +21,7 @@ from .memory.constants import Images
 from .memory.kept_variables import Pair, staying
 from .memory.liveness import Arrangement, Arranger
 from .memory.planner import PlanError
-from .partition.offload import left_out
+from .partition.offload import layers_to_offload
 from .partition.partitioner import Cutter
 from .partition.streaming import Streamer
 from .scheduling.groups import Group
@@ -97,7 +97,7 @@ def compile_graph(
         try:
             return _compile_whole(graph, configuration, inspect, effort)
         except CapacityError:
-            small = left_out(select(graph, configuration)[0], configuration)
+            small = layers_to_offload(select(graph, configuration)[0], configuration)
         ways = [{"in_ninth": small}] if configuration.ninth_bits else []
         for way in [*ways, {"on_host": small}] if small else []:
             try:
@@ -170,7 +170,7 @@ def _schedule(
 def _interleaved(
     runs: Mapping[int, Run], configuration: Configuration, effort: int
 ) -> dict[int, Timeline]:
-    """The instructions of all runs, woven where that helps and there is room for it."""
+    """The instructions of all runs, interleaved where that helps and there is room for it."""
     spare = configuration.instructions - sum(len(run.scheduled.timeline) for run in runs.values())
     streams = {}
     for number, (groups, scheduled) in runs.items():
@@ -181,7 +181,7 @@ def _interleaved(
 
 
 def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool) -> Program:
-    """In segments, strips and boxes, with what they need streamed from the host."""
+    """In segments, stripes and boxes, with what they need streamed from the host."""
     selected, views = select(graph, configuration, cut=True)
     cutter = Cutter(selected, set(graph.results), configuration, inspect=inspect)
     pieces = cutter.pieces()

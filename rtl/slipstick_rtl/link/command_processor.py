@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
 from .identity import Identity
-from .interfaces import AcceleratorFace
+from .interfaces import AcceleratorInterface
 from .layouts import JudgedRequest, OpenArguments, Response, RunArguments, SpaceArguments
 from .memory_transfers import MemoryReader, MemoryWriter
 from .protocol import RUN_CLEARS_COUNTERS
@@ -62,7 +62,7 @@ class _Steps(wiring.Component):
         return m
 
 
-class CommandProcessor(AcceleratorFace):
+class CommandProcessor(AcceleratorInterface):
     """Executes one request after the other.
 
     A WRITE takes a byte a cycle; its answer leaves when its last byte has been handed over. The

@@ -26,7 +26,7 @@ memory, ``reads`` are byte addresses, and ``read_data`` has the byte of each.
 instructions cleared if ``clear``. A link has ``reset_run`` as well, which resets the engine."""
 
 
-class AcceleratorFace(wiring.Component):
+class AcceleratorInterface(wiring.Component):
     """Has the members of a link towards an engine; :class:`slipstick_rtl.link.link.Link` has more.
 
     Parameters
@@ -48,7 +48,7 @@ class AcceleratorFace(wiring.Component):
         super().__init__({**members, **ENGINE.flip().members, "reset_run": Out(1)})
 
 
-class LinkFace(AcceleratorFace):
+class LinkInterface(AcceleratorInterface):
     """Has, besides, the bytes from the host and to it."""
 
     i: stream.Interface

@@ -8,7 +8,7 @@ from ..primitives.stream_queue import StreamQueue
 from .command_processor import CommandProcessor
 from .frame_receiver import FrameReceiver
 from .frame_transmitter import FrameTransmitter
-from .interfaces import LinkFace
+from .interfaces import LinkInterface
 from .protocol import Space
 from .request_reader import RequestReader
 from .spaces import units_per_frame
@@ -17,7 +17,7 @@ DEFAULT_TIMEOUT_CYCLES = 1 << 20
 """10 ms at 100 MHz: longer than any gap within a frame, short beside a host's patience."""
 
 
-class Link(LinkFace):
+class Link(LinkInterface):
     """Executes the requests of :mod:`slipstick_rtl.link.protocol`, one after the other.
 
     A frame is received while the one before is executed. Back to back, maximal WRITEs pass at a

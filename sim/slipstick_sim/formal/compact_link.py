@@ -8,7 +8,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Member, Out, connect, flipped
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.compact.link import CompactLink
-from slipstick_rtl.link.interfaces import AcceleratorFace
+from slipstick_rtl.link.interfaces import AcceleratorInterface
 from slipstick_rtl.link.layouts import FrameHeader
 from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, Command, Status
 
@@ -72,7 +72,7 @@ PROBES = {
 """Signals of the link that each of the proofs sees."""
 
 
-class CompactLinkUnderProof(AcceleratorFace):
+class CompactLinkUnderProof(AcceleratorInterface):
     """A compact link, its face, and the signals of it that ``PROBES`` names.
 
     Asserts in which states the link can be, as far as frames and steps go: what the proofs that

@@ -1,4 +1,4 @@
-"""Networks that do not fit: cut into strips and boxes, they are equal to the last bit."""
+"""Networks that do not fit: cut into stripes and boxes, they are equal to the last bit."""
 
 import math
 
@@ -104,9 +104,9 @@ def test_each_memory_may_be_too_small(changes):
 
 
 def test_only_the_ends_of_a_segment_travel():
-    """Pictures are too large, but weights are small: strips of all layers.
+    """Pictures are too large, but weights are small: stripes of all layers.
 
-    Of the shortcut a strip has more rows than of what it is added to.
+    Of the shortcut a stripe has more rows than of what it is added to.
     """
     builder = NetworkBuilder(3, 40, 16, 8)
     shortcut = builder.same_conv2d(3, 8)

@@ -20,7 +20,7 @@ def is_one_tap(convolution: Convolution, tile: ChannelTile) -> bool:
     return convolution.kernel == (1, 1) and not reduction.pairs and reduction.sliding is None
 
 
-def in_two(
+def split_reduction(
     convolve: Instruction, tiles: int, configuration: Configuration
 ) -> tuple[Instruction, Instruction]:
     """A CONVOLVE of one tap as one over the first tiles of its reduction, and one over the others.

@@ -135,7 +135,7 @@ def select(
     cut : bool
         Whether activations are on the device in parts only.
     on_host : collection of str
-        Nodes that the host runs whether the device could or not: see ``left_out``.
+        Nodes that the host runs whether the device could or not: see ``layers_to_offload``.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 
-class Residency:
+class DoubleBuffer:
     """Places for the loads of one memory, each of which is needed for a while.
 
     If all fit side by side, each has a place of its own. Otherwise they lie in turns at the

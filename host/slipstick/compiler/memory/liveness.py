@@ -124,7 +124,8 @@ class Arranger:
     """Works out an :class:`Arrangement`; see ``arrange``.
 
     With ``prolongs`` buffers live longer than they must where memory allows it, so that layers may
-    be woven (``weaving.py``). ``staying`` are variables that stay on the device if they can.
+    be interleaved (``interleave.py``). ``staying`` are variables that stay on the device if they
+    can.
     """
 
     def __init__(

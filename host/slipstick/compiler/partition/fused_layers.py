@@ -1,4 +1,4 @@
-"""Layers that are computed together, strip by strip of rows, so that only their ends travel."""
+"""Layers that are computed together, stripe by stripe of rows, so that only their ends travel."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ class Segment:
     parts: tuple[Part, ...]
     outputs: tuple[str, ...]
 
-    def most_strips(self) -> int:
+    def most_stripes(self) -> int:
         """As many as the lowest of its outputs has rows; one where a map gathers."""
         if any(isinstance(made, Map) and made.gathers for _, made in self.parts):
             return 1
@@ -64,8 +64,8 @@ class Segment:
     def _ends(self) -> list[Convolution | Map]:
         return [operation for _, operation in self.parts if operation.result in self.outputs]
 
-    def strip(self, number: int, count: int) -> Job:
-        """One of ``count`` jobs, which makes that strip of rows of each output."""
+    def stripe(self, number: int, count: int) -> Job:
+        """One of ``count`` jobs, which makes that stripe of rows of each output."""
         outputs = {}
         for operation in self._ends():
             view = operation.output
@@ -73,40 +73,40 @@ class Segment:
             outputs[operation.result] = Region(rows, (0, view.width), (0, view.channels))
         return make_job(self.parts, outputs)
 
-    def strips(self, count: int) -> Iterator[Job]:
+    def stripes(self, count: int) -> Iterator[Job]:
         """Jobs that make all of the outputs."""
-        return (self.strip(number, count) for number in range(count))
+        return (self.stripe(number, count) for number in range(count))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """In how many strips a segment is computed, and its cost in cycles, transfers included."""
+    """In how many stripes a segment is computed, and its cost in cycles, transfers included."""
 
-    strips: int
+    stripes: int
     cost: int
 
 
-def choose_strips(segment: Segment, budget: Budget) -> Choice | None:
-    """The fewest strips that fit; None if none does.
+def choose_stripes(segment: Segment, budget: Budget) -> Choice | None:
+    """The fewest stripes that fit; None if none does.
 
-    Fewer strips compute fewer rows twice.
+    Fewer stripes compute fewer rows twice.
     """
     needs = demand([operation for _, operation in segment.parts], budget.hardware)
     if not needs.fits(budget):
         return None
-    most = segment.most_strips()
+    most = segment.most_stripes()
     count = 1
     while count <= most:
         # the first are the highest, those inside need rows above and below
-        strips = [segment.strip(number, count) for number in {0, min(1, count - 1), count // 2}]
-        peak = max(peak_bytes(strip, budget.hardware) for strip in strips)
+        stripes = [segment.stripe(number, count) for number in {0, min(1, count - 1), count // 2}]
+        peak = max(peak_bytes(stripe, budget.hardware) for stripe in stripes)
         if peak <= budget.activation_bytes:
             break
         count += max(1, count // 4)
     else:
         return None
-    total = cost(segment.strip(0, count), budget.hardware)
+    total = cost(segment.stripe(0, count), budget.hardware)
     if count > 1:
-        total += cost(segment.strip(count - 1, count), budget.hardware)
-        total += (count - 2) * cost(segment.strip(count // 2, count), budget.hardware)
+        total += cost(segment.stripe(count - 1, count), budget.hardware)
+        total += (count - 2) * cost(segment.stripe(count // 2, count), budget.hardware)
     return Choice(count, total + LINK_CYCLES_PER_BYTE * needs.loaded_bytes)

@@ -14,8 +14,10 @@ LARGEST_SHARE = 64
 REASON = "without its weights all others fit the chip"
 
 
-def left_out(operations: Sequence[Operation], configuration: Configuration) -> frozenset[str]:
-    """The names of the nodes with the least work without whose weights the others fit.
+def layers_to_offload(
+    operations: Sequence[Operation], configuration: Configuration
+) -> frozenset[str]:
+    """Returns the nodes with the least work without whose weights the others fit.
 
     Streaming would send all weights for every inference, if only a few are too many. None if the
     weights are not what is too large, or if they are by far. (Depthwise ones are never large.)

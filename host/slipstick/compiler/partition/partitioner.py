@@ -11,7 +11,7 @@ from slipstick_rtl.config import Configuration
 from ...errors import CapacityError
 from ..ir.operations import Convolution, HostOperation, Map, Operation
 from .cost_estimate import LINK_CYCLES_PER_BYTE, Budget, cost, demand
-from .fused_layers import LONGEST, Part, Segment, choose_strips
+from .fused_layers import LONGEST, Part, Segment, choose_stripes
 from .spatial_tiles import cut
 from .subprograms import Job, Tile, TileCompiler
 
@@ -179,7 +179,7 @@ class Cutter:
         for compiler in self._compilers if alone else self._compilers[:1]:
             for share in _SHARES:
                 budget = Budget(compiler.budget, share)
-                ways = [self._in_strips(segment, budget, compiler)]
+                ways = [self._in_stripes(segment, budget, compiler)]
                 if alone:
                     ways.append(self._in_boxes(segment.parts[0], budget, compiler))
                 found = [way for way in ways if way is not None]
@@ -201,12 +201,12 @@ class Cutter:
         ]
         return Segment(tuple(parts), tuple(outputs or [parts[-1][1].result]))
 
-    def _in_strips(self, segment: Segment, budget: Budget, compiler: TileCompiler) -> _Way | None:
-        choice = choose_strips(segment, budget)
+    def _in_stripes(self, segment: Segment, budget: Budget, compiler: TileCompiler) -> _Way | None:
+        choice = choose_stripes(segment, budget)
         if choice is None:
             return None
-        total = choice.cost + RUN_CYCLES * choice.strips
-        return _Way(total, lambda: segment.strips(choice.strips), compiler)
+        total = choice.cost + RUN_CYCLES * choice.stripes
+        return _Way(total, lambda: segment.stripes(choice.stripes), compiler)
 
     def _in_boxes(self, part: Part, budget: Budget, compiler: TileCompiler) -> _Way | None:
         jobs = cut(part, budget)

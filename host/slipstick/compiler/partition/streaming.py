@@ -24,7 +24,7 @@ from ...program.steps import (
 )
 from ..codegen.assemble import layer_cycles, owners
 from ..ir.operations import Operation, View
-from ..memory.double_buffer import Residency
+from ..memory.double_buffer import DoubleBuffer
 from ..timing.timeline import packed
 from .halo import Region
 from .partitioner import Piece, halves
@@ -227,15 +227,15 @@ class Streamer:
     ) -> None:
         """Places what runs need of a memory: once for all if it fits, else as they need it."""
         unit, capacity = units[space]
-        residency = Residency(capacity, unit, contents)
+        buffer = DoubleBuffer(capacity, unit, contents)
         known = set()
         for run, data in zip(runs, contents, strict=True):
             if not data:
                 continue
-            address = residency.place(data)
+            address = buffer.place(data)
             run.spans[space] = (address, address + len(data) // unit)
             key = space, address, data
-            if not residency.holds_all:
+            if not buffer.holds_all:
                 run.loads[space] = self._loads.setdefault(key, len(self._loads))
             elif data not in known:
                 known.add(data)

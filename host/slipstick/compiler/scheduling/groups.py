@@ -10,7 +10,7 @@ from slipstick_rtl.config import Configuration
 from ...errors import CapacityError
 from ..codegen.convolution import ConvolutionEmitter, Rectangle, Span
 from ..codegen.map import MapEmitter
-from ..codegen.split_reduction import in_two, is_one_tap
+from ..codegen.split_reduction import is_one_tap, split_reduction
 from ..mapping.depthwise_window import KEPT_SIDE
 from ..timing.timeline import Instruction
 
@@ -191,7 +191,7 @@ class Group:
         ]
         count, tiles = tiling.early
         for instructions in emitted[:count]:
-            early, instructions[0] = in_two(instructions[0], tiles, self.configuration)
+            early, instructions[0] = split_reduction(instructions[0], tiles, self.configuration)
             yield early
         for (rectangle, tile), instructions in zip(order, emitted, strict=True):
             yield from instructions

@@ -1,4 +1,4 @@
-"""Layers woven into one another: the next ones begin while those before are still at work.
+"""Interleaves layers: the next ones begin while those before are still at work.
 
 The array and the post-processor are seldom both busy with one layer: a convolution of many input
 channels leaves the post-processor idle, a sum of two activations the array. So the tiles of a few
@@ -63,15 +63,15 @@ def _exchange(later: Instruction, earlier: Instruction) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Strand:
+class UnitSequence:
     """The units of a group under one tiling."""
 
     key: tuple[int, Tiling]
     units: list[Unit]
 
 
-class Strands:
-    """Strands, and what each unit of one needs of others, worked out once.
+class UnitSequences:
+    """Keeps sequences of units, and what each unit of one needs of others, worked out once.
 
     Parameters
     ----------
@@ -81,19 +81,19 @@ class Strands:
 
     def __init__(self, *, joins: bool) -> None:
         self._joins = joins
-        self._strands: dict[tuple[int, Tiling], Strand] = {}
+        self._sequences: dict[tuple[int, Tiling], UnitSequence] = {}
         self._needs: dict[tuple[tuple[int, Tiling], tuple[int, Tiling]], list[int]] = {}
 
-    def get(self, group: Group, tiling: Tiling) -> Strand:
-        """The strand of a group."""
+    def get(self, group: Group, tiling: Tiling) -> UnitSequence:
+        """Returns the unit sequence of a group."""
         key = (group.first, tiling)
-        if key not in self._strands:
+        if key not in self._sequences:
             fine = units(group.emit(tiling))
-            self._strands[key] = Strand(key, joined(fine) if self._joins else fine)
-        return self._strands[key]
+            self._sequences[key] = UnitSequence(key, joined(fine) if self._joins else fine)
+        return self._sequences[key]
 
-    def needs(self, later: Strand, earlier: Strand) -> list[int]:
-        """For each unit of a strand, how many of an earlier one must come before it."""
+    def needs(self, later: UnitSequence, earlier: UnitSequence) -> list[int]:
+        """For each unit of a sequence, how many of an earlier one must come before it."""
         key = (later.key, earlier.key)
         if key not in self._needs:
             self._needs[key] = [_needed(unit, earlier.units) for unit in later.units]
@@ -107,59 +107,59 @@ def _needed(unit: Unit, earlier: Sequence[Unit]) -> int:
     return 0
 
 
-class Loom:
-    """Weaves strands, those of groups one after the other, into a timeline.
+class Interleaver:
+    """Interleaves the unit sequences of groups, in the groups' order, into a timeline.
 
     Parameters
     ----------
     timeline : Timeline
         What came before; it grows.
-    strands : Strands
+    sequences : UnitSequences
     patience : int
         Cycles that the array may idle to begin with a tile of a later group.
     """
 
-    def __init__(self, timeline: Timeline, strands: Strands, patience: int) -> None:
+    def __init__(self, timeline: Timeline, sequences: UnitSequences, patience: int) -> None:
         self.timeline = timeline
-        self._strands, self._patience = strands, patience
-        self._woven: list[Strand] = []
+        self._sequences, self._patience = sequences, patience
+        self._interleaved: list[UnitSequence] = []
         self._needs: list[list[list[int]]] = []
         self._heads: list[int] = []
         self._first = 0
 
-    def copy(self) -> "Loom":
+    def copy(self) -> "Interleaver":
         """An independent copy."""
-        other = Loom(self.timeline.copy(), self._strands, self._patience)
-        other._woven, other._heads = self._woven.copy(), self._heads.copy()
+        other = Interleaver(self.timeline.copy(), self._sequences, self._patience)
+        other._interleaved, other._heads = self._interleaved.copy(), self._heads.copy()
         other._needs, other._first = self._needs.copy(), self._first
         return other
 
-    def add(self, strand: Strand) -> None:
+    def add(self, sequence: UnitSequence) -> None:
         """The next group's."""
-        before = self._woven[-DEEPEST:]
-        self._needs.append([self._strands.needs(strand, earlier) for earlier in before])
-        self._woven.append(strand)
+        before = self._interleaved[-DEEPEST:]
+        self._needs.append([self._sequences.needs(sequence, earlier) for earlier in before])
+        self._interleaved.append(sequence)
         self._heads.append(0)
 
-    def weave(self, unfinished: int = 0) -> None:
+    def interleave(self, unfinished: int = 0) -> None:
         """Goes on until that many groups at the end, or fewer, are unfinished."""
         while True:
-            while self._first < len(self._woven) and self._done(self._first):
+            while self._first < len(self._interleaved) and self._done(self._first):
                 self._first += 1
-            if self._first >= len(self._woven) - unfinished:
+            if self._first >= len(self._interleaved) - unfinished:
                 return
             number = self._next()
-            unit = self._woven[number].units[self._heads[number]]
+            unit = self._interleaved[number].units[self._heads[number]]
             self.timeline.place(unit)
-            self.timeline.weave(unit)
+            self.timeline.interleave(unit)
             self._heads[number] += 1
 
     def _done(self, number: int) -> bool:
-        return self._heads[number] == len(self._woven[number].units)
+        return self._heads[number] == len(self._interleaved[number].units)
 
     def _next(self) -> int:
         """The group whose turn it is: the last one whose unit does not make the array wait."""
-        end = min(self._first + 1 + DEEPEST, len(self._woven))
+        end = min(self._first + 1 + DEEPEST, len(self._interleaved))
         ready = [number for number in range(self._first, end) if self._is_ready(number)]
         for number in reversed(ready):
             if not self._head(number)[0].is_matrix:
@@ -175,7 +175,7 @@ class Loom:
         return max(number for number, start in zip(ready, starts, strict=True) if start <= latest)
 
     def _head(self, number: int) -> Unit:
-        return self._woven[number].units[self._heads[number]]
+        return self._interleaved[number].units[self._heads[number]]
 
     def _is_ready(self, number: int) -> bool:
         """Whether all is there that the next unit of a group needs."""

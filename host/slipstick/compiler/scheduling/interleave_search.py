@@ -1,11 +1,11 @@
-"""Chooses how the groups of a run are tiled to be woven, by predicted cycles."""
+"""Chooses how the groups of a run are tiled to be interleaved, by predicted cycles."""
 
 from collections.abc import Sequence
 
 from ..timing.cycle_model import CycleModel
 from ..timing.timeline import Timeline
 from .groups import Group
-from .interleave import DEEPEST, Loom, Strand, Strands
+from .interleave import DEEPEST, Interleaver, UnitSequence, UnitSequences
 from .tiling_search import Scheduled
 
 _WAYS = ((False, 64), (True, 0))
@@ -18,13 +18,13 @@ _MOST_UNITS = 64
 """Of a group; more take long to try, and gain little."""
 
 INTERLEAVING_EFFORT = 80_000
-"""Instructions that are issued in trials of one way to weave, about: a few seconds."""
+"""Instructions that are issued in trials of one way to interleave, about: a few seconds."""
 
 _HOPELESS = 1.3
-"""Times the cycles of the run without weaving from which a way is not worth to be bettered."""
+"""Times the cycles of the run without interleaving from which a way is not worth to be bettered."""
 
 _FULL = 0.97
-"""Share of the run without weaving in which the array works, from which no way is tried."""
+"""Share of the run without interleaving in which the array works, from which no way is tried."""
 
 _EXCESS = 1000
 """Cycles that an instruction costs for which there is no room."""
@@ -45,16 +45,16 @@ class _Search:
     ) -> None:
         self._empty, self._capacity = Timeline(plain.timeline.model), capacity
         self._plain_end, self._patience = plain.timeline.end, patience
-        self._strands = Strands(joins=joins)
+        self._sequences = UnitSequences(joins=joins)
         self._plain = [
-            self._strands.get(group, tiling)
+            self._sequences.get(group, tiling)
             for group, tiling in zip(groups, plain.tilings, strict=True)
         ]
         self._options = [self._worthwhile(group) for group in groups]
         self._effort = effort
 
-    def _worthwhile(self, group: Group) -> list[Strand]:
-        found = [self._strands.get(group, tiling) for tiling in group.tilings()]
+    def _worthwhile(self, group: Group) -> list[UnitSequence]:
+        found = [self._sequences.get(group, tiling) for tiling in group.tilings()]
         return [found[0], *(made for made in found[1:] if len(made.units) <= _MOST_UNITS)]
 
     def run(self) -> Timeline:
@@ -68,31 +68,31 @@ class _Search:
                 before, chosen = chosen, self._sweep(chosen)
             found.append(chosen)
         best = min(found, key=lambda chosen: self._cost(self._start(), chosen))
-        return self._woven(self._start(), best).timeline
+        return self._interleaved(self._start(), best).timeline
 
-    def _uniform(self, tiles: int) -> list[Strand]:
+    def _uniform(self, tiles: int) -> list[UnitSequence]:
         return [
-            min(options, key=lambda strand: abs(strand.key[1].row_tiles - tiles))
+            min(options, key=lambda sequence: abs(sequence.key[1].row_tiles - tiles))
             for options in self._options
         ]
 
-    def _start(self) -> Loom:
-        return Loom(self._empty.copy(), self._strands, self._patience)
+    def _start(self) -> Interleaver:
+        return Interleaver(self._empty.copy(), self._sequences, self._patience)
 
-    def _woven(self, state: Loom, strands: Sequence[Strand]) -> Loom:
-        loom = state.copy()
-        for strand in strands:
-            loom.add(strand)
-        loom.weave()
-        return loom
+    def _interleaved(self, state: Interleaver, sequences: Sequence[UnitSequence]) -> Interleaver:
+        interleaver = state.copy()
+        for sequence in sequences:
+            interleaver.add(sequence)
+        interleaver.interleave()
+        return interleaver
 
-    def _cost(self, state: Loom, strands: Sequence[Strand]) -> int:
-        timeline = self._woven(state, strands).timeline
+    def _cost(self, state: Interleaver, sequences: Sequence[UnitSequence]) -> int:
+        timeline = self._interleaved(state, sequences).timeline
         self._effort -= len(timeline.matrix) + len(timeline.post)
         self._effort += len(state.timeline.matrix) + len(state.timeline.post)
         return timeline.end + _EXCESS * max(len(timeline) - self._capacity, 0)
 
-    def _sweep(self, chosen: Sequence[Strand]) -> list[Strand]:
+    def _sweep(self, chosen: Sequence[UnitSequence]) -> list[UnitSequence]:
         """Each group in turn takes the tiling with which the run ends earliest."""
         chosen, state = list(chosen), self._start()
         least = self._cost(state, chosen)
@@ -103,7 +103,7 @@ class _Search:
                     least, chosen[number] = cost, option
             state.add(chosen[number])
             # up to where the next group might have begun
-            state.weave(DEEPEST)
+            state.interleave(DEEPEST)
         return chosen
 
 
@@ -113,7 +113,7 @@ def interleave(
     capacity: int,
     effort: int = INTERLEAVING_EFFORT,
 ) -> Timeline:
-    """A run with its groups woven, if that is predicted to be faster and there is room for it.
+    """Interleaves a run's groups, if that is predicted to be faster and there is room for it.
 
     Parameters
     ----------

@@ -230,7 +230,7 @@ class Timeline:
         ready = self.post[wait - 1].completion if wait else 0
         return self.clock.copy().issue(instruction.fields, ready)[0]
 
-    def weave(self, unit: Sequence[Instruction]) -> None:
+    def interleave(self, unit: Sequence[Instruction]) -> None:
         """Appends a few instructions that are placed."""
         for instruction in unit:
             self._append(instruction, False)

@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import connect, flipped
 
 from ...config import Configuration
-from ..interfaces import LinkFace
+from ..interfaces import LinkInterface
 from ..layouts import Arguments, OpenArguments, RunArguments, SpaceArguments
 from ..protocol import (
     CRC_BYTES,
@@ -26,7 +26,7 @@ from .rules import CompactRules
 from .serial_crc import SerialCrc
 
 
-class CompactLink(LinkFace):
+class CompactLink(LinkInterface):
     """What :class:`slipstick_rtl.link.link.Link` does, with the same face, by fewer registers.
 
     A byte of a frame takes nine cycles, and the next request waits in the byte stream until this

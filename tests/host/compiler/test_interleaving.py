@@ -10,7 +10,7 @@ from slipstick import compiler
 from slipstick.compiler import compile_graph
 from slipstick.compiler.codegen.assemble import Assembler
 from slipstick.compiler.scheduling.groups import Tiling
-from slipstick.compiler.scheduling.interleave import Strand, Strands, joined, units
+from slipstick.compiler.scheduling.interleave import UnitSequence, UnitSequences, joined, units
 from slipstick.compiler.timing.timeline import Instruction, Issued, Region, collide
 from slipstick.frontends import load
 from slipstick.program.steps import Placement
@@ -50,12 +50,12 @@ def test_turns_stay_together():
 
 
 def test_a_table_keeps_its_place():
-    strands = Strands(joins=False)
-    earlier = Strand((0, Tiling(1)), [(_map(table=1),), (_map(),)])
-    table = Strand((1, Tiling(1)), [(_map(opcode=Opcode.TABLE),), (_map(),)])
-    assert strands.needs(table, earlier) == [1, 0]
-    behind = Strand((2, Tiling(1)), [(_map(table=2),), (_map(opcode=Opcode.TABLE),)])
-    assert strands.needs(behind, table) == [1, 1]
+    sequences = UnitSequences(joins=False)
+    earlier = UnitSequence((0, Tiling(1)), [(_map(table=1),), (_map(),)])
+    table = UnitSequence((1, Tiling(1)), [(_map(opcode=Opcode.TABLE),), (_map(),)])
+    assert sequences.needs(table, earlier) == [1, 0]
+    behind = UnitSequence((2, Tiling(1)), [(_map(table=2),), (_map(opcode=Opcode.TABLE),)])
+    assert sequences.needs(behind, table) == [1, 1]
 
 
 def test_rows_come_as_soon_as_what_they_read_is_there():
@@ -67,8 +67,8 @@ def test_rows_come_as_soon_as_what_they_read_is_there():
     makers = [(Instruction(0, {"opcode": Opcode.MAP}, writes=rows(y, y + 1)),) for y in range(4)]
     reads = [rows(0, 2), rows(1, 4), rows(0, 1)]
     readers = [(Instruction(1, {"opcode": Opcode.MAP}, reads=read),) for read in reads]
-    earlier, later = Strand((0, Tiling(4)), makers), Strand((1, Tiling(3)), readers)
-    assert Strands(joins=False).needs(later, earlier) == [2, 4, 1]
+    earlier, later = UnitSequence((0, Tiling(4)), makers), UnitSequence((1, Tiling(3)), readers)
+    assert UnitSequences(joins=False).needs(later, earlier) == [2, 4, 1]
 
 
 def _orders(first: list[Issued], second: list[Issued]) -> None:
