@@ -18,7 +18,10 @@ RunStatus = data.StructLayout(
 )
 """State of the sequencer, as STATUS answers it."""
 
-FrameHeader = data.StructLayout({"command": 8, "sequence": 8, "length": 16})
+CommandByte = data.StructLayout({"code": 6, "waiting": 1, "silent": 1})
+"""The command of a request with its flags; see ``protocol.WAITING`` and ``protocol.SILENT``."""
+
+FrameHeader = data.StructLayout({"command": CommandByte, "sequence": 8, "length": 16})
 """The header of a request behind its start byte, as it comes over the wire."""
 
 Request = data.StructLayout({"verdict": 3, "header": FrameHeader})
@@ -39,6 +42,25 @@ ProgramCounters = data.ArrayLayout(16, len(STREAMS))
 
 RunArguments = data.StructLayout({"flags": 8, "pcs": ProgramCounters})
 """Arguments of RUN."""
+
+RegionArgument = data.StructLayout({"region": 3, "other": 4, "flag": 1})
+"""First argument of DEFINE, PUT, GET and RUN_GET; ``other`` must be 0."""
+
+RunGetArguments = data.StructLayout({"region": RegionArgument, "pcs": ProgramCounters})
+"""Arguments of RUN_GET."""
+
+RegionTable = data.StructLayout(
+    {
+        "address": 24,
+        "run_last": 16,
+        "runs_last": 16,
+        "planes_last": 16,
+        "gap": 16,
+        "plane_gap": 16,
+        "count": 16,
+    }
+)
+"""A region as DEFINE describes it (``protocol.Region.pack``): sizes stand there less one."""
 
 OpenArguments = data.StructLayout({"session": 32})
 """Arguments of OPEN."""

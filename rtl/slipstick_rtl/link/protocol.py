@@ -8,20 +8,35 @@ Response, device to host::
 
     0x5A | status u8  | sequence u8 | length u16 | payload ... | crc u32
 
-The CRC-32 (Ethernet's, zlib's) covers everything between the start byte and itself. Every request
-that arrives whole is answered once, with its sequence number. A request whose CRC is wrong is
-answered with BAD_CRC and changes nothing; a request that stops arriving is forgotten after
-``timeout`` idle cycles; bytes between frames are skipped.
+The CRC-32 (Ethernet's, zlib's) covers everything between the start byte and itself. A request
+whose CRC is wrong is answered with BAD_CRC and changes nothing; a request that stops arriving is
+forgotten after ``timeout`` idle cycles; bytes between frames are skipped.
 
-A host begins a session with OPEN and a number that it draws at random. From then on every CRC is
-sealed: a request's is XORed with the seal that gave the number (``session_of``), a response's with
-the number itself. So a frame that lies within a payload, or that another host sends, or that was
-meant for the device before it lost its memories, has a wrong CRC. Without a seal are IDENTIFY and
-OPEN, the answer to IDENTIFY, and BAD_CRC; and everything while the number is 0, as it is at first.
+**Order.** The device executes the requests of a session in the order of their numbers, one after
+the other. It remembers the number of the last one that it executed (OPEN: its own number). A
+request with the next number (modulo 256) is executed. A request with the last number is that one,
+sent again: it is answered, and has no second effect. Any other number is refused with OUT_OF_ORDER.
+A request that is refused, whatever for, does not count as executed. So nothing behind a lost or
+refused request is executed before that one has come again: a host may send many requests without
+waiting, and no result is ever computed from a part of its inputs. ``UNORDERED`` commands have no
+place in that order: they are executed when they come, whatever their number, which only names the
+answer.
+
+**Flags** of the command byte: a ``SILENT`` request is not answered if it is OK. A ``WAITING``
+request is executed once no program runs; requests behind it wait in the device. It is refused with
+BUSY if the program has not ended within ``WAIT_TIMEOUTS`` x ``timeout`` cycles.
+
+**Sessions.** A host begins a session with OPEN and a number that it draws at random. From then on
+every CRC is sealed: a request's is XORed with the seal that gave the number (``session_of``), a
+response's with the number itself. So a frame that lies within a payload, or that another host
+sends, or that was meant for the device before it lost its memories, has a wrong CRC. Without a seal
+are IDENTIFY and OPEN, the answer to IDENTIFY, and BAD_CRC; and everything while the number is 0, as
+it is at first.
 """
 
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -31,6 +46,18 @@ REQUEST_START = 0xA5
 RESPONSE_START = 0x5A
 HEADER_BYTES = 5
 CRC_BYTES = 4
+SEQUENCE_NUMBERS = 256
+
+
+SILENT = 0x80
+"""Flag of a request's command byte: no answer if the request is OK."""
+WAITING = 0x40
+"""Flag of a request's command byte: it is executed once no program runs."""
+FLAGS = SILENT | WAITING
+
+WAIT_TIMEOUTS = 16
+"""A WAITING request is refused after so many times the cycles after which half a frame is
+forgotten: a program that never ends does not block the link."""
 
 
 class Command(IntEnum):
@@ -42,7 +69,7 @@ class Command(IntEnum):
     WRITE = 2
     """(space u8, address u24, data ...) -> (); the address counts units of the space (see Space)
     and the data must be whole units. Allowed while a program runs, which goes on meanwhile: what it
-    reads of the units written is undefined until the answer has come."""
+    reads of the units written is undefined until the request has been executed."""
 
     READ = 3
     """(space u8, address u24, count u16 in bytes) -> data; only ACTIVATIONS can be read."""
@@ -50,24 +77,153 @@ class Command(IntEnum):
     RUN = 4
     """(flags u8, pc u16 per stream) -> (); starts all instruction streams at these words
     of the instruction memory; flag bit 0 clears the completion counters first. BUSY while a program
-    runs; but a repeated RUN with the sequence number of the last one is answered OK and not run
-    again."""
+    runs."""
 
     STATUS = 5
     """() -> state u8 (bit 0 running, bit 1 bad instruction met), done u16 per stream, cycles u32,
-    busy cycles u32 per stream: counted from RUN until all streams ended. The streams are those of
-    ``isa.STREAMS``, in that order."""
+    busy cycles u32 per stream: counted from RUN until all streams ended; next sequence number u8.
+    The streams are those of ``isa.STREAMS``, in that order."""
 
     RESET = 6
     """() -> (); stops a run; memories keep their contents."""
 
     OPEN = 7
-    """(session u32) -> (); stops a run, forgets the last RUN, and seals all frames from this one's
-    answer on with the number; 0 ends the session."""
+    """(session u32) -> (); stops a run, makes its own number the last one, and seals all frames
+    from this one's answer on with the session; 0 ends the session."""
+
+    DEFINE = 8
+    """(region u8, ``Region.pack``) -> (); describes a region of the activation memory. Regions keep
+    their descriptions until they are described again; OPEN and RESET do not change them."""
+
+    PUT = 9
+    """(region u8, data ...) -> (); writes bytes into a region, run after run, from its beginning
+    on. With bit 7 of ``region`` (``CONTINUES``) it goes on where the PUT just before it ended; any
+    other executed request between, but those that are ``UNORDERED``, makes that OUT_OF_ORDER.
+    BAD_ADDRESS if a byte lies beyond the region or beyond the memory: those before it are
+    written."""
+
+    GET = 10
+    """(region u8) -> data; reads ``Region.count`` bytes from the region's beginning on.
+    BAD_INSTRUCTION if the last run met a bad instruction."""
+
+    RUN_GET = 11
+    """(region u8, pc u16 per stream) -> data; RUN, with the counters cleared, and GET in one. The
+    bytes are those of the region while the run goes on, which must not touch it: the result of the
+    run before. With bit 7 of ``region`` (``AFTER``) they are read when this run has ended; BUSY if
+    it does not end in time (see WAITING), and then the request has been executed: GET has the
+    bytes later."""
 
 
 UNSEALED = frozenset({Command.IDENTIFY, Command.OPEN})
 """Requests that hold in every session."""
+
+UNORDERED = frozenset({Command.IDENTIFY, Command.STATUS, Command.RESET, Command.OPEN})
+"""Requests that are executed whatever their number."""
+
+REGIONS = 8
+"""Regions that a device remembers."""
+CONTINUES = 0x80
+"""In the region of a PUT."""
+AFTER = 0x80
+"""In the region of a RUN_GET."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Region:
+    """Bytes of the activation memory with gaps between them, as a tensor lies there.
+
+    ``planes`` times ``runs`` times ``run_bytes`` bytes: after each run but the last of its plane,
+    ``gap`` bytes are left out; after each plane, ``plane_gap`` bytes.
+
+    Parameters
+    ----------
+    address : int
+        Of the first byte.
+    run_bytes, runs, planes : int
+        1..65536.
+    gap, plane_gap : int
+        0..65535.
+    count : int
+        Bytes that a GET answers, at most ``payload_bytes`` of the configuration (DEFINE is refused
+        with BAD_LENGTH otherwise), and no more than the region has.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    address: int
+    run_bytes: int
+    runs: int = 1
+    planes: int = 1
+    gap: int = 0
+    plane_gap: int = 0
+    count: int = 0
+
+    FORMAT = "<HBHHHHHH"
+
+    def __post_init__(self) -> None:
+        bounds = {
+            "address": (0, 1 << 24),
+            "run_bytes": (1, 1 + (1 << 16)),
+            "runs": (1, 1 + (1 << 16)),
+            "planes": (1, 1 + (1 << 16)),
+            "gap": (0, 1 << 16),
+            "plane_gap": (0, 1 << 16),
+            "count": (0, min(max(self.size, 0) + 1, 1 << 16)),
+        }
+        for name, (low, end) in bounds.items():
+            value = getattr(self, name)
+            if not low <= value < end:
+                raise ValueError(f"{name} must be within {low}..{end - 1}, not {value}")
+
+    @property
+    def size(self) -> int:
+        """Bytes of data."""
+        return self.planes * self.runs * self.run_bytes
+
+    def addresses(self) -> Iterator[tuple[int, int]]:
+        """The runs in their order: address and bytes of each."""
+        address = self.address
+        for _ in range(self.planes):
+            for _ in range(self.runs):
+                yield address, self.run_bytes
+                address += self.run_bytes + self.gap
+            address += self.plane_gap - self.gap
+
+    def pack(self) -> bytes:
+        """Its form in a DEFINE, ``REGION_BYTES`` long; sizes stand there less one."""
+        low, high = self.address & 0xFFFF, self.address >> 16
+        sizes = self.run_bytes - 1, self.runs - 1, self.planes - 1
+        return struct.pack(self.FORMAT, low, high, *sizes, self.gap, self.plane_gap, self.count)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> "Region":
+        """Decodes what ``pack`` made, of any device: ``count`` may be larger than the region.
+
+        Raises
+        ------
+        ValueError
+            If the length is wrong, or ``count`` too large.
+        """
+        if len(packed) != REGION_BYTES:
+            raise ValueError(f"a region must be {REGION_BYTES} bytes, not {len(packed)}")
+        low, high, run, runs, planes, gap, plane_gap, count = struct.unpack(cls.FORMAT, packed)
+        return cls(
+            address=low | high << 16,
+            run_bytes=run + 1,
+            runs=runs + 1,
+            planes=planes + 1,
+            gap=gap,
+            plane_gap=plane_gap,
+            count=count,
+        )
+
+
+REGION_BYTES = struct.calcsize(Region.FORMAT)
+REGION_PITCH = 16
+"""A region's bytes in the device's table of regions, with one that is not used."""
 
 
 class Space(IntEnum):
@@ -93,6 +249,8 @@ class Status(IntEnum):
     BAD_SPACE = 4
     BAD_ADDRESS = 5
     BUSY = 6
+    OUT_OF_ORDER = 7
+    BAD_INSTRUCTION = 8
 
 
 RUN_CLEARS_COUNTERS = 1
@@ -126,7 +284,7 @@ class DeviceStatus:
 
     @classmethod
     def unpack(cls, payload: bytes) -> "DeviceStatus":
-        """Decodes the payload of a STATUS response; ValueError if its length is wrong."""
+        """Decodes the state in a STATUS response; ValueError if its length is wrong."""
         if len(payload) != struct.calcsize(cls.FORMAT):
             size = struct.calcsize(cls.FORMAT)
             raise ValueError(f"a status must be {size} bytes, not {len(payload)}")
@@ -139,6 +297,22 @@ class DeviceStatus:
         """The payload that ``unpack`` decodes."""
         state = self.running | self.bad_instruction << 1
         return struct.pack(self.FORMAT, state, *self.done, self.cycles, *self.stream_cycles)
+
+
+STATUS_BYTES = struct.calcsize(DeviceStatus.FORMAT) + 1
+"""Of the answer to STATUS: the state, and the next sequence number."""
+
+
+def pack_status(status: DeviceStatus, next_sequence: int) -> bytes:
+    """The payload of a STATUS response."""
+    return status.pack() + bytes([next_sequence])
+
+
+def unpack_status(payload: bytes) -> tuple[DeviceStatus, int]:
+    """The state and the next sequence number; ValueError if the payload's length is wrong."""
+    if len(payload) != STATUS_BYTES:
+        raise ValueError(f"a status response must be {STATUS_BYTES} bytes, not {len(payload)}")
+    return DeviceStatus.unpack(payload[:-1]), payload[-1]
 
 
 RESIDUE = zlib.crc32(bytes(CRC_BYTES))

@@ -169,6 +169,10 @@ class GoldenCore:
         done = tuple(count & _COUNTER_MASK for count in self._done.values())
         return dataclasses.replace(DeviceStatus.idle(done), bad_instruction=self._bad_instruction)
 
+    def wait(self) -> bool:
+        """True: a run has ended when ``run`` returns."""
+        return True
+
     def reset(self) -> None:
         """Forgets the last run; memories keep their contents."""
         self._done = dict.fromkeys(STREAMS, 0)

@@ -2,25 +2,35 @@
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.link.protocol import (
+    AFTER,
+    CONTINUES,
     CRC_BYTES,
+    FLAGS,
     HEADER_BYTES,
+    REGION_BYTES,
+    REGIONS,
     REQUEST_START,
     RESIDUE,
     RESPONSE_START,
     RUN_CLEARS_COUNTERS,
+    SEQUENCE_NUMBERS,
+    SILENT,
+    UNORDERED,
     UNSEALED,
+    WAITING,
     Command,
     DeviceStatus,
     Space,
     Status,
     encode,
+    pack_status,
 )
 from slipstick_rtl.link.spaces import WRITE_ARGUMENTS, unit_bytes, unit_count, units_per_frame
 
@@ -44,6 +54,10 @@ class Backend(Protocol):
         """Starts all instruction streams."""
         ...
 
+    def wait(self) -> bool:
+        """Waits for the end of the run, as long as the link does; whether it has ended."""
+        ...
+
     def status(self) -> DeviceStatus:
         """The state of the run."""
         ...
@@ -54,15 +68,43 @@ class Backend(Protocol):
 
 
 class _Refused(Exception):
-    """A request that breaks a rule, with the status that says which."""
+    """A request that breaks a rule, with the status that says which.
 
-    def __init__(self, status: Status) -> None:
+    ``executed``: it has been executed all the same, and its number counts.
+    """
+
+    def __init__(self, status: Status, *, executed: bool = False) -> None:
         super().__init__(status)
-        self.status = status
+        self.status, self.executed = status, executed
+
+
+class _Region:
+    """A region as DEFINE described it, and the addresses of its bytes."""
+
+    def __init__(self, packed: bytes) -> None:
+        low, high, *sizes, gap, plane_gap, self.count = struct.unpack("<HBHHHHHH", packed)
+        self._address = low | high << 16
+        self._run_bytes, self._runs, self._planes = (size + 1 for size in sizes)
+        self._gap, self._plane_gap = gap, plane_gap
+
+    def pieces(self, position: int, count: int) -> Iterator[tuple[int | None, int]]:
+        """The bytes from a position on, as stretches: address and bytes of each; the address is
+        None of those that the region has not."""
+        while count:
+            run, byte = divmod(position, self._run_bytes)
+            plane, run = divmod(run, self._runs)
+            size = min(count, self._run_bytes - byte)
+            if plane >= self._planes:
+                yield None, count
+                return
+            row = self._run_bytes + self._gap
+            plane_bytes = self._runs * row - self._gap + self._plane_gap
+            yield self._address + plane * plane_bytes + run * row + byte, size
+            position, count = position + size, count - size
 
 
 class Endpoint:
-    """Answers requests over a backend by the rules of ``RequestChecker`` and ``RequestReader``.
+    """Answers requests over a backend by the rules of :mod:`slipstick_rtl.link.protocol`.
 
     Parameters
     ----------
@@ -81,8 +123,24 @@ class Endpoint:
         self._configuration = configuration
         self._backend = backend
         self._received = bytearray()
-        self._last_run: int | None = None
         self._session = 0
+        self._last = SEQUENCE_NUMBERS - 1
+        self._regions = [_Region(bytes(REGION_BYTES)) for _ in range(REGIONS)]
+        self._position: int | None = None
+        """Of the next byte of a PUT that continues; None if none may."""
+        self._executors: dict[Command, Callable[[int, bytes, bool], bytes]] = {
+            Command.IDENTIFY: self._identify,
+            Command.WRITE: self._write,
+            Command.READ: self._read,
+            Command.RUN: self._run,
+            Command.STATUS: self._status,
+            Command.RESET: self._reset,
+            Command.OPEN: self._open,
+            Command.DEFINE: self._define,
+            Command.PUT: self._put,
+            Command.GET: self._get,
+            Command.RUN_GET: self._run_get,
+        }
 
     def feed(self, data: bytes) -> bytes:
         """Takes bytes as they come over the wire, however they are cut; returns the answers."""
@@ -112,7 +170,8 @@ class Endpoint:
 
     def _answer(self, frame: bytes) -> bytes:
         body = frame[:-CRC_BYTES]
-        command, sequence, length = struct.unpack_from("<BBH", body)
+        byte, sequence, length = struct.unpack_from("<BBH", body)
+        command = byte & ~FLAGS
         status, answer = Status.OK, b""
         if zlib.crc32(frame) ^ RESIDUE != (0 if command in UNSEALED else self._session):
             status = Status.BAD_CRC
@@ -120,81 +179,167 @@ class Endpoint:
             status = Status.BAD_LENGTH
         else:
             try:
-                answer = self._execute(command, sequence, body[HEADER_BYTES - 1 :])
+                answer = self._execute(byte, sequence, body[HEADER_BYTES - 1 :])
             except _Refused as refusal:
                 status = refusal.status
+        if status is Status.OK and byte & SILENT:
+            return b""
         unsealed = status is Status.BAD_CRC or command == Command.IDENTIFY
         seal = 0 if unsealed else self._session
         return encode(RESPONSE_START, status, sequence, answer, seal)
 
-    def _execute(self, command: int, sequence: int, payload: bytes) -> bytes:
-        if command == Command.WRITE:
-            self._write(payload)
-            return b""
-        if command == Command.READ:
-            return self._read(payload)
-        if command == Command.RUN:
-            self._run(sequence, payload)
-            return b""
-        if command == Command.OPEN:
-            self._open(payload)
-            return b""
-        if command not in tuple(Command):
+    def _execute(self, byte: int, sequence: int, payload: bytes) -> bytes:
+        if byte & ~FLAGS not in tuple(Command):
             raise _Refused(Status.BAD_COMMAND)
-        if payload:
-            raise _Refused(Status.BAD_LENGTH)
-        if command == Command.IDENTIFY:
-            return Identity.of(self._configuration).pack()
-        if command == Command.STATUS:
-            return self._backend.status().pack()
+        command = Command(byte & ~FLAGS)
+        ordered = command not in UNORDERED
+        repeated = ordered and sequence == self._last
+        if ordered and not repeated and sequence != (self._last + 1) % SEQUENCE_NUMBERS:
+            raise _Refused(Status.OUT_OF_ORDER)
+        if byte & WAITING and not self._ended():
+            raise _Refused(Status.BUSY)
+        try:
+            answer = self._executors[command](sequence, payload, repeated)
+        except _Refused as refusal:
+            if refusal.executed:
+                self._executed(command, sequence)
+            raise
+        self._executed(command, sequence)
+        return answer
+
+    def _executed(self, command: Command, sequence: int) -> None:
+        if command not in UNORDERED or command is Command.OPEN:
+            self._last = sequence
+            if command is not Command.PUT:
+                self._position = None
+
+    def _ended(self) -> bool:
+        """Waits for the end of a run; whether it has come in time."""
+        return not self._backend.status().running or self._backend.wait()
+
+    def _identify(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(not payload, Status.BAD_LENGTH)
+        return Identity.of(self._configuration).pack()
+
+    def _status(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(not payload, Status.BAD_LENGTH)
+        return pack_status(self._backend.status(), (self._last + 1) % SEQUENCE_NUMBERS)
+
+    def _reset(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(not payload, Status.BAD_LENGTH)
         self._backend.reset()
-        self._last_run = None
         return b""
 
-    def _open(self, payload: bytes) -> None:
-        if len(payload) != _OPEN.size:
-            raise _Refused(Status.BAD_LENGTH)
+    def _open(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(len(payload) == _OPEN.size, Status.BAD_LENGTH)
         self._backend.reset()
-        self._last_run = None
         (self._session,) = _OPEN.unpack(payload)
+        return b""
 
-    def _write(self, payload: bytes) -> None:
-        if len(payload) < WRITE_ARGUMENTS:
-            raise _Refused(Status.BAD_LENGTH)
+    def _write(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(len(payload) >= WRITE_ARGUMENTS, Status.BAD_LENGTH)
         space, address = payload[0], int.from_bytes(payload[1:WRITE_ARGUMENTS], "little")
         data = payload[WRITE_ARGUMENTS:]
-        if space not in tuple(Space):
-            raise _Refused(Status.BAD_SPACE)
+        _require(space in tuple(Space), Status.BAD_SPACE)
         units, rest = divmod(len(data), unit_bytes(self._configuration, Space(space)))
-        if rest:
-            raise _Refused(Status.BAD_LENGTH)
-        if address + units > unit_count(self._configuration, Space(space)):
-            raise _Refused(Status.BAD_ADDRESS)
-        self._backend.write(Space(space), address, data)
-        self._last_run = None
+        _require(not rest, Status.BAD_LENGTH)
+        limit = unit_count(self._configuration, Space(space))
+        _require(address + units <= limit, Status.BAD_ADDRESS)
+        if not repeated:
+            self._backend.write(Space(space), address, data)
+        return b""
 
-    def _read(self, payload: bytes) -> bytes:
-        if len(payload) != _READ.size:
-            raise _Refused(Status.BAD_LENGTH)
+    def _read(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(len(payload) == _READ.size, Status.BAD_LENGTH)
         space, low, high, count = _READ.unpack(payload)
         address = low | high << 16
-        if space != Space.ACTIVATIONS:
-            raise _Refused(Status.BAD_SPACE)
-        if count > self._configuration.payload_bytes:
-            raise _Refused(Status.BAD_LENGTH)
-        if address + count > self._configuration.activation_bytes:
-            raise _Refused(Status.BAD_ADDRESS)
+        _require(space == Space.ACTIVATIONS, Status.BAD_SPACE)
+        _require(count <= self._configuration.payload_bytes, Status.BAD_LENGTH)
+        _require(address + count <= self._configuration.activation_bytes, Status.BAD_ADDRESS)
         return self._backend.read(address, count)
 
-    def _run(self, sequence: int, payload: bytes) -> None:
-        if len(payload) != _RUN.size:
-            raise _Refused(Status.BAD_LENGTH)
+    def _run(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(len(payload) == _RUN.size, Status.BAD_LENGTH)
         flags, *pcs = _RUN.unpack(payload)
-        if sequence == self._last_run:
-            return
-        if self._backend.status().running:
-            raise _Refused(Status.BUSY)
-        if max(pcs) >= self._configuration.instruction_words:
-            raise _Refused(Status.BAD_ADDRESS)
-        self._backend.run(pcs, bool(flags & RUN_CLEARS_COUNTERS))
-        self._last_run = sequence
+        if not repeated:
+            self._start(pcs, bool(flags & RUN_CLEARS_COUNTERS))
+        return b""
+
+    def _start(self, pcs: list[int], clear: bool) -> None:
+        _require(not self._backend.status().running, Status.BUSY)
+        _require(max(pcs) < self._configuration.instruction_words, Status.BAD_ADDRESS)
+        self._backend.run(pcs, clear)
+
+    def _define(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(len(payload) == 1 + REGION_BYTES, Status.BAD_LENGTH)
+        _require(payload[0] < REGIONS, Status.BAD_SPACE)
+        region = _Region(payload[1:])
+        _require(region.count <= self._configuration.payload_bytes, Status.BAD_LENGTH)
+        self._regions[payload[0]] = region
+        return b""
+
+    def _region(self, payload: bytes, flag: int) -> tuple[_Region, bool]:
+        """The region that an argument names, and whether it has the flag."""
+        _require(payload[0] & ~flag < REGIONS, Status.BAD_SPACE)
+        return self._regions[payload[0] & ~flag], bool(payload[0] & flag)
+
+    def _put(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(len(payload) >= 1, Status.BAD_LENGTH)
+        region, continues = self._region(payload, CONTINUES)
+        if repeated:
+            return b""
+        _require(not continues or self._position is not None, Status.OUT_OF_ORDER)
+        position = self._position if continues and self._position is not None else 0
+        self._position = None
+        data = payload[1:]
+        for address, size in region.pieces(position, len(data)):
+            _require(address is not None, Status.BAD_ADDRESS)
+            assert address is not None
+            within = min(size, max(self._configuration.activation_bytes - address, 0))
+            self._backend.write(Space.ACTIVATIONS, address, data[:within])
+            _require(within == size, Status.BAD_ADDRESS)
+            data = data[size:]
+        self._position = position + len(payload) - 1
+        return b""
+
+    def _get(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(len(payload) == 1, Status.BAD_LENGTH)
+        region, _ = self._region(payload, 0)
+        _require(not self._backend.status().bad_instruction, Status.BAD_INSTRUCTION)
+        return self._bytes_of(region)
+
+    def _run_get(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(len(payload) == _RUN.size, Status.BAD_LENGTH)
+        region, after = self._region(payload, AFTER)
+        _, *pcs = _RUN.unpack(payload)
+        if after:
+            if not repeated:
+                self._start(pcs, True)
+            if not self._ended():
+                raise _Refused(Status.BUSY, executed=True)
+            if self._backend.status().bad_instruction:
+                raise _Refused(Status.BAD_INSTRUCTION, executed=True)
+        else:
+            running, words = self._backend.status().running, self._configuration.instruction_words
+            _require(repeated or not running, Status.BUSY)
+            _require(repeated or max(pcs) < words, Status.BAD_ADDRESS)
+            _require(not self._backend.status().bad_instruction, Status.BAD_INSTRUCTION)
+        answer = self._bytes_of(region)
+        if not after and not repeated:
+            self._backend.run(pcs, True)
+        return answer
+
+    def _bytes_of(self, region: _Region) -> bytes:
+        """What a GET answers; a host does not ask for bytes beyond the region or the memory."""
+        answer, limit = bytearray(), self._configuration.activation_bytes
+        for address, size in region.pieces(0, region.count):
+            start = limit if address is None else address
+            within = min(size, max(limit - start, 0))
+            answer += (self._backend.read(start, within) if within else b"").ljust(size, b"\0")
+        return bytes(answer)
+
+
+def _require(condition: bool, status: Status) -> None:
+    """The request is refused with this status unless the condition holds."""
+    if not condition:
+        raise _Refused(status)
