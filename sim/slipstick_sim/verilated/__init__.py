@@ -4,6 +4,7 @@ from .build import (
     accelerator_library,
     activity_library,
     build_library,
+    paced_library,
     serial_library,
     spi_library,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "accelerator_library",
     "activity_library",
     "build_library",
+    "paced_library",
     "serial_library",
     "spi_library",
 ]

@@ -100,6 +100,31 @@ def accelerator_library(
     return _find_or_build(key, directory, build, compiling(configuration, label))
 
 
+def paced_library(
+    configuration: Configuration, directory: Path | None = None, label: str = ""
+) -> Path:
+    """The library of the core with this configuration, whose streams are a wire with a timing of its own.
+
+    Parameters
+    ----------
+    configuration, directory, label
+        As for ``accelerator_library``.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing or fails.
+    """
+
+    def build() -> Path:
+        core = Accelerator(configuration=configuration)
+        return build_library(core, name="paced", directory=directory, line=line)
+
+    line = Line("paced")
+    key = _sources_key(configuration, line)
+    return _find_or_build(key, directory, build, compiling(configuration, label))
+
+
 def accelerator_rtlil(configuration: Configuration, name: str) -> str:
     """The core with this configuration, its reset a port, as RTLIL with the top ``name``."""
     return toolchain.convert_to_rtlil(Accelerator(configuration=configuration), name)

@@ -37,6 +37,14 @@ _SIGNATURES = {
     ),
     "core_wait_idle": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint64)),
     "core_run_cycles": (None, (ctypes.c_void_p, ctypes.c_uint64)),
+    "core_set_wire": (None, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint64)),
+    "core_plan": (
+        None,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint64),
+    ),
+    "core_run_until": (None, (ctypes.c_void_p, ctypes.c_uint64)),
+    "core_lost": (ctypes.c_uint64, (ctypes.c_void_p,)),
+    "core_stamps": (None, (ctypes.c_void_p, ctypes.c_void_p)),
     "core_record": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)),
     "core_end_record": (None, (ctypes.c_void_p,)),
     "core_cycles": (ctypes.c_uint64, (ctypes.c_void_p,)),
@@ -49,7 +57,7 @@ DISTURBANCES = ("glitch", "bits inverted", "break")
 """What may happen to a line: it is inverted for less than half a bit; for up to three bits; or it
 is low for 10 to 25 bits."""
 
-_BIT_PARTS = 256
+_PARTS = 256
 
 
 class SimulationError(RuntimeError):
@@ -143,7 +151,7 @@ class CompiledCore:
         to 1/256 of a cycle; ValueError if it is not at least 1."""
         if not cycles >= 1:
             raise ValueError(f"a bit must last at least 1 cycle, not {cycles}")
-        self._library.core_bit_length(self._open(), round(cycles * _BIT_PARTS))
+        self._library.core_bit_length(self._open(), round(cycles * _PARTS))
 
     @property
     def disturbances(self) -> dict[str, int]:
@@ -203,6 +211,42 @@ class CompiledCore:
     def available(self) -> int:
         """Bytes that came and were not asked for yet."""
         return self._library.core_available(self._open())
+
+    def set_wire(self, depth: int, *, holds_back: bool, byte_cycles: float) -> None:
+        """The wire of a library that ``paced_library`` built; others have none.
+
+        Parameters
+        ----------
+        depth : int
+            Bytes that wait at most for the core to take them.
+        holds_back : bool
+            A byte that finds no room waits on the wire; otherwise it is lost.
+        byte_cycles : float
+            Cycles that a byte from the core takes on the wire.
+        """
+        self._library.core_set_wire(self._open(), depth, holds_back, round(byte_cycles * _PARTS))
+
+    def plan(self, data: bytes, cycle: int, byte_cycles: float) -> None:
+        """Bytes that come in ``byte_cycles`` each, from a cycle on; behind those planned before."""
+        self._library.core_plan(self._open(), data, len(data), cycle, round(byte_cycles * _PARTS))
+
+    def run_until(self, cycle: int) -> tuple[bytes, NDArray[np.uint64]]:
+        """Runs up to a cycle, or until bytes have come from a core behind a paced wire.
+
+        Returns
+        -------
+        (bytes, array of uint64)
+            What came, and the cycle at which each byte had passed the wire.
+        """
+        self._library.core_run_until(self._open(), cycle)
+        stamps = np.zeros(self.available, np.uint64)
+        self._library.core_stamps(self._open(), stamps.ctypes.data)
+        return self.receive(len(stamps), 0), stamps
+
+    @property
+    def lost(self) -> int:
+        """Bytes that found a full queue on a paced wire that cannot hold back."""
+        return self._library.core_lost(self._open())
 
     def take_events(self) -> NDArray[np.void]:
         """The events since the last call, an array of ``EVENT`` in the order of their cycles."""

@@ -31,6 +31,15 @@ struct PlainLine {
     void disturb(uint64_t, uint64_t) {}
     void set_bit_length(uint64_t) {}
     void disturbances(uint64_t* counts) const { std::memset(counts, 0, kCounts * sizeof *counts); }
+    void set_wire(size_t, bool, uint64_t) {}
+    void plan(const uint8_t*, size_t, uint64_t, uint64_t) {}
+    uint64_t idle_cycles(uint64_t) const { return 0; }
+    void skip(uint64_t) {}
+    uint64_t lost() const { return 0; }
+    std::vector<uint64_t>& stamps() { return stamps_; }
+
+private:
+    std::vector<uint64_t> stamps_;
 };
 
 }  // namespace
@@ -95,6 +104,16 @@ public:
 
     void run_cycles(uint64_t cycles) {
         while (cycles--) step();
+    }
+
+    // Runs up to a cycle, or until the core has sent a byte.
+    void run_until(uint64_t cycle) {
+        while (cycles_ < cycle && available() == 0) {
+            const uint64_t idle = line_.idle_cycles(cycle - cycles_);
+            line_.skip(idle);
+            cycles_ += idle;
+            if (cycles_ < cycle) step();
+        }
     }
 
     uint64_t cycles() const { return cycles_; }
@@ -163,6 +182,27 @@ size_t core_receive(Core* core, uint8_t* data, size_t size, uint64_t max_cycles)
 int core_wait_idle(Core* core, uint64_t max_cycles) { return core->wait_idle(max_cycles); }
 
 void core_run_cycles(Core* core, uint64_t cycles) { core->run_cycles(cycles); }
+
+// The next five are for a wire with a timing of its own; see lines/paced.h.
+void core_set_wire(Core* core, size_t depth, int holds_back, uint64_t period) {
+    core->line().set_wire(depth, holds_back, period);
+}
+
+void core_plan(Core* core, const uint8_t* data, size_t size, uint64_t cycle, uint64_t period) {
+    core->line().plan(data, size, cycle, period);
+}
+
+void core_run_until(Core* core, uint64_t cycle) { core->run_until(cycle); }
+
+uint64_t core_lost(Core* core) { return core->line().lost(); }
+
+// Copies the cycles at which the bytes that were not received yet had left the wire, and forgets
+// them; as many as core_available tells.
+void core_stamps(Core* core, uint64_t* cycles) {
+    std::vector<uint64_t>& stamps = core->line().stamps();
+    std::memcpy(cycles, stamps.data(), stamps.size() * sizeof *cycles);
+    stamps.clear();
+}
 
 // Records the signals' activity in a file while the core runs; false if it cannot.
 int core_record(Core* core, const char* path) { return core->activity().begin(path); }

@@ -1,0 +1,1 @@
+"""Measures what a user gets: images through a modelled wire and the simulated core."""
