@@ -103,7 +103,7 @@ def accelerator_library(
 def paced_library(
     configuration: Configuration, directory: Path | None = None, label: str = ""
 ) -> Path:
-    """The library of the core with this configuration, whose streams are a wire with a timing of its own.
+    """The library of the core with this configuration, whose streams have the timing of a wire.
 
     Parameters
     ----------
