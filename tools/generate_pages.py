@@ -138,7 +138,12 @@ def _chip(board: Board) -> list[object]:
 
 
 def _wires(board: Board) -> list[object]:
-    wires = [f"{pins.wire} ({pins.note})" if pins.note else pins.wire for pins in board.wires]
+    wires = [
+        pins.wire
+        + (f" at {pins.options['baud']:,} baud" if "baud" in pins.options else "")
+        + (f" ({pins.note})" if pins.note else "")
+        for pins in board.wires
+    ]
     programmer = board.programmer
     memory = "vendor's tool"
     if programmer is not None:

@@ -6,6 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from .. import console
+from ..benchmarks.end_to_end.measure import IMAGES, EndToEnd, measure_end_to_end
+from ..benchmarks.end_to_end.wires import WIRES, find_wire_model
+from ..errors import InputError
 from ..loading import configuration_of, is_program, load_program
 from ..profile.chrome_trace import write_trace
 from ..profile.measure import Benchmark, benchmark_entry, measure
@@ -21,6 +24,25 @@ RooflineFile = Annotated[
     Path | None, typer.Option("--roofline", help="Draw each layer under its roofs (PNG).")
 ]
 
+WireName = Annotated[
+    str | None,
+    typer.Option(
+        "--wire",
+        help=f"Measure a batch end to end over a wire: {', '.join(WIRES)}.".replace("[", "\\["),
+    ),
+]
+ReplyLatency = Annotated[
+    float | None,
+    typer.Option(
+        "--reply-latency",
+        help="With --wire: seconds from the end of an answer on the wire to the program that waits"
+        " for it, such as 0.016 of a serial adapter's timer.",
+    ),
+]
+Images = Annotated[
+    int | None, typer.Option("--images", help=f"With --wire: images of the batch ({IMAGES}).")
+]
+
 
 def bench_command(
     model: Model,
@@ -28,11 +50,30 @@ def bench_command(
     semantics: SemanticsName = None,
     trace: TraceFile = None,
     roofline: RooflineFile = None,
+    wire: WireName = None,
+    reply_latency: ReplyLatency = None,
+    images: Images = None,
     json: Json = False,
 ) -> None:
-    """Simulate one inference of the RTL; show cycles and share of peak per layer."""
+    """Simulate one inference of the RTL; show cycles and share of peak per layer.
+
+    With --wire: a batch of images through a wire, and what reaches the user.
+    """
+    if wire is None and (reply_latency is not None or images is not None):
+        raise InputError("--reply-latency and --images need a --wire")
+    if wire is not None and (trace is not None or roofline is not None):
+        raise InputError("--trace and --roofline are of one inference: leave out --wire")
     program = load_program(model, configuration_of(target) if target else None, semantics)
     name = target or ("its own" if is_program(model) else DEFAULT_TARGET)
+    if wire is not None:
+        count = IMAGES if images is None else images
+        if not 1 <= count <= _MOST_IMAGES:
+            raise InputError(f"--images must be within 1..{_MOST_IMAGES}, not {count}")
+        found = find_wire_model(wire, reply_latency)
+        with console.waiting(f"simulating {count} images of {program.name} over {found.name}"):
+            end_to_end = measure_end_to_end(program, found, count, target)
+        _show_end_to_end(end_to_end, {"model": str(model), "target": name}, json)
+        return
     with console.waiting(f"simulating {program.name} on {name}"):
         benchmark = measure(program, target=target)
     result = {"model": str(model), "target": name, **benchmark_entry(benchmark)}
@@ -49,6 +90,38 @@ def bench_command(
     for what in ("trace", "roofline"):
         if what in result:
             console.print_line(f"{what} written to {result[what]}")
+
+
+_MOST_IMAGES = 10_000
+
+
+def _show_end_to_end(measured: EndToEnd, names: dict[str, Any], json: bool) -> None:
+    """Prints it; exit status 1 if a result was wrong."""
+    entry = {**names, **measured.entry()}
+    if json:
+        console.print_json(entry)
+    else:
+        rows = [
+            ["images per second, end to end", f"{measured.per_second:,.1f}"],
+            ["the core alone", f"{measured.core_per_second:,.1f}"],
+            ["the wire alone, inputs and outputs", f"{measured.wire_per_second:,.1f}"],
+            ["share of the core's rate", console.percent(entry["share_of_core"])],
+            ["share of the wire's rate", console.percent(entry["share_of_wire"])],
+            ["bytes up per image", f"{entry['bytes_up_per_image']:,.1f}"],
+            ["bytes down per image", f"{entry['bytes_down_per_image']:,.1f}"],
+            ["round trips", measured.round_trips],
+            ["right results", f"{measured.equal_images} of {measured.images}"],
+        ]
+        title = f"{measured.program.name} on {names['target']} over {measured.wire.name}"
+        console.print_table(
+            f"{title}, RTL simulated, wire modelled",
+            {"figure": "left", "value": "right"},
+            rows,
+            f"{measured.images} images at {measured.clock_mhz:g} MHz; the program's own time on"
+            " the computer is left out",
+        )
+    if measured.equal_images < measured.images:
+        raise typer.Exit(1)
 
 
 def _show(result: dict[str, Any], benchmark: Benchmark) -> None:

@@ -22,7 +22,8 @@ def _board(size: str, counts: tuple[int, int, int], configuration: Configuration
         oscillator_hz=100_000_000,
         configuration=clocked(configuration, 100_000_000),
         wires=(
-            WirePins(wire="uart"),
+            # the FT2232H can do 12 Mbaud, but this clock cannot; it makes 4 exactly
+            WirePins(wire="uart", options={"baud": 4_000_000}),
             WirePins(
                 wire="spi",
                 pins=PMOD_PINS,

@@ -39,6 +39,8 @@ TANG_NANO_20K = Board(
             wire="uart",
             pins={"rx": "70", "tx": "69"},
             attributes={"IO_TYPE": "LVCMOS33", "PULL_MODE": "UP"},
+            # the BL702's fastest
+            options={"baud": 3_000_000},
         ),
     ),
     lights=(

@@ -20,7 +20,8 @@ TANG_NANO_9K = Board(
     platform=_platform,
     oscillator_hz=27_000_000,
     configuration=clocked(GW1N, 27_000_000),
-    wires=(WirePins(wire="uart"),),
+    # the BL702's fastest
+    wires=(WirePins(wire="uart", options={"baud": 3_000_000}),),
     lights=(
         Light(number=0, states=("alive",)),
         Light(number=1, states=("running",)),

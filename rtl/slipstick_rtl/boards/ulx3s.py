@@ -31,7 +31,7 @@ def _board(
         configuration=clocked(configuration, _HZ),
         variants=variants,
         wires=(
-            WirePins(wire="uart", note="US1"),
+            WirePins(wire="uart", options={"baud": 3_000_000}, note="US1"),  # FT231X's fastest
             WirePins(
                 wire="spi",
                 pins={"sck": "0+", "chip_select_n": "0-", "mosi": "1+", "miso": "1-"},
