@@ -1,0 +1,163 @@
+"""A device that does nothing but answer, at once, in a process of its own; and a socket to it.
+
+What a batch through it takes is the host's own cost: frames, checksums, system calls, Python.
+"""
+
+import multiprocessing
+import select
+import socket
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.identity import Identity
+from slipstick_rtl.link.protocol import (
+    CRC_BYTES,
+    FLAGS,
+    HEADER_BYTES,
+    REGION_BYTES,
+    REQUEST_START,
+    RESPONSE_START,
+    SEQUENCE_NUMBERS,
+    SILENT,
+    UNORDERED,
+    Command,
+    DeviceStatus,
+    Status,
+    pack_status,
+)
+
+_RECEIVE_BYTES = 1 << 18
+_HEADER = struct.Struct("<xBBH")
+_COUNT = struct.Struct("<H")
+
+
+class NullDevice:
+    """Answers requests as a device that executes them would, with zeros for data.
+
+    It trusts the wire: no checksum of a request is looked at.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._identity = Identity.of(configuration).pack()
+        self._received = b""
+        self._session = 0
+        self._next = 0
+        self._counts: dict[int, int] = {}
+
+    def feed(self, data: bytes) -> bytes:
+        """Takes bytes of whole or cut frames; returns the answers."""
+        received = self._received + data if self._received else data
+        answers, start, size = [], 0, len(received)
+        while size - start >= HEADER_BYTES:
+            if received[start] != REQUEST_START:
+                start += 1
+                continue
+            byte, sequence, length = _HEADER.unpack_from(received, start)
+            end = start + HEADER_BYTES + length + CRC_BYTES
+            if end > size:
+                break
+            command = byte & ~FLAGS
+            if command not in UNORDERED:
+                self._next = (sequence + 1) % SEQUENCE_NUMBERS
+            if command == Command.DEFINE:
+                self._define(received[start + HEADER_BYTES : end - CRC_BYTES])
+            if not byte & SILENT:
+                payload = received[start + HEADER_BYTES : min(end, start + HEADER_BYTES + 8)]
+                answers.append(self._answer(command, sequence, payload))
+            start = end
+        self._received = received[start:]
+        return b"".join(answers)
+
+    def _define(self, payload: bytes) -> None:
+        (self._counts[payload[0]],) = _COUNT.unpack_from(payload, 1 + REGION_BYTES - _COUNT.size)
+
+    def _answer(self, command: int, sequence: int, payload: bytes) -> bytes:
+        data = b""
+        if command == Command.OPEN:
+            self._session = int.from_bytes(payload[:CRC_BYTES], "little")
+            self._next = (sequence + 1) % SEQUENCE_NUMBERS
+        elif command in (Command.GET, Command.RUN_GET):
+            data = bytes(self._counts.get(payload[0] & 0x7F, 0))
+        elif command == Command.READ:
+            data = bytes(_COUNT.unpack_from(payload, 4)[0])
+        elif command == Command.IDENTIFY:
+            data = self._identity
+        elif command == Command.STATUS:
+            data = pack_status(DeviceStatus.idle(), self._next)
+        body = struct.pack("<BBH", Status.OK, sequence, len(data)) + data
+        seal = 0 if command == Command.IDENTIFY else self._session
+        checksum = zlib.crc32(body) ^ seal
+        return bytes([RESPONSE_START]) + body + checksum.to_bytes(CRC_BYTES, "little")
+
+
+class SocketTransport:
+    """A connected stream socket as a transport.
+
+    Parameters
+    ----------
+    connection : socket
+        Closed together with the transport.
+    """
+
+    buffered_bytes = 0
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def seconds(self, count: int) -> float:
+        """Loopback is as fast as the computer."""
+        return 0.0
+
+    def send(self, data: bytes) -> None:
+        """Sends all bytes."""
+        self._connection.sendall(data)
+
+    def receive(self, count: int, timeout_seconds: float) -> bytes:
+        """``count`` bytes, or the fewer that came within the time."""
+        data = b""
+        while len(data) < count:
+            ready, _, _ = select.select([self._connection], [], [], timeout_seconds)
+            part = self._connection.recv(count - len(data)) if ready else b""
+            if not part:
+                break
+            data += part
+        return data
+
+    def close(self) -> None:
+        """Closes the socket."""
+        self._connection.close()
+
+
+@contextmanager
+def null_device(configuration: Configuration) -> Iterator[SocketTransport]:
+    """A null device in a process of its own, behind a TCP connection of the loopback interface."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        context = multiprocessing.get_context("spawn")
+        process = context.Process(target=_serve, args=(port, configuration), daemon=True)
+        process.start()
+        listener.settimeout(60)
+        connection, _ = listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            yield SocketTransport(connection)
+        finally:
+            connection.close()
+            process.join(10)
+
+
+def _serve(port: int, configuration: Configuration) -> None:
+    """Answers until the other end hangs up."""
+    device = NullDevice(configuration)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while data := connection.recv(_RECEIVE_BYTES):
+            if answers := device.feed(data):
+                connection.sendall(answers)
