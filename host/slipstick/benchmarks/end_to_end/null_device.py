@@ -17,7 +17,6 @@ from slipstick_rtl.link.protocol import (
     CRC_BYTES,
     FLAGS,
     HEADER_BYTES,
-    REGION_BYTES,
     REQUEST_START,
     RESPONSE_START,
     SEQUENCE_NUMBERS,
@@ -76,7 +75,7 @@ class NullDevice:
         return b"".join(answers)
 
     def _define(self, payload: bytes) -> None:
-        (self._counts[payload[0]],) = _COUNT.unpack_from(payload, 1 + REGION_BYTES - _COUNT.size)
+        (self._counts[payload[0]],) = _COUNT.unpack_from(payload, 1)
 
     def _answer(self, command: int, sequence: int, payload: bytes) -> bytes:
         data = b""
