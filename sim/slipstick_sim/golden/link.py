@@ -27,6 +27,7 @@ from slipstick_rtl.link.protocol import (
     WAITING,
     Command,
     DeviceStatus,
+    Region,
     Space,
     Status,
     encode,
@@ -82,7 +83,8 @@ class _Region:
     """A region as DEFINE described it, and the addresses of its bytes."""
 
     def __init__(self, packed: bytes) -> None:
-        low, high, *sizes, gap, plane_gap, self.count = struct.unpack("<HBHHHHHH", packed)
+        fields = struct.unpack(Region.FORMAT, packed)
+        self.count, low, high, *sizes, gap, plane_gap = fields
         self._address = low | high << 16
         self._run_bytes, self._runs, self._planes = (size + 1 for size in sizes)
         self._gap, self._plane_gap = gap, plane_gap
@@ -126,7 +128,7 @@ class Endpoint:
         self._session = 0
         self._last = SEQUENCE_NUMBERS - 1
         self._regions = [_Region(bytes(REGION_BYTES)) for _ in range(REGIONS)]
-        self._position: int | None = None
+        self._position: tuple[_Region, int] | None = None
         """Of the next byte of a PUT that continues; None if none may."""
         self._executors: dict[Command, Callable[[int, bytes, bool], bytes]] = {
             Command.IDENTIFY: self._identify,
@@ -289,7 +291,9 @@ class Endpoint:
         if repeated:
             return b""
         _require(not continues or self._position is not None, Status.OUT_OF_ORDER)
-        position = self._position if continues and self._position is not None else 0
+        position = 0
+        if continues and self._position is not None:
+            region, position = self._position
         self._position = None
         data = payload[1:]
         for address, size in region.pieces(position, len(data)):
@@ -299,7 +303,7 @@ class Endpoint:
             self._backend.write(Space.ACTIVATIONS, address, data[:within])
             _require(within == size, Status.BAD_ADDRESS)
             data = data[size:]
-        self._position = position + len(payload) - 1
+        self._position = region, position + len(payload) - 1
         return b""
 
     def _get(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
