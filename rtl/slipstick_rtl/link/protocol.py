@@ -98,8 +98,8 @@ class Command(IntEnum):
     PUT = 9
     """(region u8, data ...) -> (); writes bytes into a region, run after run, from its beginning
     on. With bit 7 of ``region`` (``CONTINUES``) it goes on where the PUT just before it ended, in
-    the same region, whatever number stands there; any other executed request between, but those
-    that are ``UNORDERED``, makes that OUT_OF_ORDER.
+    the same region, whatever number stands there; any other request of its place in the order
+    between, executed or refused for what it asks, and any OPEN, makes that OUT_OF_ORDER.
     BAD_ADDRESS if a byte lies beyond the region or beyond the memory: those before it are
     written."""
 

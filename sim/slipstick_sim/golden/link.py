@@ -200,6 +200,8 @@ class Endpoint:
             raise _Refused(Status.OUT_OF_ORDER)
         if byte & WAITING and not self._ended():
             raise _Refused(Status.BUSY)
+        if (ordered or command is Command.OPEN) and command is not Command.PUT:
+            self._position = None
         try:
             answer = self._executors[command](sequence, payload, repeated)
         except _Refused as refusal:
@@ -212,8 +214,6 @@ class Endpoint:
     def _executed(self, command: Command, sequence: int) -> None:
         if command not in UNORDERED or command is Command.OPEN:
             self._last = sequence
-            if command is not Command.PUT:
-                self._position = None
 
     def _ended(self) -> bool:
         """Waits for the end of a run; whether it has come in time."""
