@@ -144,6 +144,11 @@ class Endpoint:
             Command.RUN_GET: self._run_get,
         }
 
+    @property
+    def next_sequence(self) -> int:
+        """The number of the next request that has a place in the order."""
+        return (self._last + 1) % SEQUENCE_NUMBERS
+
     def feed(self, data: bytes) -> bytes:
         """Takes bytes as they come over the wire, however they are cut; returns the answers."""
         self._received += data
@@ -196,7 +201,7 @@ class Endpoint:
         command = Command(byte & ~FLAGS)
         ordered = command not in UNORDERED
         repeated = ordered and sequence == self._last
-        if ordered and not repeated and sequence != (self._last + 1) % SEQUENCE_NUMBERS:
+        if ordered and not repeated and sequence != self.next_sequence:
             raise _Refused(Status.OUT_OF_ORDER)
         if byte & WAITING and not self._ended():
             raise _Refused(Status.BUSY)
@@ -225,7 +230,7 @@ class Endpoint:
 
     def _status(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
         _require(not payload, Status.BAD_LENGTH)
-        return pack_status(self._backend.status(), (self._last + 1) % SEQUENCE_NUMBERS)
+        return pack_status(self._backend.status(), self.next_sequence)
 
     def _reset(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
         _require(not payload, Status.BAD_LENGTH)
