@@ -51,13 +51,13 @@ RunGetArguments = data.StructLayout({"region": RegionArgument, "pcs": ProgramCou
 
 RegionTable = data.StructLayout(
     {
+        "count": 16,
         "address": 24,
         "run_last": 16,
         "runs_last": 16,
         "planes_last": 16,
         "gap": 16,
         "plane_gap": 16,
-        "count": 16,
     }
 )
 """A region as DEFINE describes it (``protocol.Region.pack``): sizes stand there less one."""

@@ -97,8 +97,9 @@ class Command(IntEnum):
 
     PUT = 9
     """(region u8, data ...) -> (); writes bytes into a region, run after run, from its beginning
-    on. With bit 7 of ``region`` (``CONTINUES``) it goes on where the PUT just before it ended; any
-    other executed request between, but those that are ``UNORDERED``, makes that OUT_OF_ORDER.
+    on. With bit 7 of ``region`` (``CONTINUES``) it goes on where the PUT just before it ended, in
+    the same region, whatever number stands there; any other request of its place in the order
+    between, executed or refused for what it asks, and any OPEN, makes that OUT_OF_ORDER.
     BAD_ADDRESS if a byte lies beyond the region or beyond the memory: those before it are
     written."""
 
@@ -161,7 +162,7 @@ class Region:
     plane_gap: int = 0
     count: int = 0
 
-    FORMAT = "<HBHHHHHH"
+    FORMAT = "<HHBHHHHH"
 
     def __post_init__(self) -> None:
         bounds = {
@@ -193,10 +194,14 @@ class Region:
             address += self.plane_gap - self.gap
 
     def pack(self) -> bytes:
-        """Its form in a DEFINE, ``REGION_BYTES`` long; sizes stand there less one."""
+        """Its form in a DEFINE, ``REGION_BYTES`` long; sizes stand there less one.
+
+        The count is first, so that a device knows the only rule that can be broken before it stores
+        the rest.
+        """
         low, high = self.address & 0xFFFF, self.address >> 16
         sizes = self.run_bytes - 1, self.runs - 1, self.planes - 1
-        return struct.pack(self.FORMAT, low, high, *sizes, self.gap, self.plane_gap, self.count)
+        return struct.pack(self.FORMAT, self.count, low, high, *sizes, self.gap, self.plane_gap)
 
     @classmethod
     def unpack(cls, packed: bytes) -> "Region":
@@ -209,7 +214,7 @@ class Region:
         """
         if len(packed) != REGION_BYTES:
             raise ValueError(f"a region must be {REGION_BYTES} bytes, not {len(packed)}")
-        low, high, run, runs, planes, gap, plane_gap, count = struct.unpack(cls.FORMAT, packed)
+        count, low, high, run, runs, planes, gap, plane_gap = struct.unpack(cls.FORMAT, packed)
         return cls(
             address=low | high << 16,
             run_bytes=run + 1,

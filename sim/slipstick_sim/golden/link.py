@@ -27,6 +27,7 @@ from slipstick_rtl.link.protocol import (
     WAITING,
     Command,
     DeviceStatus,
+    Region,
     Space,
     Status,
     encode,
@@ -82,7 +83,8 @@ class _Region:
     """A region as DEFINE described it, and the addresses of its bytes."""
 
     def __init__(self, packed: bytes) -> None:
-        low, high, *sizes, gap, plane_gap, self.count = struct.unpack("<HBHHHHHH", packed)
+        fields = struct.unpack(Region.FORMAT, packed)
+        self.count, low, high, *sizes, gap, plane_gap = fields
         self._address = low | high << 16
         self._run_bytes, self._runs, self._planes = (size + 1 for size in sizes)
         self._gap, self._plane_gap = gap, plane_gap
@@ -126,7 +128,7 @@ class Endpoint:
         self._session = 0
         self._last = SEQUENCE_NUMBERS - 1
         self._regions = [_Region(bytes(REGION_BYTES)) for _ in range(REGIONS)]
-        self._position: int | None = None
+        self._position: tuple[_Region, int] | None = None
         """Of the next byte of a PUT that continues; None if none may."""
         self._executors: dict[Command, Callable[[int, bytes, bool], bytes]] = {
             Command.IDENTIFY: self._identify,
@@ -141,6 +143,11 @@ class Endpoint:
             Command.GET: self._get,
             Command.RUN_GET: self._run_get,
         }
+
+    @property
+    def next_sequence(self) -> int:
+        """The number of the next request that has a place in the order."""
+        return (self._last + 1) % SEQUENCE_NUMBERS
 
     def feed(self, data: bytes) -> bytes:
         """Takes bytes as they come over the wire, however they are cut; returns the answers."""
@@ -194,10 +201,12 @@ class Endpoint:
         command = Command(byte & ~FLAGS)
         ordered = command not in UNORDERED
         repeated = ordered and sequence == self._last
-        if ordered and not repeated and sequence != (self._last + 1) % SEQUENCE_NUMBERS:
+        if ordered and not repeated and sequence != self.next_sequence:
             raise _Refused(Status.OUT_OF_ORDER)
         if byte & WAITING and not self._ended():
             raise _Refused(Status.BUSY)
+        if (ordered or command is Command.OPEN) and command is not Command.PUT:
+            self._position = None
         try:
             answer = self._executors[command](sequence, payload, repeated)
         except _Refused as refusal:
@@ -210,8 +219,6 @@ class Endpoint:
     def _executed(self, command: Command, sequence: int) -> None:
         if command not in UNORDERED or command is Command.OPEN:
             self._last = sequence
-            if command is not Command.PUT:
-                self._position = None
 
     def _ended(self) -> bool:
         """Waits for the end of a run; whether it has come in time."""
@@ -223,7 +230,7 @@ class Endpoint:
 
     def _status(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
         _require(not payload, Status.BAD_LENGTH)
-        return pack_status(self._backend.status(), (self._last + 1) % SEQUENCE_NUMBERS)
+        return pack_status(self._backend.status(), self.next_sequence)
 
     def _reset(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
         _require(not payload, Status.BAD_LENGTH)
@@ -289,7 +296,9 @@ class Endpoint:
         if repeated:
             return b""
         _require(not continues or self._position is not None, Status.OUT_OF_ORDER)
-        position = self._position if continues and self._position is not None else 0
+        position = 0
+        if continues and self._position is not None:
+            region, position = self._position
         self._position = None
         data = payload[1:]
         for address, size in region.pieces(position, len(data)):
@@ -299,7 +308,7 @@ class Endpoint:
             self._backend.write(Space.ACTIVATIONS, address, data[:within])
             _require(within == size, Status.BAD_ADDRESS)
             data = data[size:]
-        self._position = position + len(payload) - 1
+        self._position = region, position + len(payload) - 1
         return b""
 
     def _get(self, sequence: int, payload: bytes, repeated: bool) -> bytes:

@@ -7,11 +7,14 @@ from amaranth.lib.wiring import In, Out
 from ...config import Configuration
 from ..identity import Identity
 from ..layouts import RunStatus
-from ..response_sender import STATUS_BYTES
+from ..protocol import STATUS_BYTES
 
 
 class CompactAnswer(wiring.Component):
     """Gives the bytes of an answer's payload, one after the other.
+
+    A byte of the status is of the cycle in which it goes: while a program runs, the counters of an
+    answer are not all of one cycle.
 
     Parameters
     ----------
@@ -19,21 +22,27 @@ class CompactAnswer(wiring.Component):
 
     Members
     -------
-    load : In
-        Takes ``status``: the counters of an answer are all of one cycle.
     status : In(RunStatus)
+    sequence : In(8)
+        The next one, behind the status.
     identify, read : In
         The payload is the identity, or comes from ``read_data``; else it is the status.
+    beyond : In
+        With ``read``: there is no such byte in memory, and a zero comes instead.
+    hold : In
+        No byte goes.
     index : In
-        Of the byte, from 1 up, modulo 16.
+        Of the byte, from 1 up, modulo 32.
     read_data : In(stream of bytes)
     o : Out(stream of bytes)
     """
 
-    load: Signal
     status: data.View
+    sequence: Signal
     identify: Signal
     read: Signal
+    beyond: Signal
+    hold: Signal
     index: Signal
     read_data: stream.Interface
     o: stream.Interface
@@ -42,11 +51,10 @@ class CompactAnswer(wiring.Component):
         self._identity = Identity.of(configuration).pack()
         super().__init__(
             {
-                "load": In(1),
                 "status": In(RunStatus),
-                "identify": In(1),
-                "read": In(1),
-                "index": In(4),
+                "sequence": In(8),
+                **dict.fromkeys(("identify", "read", "beyond", "hold"), In(1)),
+                "index": In(STATUS_BYTES.bit_length()),
                 "read_data": In(stream.Signature(8)),
                 "o": Out(stream.Signature(8)),
             }
@@ -54,23 +62,22 @@ class CompactAnswer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        record = Signal(8 * STATUS_BYTES)
-        identity = Signal(8)
+        identity, state = Signal(8), Signal(8)
         status = self.status.as_value()
+        # the two flags fill a byte of their own
+        record = Cat(status[:2], Const(0, 6), status[2:], self.sequence)
         with m.Switch(self.index):
             for place, byte in enumerate(self._identity, 1):
                 with m.Case(place):
                     m.d.comb += identity.eq(byte)
+        with m.Switch(self.index):
+            for place in range(STATUS_BYTES):
+                with m.Case(place + 1):
+                    m.d.comb += state.eq(record.word_select(place, 8))
+        stored = self.read_data.payload & (~self.beyond).replicate(8)
         m.d.comb += [
-            self.o.valid.eq(~self.read | self.read_data.valid),
-            self.read_data.ready.eq(self.read & self.o.ready),
-            self.o.payload.eq(
-                Mux(self.read, self.read_data.payload, Mux(self.identify, identity, record[:8]))
-            ),
+            self.o.valid.eq(~self.hold & (~self.read | self.beyond | self.read_data.valid)),
+            self.read_data.ready.eq(self.read & ~self.beyond & ~self.hold & self.o.ready),
+            self.o.payload.eq(Mux(self.read, stored, Mux(self.identify, identity, state))),
         ]
-        with m.If(self.load):
-            # the two flags fill a byte of their own
-            m.d.sync += record.eq(Cat(status[:2], Const(0, 6), status[2:]))
-        with m.Elif(self.o.ready):
-            m.d.sync += record.eq(record >> 8)
         return m

@@ -4,14 +4,13 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..command_processor import SETTLE_CYCLES
 from ..layouts import FrameHeader
 from ..protocol import CRC_BYTES, HEADER_BYTES, REQUEST_START
 
-_INPUTS = ("taken", "sent", "forget", "busy", "sound", "too_long", "judged", "good", "write")
-_INPUTS += ("settle", "written")
-_OUTPUTS = ("hunting", "in_payload", "inside", "judge", "refuse", "execute", "writing")
-_OUTPUTS += ("beginning", "in_header", "answering", "sealing")
+_INPUTS = ("taken", "sent", "forget", "busy", "sound", "too_long", "hold", "measure", "measured")
+_INPUTS += ("good", "transfer", "prepare", "moved", "walking", "quiet")
+_OUTPUTS = ("hunting", "in_payload", "inside", "refuse", "judging", "measuring", "execute")
+_OUTPUTS += ("moving", "preparing", "beginning", "in_header", "answering", "sealing")
 
 
 class CompactSteps(wiring.Component):
@@ -29,12 +28,20 @@ class CompactSteps(wiring.Component):
         The CRC is not settled.
     sound, too_long : In
         The request's CRC is right; its payload is more than a payload may be.
-    judged, good : In
-        The rules have a verdict, and it is OK.
-    write, settle : In
-        The request is WRITE; it starts or stops a run.
-    written : In
-        All of WRITE's data have been handed over.
+    hold : In
+        The request, or its answer, waits for the end of a run.
+    measure, measured : In
+        Before its verdict it must be known where the request's bytes end; it is.
+    good : In
+        The request may be executed.
+    transfer, prepare : In
+        If so: it writes to memory; it reads or writes a region's description.
+    moved : In
+        What it writes has been handed over, or refused.
+    walking : In
+        A description is read.
+    quiet : In
+        The request gets no answer.
     answer : In(16)
         Bytes of the answer's payload.
     header : Out
@@ -43,9 +50,10 @@ class CompactSteps(wiring.Component):
         Bytes of this part with this one: from 1 up.
     hunting, inside, in_payload : Out
         Between frames; in a request; in its payload.
-    judge, refuse, execute : Out
-        Strobes: ask the rules; BAD_CRC or BAD_LENGTH; what the rules said is to be done.
-    writing : Out
+    refuse, execute : Out
+        Strobes: BAD_CRC or BAD_LENGTH; what the rules say is to be done.
+    judging, measuring, moving, preparing : Out
+        As long as ``hold`` is high the request is ``judging`` or ``preparing``.
     beginning, in_header, answering, sealing : Out
         The answer's start byte, header, payload or CRC is to be sent.
     """
@@ -57,28 +65,33 @@ class CompactSteps(wiring.Component):
     busy: Signal
     sound: Signal
     too_long: Signal
-    judged: Signal
+    hold: Signal
+    measure: Signal
+    measured: Signal
     good: Signal
-    write: Signal
-    settle: Signal
-    written: Signal
+    transfer: Signal
+    prepare: Signal
+    moved: Signal
+    walking: Signal
+    quiet: Signal
     answer: Signal
     header: data.View
     index: Signal
     hunting: Signal
     inside: Signal
     in_payload: Signal
-    judge: Signal
     refuse: Signal
+    judging: Signal
+    measuring: Signal
     execute: Signal
-    writing: Signal
+    moving: Signal
+    preparing: Signal
     beginning: Signal
     in_header: Signal
     answering: Signal
     sealing: Signal
 
     def __init__(self) -> None:
-        self._settling = Signal(range(SETTLE_CYCLES))
         super().__init__(
             {
                 "byte": In(8),
@@ -142,34 +155,45 @@ class CompactSteps(wiring.Component):
     def _execute(self, m: Module) -> None:
         """The request is checked, judged and executed."""
         with m.State("check"), m.If(~self.busy):
-            m.d.comb += self.judge.eq(self.sound & ~self.too_long)
-            m.d.comb += self.refuse.eq(~self.judge)
-            self._begin(m, "send the start")
-            with m.If(self.judge):
-                m.next = "judge"
-        with m.State("judge"), m.If(self.judged):
+            m.next = "judge"
+            with m.If(~self.sound | self.too_long):
+                m.d.comb += self.refuse.eq(1)
+                m.next = "send the start"
+        with m.State("judge"):
+            m.d.comb += self.judging.eq(1)
+            with m.If(~self.hold):
+                m.next = "execute"
+                with m.If(self.measure):
+                    m.next = "measure"
+        with m.State("measure"):
+            m.d.comb += self.measuring.eq(1)
+            with m.If(self.measured):
+                m.next = "execute"
+        with m.State("execute"):
             m.d.comb += self.execute.eq(1)
-            m.d.sync += self._settling.eq(SETTLE_CYCLES - 1)
-            self._begin(m, "send the start")
-            with m.If(self.good & self.write):
-                m.next = "write"
-            with m.Elif(self.good & self.settle):
-                m.next = "settle"
-        with m.State("write"):
-            m.d.comb += self.writing.eq(1)
-            with m.If(self.written):
-                self._begin(m, "send the start")
-        with m.State("settle"):
-            m.d.sync += self._settling.eq(self._settling - 1)
-            with m.If(self._settling == 0):
+            m.next = "send the start"
+            with m.If(self.good & self.transfer):
+                m.next = "move"
+            with m.Elif(self.good & self.prepare):
+                m.next = "prepare"
+        with m.State("move"):
+            m.d.comb += self.moving.eq(1)
+            with m.If(self.moved):
+                m.next = "send the start"
+        with m.State("prepare"):
+            m.d.comb += self.preparing.eq(1)
+            with m.If(~self.walking & ~self.hold):
                 m.next = "send the start"
 
     def _send(self, m: Module) -> None:
-        """The answer goes."""
+        """The answer goes, if there is one."""
         with m.State("send the start"):
-            m.d.comb += self.beginning.eq(1)
-            with m.If(self.sent):
-                self._begin(m, "send the header")
+            with m.If(self.quiet):
+                m.next = "hunt for the start"
+            with m.Else():
+                m.d.comb += self.beginning.eq(1)
+                with m.If(self.sent):
+                    self._begin(m, "send the header")
         with m.State("send the header"):
             m.d.comb += self.in_header.eq(1)
             with m.If(self.sent & (self.index[:3] == HEADER_BYTES - 1)):

@@ -4,33 +4,42 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import connect, flipped
+from amaranth.utils import ceil_log2
 
 from ...config import Configuration
 from ..interfaces import LinkInterface
-from ..layouts import Arguments, OpenArguments, RunArguments, SpaceArguments
+from ..layouts import Arguments, OpenArguments, RegionArgument, RunArguments
 from ..protocol import (
     CRC_BYTES,
+    REGION_PITCH,
+    REGIONS,
     RESIDUE,
     RESPONSE_START,
     RUN_CLEARS_COUNTERS,
+    STATUS_BYTES,
     UNSEALED,
+    WAIT_TIMEOUTS,
     Command,
     Space,
     Status,
 )
-from ..response_sender import IDENTITY_BYTES, STATUS_BYTES
+from ..response_sender import IDENTITY_BYTES
 from ..spaces import WRITE_ARGUMENTS, unit_bytes, units_per_frame
 from .answer import CompactAnswer
 from .frames import CompactSteps
 from .rules import CompactRules
 from .serial_crc import SerialCrc
+from .walker import TABLE_SHIFT, CompactWalker
+
+_REGION = RegionArgument.size // 8
 
 
 class CompactLink(LinkInterface):
     """What :class:`slipstick_rtl.link.link.Link` does, with the same face, by fewer registers.
 
     A byte of a frame takes nine cycles, and the next request waits in the byte stream until this
-    one is answered. The golden model is the same: ``slipstick_sim.golden.link``.
+    one is answered. The payload and the table of regions lie in one memory. The golden model is the
+    same: ``slipstick_sim.golden.link``.
 
     Parameters
     ----------
@@ -55,13 +64,24 @@ class CompactLink(LinkInterface):
             units_per_frame(configuration, space)
         self._configuration = configuration
         self._timeout_cycles = timeout_cycles
+        self._payload_bits = configuration.payload_bytes.bit_length()
         self._crc = SerialCrc()
         self._steps = CompactSteps()
         self._rules = CompactRules(configuration=configuration)
+        self._walker = CompactWalker(configuration=configuration)
         self._answer = CompactAnswer(configuration=configuration)
         self._arguments = Signal(Arguments)
-        self._verdict = Signal(3)
+        self._verdict = Signal(4)
         self._session = Signal(8 * CRC_BYTES)
+        self._next_sequence = Signal(8)
+        self._may_continue = Signal()
+        # of the payload, from 0
+        self._place = Signal(self._payload_bits)
+        self._offset = Signal(4)
+        self._code = Signal(4)
+        # of a PUT: there is no such byte
+        self._refused = Signal()
+        self._stored = Signal(8)
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -69,24 +89,37 @@ class CompactLink(LinkInterface):
         m.submodules.crc = self._crc
         m.submodules.steps = self._steps
         m.submodules.rules = self._rules
+        m.submodules.walker = self._walker
         m.submodules.answer = self._answer
+        code = self._steps.header.command.code
+        m.d.comb += self._code.eq(Mux(code[4:].any(), 0, code[:4]))
         self._receive(m)
+        self._wait(m)
         self._judge(m)
-        self._write(m)
+        self._execute(m)
+        self._store(m)
+        self._walk(m)
+        self._move(m)
         self._read(m)
         self._send(m)
         return m
 
     def _command(self, *commands: Command) -> Value:
-        command = self._steps.header.command
-        return Cat(command == code for code in commands).any()
+        return self._code.matches(*commands)
+
+    @property
+    def _region(self) -> data.View:
+        """The region that the request names."""
+        return data.View(RegionArgument, self._arguments[0])
+
+    @property
+    def _direct(self) -> Value:
+        """The request names an address."""
+        return self._command(Command.WRITE, Command.READ)
 
     def _receive(self, m: Module) -> None:
-        """Bytes of requests, their CRC and their timeout."""
+        """Bytes of requests, and their CRC."""
         steps, crc = self._steps, self._crc
-        idle = Signal(range(self._timeout_cycles + 1))
-        expired = idle == self._timeout_cycles
-        waiting = steps.inside & self.i.ready & ~self.i.valid
         sealed = crc.crc == self._session ^ RESIDUE
         m.d.comb += [
             self.i.ready.eq((steps.hunting | steps.inside) & ~crc.busy & ~steps.forget),
@@ -96,97 +129,213 @@ class CompactLink(LinkInterface):
             steps.sound.eq(Mux(self._command(*UNSEALED), crc.match_detected, sealed)),
             steps.too_long.eq(steps.header.length > self._configuration.payload_bytes),
         ]
+        for place in range(len(self._arguments)):
+            with m.If(steps.in_payload & steps.taken & (self._place == place)):
+                m.d.sync += self._arguments[place].eq(self.i.payload)
+        # RUN_GET's program counters have been taken by then
+        for place, comes in ((4, self._walker.count_low), (5, self._walker.count_high)):
+            with m.If(comes & self._command(Command.GET, Command.RUN_GET)):
+                m.d.sync += self._arguments[place].eq(self._stored)
+
+    def _wait(self, m: Module) -> None:
+        """Patience: with half a frame, and with a program that runs."""
+        steps = self._steps
+        idle = Signal(range(self._timeout_cycles + 1))
+        rounds = Signal(range(WAIT_TIMEOUTS + 1))
+        expired = idle == self._timeout_cycles
+        silent = steps.inside & self.i.ready & ~self.i.valid
+        must_wait = Mux(
+            steps.preparing,
+            self._command(Command.RUN_GET) & self._region.flag,
+            steps.header.command.waiting & ~self._rules.early,
+        )
+        m.d.comb += steps.hold.eq(
+            (steps.judging | steps.preparing & ~self._walker.busy)
+            & must_wait
+            & self.status.running
+            & (rounds != WAIT_TIMEOUTS)
+        )
         m.d.sync += [
-            idle.eq(Mux(waiting & ~expired, idle + 1, 0)),
+            idle.eq(Mux((silent | steps.hold) & ~expired, idle + 1, 0)),
             steps.forget.eq(expired),
         ]
-        for place in range(len(self._arguments)):
-            byte = self._arguments[place]
-            with m.If(steps.in_payload & steps.taken & (steps.index == place + 1)):
-                m.d.sync += byte.eq(self.i.payload)
+        with m.If(~steps.hold):
+            m.d.sync += rounds.eq(0)
+        with m.Elif(steps.forget):
+            m.d.sync += rounds.eq(rounds + 1)
 
     def _judge(self, m: Module) -> None:
-        """The verdict, and what it lets happen at once."""
+        """The verdict, and what it lets happen."""
         steps, rules = self._steps, self._rules
-        run = data.View(RunArguments, self._arguments.as_value()[: RunArguments.size])
-        known, last = Signal(), Signal(8)
-        repeated = known & (last == steps.header.sequence)
-        runs, opens = self._command(Command.RUN), self._command(Command.OPEN)
-        done = steps.execute & steps.good
+        in_order = ~rules.early & ~(steps.header.command.waiting & self.status.running)
         m.d.comb += [
             rules.header.eq(steps.header),
             rules.arguments.eq(self._arguments),
-            rules.start.eq(steps.judge),
+            rules.next_sequence.eq(self._next_sequence),
             rules.running.eq(self.status.running),
-            rules.repeated.eq(repeated),
-            steps.judged.eq(rules.done),
+            rules.bad_instruction.eq(self.status.bad_instruction),
+            rules.address.eq(self._walker.address),
+            rules.whole.eq(self._offset == 0),
+            rules.may_continue.eq(self._may_continue),
             steps.good.eq(rules.verdict == Status.OK),
-            steps.write.eq(self._command(Command.WRITE)),
-            steps.settle.eq(runs | opens | self._command(Command.RESET)),
-            self.run.eq(done & runs & ~repeated),
-            self.clear.eq(run.flags & RUN_CLEARS_COUNTERS),
-            self.pcs.eq(run.pcs),
-            self.reset_run.eq(done & (opens | self._command(Command.RESET))),
+            steps.measure.eq(in_order & self._direct),
+            steps.transfer.eq(self._command(Command.WRITE, Command.PUT) & ~rules.repeated),
+            steps.prepare.eq(
+                self._command(Command.READ, Command.DEFINE, Command.GET, Command.RUN_GET)
+            ),
+            steps.quiet.eq(steps.header.command.silent & (self._verdict == Status.OK)),
         ]
         with m.If(steps.refuse):
             m.d.sync += self._verdict.eq(Mux(steps.sound, Status.BAD_LENGTH, Status.BAD_CRC))
-        with m.If(steps.execute):
+        with m.Elif(steps.execute):
             m.d.sync += self._verdict.eq(rules.verdict)
-        with m.If(done & runs):
-            m.d.sync += [known.eq(1), last.eq(steps.header.sequence)]
-        with m.Elif(done & (self.reset_run | steps.write)):
-            m.d.sync += known.eq(0)
+        with m.Elif(self._refused):
+            m.d.sync += self._verdict.eq(Status.BAD_ADDRESS)
+        with m.Elif(steps.preparing & self._command(Command.RUN_GET) & self._region.flag):
+            bad = Mux(self.status.bad_instruction, Status.BAD_INSTRUCTION, Status.OK)
+            m.d.sync += self._verdict.eq(Mux(self.status.running, Status.BUSY, bad))
+
+    def _execute(self, m: Module) -> None:
+        """What happens at once, and which number is the next."""
+        steps, rules = self._steps, self._rules
+        run = data.View(RunArguments, self._arguments.as_value()[: RunArguments.size])
+        done = steps.execute & steps.good
+        opens, put = self._command(Command.OPEN), self._command(Command.PUT)
+        runs = self._command(Command.RUN, Command.RUN_GET)
+        counts = rules.ordered | opens
+        put_done = steps.moving & steps.moved & put & ~self._refused
+        m.d.comb += [
+            self.run.eq(done & runs & ~rules.repeated),
+            self.clear.eq(self._command(Command.RUN_GET) | run.flags & RUN_CLEARS_COUNTERS),
+            self.pcs.eq(run.pcs),
+            self.reset_run.eq(done & (opens | self._command(Command.RESET))),
+        ]
+        with m.If(done & counts & ~put | put_done):
+            m.d.sync += self._next_sequence.eq(steps.header.sequence + 1)
         with m.If(done & opens):
             m.d.sync += self._session.eq(self._arguments.as_value()[: OpenArguments.size])
+        with m.Elif(steps.sealing & steps.sent):
+            m.d.sync += self._session.eq(self._session.rotate_right(8))
 
-    def _write(self, m: Module) -> None:
-        """Payloads into a memory of their own, and WRITE's data out of it."""
-        steps, writes = self._steps, self.writes
-        c = self._configuration
-        m.submodules.payload = memory = Memory(shape=8, depth=c.payload_bytes, init=[])
+    @property
+    def _beyond(self) -> Value:
+        """The byte of the region that is at hand does not exist."""
+        return self._rules.beyond | self._walker.ended
+
+    def _store(self, m: Module) -> None:
+        """Payloads and the table of regions, in one memory: the payloads are in its upper half."""
+        steps, walker = self._steps, self._walker
+        half = ceil_log2(max(self._configuration.payload_bytes, REGIONS * REGION_PITCH))
+        m.submodules.payload = memory = Memory(shape=8, depth=2 << half, init=[])
         writer, reader = memory.write_port(), memory.read_port()
-        target = data.View(SpaceArguments, self._arguments.as_value()[: SpaceArguments.size])
-        place, fetched, beyond = Signal.like(steps.index), Signal(), Signal()
-        offset, last_offset = Signal(4), Signal(4)
+        region, defines = Signal.like(self._region.region), self._command(Command.DEFINE)
+        # another number may stand in a PUT that continues
+        with m.If(steps.execute & ~self._continues):
+            m.d.sync += region.eq(self._region.region)
+        pitch = ceil_log2(REGION_PITCH)
+        described = (walker.place - TABLE_SHIFT - 1)[:pitch]
+        payload_place = Cat(self._place, Const(0, half))[:half]
+        table = Cat(Mux(defines, described, walker.place[:pitch]), region)
+        field = Mux(
+            self._direct | defines,
+            Cat(walker.place[:pitch], Const(1 << half - pitch, half - pitch + 1)),
+            table,
+        )
         m.d.comb += [
-            writer.addr.eq(steps.index),
-            writer.data.eq(self.i.payload),
-            writer.en.eq(steps.in_payload & steps.taken),
-            reader.addr.eq(place),
+            self._stored.eq(reader.data),
+            reader.addr.eq(
+                Mux(walker.busy | ~steps.moving, field, Cat(payload_place, Const(1, 1)))
+            ),
             reader.en.eq(1),
-            writes.payload.space.eq(target.space),
-            writes.payload.offset.eq(offset),
-            writes.payload.data.eq(reader.data),
-            writes.valid.eq(steps.writing & fetched & ~beyond),
-            steps.written.eq(fetched & beyond),
+            writer.addr.eq(Mux(steps.inside, Cat(payload_place, Const(1, 1)), table)),
+            writer.data.eq(Mux(steps.inside, self.i.payload, reader.data)),
+            writer.en.eq(steps.in_payload & steps.taken | walker.busy & defines),
         ]
-        with m.Switch(target.space[:2]):
+
+    @property
+    def _continues(self) -> Value:
+        return self._command(Command.PUT) & self._region.flag
+
+    def _walk(self, m: Module) -> None:
+        """Descriptions are read, and units passed by."""
+        steps, walker = self._steps, self._walker
+        measuring = steps.judging & ~steps.hold & steps.measure
+        begins = steps.transfer & ~self._continues | steps.prepare
+        m.d.comb += [
+            walker.direct.eq(self._direct),
+            walker.counting.eq(steps.measuring & self._command(Command.READ)),
+            walker.byte.eq(self._stored),
+            walker.start.eq(measuring | steps.execute & steps.good & begins),
+            steps.walking.eq(walker.busy),
+        ]
+
+    def _move(self, m: Module) -> None:
+        """Data of a WRITE or PUT out of the payload; before, the units of a WRITE are counted."""
+        steps, walker, writes = self._steps, self._walker, self.writes
+        c, write = self._configuration, self._command(Command.WRITE)
+        fetched, behind, unit_end = Signal(), Signal(), Signal()
+        last_offset = Signal(4)
+        moved = writes.valid & writes.ready
+        passed = steps.measuring & write & ~walker.busy & ~behind
+        step = moved | passed
+        m.d.comb += [
+            behind.eq(self._place == steps.header.length[: self._payload_bits]),
+            self._refused.eq(steps.moving & fetched & ~behind & ~write & self._beyond),
+            unit_end.eq(self._offset == last_offset),
+            writes.payload.space.eq(Mux(write, self._arguments[0], Space.ACTIVATIONS)),
+            writes.payload.address.eq(walker.address),
+            writes.payload.offset.eq(self._offset),
+            writes.payload.data.eq(self._stored),
+            writes.valid.eq(steps.moving & fetched & ~behind & (write | ~self._beyond)),
+            steps.measured.eq(~walker.busy & (behind | ~write)),
+            steps.moved.eq(fetched & behind | self._refused),
+            walker.step.eq(
+                step & (unit_end | ~write) | steps.answering & steps.sent & self._answer.read
+            ),
+        ]
+        with m.Switch(self._arguments[0][:2]):
             for space in Space:
                 with m.Case(space):
                     m.d.comb += last_offset.eq(unit_bytes(c, space) - 1)
-        address = Signal.like(writes.p.address)
-        m.d.comb += [
-            writes.payload.address.eq(address),
-        ]
-        # like the byte, of the place in the cycle before
-        m.d.sync += beyond.eq(place == steps.header.length + 1)
-        m.d.sync += fetched.eq(steps.writing & ~(writes.valid & writes.ready))
-        with m.If(steps.execute):
-            m.d.sync += [place.eq(WRITE_ARGUMENTS + 1), address.eq(target.address), offset.eq(0)]
-        with m.Elif(writes.valid & writes.ready):
-            m.d.sync += [place.eq(place + 1), offset.eq(offset + 1)]
-            with m.If(offset == last_offset):
-                m.d.sync += [offset.eq(0), address.eq(address + 1)]
+        m.d.sync += fetched.eq(steps.moving & ~walker.busy & ~moved)
+        with m.If(steps.hunting):
+            m.d.sync += self._place.eq(0)
+        with m.Elif(steps.judging | steps.execute):
+            m.d.sync += [
+                self._place.eq(Mux(write, WRITE_ARGUMENTS, _REGION)),
+                self._offset.eq(0),
+            ]
+        with m.Elif(steps.in_payload & steps.taken | step):
+            m.d.sync += self._place.eq(self._place + 1)
+        with m.If(step & write):
+            m.d.sync += self._offset.eq(Mux(unit_end, 0, self._offset + 1))
+        self._continue(m)
+
+    def _continue(self, m: Module) -> None:
+        """A PUT may go on where the one before it ended, if there is no other request between."""
+        steps, rules = self._steps, self._rules
+        put = self._command(Command.PUT)
+        counts = rules.ordered | self._command(Command.OPEN)
+        in_turn = ~rules.early & ~(steps.header.command.waiting & self.status.running)
+        with m.If(steps.judging & ~steps.hold & in_turn & counts & ~put):
+            m.d.sync += self._may_continue.eq(0)
+        with m.Elif(steps.execute & steps.good & put & ~rules.repeated):
+            m.d.sync += self._may_continue.eq(0)
+        with m.Elif(steps.moving & steps.moved & put & ~self._refused):
+            m.d.sync += self._may_continue.eq(1)
 
     def _read(self, m: Module) -> None:
-        """A READ's bytes, each asked for when the one before has been sent."""
+        """Bytes of the activations, each asked for when the one before has been sent."""
         steps, reads, answer = self._steps, self.reads, self._answer
         connect(m, flipped(self.read_data), answer.read_data)
-        target = data.View(SpaceArguments, self._arguments.as_value()[: SpaceArguments.size])
         asked = Signal()
+        here = steps.answering & answer.read & ~answer.beyond & ~answer.hold
         m.d.comb += [
-            reads.payload.eq(target.address + steps.index - 1),
-            reads.valid.eq(steps.answering & answer.read & ~asked),
+            answer.read.eq(self._command(Command.READ, Command.GET, Command.RUN_GET)),
+            answer.beyond.eq(self._beyond & ~self._direct),
+            answer.hold.eq(self._walker.busy),
+            reads.payload.eq(self._walker.address),
+            reads.valid.eq(here & ~asked),
         ]
         with m.If(reads.valid & reads.ready):
             m.d.sync += asked.eq(1)
@@ -196,36 +345,35 @@ class CompactLink(LinkInterface):
     def _send(self, m: Module) -> None:
         """The answer's bytes, and their CRC."""
         steps, crc, answer = self._steps, self._crc, self._answer
-        target = data.View(SpaceArguments, self._arguments.as_value()[: SpaceArguments.size])
-        good = self._verdict == Status.OK
-        length = Signal(16)
-        with m.If(good & self._command(Command.IDENTIFY)):
-            m.d.comb += length.eq(IDENTITY_BYTES)
-        with m.If(good & self._command(Command.STATUS)):
-            m.d.comb += length.eq(STATUS_BYTES)
-        with m.If(good & self._command(Command.READ)):
-            m.d.comb += length.eq(target.count)
-        header = Cat(Const(0, 8), self._verdict, Const(0, 5), steps.header.sequence, length)
+        length = Signal(self._payload_bits)
+        with m.If(self._verdict == Status.OK):
+            with m.Switch(steps.header.command.code):
+                with m.Case(Command.IDENTIFY):
+                    m.d.comb += length.eq(IDENTITY_BYTES)
+                with m.Case(Command.STATUS):
+                    m.d.comb += length.eq(STATUS_BYTES)
+                with m.Case(Command.READ, Command.GET, Command.RUN_GET):
+                    m.d.comb += length.eq(Cat(self._arguments[4:6]))
         sealed = (self._verdict != Status.BAD_CRC) & ~self._command(Command.IDENTIFY)
-        place = (steps.index - 1)[:2]
-        seal = self._session.word_select(place, 8) & sealed.replicate(8)
+        header = Cat(Const(0, 8), self._verdict, Const(0, 4), steps.header.sequence, length)
         byte = Signal(8)
         with m.If(steps.beginning):
             m.d.comb += byte.eq(RESPONSE_START)
         with m.Elif(steps.in_header):
-            m.d.comb += byte.eq(header[8:].word_select(place, 8))
+            place = (steps.index - 1)[:2]
+            m.d.comb += byte.eq(Cat(header[8:], Const(0, 16))[:32].word_select(place, 8))
         with m.Elif(steps.answering):
             m.d.comb += byte.eq(answer.o.payload)
         with m.Else():
-            m.d.comb += byte.eq(crc.crc.word_select(place, 8) ^ seal)
+            # the checksum and the session move down by a byte when one has been sent
+            m.d.comb += byte.eq(crc.crc[:8] ^ (self._session[:8] & sealed.replicate(8)))
         ready = Mux(steps.answering, answer.o.valid, 1)
         sending = steps.beginning | steps.in_header | steps.answering | steps.sealing
         m.d.comb += [
             steps.answer.eq(length),
-            answer.load.eq(steps.beginning),
             answer.status.eq(self.status),
+            answer.sequence.eq(self._next_sequence),
             answer.identify.eq(self._command(Command.IDENTIFY)),
-            answer.read.eq(self._command(Command.READ)),
             answer.index.eq(steps.index),
             answer.o.ready.eq(steps.answering & steps.sent),
             self.o.payload.eq(byte),
@@ -233,7 +381,10 @@ class CompactLink(LinkInterface):
             steps.sent.eq(self.o.valid & self.o.ready),
             crc.start.eq(steps.hunting | steps.beginning),
             crc.data.eq(Mux(steps.inside, self.i.payload, byte)),
+            # but for the last byte of the payload
+            crc.shift.eq(steps.sealing & (steps.index[:3] != 1)),
             crc.valid.eq(
-                steps.inside & steps.taken | (steps.in_header | steps.answering) & steps.sent
+                steps.inside & steps.taken
+                | (steps.in_header | steps.answering | steps.sealing) & steps.sent
             ),
         ]

@@ -1,4 +1,4 @@
-"""Decides whether a compact link may execute a request: the rules of ``RequestChecker``."""
+"""Decides whether a compact link may execute a request: the rules of the golden endpoint."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -6,22 +6,34 @@ from amaranth.lib.wiring import In, Out
 
 from ...config import Configuration
 from ...isa import STREAMS
-from ..layouts import Arguments, FrameHeader, OpenArguments, RunArguments, SpaceArguments
-from ..protocol import Command, Space, Status
-from ..spaces import WRITE_ARGUMENTS, unit_bytes, unit_count
+from ..layouts import (
+    Arguments,
+    FrameHeader,
+    OpenArguments,
+    RegionArgument,
+    RunArguments,
+    SpaceArguments,
+)
+from ..protocol import REGION_BYTES, REGIONS, UNORDERED, Command, Space, Status
+from ..spaces import WRITE_ARGUMENTS, unit_count
+from .walker import address_bits
 
+_REGION = RegionArgument.size // 8
 _ARGUMENT_BYTES = {
     Command.READ: SpaceArguments.size // 8,
     Command.RUN: RunArguments.size // 8,
     Command.OPEN: OpenArguments.size // 8,
+    Command.DEFINE: _REGION + REGION_BYTES,
+    Command.GET: _REGION,
+    Command.RUN_GET: RunArguments.size // 8,
 }
 """Of the commands that have a fixed number, but none."""
 
+_INPUTS = ("running", "bad_instruction", "whole", "may_continue")
+
 
 class CompactRules(wiring.Component):
-    """Judges a request of at most ``payload_bytes``; header and arguments hold meanwhile.
-
-    The units of a WRITE are counted by subtraction, one a cycle.
+    """Judges a request of at most ``payload_bytes`` whose CRC is right, in the same cycle.
 
     Parameters
     ----------
@@ -30,22 +42,36 @@ class CompactRules(wiring.Component):
     Members
     -------
     header, arguments : In
-    start : In
-        Begins.
-    running, repeated : In
-        A program runs; the sequence number is that of the last RUN.
-    done : Out
-        ``verdict`` holds, from here until the next start.
+    next_sequence : In(8)
+    running, bad_instruction : In
+        Of the status.
+    address, whole : In
+        Of a WRITE or READ: the unit behind the last one, and that no part of a unit is left.
+        While a region is written or read: the byte that is next.
+    may_continue : In
+        A PUT has ended where the next one may go on.
+    early : Out
+        What is refused whether a program runs or not.
+    ordered, repeated : Out
+        The command has a place in the order; the request is the last one, sent again.
+    beyond : Out
+        ``address`` is beyond what the command may reach.
     verdict : Out
         A Status.
     """
 
     header: data.View
     arguments: data.View
-    start: Signal
+    next_sequence: Signal
     running: Signal
+    bad_instruction: Signal
+    address: Signal
+    whole: Signal
+    may_continue: Signal
+    early: Signal
+    ordered: Signal
     repeated: Signal
-    done: Signal
+    beyond: Signal
     verdict: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -54,79 +80,100 @@ class CompactRules(wiring.Component):
             {
                 "header": In(FrameHeader),
                 "arguments": In(Arguments),
-                "start": In(1),
-                "running": In(1),
-                "repeated": In(1),
-                "done": Out(1),
-                "verdict": Out(3),
+                "next_sequence": In(8),
+                **dict.fromkeys(_INPUTS, In(1)),
+                "address": In(address_bits(configuration) + 1),
+                **dict.fromkeys(("early", "ordered", "repeated", "beyond"), Out(1)),
+                "verdict": Out(4),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        c = self._configuration
-        bits = c.payload_bytes.bit_length()
-        target = data.View(SpaceArguments, self.arguments.as_value()[: SpaceArguments.size])
-        space = target.space[:2]
-        is_write = self.header.command == Command.WRITE
-        left, units, unit = Signal(bits), Signal(bits), Signal(bits)
-        counting = Signal()
-        with m.Switch(space):
-            for known in Space:
-                with m.Case(known):
-                    m.d.comb += unit.eq(unit_bytes(c, known))
-        short = left < unit
-        with m.If(self.start):
-            m.d.sync += [left.eq(self.header.length - WRITE_ARGUMENTS), units.eq(0)]
-            m.d.sync += counting.eq(1)
-        with m.Elif(counting & is_write & ~short):
-            m.d.sync += [left.eq(left - unit), units.eq(units + 1)]
-        with m.Else():
-            m.d.sync += counting.eq(0)
-        m.d.sync += self.done.eq(~counting & ~self.start)
-        beyond = self._beyond(m, target, Mux(is_write, units, target.count))
-        self._judge(m, whole=left == 0, beyond=beyond)
+        code = self.header.command.code
+        known, is_next, ahead = Signal(), Signal(), Signal(8)
+        m.d.comb += [
+            ahead.eq(self.next_sequence - self.header.sequence),
+            known.eq(code.matches(*Command)),
+            self.ordered.eq(~code.matches(*UNORDERED)),
+            self.repeated.eq(self.ordered & (ahead == 1)),
+            is_next.eq(ahead == 0),
+            self.early.eq(~known | self.ordered & ~is_next & ~self.repeated),
+            self.beyond.eq(self.address > self._limit(m)),
+        ]
+        verdict: Value = Const(Status.OK, 4)
+        rules = (
+            (~known, Status.BAD_COMMAND),
+            (self.early, Status.OUT_OF_ORDER),
+            *self._rules(m),
+        )
+        for broken, status in reversed(rules):
+            verdict = Mux(broken, Const(status, 4), verdict)
+        m.d.comb += self.verdict.eq(verdict)
         return m
 
-    def _beyond(self, m: Module, target: data.View, count: Value) -> Value:
-        """A WRITE or READ of so many units reaches beyond its memory."""
+    def _limit(self, m: Module) -> Signal:
+        """The largest address: of a WRITE or READ, one behind the last unit; of the bytes of a
+        region, the last one."""
         c = self._configuration
-        largest = max(unit_count(c, space) for space in Space)
-        bits = largest.bit_length()
-        end, limit = Signal(bits + 1), Signal(bits + 1)
-        m.d.comb += end.eq(target.address[:bits] + count[:bits])
-        with m.Switch(target.space[:2]):
-            for space in Space:
-                with m.Case(space):
-                    m.d.comb += limit.eq(unit_count(c, space))
-        return (end > limit) | target.address[bits:].any()
+        limit = Signal(address_bits(c))
+        space = self.arguments[0][:2]
+        with m.If(self.header.command.code.matches(Command.WRITE, Command.READ)):
+            with m.Switch(space):
+                for known in Space:
+                    with m.Case(known):
+                        m.d.comb += limit.eq(unit_count(c, known))
+        with m.Else():
+            m.d.comb += limit.eq(c.activation_bytes - 1)
+        return limit
 
-    def _judge(self, m: Module, *, whole: Value, beyond: Value) -> None:
-        c = self._configuration
-        command, length = self.header.command, self.header.length
-        target = data.View(SpaceArguments, self.arguments.as_value()[: SpaceArguments.size])
-        run = data.View(RunArguments, self.arguments.as_value()[: RunArguments.size])
-        is_write, is_read = command == Command.WRITE, command == Command.READ
-        runs = (command == Command.RUN) & ~self.repeated
-        wanted = Signal(3)
-        with m.Switch(command):
+    def _fits(self, m: Module) -> Value:
+        """The payload has the length that the command takes."""
+        code = self.header.command.code
+        length = self.header.length[: self._configuration.payload_bytes.bit_length()]
+        wanted = Signal(5)
+        with m.Switch(code):
             for known, size in _ARGUMENT_BYTES.items():
                 with m.Case(known):
                     m.d.comb += wanted.eq(size)
-        fits = Mux(is_write, length >= WRITE_ARGUMENTS, length == wanted)
-        elsewhere = target.space != Space.ACTIVATIONS
-        known = Cat(command == code for code in Command).any()
+        long_enough = Mux(code == Command.WRITE, length >= WRITE_ARGUMENTS, length != 0)
+        return Mux(code.matches(Command.WRITE, Command.PUT), long_enough, length == wanted)
+
+    def _rules(self, m: Module) -> tuple[tuple[Value, Status], ...]:
+        """Broken rules of a known command in its order, the first first."""
+        c = self._configuration
+        code = self.header.command.code
+        flags = self.arguments[0]
+        region = data.View(RegionArgument, flags)
+        run = data.View(RunArguments, self.arguments.as_value()[: RunArguments.size])
+        write, read = code == Command.WRITE, code == Command.READ
+        run_get, put = code == Command.RUN_GET, code == Command.PUT
+        no_flag = code.matches(Command.DEFINE, Command.GET)
+        of_region = no_flag | run_get | put
+        starts = (run_get | (code == Command.RUN)) & ~self.repeated
+        count = Mux(read, Cat(*self.arguments[4:6]), Cat(*self.arguments[1:3]))
         words = c.instruction_words
         outside = Cat(run.pcs[k] >= words for k in range(len(STREAMS))).any()
-        rules = (
-            (~known, Status.BAD_COMMAND),
-            (~fits, Status.BAD_LENGTH),
-            (is_write & (target.space >= len(Space)) | is_read & elsewhere, Status.BAD_SPACE),
-            (runs & self.running, Status.BUSY),
-            (is_write & ~whole | is_read & (target.count > c.payload_bytes), Status.BAD_LENGTH),
-            ((is_write | is_read) & beyond | runs & outside, Status.BAD_ADDRESS),
+        # the table has as many regions as the field has numbers
+        assert REGIONS == 1 << len(region.region)
+        elsewhere = (
+            write & (flags >= len(Space))
+            | read & (flags != Space.ACTIVATIONS)
+            | of_region & (region.other != 0)
+            | no_flag & region.flag
         )
-        verdict: Value = Const(Status.OK, 3)
-        for broken, status in reversed(rules):
-            verdict = Mux(broken, Const(status, 3), verdict)
-        m.d.sync += self.verdict.eq(verdict)
+        counted = read | (code == Command.DEFINE)
+        instruction = (code == Command.GET) | run_get & ~region.flag
+        return (
+            (self.header.command.waiting & self.running, Status.BUSY),
+            (~self._fits(m), Status.BAD_LENGTH),
+            (elsewhere, Status.BAD_SPACE),
+            (starts & self.running, Status.BUSY),
+            (write & ~self.whole | counted & (count > c.payload_bytes), Status.BAD_LENGTH),
+            ((write | read) & self.beyond | starts & outside, Status.BAD_ADDRESS),
+            (
+                put & region.flag & ~self.may_continue & ~self.repeated,
+                Status.OUT_OF_ORDER,
+            ),
+            (instruction & self.bad_instruction, Status.BAD_INSTRUCTION),
+        )

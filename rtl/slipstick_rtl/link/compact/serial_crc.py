@@ -21,6 +21,8 @@ class SerialCrc(wiring.Component):
         A new checksum begins, without a byte.
     data, valid : In
         A byte to be counted; not while ``busy``.
+    shift : In
+        Holds for bytes that are not counted: the checksum moves down by a byte instead.
     busy : Out
         For eight cycles from the one after ``valid`` on: the checksum is not there yet.
     crc : Out(32)
@@ -31,6 +33,7 @@ class SerialCrc(wiring.Component):
     start: Signal
     data: Signal
     valid: Signal
+    shift: Signal
     busy: Signal
     crc: Signal
     match_detected: Signal
@@ -41,6 +44,7 @@ class SerialCrc(wiring.Component):
                 "start": In(1),
                 "data": In(8),
                 "valid": In(1),
+                "shift": In(1),
                 "busy": Out(1),
                 "crc": Out(_BITS),
                 "match_detected": Out(1),
@@ -52,7 +56,7 @@ class SerialCrc(wiring.Component):
         remainder = Signal(_BITS, init=(1 << _BITS) - 1)
         # the bits to come, and above them a one that marks the end
         bits = Signal(9, init=1)
-        odd = remainder[0] ^ bits[0]
+        odd = (remainder[0] ^ bits[0]) & ~self.shift
         m.d.comb += [
             self.busy.eq(bits[1:].any()),
             self.crc.eq(~remainder),

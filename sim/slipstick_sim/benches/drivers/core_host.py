@@ -1,5 +1,6 @@
 """A host for benches of the whole core: all that it asks goes to the golden core as well."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from slipstick_rtl.config import Configuration
@@ -12,6 +13,7 @@ from slipstick_rtl.link.protocol import (
     DeviceStatus,
     Space,
     encode,
+    unpack_status,
 )
 from slipstick_rtl.link.spaces import WRITE_ARGUMENTS
 
@@ -36,7 +38,6 @@ class Host:
         self._dut = dut
         self._endpoint = Endpoint(configuration, GoldenCore(configuration))
         self._payload_bytes = configuration.payload_bytes
-        self._sequence = 0
         self.stall(0.0)
 
     def stall(self, probability: float) -> None:
@@ -44,17 +45,34 @@ class Host:
         self._producer = Producer(self._dut, "i", seed=3, stall=probability)
         self._consumer = Consumer(self._dut, "o", seed=4, stall=probability)
 
-    async def request(self, command: Command, payload: bytes = b"") -> bytes:
+    async def request(self, command: int, payload: bytes = b"") -> bytes:
         """The design's answer; equal to the endpoint's but for a STATUS, which counts cycles."""
-        self._sequence = (self._sequence + 1) % 256
-        frame = encode(REQUEST_START, command, self._sequence, payload)
-        sending = self._producer.start(frame)
-        expected = self._endpoint.feed(frame)
-        answer = bytes(await self._consumer.receive(len(expected), timeout_cycles=400_000))
-        await sending
-        if command is not Command.STATUS:
-            assert answer == expected, f"{command.name}: {answer.hex()} is not {expected.hex()}"
+        sent, expected = self._numbered(command, payload)
+        answer = await self._exchange(sent, len(expected))
+        if command != Command.STATUS:
+            assert answer == expected, f"{command}: {answer.hex()} is not {expected.hex()}"
         return answer[HEADER_BYTES:-CRC_BYTES]
+
+    async def stream(self, requests: Iterable[tuple[int, bytes]]) -> bytes:
+        """Sends requests back to back, commands with their flags; all answers, which are equal to
+        the endpoint's."""
+        frames = [self._numbered(*request) for request in requests]
+        expected = b"".join(answer for _, answer in frames)
+        answers = await self._exchange(b"".join(frame for frame, _ in frames), len(expected))
+        assert answers == expected, f"{answers.hex(' ')} is not {expected.hex(' ')}"
+        return answers
+
+    def _numbered(self, command: int, payload: bytes) -> tuple[bytes, bytes]:
+        """A request with the next number, and the endpoint's answer."""
+        frame = encode(REQUEST_START, command, self._endpoint.next_sequence, payload)
+        return frame, self._endpoint.feed(frame)
+
+    async def _exchange(self, sent: bytes, size: int) -> bytes:
+        """Sends bytes, and returns so many that come back."""
+        sending = self._producer.start(sent)
+        answer = bytes(await self._consumer.receive(size, timeout_cycles=400_000))
+        await sending
+        return answer
 
     async def write(self, space: Space, unit: int, data: bytes, first: int = 0) -> None:
         """Fills a memory from a unit on; ``unit`` is the bytes of one."""
@@ -75,7 +93,7 @@ class Host:
 
     async def look(self) -> DeviceStatus:
         """The run's state now."""
-        return DeviceStatus.unpack(await self.request(Command.STATUS))
+        return unpack_status(await self.request(Command.STATUS))[0]
 
     async def status(self) -> DeviceStatus:
         """The run's state once it is over."""

@@ -18,6 +18,7 @@ from slipstick_rtl.link.protocol import (
     DeviceStatus,
     Space,
     encode,
+    unpack_status,
 )
 from slipstick_rtl.link.spaces import unit_bytes, units_per_frame
 from slipstick_rtl.soc.interfaces import INTERFACES, InterfaceTop
@@ -96,12 +97,10 @@ class Host:
         self.port = port
         self.frames = 0
         self._endpoint = Endpoint(self.configuration, _golden_core(self.configuration))
-        self._sequence = 0
 
     async def request(self, command: Command, payload: bytes = b"") -> bytes:
         """The payload of the device's answer; equal to the endpoint's but for a STATUS."""
-        self._sequence = (self._sequence + 1) % 256
-        frame = encode(REQUEST_START, command, self._sequence, payload)
+        frame = encode(REQUEST_START, command, self._endpoint.next_sequence, payload)
         expected = self._endpoint.feed(frame)
         sending = cocotb.start_soon(self.port.send(frame))
         answer = b""
@@ -139,7 +138,7 @@ class Host:
     async def finish(self) -> DeviceStatus:
         """The status of the run that has been started, once it has ended."""
         for _ in range(4000):
-            status = DeviceStatus.unpack(await self.request(Command.STATUS))
+            status = unpack_status(await self.request(Command.STATUS))[0]
             if not status.running:
                 return status
         raise AssertionError("the run does not end")

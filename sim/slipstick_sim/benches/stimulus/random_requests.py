@@ -5,9 +5,16 @@ from collections.abc import Callable
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import (
+    AFTER,
+    CONTINUES,
     CRC_BYTES,
+    REGIONS,
     REQUEST_START,
+    SEQUENCE_NUMBERS,
+    SILENT,
+    UNORDERED,
     UNSEALED,
+    WAITING,
     Command,
     Space,
     encode,
@@ -15,11 +22,15 @@ from slipstick_rtl.link.protocol import (
 )
 from slipstick_rtl.link.spaces import unit_bytes, unit_count, units_per_frame
 
+from .random_regions import random_region
+
 
 class RequestSource:
     """Draws requests for hardware of one configuration, in one session after the other.
 
-    Now and then the session is not the hardware's: an OPEN was spoilt, or another host's.
+    Now and then the session is not the hardware's: an OPEN was spoilt, or another host's. Mostly a
+    request has the number that the hardware expects; the bytes that a GET reads are always within
+    its region and the memory.
 
     Parameters
     ----------
@@ -30,7 +41,7 @@ class RequestSource:
     def __init__(self, configuration: Configuration, seed: int) -> None:
         self._configuration = configuration
         self._random = random.Random(seed)
-        self._sequence = 0
+        self._next = 0
         self._seal = 0
         self._commands: tuple[Callable[[], bytes], ...] = (
             self.write,
@@ -40,6 +51,15 @@ class RequestSource:
             self._plain,
             self._odd,
             self.open,
+            self.define,
+            self.define,
+            self.put,
+            self.put,
+            self.put,
+            self.get,
+            self.get,
+            self.run_get,
+            self.run_get,
         )
         self._faults: tuple[Callable[[bytes], bytes], ...] = (
             self._flip,
@@ -51,8 +71,11 @@ class RequestSource:
             lambda frame: frame + frame,
         )
 
-    def draw(self, fault: float) -> bytes:
-        """One request, spoilt with the given probability."""
+    def draw(self, fault: float, next_sequence: int | None = None) -> bytes:
+        """Some requests, spoilt with the given probability; the number that the next should have
+        is given, or one more than the last one's."""
+        if next_sequence is not None:
+            self._next = next_sequence
         frame = self._random.choice(self._commands)()
         return self._random.choice(self._faults)(frame) if self._random.random() < fault else frame
 
@@ -82,12 +105,7 @@ class RequestSource:
 
     def run(self) -> bytes:
         """A RUN, mostly within the instruction memory."""
-        words = self._configuration.instruction_words
-        counters = [0, words - 1, self._random.randrange(words)] * 4 + [words % (1 << 16), 0xFFFF]
-        payload = self._random.randbytes(1)
-        for _ in range(2):
-            payload += self._random.choice(counters).to_bytes(2, "little")
-        frame = self._encode(Command.RUN, payload)
+        frame = self._encode(Command.RUN, self._random.randbytes(1) + self._counters())
         return frame + frame if self._random.random() < 0.2 else frame
 
     def open(self) -> bytes:
@@ -97,19 +115,73 @@ class RequestSource:
             self._seal = seal
         return self._encode(Command.OPEN, session_of(seal).to_bytes(4, "little"))
 
+    def define(self) -> bytes:
+        """A DEFINE; now and then of no region, or of more bytes than a frame has."""
+        packed = random_region(self._random, self._configuration).pack()
+        if self._random.random() < 0.1:
+            most = self._configuration.payload_bytes
+            count = self._random.choice([most + 1, 2 * most, 0xFFFF])
+            packed = count.to_bytes(2, "little") + packed[2:]
+        return self._encode(Command.DEFINE, self._region(0) + packed)
+
+    def put(self) -> bytes:
+        """A PUT, often with others behind it that go on where it ends."""
+        frames = self._one_put(self._region(CONTINUES if self._random.random() < 0.1 else 0))
+        while self._random.random() < 0.5:
+            if self._random.random() < 0.2:
+                frames += self._plain()
+            if self._random.random() < 0.1:
+                frames += self.read(1)
+            frames += self._one_put(self._region(CONTINUES, always=True))
+        return frames
+
+    def _one_put(self, region: bytes) -> bytes:
+        most = self._configuration.payload_bytes - len(region)
+        size = self._random.choice([0, 1, most, *(self._random.randint(0, most) for _ in range(3))])
+        return self._encode(Command.PUT, region + self._random.randbytes(size))
+
+    def get(self) -> bytes:
+        """A GET."""
+        return self._encode(Command.GET, self._region(0))
+
+    def run_get(self) -> bytes:
+        """A RUN_GET."""
+        return self._encode(Command.RUN_GET, self._region(AFTER) + self._counters())
+
+    def _region(self, flag: int, *, always: bool = False) -> bytes:
+        """A region's number, with the flag half the time; now and then none that there is."""
+        region = self._random.randrange(REGIONS)
+        if always or self._random.random() < 0.5:
+            region |= flag
+        if self._random.random() < 0.05:
+            region ^= self._random.choice([REGIONS, 0x40, 0x80])
+        return bytes([region])
+
+    def _counters(self) -> bytes:
+        """Program counters, mostly within the instruction memory."""
+        words = self._configuration.instruction_words
+        counters = [0, words - 1, self._random.randrange(words)] * 6 + [words % (1 << 16), 0xFFFF]
+        drawn = (self._random.choice(counters) for _ in range(2))
+        return b"".join(counter.to_bytes(2, "little") for counter in drawn)
+
     def _plain(self) -> bytes:
         return self._encode(self._random.choice([Command.IDENTIFY, Command.STATUS, Command.RESET]))
 
     def _odd(self) -> bytes:
         """A frame that is sound as a frame only."""
-        command = self._random.choice([*Command, 0, 8, self._random.randrange(256)])
+        command = self._random.choice([*Command, 0, 12, self._random.randrange(64)])
         return self._encode(command, self._random.randbytes(self._random.randint(0, 12)))
 
     def _encode(self, command: int, payload: bytes = b"") -> bytes:
-        """A frame whose sequence number mostly differs from the last one's."""
-        self._sequence = (self._sequence + self._random.choice([0, 1, 1, 1])) % 256
+        """A frame, with random flags and mostly the right number."""
+        near = [self._next - 1, self._next + 1, self._next + 2]
+        chances = [self._next] * 40 + [*near, self._random.randrange(SEQUENCE_NUMBERS)]
+        number = self._random.choice(chances) % SEQUENCE_NUMBERS
+        if command == Command.OPEN or command not in UNORDERED and number == self._next:
+            self._next = (number + 1) % SEQUENCE_NUMBERS
         seal = 0 if command in UNSEALED else self._seal
-        return encode(REQUEST_START, command, self._sequence, payload, seal)
+        flags = self._random.choice([0, 0, SILENT]) | self._random.choice([0, 0, 0, WAITING])
+        return encode(REQUEST_START, command | flags, number, payload, seal)
 
     def _address(self, size: int, count: int) -> bytes:
         last = max(0, size - count)
