@@ -7,9 +7,17 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..config import Configuration
 from .identity import Identity
 from .interfaces import AcceleratorInterface
-from .layouts import JudgedRequest, OpenArguments, Response, RunArguments, SpaceArguments
-from .memory_transfers import MemoryReader, MemoryWriter
-from .protocol import RUN_CLEARS_COUNTERS
+from .layouts import (
+    JudgedRequest,
+    OpenArguments,
+    RegionArgument,
+    Response,
+    RunArguments,
+    SpaceArguments,
+)
+from .memory_transfers import MemoryTransfers
+from .protocol import RUN_CLEARS_COUNTERS, Status
+from .request_checker import REGION_ARGUMENTS
 from .request_decoder import MEANING, RequestDecoder
 from .response_sender import ResponseSender
 from .spaces import WRITE_ARGUMENTS
@@ -19,19 +27,33 @@ SETTLE_CYCLES = 4
 
 
 class _Steps(wiring.Component):
-    """One request: ``begin``, then what takes time, then ``answer``, until ``answered``."""
+    """One request: ``begin``, what takes time, ``answer`` unless ``quiet``, until ``end``.
+
+    ``quiet`` is looked at when all else is done; ``free`` lets a quiet request end.
+    """
 
     valid: Signal
-    write: Signal
     settle: Signal
-    writing: Signal
+    wait: Signal
+    transfer: Signal
+    enough: Signal
+    good: Signal
+    transferred: Signal
+    quiet: Signal
+    free: Signal
     answered: Signal
     begin: Signal
+    waiting: Signal
+    start: Signal
+    transferring: Signal
     answer: Signal
+    end: Signal
 
     def __init__(self) -> None:
-        inputs = dict.fromkeys(("valid", "write", "settle", "writing", "answered"), In(1))
-        super().__init__({**inputs, "begin": Out(1), "answer": Out(1)})
+        kind = ("valid", "settle", "wait", "transfer", "quiet")
+        inputs = (*kind, "enough", "good", "transferred", "free", "answered")
+        outputs = ("begin", "waiting", "start", "transferring", "answer", "end")
+        super().__init__({**dict.fromkeys(inputs, In(1)), **dict.fromkeys(outputs, Out(1))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -41,40 +63,72 @@ class _Steps(wiring.Component):
                 m.d.comb += self.begin.eq(self.valid)
                 m.d.sync += settling.eq(SETTLE_CYCLES - 1)
                 with m.If(self.valid):
-                    m.next = "answer"
-                    with m.If(self.write):
-                        m.next = "write"
-                    with m.Elif(self.settle):
+                    self._go_on(m)
+                    with m.If(self.settle):
                         m.next = "settle"
-            with m.State("write"):
-                with m.If(~self.writing):
-                    m.next = "answer"
             with m.State("settle"):
                 m.d.sync += settling.eq(settling - 1)
                 with m.If(settling == 0):
+                    self._go_on(m)
+            with m.State("wait for the end of the run"):
+                m.d.comb += self.waiting.eq(1)
+                with m.If(self.enough):
+                    m.next = "answer"
+                    with m.If(self.good):
+                        m.next = "start the transfer"
+            with m.State("start the transfer"):
+                m.d.comb += self.start.eq(1)
+                m.next = "transfer"
+            with m.State("transfer"):
+                m.d.comb += self.transferring.eq(1)
+                with m.If(self.transferred):
                     m.next = "answer"
             with m.State("answer"):
-                m.d.comb += self.answer.eq(1)
-                m.next = "finish"
+                m.d.comb += [
+                    self.answer.eq(~self.quiet),
+                    self.end.eq(self.quiet & self.free),
+                ]
+                with m.If(~self.quiet):
+                    m.next = "finish"
+                with m.If(self.end):
+                    m.next = "wait for a request"
             with m.State("finish"):
+                m.d.comb += self.end.eq(self.answered)
                 with m.If(self.answered):
                     m.next = "wait for a request"
         return m
+
+    def _go_on(self, m: Module) -> None:
+        """With what takes time, if anything does."""
+        m.next = "answer"
+        with m.If(self.wait):
+            m.next = "wait for the end of the run"
+        with m.Elif(self.transfer):
+            m.next = "start the transfer"
 
 
 class CommandProcessor(AcceleratorInterface):
     """Executes one request after the other.
 
-    A WRITE takes a byte a cycle; its answer leaves when its last byte has been handed over. The
-    answer to a READ begins before its first byte has come, and passes each byte on as it comes.
-    The counters of a STATUS are all of one cycle. A session begins as the answer to its OPEN does.
+    Data take a byte a cycle; the answer leaves when the last byte has been handed over. The answer
+    to a READ or GET begins before its first byte has come, and passes each byte on as it comes.
+    The counters of a STATUS are all of one cycle. A session begins as the answer to its OPEN does;
+    or would do, as nobody hears of a silent request that is OK.
 
     Members
     -------
     judged : In(stream of JudgedRequest)
         Accepted when executed and answered.
     write_data : In(stream of bytes)
-        The data of a WRITE.
+        The data of a WRITE, PUT or DEFINE.
+    next_sequence : In(8)
+        For STATUS.
+    expired : In
+        The request has been ``waiting`` long enough.
+    waiting : Out
+        The request waits for the end of the run that it has begun.
+    executed : Out
+        With ``judged.ready``: the request has been executed.
     responses, response_data : Out(stream of Response, of bytes)
     session : Out
         0 before the first OPEN. A request that is judged sees what the one before left.
@@ -84,6 +138,10 @@ class CommandProcessor(AcceleratorInterface):
 
     judged: stream.Interface
     write_data: stream.Interface
+    next_sequence: Signal
+    expired: Signal
+    waiting: Signal
+    executed: Signal
     responses: stream.Interface
     response_data: stream.Interface
     session: Signal
@@ -92,13 +150,16 @@ class CommandProcessor(AcceleratorInterface):
         self._configuration = configuration
         self._decoder = RequestDecoder()
         self._steps = _Steps()
-        self._writer = MemoryWriter(configuration=configuration)
-        self._reader = MemoryReader()
+        self._transfers = MemoryTransfers(configuration=configuration)
         self._sender = ResponseSender()
         super().__init__(
             {
                 "judged": In(stream.Signature(JudgedRequest)),
                 "write_data": In(stream.Signature(8)),
+                "next_sequence": In(8),
+                "expired": In(1),
+                "waiting": Out(1),
+                "executed": Out(1),
                 "responses": Out(stream.Signature(Response)),
                 "response_data": Out(stream.Signature(8)),
                 "session": Out(OpenArguments.size),
@@ -109,8 +170,7 @@ class CommandProcessor(AcceleratorInterface):
         m = Module()
         m.submodules.decoder = decoder = self._decoder
         m.submodules.steps = steps = self._steps
-        m.submodules.writer = self._writer
-        m.submodules.reader = self._reader
+        m.submodules.transfers = self._transfers
         m.submodules.sender = self._sender
         self._connect_streams(m)
         # a cycle for the decoder: what it says of the request is held beside it
@@ -120,70 +180,102 @@ class CommandProcessor(AcceleratorInterface):
         m.d.comb += [
             # the request is still there, as it was not ready when it was decoded
             steps.valid.eq(decoded),
-            steps.write.eq(meaning.write),
             steps.settle.eq(meaning.run | meaning.reset),
-            steps.writing.eq(self._writer.busy),
+            steps.wait.eq(meaning.after),
+            steps.transfer.eq(meaning.transfers),
+            steps.enough.eq(~self.status.running | self.expired),
+            steps.good.eq(~self.status.running & ~self.status.bad_instruction),
+            steps.transferred.eq(self._transfers.done),
             steps.answered.eq(self._sender.done),
+            # the seal of an answer that is on its way must stay
+            steps.free.eq(~meaning.open | self.responses.ready),
             decoder.request.eq(self.judged.p),
+            self.waiting.eq(steps.waiting),
         ]
         self._transfer(m, meaning)
         self._control(m, meaning)
-        self._answer(m, meaning)
+        self._answer(m, meaning, self._final_verdict(m))
         return m
 
     def _connect_streams(self, m: Module) -> None:
         """Each stream of the face has one part behind it."""
-        writer, reader, sender = self._writer, self._reader, self._sender
-        connect(m, writer.writes, flipped(self.writes))
-        connect(m, flipped(self.write_data), writer.data)
-        connect(m, reader.reads, flipped(self.reads))
+        transfers, sender = self._transfers, self._sender
+        connect(m, transfers.writes, flipped(self.writes))
+        connect(m, flipped(self.write_data), transfers.data)
+        connect(m, transfers.reads, flipped(self.reads))
         connect(m, flipped(self.read_data), sender.read_data)
         connect(m, sender.responses, flipped(self.responses))
         connect(m, sender.response_data, flipped(self.response_data))
 
     def _transfer(self, m: Module, meaning: data.View) -> None:
-        """WRITE and READ."""
-        begin, writer, reader = self._steps.begin, self._writer, self._reader
-        request = self.judged.p
-        target = data.View(SpaceArguments, request.arguments.as_value()[: SpaceArguments.size])
+        """Whatever moves bytes to memory or from it."""
+        transfers, request = self._transfers, self.judged.p
+        arguments, length = request.arguments.as_value(), request.header.length
+        target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
+        region = data.View(RegionArgument, arguments[: RegionArgument.size])
+        data_bytes = length - Mux(meaning.write, WRITE_ARGUMENTS, REGION_ARGUMENTS)
         m.d.comb += [
-            writer.start.eq(begin & meaning.write),
-            writer.space.eq(target.space),
-            writer.address.eq(target.address),
-            writer.count.eq(request.header.length - WRITE_ARGUMENTS),
-            reader.start.eq(begin & meaning.read),
-            reader.address.eq(target.address),
-            reader.count.eq(target.count),
+            transfers.start.eq(self._steps.start),
+            *(
+                getattr(transfers, name).eq(meaning[name])
+                for name in ("write", "put", "define", "read", "get")
+            ),
+            transfers.continues.eq(region.flag),
+            transfers.space.eq(target.space),
+            transfers.address.eq(target.address),
+            transfers.region.eq(region.region),
+            transfers.count.eq(Mux(meaning.read, target.count, data_bytes)),
+            transfers.region_count.eq(arguments[RegionArgument.size :]),
         ]
 
     def _control(self, m: Module, meaning: data.View) -> None:
-        """RUN, RESET and OPEN."""
-        begin = self._steps.begin
-        arguments = self.judged.p.arguments.as_value()
+        """RUN, RUN_GET, RESET and OPEN."""
+        steps, arguments = self._steps, self.judged.p.arguments.as_value()
         run = data.View(RunArguments, arguments[: RunArguments.size])
         m.d.comb += [
-            self.run.eq(begin & meaning.run),
-            self.clear.eq(run.flags & RUN_CLEARS_COUNTERS),
+            self.run.eq(steps.begin & meaning.run),
+            self.clear.eq(meaning.get | run.flags & RUN_CLEARS_COUNTERS),
             self.pcs.eq(run.pcs),
-            self.reset_run.eq(begin & meaning.reset),
+            self.reset_run.eq(steps.begin & meaning.reset),
         ]
-        with m.If(meaning.open & self.responses.valid & self.responses.ready):
+        begins = self.responses.valid & self.responses.ready | steps.end
+        with m.If(meaning.open & begins):
             m.d.sync += self.session.eq(arguments[: OpenArguments.size])
 
-    def _answer(self, m: Module, meaning: data.View) -> None:
+    def _final_verdict(self, m: Module) -> Signal:
+        """The verdict, which may turn out to be another one while the request is executed."""
+        steps, status, transfers = self._steps, self.status, self._transfers
+        verdict = Signal(4)
+        with m.If(steps.begin):
+            m.d.sync += verdict.eq(self.judged.p.verdict)
+        with m.Elif(steps.waiting):
+            bad = Mux(status.bad_instruction, Status.BAD_INSTRUCTION, Status.OK)
+            m.d.sync += verdict.eq(Mux(status.running, Status.BUSY, bad))
+        with m.Elif(steps.transferring & transfers.refused):
+            m.d.sync += verdict.eq(Status.BAD_ADDRESS)
+        # a run that was begun counts, whatever came of it
+        m.d.comb += self.executed.eq(
+            (self.judged.p.verdict == Status.OK) & (verdict != Status.BAD_ADDRESS)
+        )
+        return verdict
+
+    def _answer(self, m: Module, meaning: data.View, verdict: Signal) -> None:
         """The answer, whose sending ends the request."""
         sender, request = self._sender, self.judged.p
+        good = verdict == Status.OK
         identity = int.from_bytes(Identity.of(self._configuration).pack(), "little")
         status = self.status.as_value()
         # the two flags fill a byte of their own
-        record = Cat(status[:2], Const(0, 6), status[2:])
+        record = Cat(status[:2], Const(0, 6), status[2:], self.next_sequence)
+        length = Mux(meaning.get, self._transfers.length, meaning.length)
         m.d.comb += [
+            self._steps.quiet.eq(request.header.command.silent & good),
             sender.start.eq(self._steps.answer),
-            sender.header.verdict.eq(request.verdict),
+            sender.header.verdict.eq(verdict),
             sender.header.sequence.eq(request.header.sequence),
-            sender.header.length.eq(meaning.length),
+            sender.header.length.eq(Mux(good, length, 0)),
             sender.header.sealed.eq(meaning.sealed),
             sender.record.eq(Mux(meaning.identify, identity, record)),
-            sender.from_memory.eq(meaning.read),
-            self.judged.ready.eq(sender.done),
+            sender.from_memory.eq(meaning.read | meaning.get),
+            self.judged.ready.eq(self._steps.end),
         ]

@@ -79,7 +79,7 @@ class FrameReceiver(wiring.Component):
 
         # one cycle behind the checksum's last byte
         unsealed, sealed, settled = Signal(), Signal(), Signal()
-        free = scanner.header.command.matches(*UNSEALED)
+        free = scanner.header.command.code.matches(*UNSEALED)
         sound = Mux(free, unsealed, sealed)
         hand_over = self.requests.valid & self.requests.ready
         good = sound & ~scanner.too_long

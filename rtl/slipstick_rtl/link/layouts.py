@@ -66,6 +66,6 @@ OpenArguments = data.StructLayout({"session": 32})
 """Arguments of OPEN."""
 
 JudgedRequest = data.StructLayout(
-    {"verdict": 3, "repeated": 1, "header": FrameHeader, "arguments": Arguments}
+    {"verdict": 4, "repeated": 1, "header": FrameHeader, "arguments": Arguments}
 )
 """A judged request: to be executed if ``verdict`` is OK, and answered."""

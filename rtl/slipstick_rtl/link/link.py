@@ -11,6 +11,7 @@ from .frame_transmitter import FrameTransmitter
 from .interfaces import LinkInterface
 from .protocol import Space
 from .request_reader import RequestReader
+from .run_patience import RunPatience
 from .spaces import units_per_frame
 
 DEFAULT_TIMEOUT_CYCLES = 1 << 20
@@ -22,8 +23,8 @@ class Link(LinkInterface):
 
     A frame is received while the one before is executed. Back to back, maximal WRITEs pass at a
     byte a cycle. What a request may do is decided by :class:`RequestChecker`, in that order of
-    rules, after its CRC has been found right; a RUN sent again is known by the rule of
-    :class:`RequestReader`. The golden model is ``slipstick_sim.golden.link``.
+    rules, after its CRC has been found right; which one is next, by :class:`RequestOrder`. The
+    golden model is ``slipstick_sim.golden.link``.
 
     Parameters
     ----------
@@ -64,6 +65,7 @@ class Link(LinkInterface):
         for space in Space:
             units_per_frame(configuration, space)
         self._configuration = configuration
+        self._patience = RunPatience(timeout_cycles=timeout_cycles)
         self._receiver = FrameReceiver(
             payload_bytes=configuration.payload_bytes, timeout_cycles=timeout_cycles
         )
@@ -74,6 +76,7 @@ class Link(LinkInterface):
         m.submodules.receiver = receiver = self._receiver
         m.submodules.reader = reader = RequestReader(configuration=self._configuration)
         m.submodules.processor = processor = CommandProcessor(configuration=self._configuration)
+        m.submodules.patience = patience = self._patience
         m.submodules.transmitter = transmitter = FrameTransmitter()
         connect(m, flipped(self.i), receiver.i)
         connect(m, receiver.requests, reader.requests)
@@ -91,7 +94,13 @@ class Link(LinkInterface):
         connect(m, processor.reads, flipped(self.reads))
         connect(m, flipped(self.read_data), processor.read_data)
         m.d.comb += [
+            patience.waiting.eq(reader.waiting | processor.waiting),
+            reader.expired.eq(patience.expired),
+            processor.expired.eq(patience.expired),
             reader.running.eq(self.status.running),
+            reader.bad_instruction.eq(self.status.bad_instruction),
+            reader.executed.eq(processor.executed),
+            processor.next_sequence.eq(reader.next_sequence),
             processor.status.eq(self.status),
             receiver.session.eq(processor.session),
             transmitter.session.eq(processor.session),

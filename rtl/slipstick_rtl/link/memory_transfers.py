@@ -1,131 +1,305 @@
-"""The transfers of WRITE and READ: bytes with their addresses."""
+"""The transfers of all commands: bytes with their addresses, and the table of regions."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from .layouts import ByteWrite
-from .protocol import Space
+from .protocol import REGION_BYTES, REGION_PITCH, REGIONS, Space
+from .region_walker import RegionWalker
 from .spaces import unit_bytes
 
+_KINDS = ("write", "put", "define", "read", "get")
 
-class MemoryWriter(wiring.Component):
-    """Gives every byte of a WRITE its place, one byte a cycle.
+
+class _TransferSteps(wiring.Component):
+    """What a transfer does one after the other; see :class:`MemoryTransfers`.
 
     Members
     -------
     start : In
-        Takes ``space``, ``address`` (of the first unit) and ``count`` (bytes).
-    space, address, count : In
-    busy : Out
-        Bytes are left.
-    data : In(stream of bytes)
-        Taken only while ``busy``.
-    writes : Out(stream of ByteWrite)
+    describe, look_up : In
+        With ``start``: a description comes; or one is to be read from the table.
+    described, looked_up, moved : In
+        The description is in the table; its last byte is asked for; nothing is left to be moved.
+    idle, describing, asking, beginning, placing, moving : Out
+        ``placing``: the first address is there. ``beginning``: the whole description is.
     """
 
     start: Signal
-    space: Signal
-    address: Signal
-    count: Signal
-    busy: Signal
-    data: stream.Interface
-    writes: stream.Interface
+    describe: Signal
+    look_up: Signal
+    described: Signal
+    looked_up: Signal
+    moved: Signal
+    idle: Signal
+    describing: Signal
+    asking: Signal
+    beginning: Signal
+    placing: Signal
+    moving: Signal
 
-    def __init__(self, *, configuration: Configuration) -> None:
-        self._configuration = configuration
-        super().__init__(
-            {
-                "start": In(1),
-                "space": In(2),
-                "address": In(24),
-                "count": In(16),
-                "busy": Out(1),
-                "data": In(stream.Signature(8)),
-                "writes": Out(stream.Signature(ByteWrite)),
-            }
-        )
+    def __init__(self) -> None:
+        inputs = ("start", "describe", "look_up", "described", "looked_up", "moved")
+        outputs = ("idle", "describing", "asking", "beginning", "placing", "moving")
+        super().__init__({**dict.fromkeys(inputs, In(1)), **dict.fromkeys(outputs, Out(1))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        place = Signal(ByteWrite)
-        # of the unit: its last byte is next, and what is known of the unit for that
-        ends, single, before_last = Signal(), Signal(), Signal(10)
-        left = Signal(16)
-
-        m.d.comb += [
-            self.writes.payload.eq(place),
-            self.writes.p.data.eq(self.data.payload),
-            self.writes.valid.eq(self.busy & self.data.valid),
-            self.data.ready.eq(self.busy & self.writes.ready),
-        ]
-        with m.If(self.start):
-            m.d.sync += [
-                place.space.eq(self.space),
-                place.address.eq(self.address),
-                place.offset.eq(0),
-                left.eq(self.count),
-                self.busy.eq(self.count != 0),
-            ]
-            for space in Space:
-                with m.If(self.space == space):
-                    unit = unit_bytes(self._configuration, space)
-                    m.d.sync += [
-                        before_last.eq(Const(unit - 2, len(before_last))),
-                        Cat(single, ends).eq(Const(0b11 if unit == 1 else 0, 2)),
-                    ]
-        with m.Elif(self.writes.valid & self.writes.ready):
-            m.d.sync += [
-                left.eq(left - 1),
-                self.busy.eq(left != 1),
-                place.offset.eq(place.offset + 1),
-                ends.eq(Mux(ends, single, place.offset == before_last)),
-            ]
-            with m.If(ends):
-                m.d.sync += [place.offset.eq(0), place.address.eq(place.address + 1)]
+        with m.FSM():
+            with m.State("idle"):
+                m.d.comb += self.idle.eq(1)
+                with m.If(self.start):
+                    m.next = "place"
+                    with m.If(self.describe):
+                        m.next = "describe"
+                    with m.Elif(self.look_up):
+                        m.next = "look up"
+            with m.State("describe"):
+                m.d.comb += self.describing.eq(1)
+                with m.If(self.described):
+                    m.next = "idle"
+            with m.State("look up"):
+                m.d.comb += self.asking.eq(1)
+                with m.If(self.looked_up):
+                    m.next = "take the last byte"
+            with m.State("take the last byte"):
+                m.next = "begin"
+            with m.State("begin"):
+                m.d.comb += self.beginning.eq(1)
+                m.next = "place"
+            with m.State("place"):
+                m.d.comb += self.placing.eq(1)
+                m.next = "move"
+            with m.State("move"):
+                m.d.comb += self.moving.eq(1)
+                with m.If(self.moved):
+                    m.next = "idle"
         return m
 
 
-class MemoryReader(wiring.Component):
-    """Asks for the bytes of a READ, one address a cycle; the bytes go elsewhere.
+class MemoryTransfers(wiring.Component):
+    """Gives every byte of a WRITE, PUT, READ or GET its place, one byte a cycle; keeps regions.
+
+    Before its first byte a WRITE or READ takes two cycles, a PUT or GET ``REGION_BYTES`` + 4. A PUT
+    that continues goes on where the one before it ended, if nothing was started between.
+
+    Parameters
+    ----------
+    configuration : Configuration
 
     Members
     -------
     start : In
-        Takes ``address`` and ``count`` (bytes).
-    address, count : In
+        Begins; only while ``done``, and not while bytes are to be read.
+    write, put, define, read, get : In
+        What begins: at most one. These and all other inputs hold until ``done``.
+    continues : In
+        Of a PUT.
+    space, address : In
+        Of a WRITE or READ; the address of the first unit.
+    region : In
+        Of the other ones.
+    count : In
+        Bytes of data; of a DEFINE, of all but the region's number; of a READ, that are wanted.
+    region_count : In
+        Of a DEFINE: the first two bytes, which are no part of ``data``.
+    done : Out
+        All data has been taken, or the first address of a READ or GET is known.
+    refused : Out
+        The PUT that is ``done`` had a byte for which there is no place.
+    length : Out
+        Bytes that a GET answers; valid with ``done``.
+    data : In(stream of bytes)
+        All data is taken, also that for which there is no place.
+    writes : Out(stream of ByteWrite)
     reads : Out(stream of byte addresses)
     """
 
     start: Signal
+    write: Signal
+    put: Signal
+    define: Signal
+    read: Signal
+    get: Signal
+    continues: Signal
+    space: Signal
     address: Signal
+    region: Signal
     count: Signal
+    region_count: Signal
+    done: Signal
+    refused: Signal
+    length: Signal
+    data: stream.Interface
+    writes: stream.Interface
     reads: stream.Interface
 
-    def __init__(self) -> None:
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self._steps = _TransferSteps()
+        self._walker = RegionWalker()
+        self._left, self._some = Signal(16), Signal()
+        # bytes are written; are dropped, or described
+        self._giving, self._draining = Signal(), Signal()
+        # the byte at hand does not exist
+        self._over = Signal()
+        self._ends = Signal()
         super().__init__(
             {
-                "start": In(1),
+                **dict.fromkeys(("start", *_KINDS, "continues"), In(1)),
+                "space": In(2),
                 "address": In(24),
+                "region": In(range(REGIONS)),
                 "count": In(16),
+                "region_count": In(16),
+                "done": Out(1),
+                "refused": Out(1),
+                "length": Out(16),
+                "data": In(stream.Signature(8)),
+                "writes": Out(stream.Signature(ByteWrite)),
                 "reads": Out(stream.Signature(24)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        left = Signal(16)
-        with m.If(self.start):
-            m.d.sync += [
-                self.reads.payload.eq(self.address),
-                left.eq(self.count),
-                self.reads.valid.eq(self.count != 0),
-            ]
-        with m.Elif(self.reads.valid & self.reads.ready):
-            m.d.sync += [
-                self.reads.payload.eq(self.reads.payload + 1),
-                left.eq(left - 1),
-                self.reads.valid.eq(left != 1),
-            ]
+        m.submodules.steps = steps = self._steps
+        m.submodules.walker = walker = self._walker
+        reading = self.read | self.get
+        m.d.comb += [
+            steps.start.eq(self.start),
+            steps.describe.eq(self.define),
+            steps.look_up.eq(self.get | self.put & ~self.continues),
+            steps.described.eq(self._draining & self.data.valid & (self._left == 1)),
+            steps.moved.eq(~self._some),
+            self.done.eq(steps.idle | steps.moving & (reading | ~self._some)),
+            self.length.eq(walker.count),
+            walker.begin.eq(steps.beginning),
+            walker.direct.eq(self.start & (self.write | self.read)),
+            walker.start.eq(self.address),
+        ]
+        self._keep_regions(m)
+        self._walk(m)
+        self._move(m)
+        self._count_units(m)
         return m
+
+    @property
+    def _written(self) -> Value:
+        return self.writes.valid & self.writes.ready
+
+    @property
+    def _asked(self) -> Value:
+        return self.reads.valid & self.reads.ready
+
+    def _keep_regions(self, m: Module) -> None:
+        """A description goes into the table as it comes, and comes out in the same order."""
+        steps = self._steps
+        m.submodules.table = table = Memory(shape=8, depth=REGIONS * REGION_PITCH, init=[])
+        read_port, write_port = table.read_port(), table.write_port()
+        place = self._left[: (REGION_PITCH - 1).bit_length()]
+        low = place[0]
+        kept = Mux(low, self.region_count[:8], self.region_count[8:])
+        m.d.comb += [
+            write_port.addr.eq(Cat(place, self.region)),
+            write_port.data.eq(Mux(self._draining, self.data.payload, kept)),
+            write_port.en.eq(self._described),
+            read_port.addr.eq(Cat(place, self.region)),
+            steps.looked_up.eq(place == 1),
+            self._walker.byte.eq(read_port.data),
+        ]
+        m.d.sync += self._walker.shift.eq(steps.asking)
+
+    @property
+    def _described(self) -> Value:
+        """A byte goes into the table."""
+        return self._steps.describing & (~self._draining | self.data.valid)
+
+    def _walk(self, m: Module) -> None:
+        """The byte at hand has its address in a register, a step ahead of the walker's."""
+        walker, address = self._walker, Signal(24)
+        m.d.comb += [
+            walker.step.eq(
+                self._steps.placing & ~self.continues | self._written & self._ends | self._asked
+            ),
+            self.writes.p.address.eq(address),
+            self.reads.payload.eq(address),
+        ]
+        with m.If(walker.step):
+            m.d.sync += [address.eq(walker.address), self._over.eq(self._beyond)]
+
+    @property
+    def _beyond(self) -> Value:
+        """The walker's byte does not exist."""
+        limit = self._configuration.activation_bytes
+        return self.put & (self._walker.ended | (self._walker.address >= limit))
+
+    def _move(self, m: Module) -> None:
+        """How many bytes are left, and what becomes of the next one."""
+        steps, left, some = self._steps, self._left, self._some
+        giving, draining, reading = self._giving, self._draining, self.reads.valid
+        over = Mux(steps.placing & self.continues, self._over, self._beyond)
+        drained = draining & self.data.valid
+        m.d.comb += [
+            self.writes.p.data.eq(self.data.payload),
+            self.writes.valid.eq(giving & self.data.valid),
+            self.data.ready.eq(giving & self.writes.ready | draining),
+        ]
+        with m.If(self.start):
+            m.d.sync += left.eq(Mux(steps.look_up, REGION_BYTES, self.count))
+        with m.Elif(steps.beginning):
+            m.d.sync += left.eq(Mux(self.get, self._walker.count, self.count))
+        with m.Elif(self._written | self._asked | steps.asking | drained | self._described):
+            m.d.sync += left.eq(left - 1)
+
+        any_left, more = Signal(), Signal()
+        m.d.comb += [any_left.eq(left != 0), more.eq(left != 1)]
+        with m.If(self.start):
+            m.d.sync += self.refused.eq(0)
+        with m.Elif(steps.placing):
+            m.d.sync += [
+                some.eq(any_left),
+                reading.eq(any_left & (self.read | self.get)),
+                giving.eq(any_left & (self.write | self.put) & ~over),
+                draining.eq(any_left & over),
+                self.refused.eq(any_left & over),
+            ]
+        with m.Elif(self._written):
+            m.d.sync += [
+                some.eq(more),
+                giving.eq(more & ~over),
+                draining.eq(more & over),
+                self.refused.eq(more & over),
+            ]
+        with m.Elif(self._asked):
+            m.d.sync += [some.eq(more), reading.eq(more)]
+        with m.Elif(drained):
+            m.d.sync += [some.eq(more), draining.eq(more)]
+        with m.Elif(steps.describing & ~draining):
+            # the first two bytes are at hand: those of the count
+            m.d.sync += draining.eq(left == REGION_BYTES - 1)
+
+    def _count_units(self, m: Module) -> None:
+        """Which byte of its unit the next one is; its last byte ends it."""
+        offset, ends = self.writes.p.offset, self._ends
+        # what is known of the unit, for its last byte
+        single, before_last = Signal(), Signal(10)
+        space, where = Mux(self.put, Space.ACTIVATIONS, self.space), Signal(2)
+        count = Signal.like(offset)
+        m.d.comb += [offset.eq(count), self.writes.p.space.eq(where)]
+        with m.If(self.start):
+            m.d.sync += [where.eq(space), count.eq(0)]
+            for known in Space:
+                with m.If(space == known):
+                    unit = unit_bytes(self._configuration, known)
+                    m.d.sync += [
+                        before_last.eq(Const(unit - 2, len(before_last))),
+                        Cat(single, ends).eq(Const(0b11 if unit == 1 else 0, 2)),
+                    ]
+        with m.Elif(self._written):
+            m.d.sync += [count.eq(count + 1), ends.eq(Mux(ends, single, count == before_last))]
+            with m.If(ends):
+                m.d.sync += count.eq(0)

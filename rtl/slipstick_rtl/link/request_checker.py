@@ -6,10 +6,23 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..isa import STREAMS
-from .layouts import Arguments, FrameHeader, OpenArguments, RunArguments, SpaceArguments
-from .protocol import Command, Space, Status
+from .layouts import (
+    Arguments,
+    FrameHeader,
+    OpenArguments,
+    RegionArgument,
+    RunArguments,
+    SpaceArguments,
+)
+from .protocol import REGION_BYTES, REGIONS, Command, Space, Status
 from .spaces import WRITE_ARGUMENTS, unit_count
 from .unit_counter import UnitCounter
+
+REGION_ARGUMENTS = RegionArgument.size // 8
+"""Payload bytes that name a region."""
+
+_COUNT_BYTES = 2
+"""Of a DEFINE, behind the region's number: with them it can be judged."""
 
 ARGUMENT_BYTES = {
     Command.IDENTIFY: 0,
@@ -19,8 +32,15 @@ ARGUMENT_BYTES = {
     Command.STATUS: 0,
     Command.RESET: 0,
     Command.OPEN: OpenArguments.size // 8,
+    Command.DEFINE: REGION_ARGUMENTS + _COUNT_BYTES,
+    Command.PUT: REGION_ARGUMENTS,
+    Command.GET: REGION_ARGUMENTS,
+    Command.RUN_GET: RunArguments.size // 8,
 }
-"""Payload bytes that each command takes; WRITE's data come behind them."""
+"""Payload bytes that a command is judged by; behind them are the data of those that have some."""
+
+_DESCRIPTION_BYTES = REGION_ARGUMENTS + REGION_BYTES
+"""Of a DEFINE's payload."""
 
 
 class _Rules(wiring.Component):
@@ -28,31 +48,41 @@ class _Rules(wiring.Component):
 
     ORDER = (
         Status.BAD_COMMAND,
+        Status.OUT_OF_ORDER,
+        Status.BUSY,
         Status.BAD_LENGTH,
         Status.BAD_SPACE,
         Status.BUSY,
         Status.BAD_LENGTH,
         Status.BAD_ADDRESS,
+        Status.OUT_OF_ORDER,
+        Status.BAD_INSTRUCTION,
     )
+    TURN = 3
+    """The first rules decide whether it is the request's turn."""
 
     header: data.View
     arguments: data.View
     whole: Signal
     end: Signal
     running: Signal
+    bad_instruction: Signal
+    unknown: Signal
+    early: Signal
     repeated: Signal
+    may_continue: Signal
     broken: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = configuration
+        flags = ("running", "bad_instruction", "unknown", "early", "repeated", "may_continue")
         super().__init__(
             {
                 "header": In(FrameHeader),
                 "arguments": In(Arguments),
                 "whole": In(1),
                 "end": In(25),
-                "running": In(1),
-                "repeated": In(1),
+                **dict.fromkeys(flags, In(1)),
                 "broken": Out(len(self.ORDER)),
             }
         )
@@ -60,43 +90,68 @@ class _Rules(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         configuration = self._configuration
-        target = data.View(SpaceArguments, self.arguments.as_value()[: SpaceArguments.size])
-        run_target = data.View(RunArguments, self.arguments.as_value()[: RunArguments.size])
-        length = self.header.length
+        arguments = self.arguments.as_value()
+        target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
+        run_target = data.View(RunArguments, arguments[: RunArguments.size])
+        region = data.View(RegionArgument, arguments[: RegionArgument.size])
+        # the table has as many regions as the field has numbers
+        assert REGIONS == 1 << len(region.region)
+        length, code = self.header.length, self.header.command.code
 
         # decoded a cycle ahead: header and arguments come long before the sum
-        known, fits, write, read, run = Signal(), Signal(), Signal(), Signal(), Signal()
-        elsewhere = Signal()
+        fits, write, read, define, starts = Signal(), Signal(), Signal(), Signal(), Signal()
+        goes_on, looks, elsewhere = Signal(), Signal(), Signal()
+        too_much = Signal()
         limit = Signal(25)
+        with_region = code.matches(Command.DEFINE, Command.PUT, Command.GET, Command.RUN_GET)
+        flagless = code.matches(Command.DEFINE, Command.GET)
         m.d.sync += [
             # what is not told is 0, so that nothing is an enable
-            known.eq(0),
             fits.eq(0),
             limit.eq(0),
-            write.eq(self.header.command == Command.WRITE),
-            read.eq(self.header.command == Command.READ),
-            run.eq((self.header.command == Command.RUN) & ~self.repeated),
-            elsewhere.eq(target.space != Space.ACTIVATIONS),
+            write.eq(code == Command.WRITE),
+            read.eq(code == Command.READ),
+            define.eq(code == Command.DEFINE),
+            starts.eq(code.matches(Command.RUN, Command.RUN_GET)),
+            goes_on.eq((code == Command.PUT) & region.flag),
+            looks.eq((code == Command.GET) | (code == Command.RUN_GET) & ~region.flag),
+            elsewhere.eq(
+                (code == Command.WRITE) & (target.space >= len(Space))
+                | (code == Command.READ) & (target.space != Space.ACTIVATIONS)
+                | with_region & (region.other != 0)
+                | flagless & region.flag
+            ),
+            too_much.eq(
+                Mux(code == Command.READ, target.count, arguments[8:24])
+                > configuration.payload_bytes
+            ),
         ]
         for command, argument_bytes in ARGUMENT_BYTES.items():
-            with m.If(self.header.command == command):
-                m.d.sync += [known.eq(1), fits.eq(length == argument_bytes)]
-        with m.If(self.header.command == Command.WRITE):
-            m.d.sync += fits.eq(length >= WRITE_ARGUMENTS)
+            size = _DESCRIPTION_BYTES if command is Command.DEFINE else argument_bytes
+            with m.If(code == command):
+                m.d.sync += fits.eq(length == size)
+        for command in (Command.WRITE, Command.PUT):
+            with m.If(code == command):
+                m.d.sync += fits.eq(length >= ARGUMENT_BYTES[command])
         for space in Space:
             with m.If(target.space == space):
                 m.d.sync += limit.eq(unit_count(configuration, space))
 
         words = configuration.instruction_words
+        new = starts & ~self.repeated
         m.d.sync += self.broken.eq(
             Cat(
-                ~known,
+                self.unknown,
+                self.early,
+                self.header.command.waiting & self.running,
                 ~fits,
-                write & (target.space >= len(Space)) | read & elsewhere,
-                run & self.running,
-                write & ~self.whole | read & (target.count > configuration.payload_bytes),
+                elsewhere,
+                new & self.running,
+                write & ~self.whole | (read | define) & too_much,
                 (write | read) & (self.end > limit)
-                | run & Cat(run_target.pcs[k] >= words for k in range(len(STREAMS))).any(),
+                | new & Cat(run_target.pcs[k] >= words for k in range(len(STREAMS))).any(),
+                goes_on & ~self.may_continue & ~self.repeated,
+                looks & self.bad_instruction,
             )
         )
         return m
@@ -108,13 +163,21 @@ class RequestChecker(wiring.Component):
     The first rule that is broken decides, in this order:
 
     1. BAD_COMMAND: the command is unknown.
-    2. BAD_LENGTH: the payload is not as long as its arguments (WRITE: shorter).
-    3. BAD_SPACE: the space is unknown, or READ's is not ACTIVATIONS.
-    4. BUSY: a RUN while a program runs.
-    5. BAD_LENGTH: WRITE's data are not whole units; READ asks for more than ``payload_bytes``.
-    6. BAD_ADDRESS: a byte written or read, or where RUN is to start, lies beyond the memory.
+    2. OUT_OF_ORDER: the number is neither the next nor the last one's, of a command with a place
+       in the order.
+    3. BUSY: a WAITING request while a program runs, which has waited long enough.
+    4. BAD_LENGTH: the payload is not as long as its arguments (WRITE, PUT: shorter).
+    5. BAD_SPACE: the space is unknown, or READ's is not ACTIVATIONS; or the region is unknown.
+    6. BUSY: a RUN or RUN_GET while a program runs.
+    7. BAD_LENGTH: WRITE's data are not whole units; READ asks for more than ``payload_bytes``, or a
+       GET of the region of a DEFINE would.
+    8. BAD_ADDRESS: a byte written or read by its address, or where a run is to start, lies beyond
+       the memory. (Of a PUT this is found out when its bytes have their places.)
+    9. OUT_OF_ORDER: a PUT that continues, with none before it.
+    10. BAD_INSTRUCTION: a GET, or a RUN_GET that reads at once, and the last run met one.
 
-    A RUN that is ``repeated`` is OK whatever the state. Flags of RUN without a meaning are ignored.
+    A ``repeated`` request breaks none of the rules 6 (BUSY), 8 as far as a run is concerned, and 9.
+    Flags of RUN without a meaning are ignored.
 
     Latency: 3 cycles, for some WRITEs as :class:`UnitCounter` says more. Header and
     arguments hold from a cycle before ``start`` until ``done``.
@@ -124,32 +187,42 @@ class RequestChecker(wiring.Component):
     start : In
         Begins.
     header, arguments : In
-    running, repeated : In
-        A program runs; the request has the sequence number of the last RUN.
+    running, bad_instruction : In
+        Of the status.
+    unknown, early, repeated, may_continue : In
+        As :class:`RequestOrder` has them.
     done : Out
         Strobe: ``verdict`` (a Status) is valid.
     verdict : Out
+    in_turn : Out
+        With ``done``: the first three rules hold.
     """
 
     start: Signal
     header: data.View
     arguments: data.View
     running: Signal
+    bad_instruction: Signal
+    unknown: Signal
+    early: Signal
     repeated: Signal
+    may_continue: Signal
     done: Signal
     verdict: Signal
+    in_turn: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = configuration
+        flags = ("running", "bad_instruction", "unknown", "early", "repeated", "may_continue")
         super().__init__(
             {
                 "start": In(1),
                 "header": In(FrameHeader),
                 "arguments": In(Arguments),
-                "running": In(1),
-                "repeated": In(1),
+                **dict.fromkeys(flags, In(1)),
                 "done": Out(1),
-                "verdict": Out(3),
+                "verdict": Out(4),
+                "in_turn": Out(1),
             }
         )
 
@@ -159,20 +232,25 @@ class RequestChecker(wiring.Component):
         m.submodules.rules = rules = _Rules(configuration=self._configuration)
         target = data.View(SpaceArguments, self.arguments.as_value()[: SpaceArguments.size])
         data_bytes = Signal(signed(17))
+        is_write = self.header.command.code == Command.WRITE
         counting, summed = Signal(), Signal()
 
         m.d.comb += [
             data_bytes.eq(self.header.length - WRITE_ARGUMENTS),
             counter.start.eq(self.start),
-            counter.bytes.eq(Mux(data_bytes < 0, 0, data_bytes)),
+            counter.bytes.eq(Mux(is_write & (data_bytes >= 0), data_bytes, 0)),
             counter.space.eq(target.space),
             rules.header.eq(self.header),
             rules.arguments.eq(self.arguments),
             rules.whole.eq(counter.whole),
             rules.running.eq(self.running),
+            rules.bad_instruction.eq(self.bad_instruction),
+            rules.unknown.eq(self.unknown),
+            rules.early.eq(self.early),
             rules.repeated.eq(self.repeated),
+            rules.may_continue.eq(self.may_continue),
+            self.in_turn.eq(~rules.broken[: _Rules.TURN].any()),
         ]
-        is_write = self.header.command == Command.WRITE
         m.d.sync += [
             counting.eq(self.start | counting & ~counter.done),
             rules.end.eq(target.address + Mux(is_write, counter.units, target.count)),

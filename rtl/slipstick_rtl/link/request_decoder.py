@@ -1,14 +1,15 @@
 """Decodes what a judged request asks for."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import JudgedRequest, SpaceArguments
-from .protocol import Command, Status
-from .response_sender import IDENTITY_BYTES, STATUS_BYTES
+from .layouts import JudgedRequest, RegionArgument, SpaceArguments
+from .protocol import STATUS_BYTES, Command, Status
+from .response_sender import IDENTITY_BYTES
 
-_FLAGS = ("identify", "write", "read", "run", "reset", "open", "sealed")
+_TRANSFERS = ("write", "put", "define", "read", "get")
+_FLAGS = ("identify", "run", "after", "reset", "open", "sealed", "transfers", *_TRANSFERS)
 
 MEANING = data.StructLayout({**dict.fromkeys(_FLAGS, 1), "length": 16})
 """What a request asks for, and the length of its answer."""
@@ -20,21 +21,31 @@ class RequestDecoder(wiring.Component):
     Members
     -------
     request : In(JudgedRequest)
-    identify, write, read, run, reset, open : Out
-        What is to be done; nothing unless the request is OK, and no RUN that is ``repeated``.
+    identify, write, put, define, read, get, run, reset, open : Out
+        What is to be done; nothing unless the request is OK, and none of ``write``, ``put`` and
+        ``run`` for a request that is ``repeated``. RUN_GET is ``run`` and ``get``.
+    after : Out
+        The ``get`` is of what the run leaves.
+    transfers : Out
+        Any of ``write``, ``put``, ``define``, ``read`` and ``get``.
     sealed : Out
         The answer is sealed with the session.
     length : Out
-        Bytes of the answer's payload.
+        Bytes of the answer's payload, but for a ``get``.
     """
 
     request: data.View
     identify: Signal
     write: Signal
+    put: Signal
+    define: Signal
     read: Signal
+    get: Signal
     run: Signal
+    after: Signal
     reset: Signal
     open: Signal
+    transfers: Signal
     length: Signal
     sealed: Signal
 
@@ -44,25 +55,36 @@ class RequestDecoder(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        target = data.View(SpaceArguments, self.request.arguments.as_value()[: SpaceArguments.size])
-        m.d.comb += self.sealed.eq(
-            (self.request.verdict != Status.BAD_CRC)
-            & (self.request.header.command != Command.IDENTIFY)
-        )
+        arguments, new = self.request.arguments.as_value(), ~self.request.repeated
+        target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
+        region = data.View(RegionArgument, arguments[: RegionArgument.size])
+        code = self.request.header.command.code
+        m.d.comb += [
+            self.sealed.eq((self.request.verdict != Status.BAD_CRC) & (code != Command.IDENTIFY)),
+            self.transfers.eq(Cat(getattr(self, name) for name in _TRANSFERS).any()),
+        ]
         with m.If(self.request.verdict == Status.OK):
-            with m.Switch(self.request.header.command):
+            with m.Switch(code):
                 with m.Case(Command.IDENTIFY):
                     m.d.comb += [self.length.eq(IDENTITY_BYTES), self.identify.eq(1)]
                 with m.Case(Command.WRITE):
-                    m.d.comb += self.write.eq(1)
+                    m.d.comb += self.write.eq(new)
                 with m.Case(Command.READ):
                     m.d.comb += [self.read.eq(1), self.length.eq(target.count)]
                 with m.Case(Command.RUN):
-                    m.d.comb += self.run.eq(~self.request.repeated)
+                    m.d.comb += self.run.eq(new)
                 with m.Case(Command.STATUS):
                     m.d.comb += self.length.eq(STATUS_BYTES)
                 with m.Case(Command.RESET):
                     m.d.comb += self.reset.eq(1)
                 with m.Case(Command.OPEN):
                     m.d.comb += [self.reset.eq(1), self.open.eq(1)]
+                with m.Case(Command.DEFINE):
+                    m.d.comb += self.define.eq(1)
+                with m.Case(Command.PUT):
+                    m.d.comb += self.put.eq(new)
+                with m.Case(Command.GET):
+                    m.d.comb += self.get.eq(1)
+                with m.Case(Command.RUN_GET):
+                    m.d.comb += [self.run.eq(new), self.get.eq(1), self.after.eq(region.flag)]
         return m

@@ -8,47 +8,60 @@ from ..config import Configuration
 from .layouts import Arguments, FrameHeader, JudgedRequest, Request
 from .protocol import Command, Status
 from .request_checker import ARGUMENT_BYTES, RequestChecker
+from .request_order import RequestOrder
 
 
 class RequestReader(wiring.Component):
     """Takes the arguments off the payload, has the request judged, drops what may not be executed.
 
     A judged request is offered until it has been executed *and* answered; only then is the next
-    one judged, so that its judgement sees what the one before did.
-
-    The sequence number of the last accepted RUN is remembered until a WRITE, RESET or OPEN is
-    accepted. A RUN with that number is the same one, sent again because its answer was lost.
+    one judged, so that its judgement sees what the one before did. A WAITING request waits before
+    it is judged, the data of one that has been executed already are dropped.
 
     Members
     -------
     requests : In(stream of Request)
     payload : In(stream of bytes)
         Payloads of the requests that are OK.
-    running : In
-        A program runs.
+    running, bad_instruction : In
+        A program runs; the last one met a bad instruction.
+    expired : In
+        The request has been ``waiting`` long enough.
+    executed : In
+        With ``judged.ready``: the request has been executed.
+    waiting : Out
+        The request waits for the end of a run.
     judged : Out(stream of JudgedRequest)
         ``ready`` means done.
     write_data : Out(stream of bytes)
-        While a judged WRITE that is OK is offered: its data.
+        While a judged request that is OK is offered: its data.
+    next_sequence : Out(8)
     """
 
     requests: stream.Interface
     payload: stream.Interface
     running: Signal
+    bad_instruction: Signal
+    expired: Signal
+    executed: Signal
+    waiting: Signal
     judged: stream.Interface
     write_data: stream.Interface
+    next_sequence: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._checker = RequestChecker(configuration=configuration)
         self._steps = _Steps()
-        self._last_run = _LastRun()
+        self._order = RequestOrder()
         super().__init__(
             {
                 "requests": In(stream.Signature(Request)),
                 "payload": In(stream.Signature(8)),
-                "running": In(1),
+                **dict.fromkeys(("running", "bad_instruction", "expired", "executed"), In(1)),
+                "waiting": Out(1),
                 "judged": Out(stream.Signature(JudgedRequest)),
                 "write_data": Out(stream.Signature(8)),
+                "next_sequence": Out(8),
             }
         )
 
@@ -56,28 +69,32 @@ class RequestReader(wiring.Component):
         m = Module()
         m.submodules.checker = checker = self._checker
         m.submodules.steps = steps = self._steps
-        m.submodules.last_run = self._last_run
+        m.submodules.order = order = self._order
         header, arguments = Signal(FrameHeader), Signal(Arguments)
-        verdict = Signal(3)
+        verdict = Signal(4)
         wanted, gathered = Signal(range(7)), Signal(range(7))
         unread = Signal(16)
         # registers, as much hangs on them
         complete, all_read = Signal(), Signal()
+        done_before = order.repeated & header.command.code.matches(Command.WRITE, Command.PUT)
 
         m.d.comb += [
             steps.request.eq(self.requests.valid),
             steps.sound.eq(self.requests.p.verdict == Status.OK),
             steps.complete.eq(complete),
+            steps.patient.eq(header.command.waiting),
+            steps.enough.eq(order.early | ~self.running | self.expired),
             steps.judged.eq(checker.done),
-            steps.good.eq(checker.verdict == Status.OK),
+            steps.good.eq((checker.verdict == Status.OK) & ~done_before),
             steps.empty.eq(all_read),
             steps.done.eq(self.judged.ready),
+            self.waiting.eq(steps.waiting),
         ]
         self._judge(m, header, arguments)
-        self._know_again(m, header, verdict)
+        self._keep_order(m, header)
         self._offer(m, header, arguments, verdict)
         self._pass_payload(m)
-        with m.If(steps.waiting):
+        with m.If(steps.listening):
             m.d.sync += [header.eq(self.requests.p.header), verdict.eq(self.requests.p.verdict)]
             self._begin(m, unread, gathered, wanted)
             empty = self.requests.p.header.length == 0
@@ -98,38 +115,44 @@ class RequestReader(wiring.Component):
 
     def _judge(self, m: Module, header: data.View, arguments: data.View) -> None:
         """The checker sees a request that has all its arguments."""
-        steps, checker = self._steps, self._checker
+        steps, checker, order = self._steps, self._checker, self._order
         m.d.comb += [
-            checker.start.eq(steps.gathering & steps.complete),
+            checker.start.eq(steps.ready),
             checker.header.eq(header),
             checker.arguments.eq(arguments),
             checker.running.eq(self.running),
-            checker.repeated.eq(self._last_run.repeated),
+            checker.bad_instruction.eq(self.bad_instruction),
+            *(
+                getattr(checker, name).eq(getattr(order, name))
+                for name in ("unknown", "early", "repeated", "may_continue")
+            ),
         ]
 
-    def _know_again(self, m: Module, header: data.View, verdict: Signal) -> None:
-        """What is needed to tell a RUN sent again from a new one."""
-        done = self.judged.valid & self.judged.ready
+    def _keep_order(self, m: Module, header: data.View) -> None:
+        """What came of a request decides which one is next."""
+        order, checker = self._order, self._checker
         m.d.comb += [
-            self._last_run.command.eq(header.command),
-            self._last_run.sequence.eq(header.sequence),
+            order.header.eq(header),
+            order.in_turn.eq(checker.done & checker.in_turn),
+            order.good.eq(checker.verdict == Status.OK),
+            self.next_sequence.eq(order.next_sequence),
         ]
         # the header is there for a cycle more
-        m.d.sync += self._last_run.accept.eq(done & (verdict == Status.OK))
+        m.d.sync += order.executed.eq(self.judged.valid & self.judged.ready & self.executed)
 
     def _offer(self, m: Module, header: data.View, arguments: data.View, verdict: Signal) -> None:
         """Requests come in one at a time, and go out judged."""
         m.d.comb += [
-            self.requests.ready.eq(self._steps.waiting),
+            self.requests.ready.eq(self._steps.listening),
             self.judged.valid.eq(self._steps.offering),
             self.judged.p.header.eq(header),
             self.judged.p.arguments.eq(arguments),
             self.judged.p.verdict.eq(verdict),
-            self.judged.p.repeated.eq(self._last_run.repeated),
+            self.judged.p.repeated.eq(self._order.repeated),
         ]
 
     def _pass_payload(self, m: Module) -> None:
-        """The payload's bytes are gathered as arguments, dropped, or passed on as WRITE's data."""
+        """The payload's bytes are gathered as arguments, dropped, or passed on as data."""
         steps = self._steps
         m.d.comb += [
             self.write_data.payload.eq(self.payload.payload),
@@ -144,14 +167,14 @@ class RequestReader(wiring.Component):
     def _without_arguments(self) -> Value:
         """The offered request's command has none, or is unknown."""
         wanting = [command for command, argument_bytes in ARGUMENT_BYTES.items() if argument_bytes]
-        return ~self.requests.p.header.command.matches(*wanting)
+        return ~self.requests.p.header.command.code.matches(*wanting)
 
     def _begin(self, m: Module, unread: Signal, gathered: Signal, wanted: Signal) -> None:
         """All of the payload is to come, the command's arguments first."""
         request = self.requests.p.header
         m.d.sync += [unread.eq(request.length), gathered.eq(0), wanted.eq(0)]
         for command, argument_bytes in ARGUMENT_BYTES.items():
-            with m.If(request.command == command):
+            with m.If(request.command.code == command):
                 m.d.sync += wanted.eq(argument_bytes)
 
 
@@ -161,25 +184,30 @@ class _Steps(wiring.Component):
     request: Signal
     sound: Signal
     complete: Signal
+    patient: Signal
+    enough: Signal
     judged: Signal
     good: Signal
     empty: Signal
     done: Signal
-    waiting: Signal
+    listening: Signal
     gathering: Signal
+    waiting: Signal
+    ready: Signal
     dropping: Signal
     offering: Signal
 
     def __init__(self) -> None:
-        inputs = ("request", "sound", "complete", "judged", "good", "empty", "done")
-        outputs = ("waiting", "gathering", "dropping", "offering")
+        waits = ("patient", "enough")
+        inputs = ("request", "sound", "complete", *waits, "judged", "good", "empty", "done")
+        outputs = ("listening", "gathering", "waiting", "ready", "dropping", "offering")
         super().__init__({**dict.fromkeys(inputs, In(1)), **dict.fromkeys(outputs, Out(1))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         with m.FSM():
-            with m.State("wait for a request"):
-                m.d.comb += self.waiting.eq(1)
+            with m.State("listen for a request"):
+                m.d.comb += self.listening.eq(1)
                 with m.If(self.request):
                     m.next = "offer"
                     with m.If(self.sound):
@@ -187,6 +215,13 @@ class _Steps(wiring.Component):
             with m.State("gather the arguments"):
                 m.d.comb += self.gathering.eq(1)
                 with m.If(self.complete):
+                    m.d.comb += self.ready.eq(~self.patient)
+                    m.next = "judge"
+                    with m.If(self.patient):
+                        m.next = "wait for the end of a run"
+            with m.State("wait for the end of a run"):
+                m.d.comb += [self.waiting.eq(1), self.ready.eq(self.enough)]
+                with m.If(self.enough):
                     m.next = "judge"
             with m.State("judge"):
                 with m.If(self.judged):
@@ -200,28 +235,5 @@ class _Steps(wiring.Component):
             with m.State("offer"):
                 m.d.comb += self.offering.eq(1)
                 with m.If(self.done):
-                    m.next = "wait for a request"
-        return m
-
-
-class _LastRun(wiring.Component):
-    """The sequence number of the last RUN, to know it again; see :class:`RequestReader`."""
-
-    command: Signal
-    sequence: Signal
-    accept: Signal
-    repeated: Signal
-
-    def __init__(self) -> None:
-        super().__init__({"command": In(8), "sequence": In(8), "accept": In(1), "repeated": Out(1)})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        known, last = Signal(), Signal(8)
-        m.d.comb += self.repeated.eq(known & (last == self.sequence))
-        with m.If(self.accept):
-            with m.If(self.command == Command.RUN):
-                m.d.sync += [known.eq(1), last.eq(self.sequence)]
-            with m.Elif(self.command.matches(Command.WRITE, Command.RESET, Command.OPEN)):
-                m.d.sync += known.eq(0)
+                    m.next = "listen for a request"
         return m

@@ -8,10 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from .identity import Identity
 from .layouts import Response
-from .protocol import DeviceStatus
+from .protocol import STATUS_BYTES
 
 IDENTITY_BYTES = struct.calcsize(Identity.FORMAT)
-STATUS_BYTES = struct.calcsize(DeviceStatus.FORMAT)
 RECORD_BYTES = max(IDENTITY_BYTES, STATUS_BYTES)
 
 
