@@ -16,7 +16,7 @@ from .layouts import (
     SpaceArguments,
 )
 from .memory_transfers import MemoryTransfers
-from .protocol import RUN_CLEARS_COUNTERS, Status
+from .protocol import Status
 from .request_checker import REGION_ARGUMENTS
 from .request_decoder import MEANING, RequestDecoder
 from .response_sender import ResponseSender
@@ -29,7 +29,8 @@ SETTLE_CYCLES = 4
 class _Steps(wiring.Component):
     """One request: ``begin``, what takes time, ``answer`` unless ``quiet``, until ``end``.
 
-    ``quiet`` is looked at when all else is done; ``free`` lets a quiet request end.
+    ``quiet`` is looked at when all else is done. ``free`` lets a quiet request end, a cycle after
+    ``silence``.
     """
 
     valid: Signal
@@ -47,12 +48,13 @@ class _Steps(wiring.Component):
     start: Signal
     transferring: Signal
     answer: Signal
+    silence: Signal
     end: Signal
 
     def __init__(self) -> None:
         kind = ("valid", "settle", "wait", "transfer", "quiet")
         inputs = (*kind, "enough", "good", "transferred", "free", "answered")
-        outputs = ("begin", "waiting", "start", "transferring", "answer", "end")
+        outputs = ("begin", "waiting", "start", "transferring", "answer", "silence", "end")
         super().__init__({**dict.fromkeys(inputs, In(1)), **dict.fromkeys(outputs, Out(1))})
 
     def elaborate(self, platform: object) -> Module:
@@ -74,7 +76,7 @@ class _Steps(wiring.Component):
                 m.d.comb += self.waiting.eq(1)
                 with m.If(self.enough):
                     m.next = "answer"
-                    with m.If(self.good):
+                    with m.If(self.good & self.transfer):
                         m.next = "start the transfer"
             with m.State("start the transfer"):
                 m.d.comb += self.start.eq(1)
@@ -86,12 +88,15 @@ class _Steps(wiring.Component):
             with m.State("answer"):
                 m.d.comb += [
                     self.answer.eq(~self.quiet),
-                    self.end.eq(self.quiet & self.free),
+                    self.silence.eq(self.quiet & self.free),
                 ]
-                with m.If(~self.quiet):
+                with m.If(self.answer):
                     m.next = "finish"
-                with m.If(self.end):
-                    m.next = "wait for a request"
+                with m.If(self.silence):
+                    m.next = "finish silently"
+            with m.State("finish silently"):
+                m.d.comb += self.end.eq(1)
+                m.next = "wait for a request"
             with m.State("finish"):
                 m.d.comb += self.end.eq(self.answered)
                 with m.If(self.answered):
@@ -220,7 +225,7 @@ class CommandProcessor(AcceleratorInterface):
                 getattr(transfers, name).eq(meaning[name])
                 for name in ("write", "put", "define", "read", "get")
             ),
-            transfers.continues.eq(region.flag),
+            transfers.continues.eq(meaning.put & region.flag),
             transfers.space.eq(target.space),
             transfers.address.eq(target.address),
             transfers.region.eq(region.region),
@@ -234,11 +239,11 @@ class CommandProcessor(AcceleratorInterface):
         run = data.View(RunArguments, arguments[: RunArguments.size])
         m.d.comb += [
             self.run.eq(steps.begin & meaning.run),
-            self.clear.eq(meaning.get | run.flags & RUN_CLEARS_COUNTERS),
+            self.clear.eq(meaning.clear),
             self.pcs.eq(run.pcs),
             self.reset_run.eq(steps.begin & meaning.reset),
         ]
-        begins = self.responses.valid & self.responses.ready | steps.end
+        begins = self.responses.valid & self.responses.ready | steps.silence
         with m.If(meaning.open & begins):
             m.d.sync += self.session.eq(arguments[: OpenArguments.size])
 

@@ -4,12 +4,12 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import JudgedRequest, RegionArgument, SpaceArguments
-from .protocol import STATUS_BYTES, Command, Status
+from .layouts import JudgedRequest, RegionArgument, RunArguments, SpaceArguments
+from .protocol import RUN_CLEARS_COUNTERS, STATUS_BYTES, Command, Status
 from .response_sender import IDENTITY_BYTES
 
 _TRANSFERS = ("write", "put", "define", "read", "get")
-_FLAGS = ("identify", "run", "after", "reset", "open", "sealed", "transfers", *_TRANSFERS)
+_FLAGS = ("identify", "run", "clear", "after", "reset", "open", "sealed", "transfers", *_TRANSFERS)
 
 MEANING = data.StructLayout({**dict.fromkeys(_FLAGS, 1), "length": 16})
 """What a request asks for, and the length of its answer."""
@@ -23,7 +23,10 @@ class RequestDecoder(wiring.Component):
     request : In(JudgedRequest)
     identify, write, put, define, read, get, run, reset, open : Out
         What is to be done; nothing unless the request is OK, and none of ``write``, ``put`` and
-        ``run`` for a request that is ``repeated``. RUN_GET is ``run`` and ``get``.
+        ``run`` for a request that is ``repeated``; nothing is read for a silent one. RUN_GET is
+        ``run`` and ``get``.
+    clear : Out
+        The counters begin anew with the ``run``.
     after : Out
         The ``get`` is of what the run leaves.
     transfers : Out
@@ -42,6 +45,7 @@ class RequestDecoder(wiring.Component):
     read: Signal
     get: Signal
     run: Signal
+    clear: Signal
     after: Signal
     reset: Signal
     open: Signal
@@ -58,7 +62,9 @@ class RequestDecoder(wiring.Component):
         arguments, new = self.request.arguments.as_value(), ~self.request.repeated
         target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
         region = data.View(RegionArgument, arguments[: RegionArgument.size])
+        run = data.View(RunArguments, arguments[: RunArguments.size])
         code = self.request.header.command.code
+        heard = ~self.request.header.command.silent
         m.d.comb += [
             self.sealed.eq((self.request.verdict != Status.BAD_CRC) & (code != Command.IDENTIFY)),
             self.transfers.eq(Cat(getattr(self, name) for name in _TRANSFERS).any()),
@@ -70,9 +76,9 @@ class RequestDecoder(wiring.Component):
                 with m.Case(Command.WRITE):
                     m.d.comb += self.write.eq(new)
                 with m.Case(Command.READ):
-                    m.d.comb += [self.read.eq(1), self.length.eq(target.count)]
+                    m.d.comb += [self.read.eq(heard), self.length.eq(target.count)]
                 with m.Case(Command.RUN):
-                    m.d.comb += self.run.eq(new)
+                    m.d.comb += [self.run.eq(new), self.clear.eq(run.flags & RUN_CLEARS_COUNTERS)]
                 with m.Case(Command.STATUS):
                     m.d.comb += self.length.eq(STATUS_BYTES)
                 with m.Case(Command.RESET):
@@ -84,7 +90,8 @@ class RequestDecoder(wiring.Component):
                 with m.Case(Command.PUT):
                     m.d.comb += self.put.eq(new)
                 with m.Case(Command.GET):
-                    m.d.comb += self.get.eq(1)
+                    m.d.comb += self.get.eq(heard)
                 with m.Case(Command.RUN_GET):
-                    m.d.comb += [self.run.eq(new), self.get.eq(1), self.after.eq(region.flag)]
+                    m.d.comb += [self.run.eq(new), self.clear.eq(1)]
+                    m.d.comb += [self.get.eq(heard), self.after.eq(region.flag)]
         return m
