@@ -68,6 +68,9 @@ class _Steps(wiring.Component):
                     self._go_on(m)
                     with m.If(self.settle):
                         m.next = "settle"
+                    with m.Elif(self.transfer & ~self.wait):
+                        m.d.comb += self.start.eq(1)
+                        m.next = "transfer"
             with m.State("settle"):
                 m.d.sync += settling.eq(settling - 1)
                 with m.If(settling == 0):

@@ -10,6 +10,7 @@ from .frame_receiver import FrameReceiver
 from .frame_transmitter import FrameTransmitter
 from .interfaces import LinkInterface
 from .protocol import Space
+from .request_queue import RequestQueue
 from .request_reader import RequestReader
 from .run_patience import RunPatience
 from .spaces import units_per_frame
@@ -21,8 +22,8 @@ DEFAULT_TIMEOUT_CYCLES = 1 << 20
 class Link(LinkInterface):
     """Executes the requests of :mod:`slipstick_rtl.link.protocol`, one after the other.
 
-    A frame is received while the one before is executed. Back to back, maximal WRITEs pass at a
-    byte a cycle. What a request may do is decided by :class:`RequestChecker`, in that order of
+    A frame is received while the one before is executed, also behind a short one that waits. Back
+    to back, maximal WRITEs pass at a byte a cycle. What a request may do is decided by :class:`RequestChecker`, in that order of
     rules, after its CRC has been found right; which one is next, by :class:`RequestOrder`. The
     golden model is ``slipstick_sim.golden.link``.
 
@@ -79,7 +80,9 @@ class Link(LinkInterface):
         m.submodules.patience = patience = self._patience
         m.submodules.transmitter = transmitter = FrameTransmitter()
         connect(m, flipped(self.i), receiver.i)
-        connect(m, receiver.requests, reader.requests)
+        m.submodules.queue = queue = RequestQueue()
+        connect(m, receiver.requests, queue.i)
+        connect(m, queue.o, reader.requests)
         connect(m, receiver.payload, reader.payload)
         connect(m, reader.judged, processor.judged)
         connect(m, reader.write_data, processor.write_data)

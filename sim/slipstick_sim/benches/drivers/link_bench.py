@@ -12,7 +12,15 @@ from cocotb.utils import get_sim_time
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.layouts import ByteWrite, RunStatus
-from slipstick_rtl.link.protocol import REQUEST_START, SEQUENCE_NUMBERS, Space, encode
+from slipstick_rtl.link.protocol import (
+    REGION_BYTES,
+    REGIONS,
+    REQUEST_START,
+    SEQUENCE_NUMBERS,
+    Command,
+    Space,
+    encode,
+)
 from slipstick_rtl.link.spaces import unit_bytes
 
 from ...golden.link import Endpoint
@@ -22,8 +30,9 @@ from .streams import CLOCK_PERIOD_NS, Consumer, Producer, pack, start, unpack
 TIMEOUT_CYCLES = 300
 """Of the link under test."""
 
-QUIET_CYCLES = 200
-"""After which a link in which nothing moves must be waiting for the end of a run."""
+QUIET_CYCLES = 400
+"""After which a link in which nothing moves must be waiting for the end of a run; more than it
+takes to drop a payload."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,18 @@ class LinkBench:
             self._end_runs,
         ):
             cocotb.start_soon(part())
+        await self._clear_regions()
+
+    async def _clear_regions(self) -> None:
+        """A reset leaves the table of regions as the test before had it; number 0 is the next."""
+        first = SEQUENCE_NUMBERS - REGIONS
+        clear = [bytes([region]) + bytes(REGION_BYTES) for region in range(REGIONS)]
+        await self.exchange(
+            self.frame(first - 1, Command.OPEN, bytes(4)),
+            *(self.frame(first + k, Command.DEFINE, clear[k]) for k in range(REGIONS)),
+        )
+        for side in (self.golden, self.actual):
+            side.strobes.clear()
 
     def frame(self, sequence: int, command: int, payload: bytes = b"") -> bytes:
         """A request; ``command`` with its flags."""
@@ -126,7 +147,7 @@ class LinkBench:
     async def settle(self) -> None:
         """Until a frame that has begun is forgotten; then both sides must be in one state."""
         self.endpoint.time_out()
-        while self._quiet_cycles() < TIMEOUT_CYCLES + 20:
+        while self._quiet_cycles() < QUIET_CYCLES + TIMEOUT_CYCLES:
             await self._consumer.expect_silence(20)
         assert not self._plans, f"no request waits, but {self._plans} should have come"
         assert self.actual.memories == self.golden.memories
