@@ -131,6 +131,7 @@ class LinkBench:
 
         A request may be a function of the number that the device expects by then.
         """
+        self._touch()
         sent, expected = b"", b""
         for request in requests:
             data = request if isinstance(request, bytes) else request(self.endpoint.next_sequence)
