@@ -1,6 +1,6 @@
 """Executes judged requests and answers them."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -8,6 +8,7 @@ from ..config import Configuration
 from .identity import Identity
 from .interfaces import AcceleratorInterface
 from .layouts import (
+    DataByte,
     JudgedRequest,
     OpenArguments,
     RegionArgument,
@@ -17,10 +18,8 @@ from .layouts import (
 )
 from .memory_transfers import MemoryTransfers
 from .protocol import Status
-from .request_checker import REGION_ARGUMENTS
 from .request_decoder import MEANING, RequestDecoder
 from .response_sender import ResponseSender
-from .spaces import WRITE_ARGUMENTS
 
 SETTLE_CYCLES = 4
 """Cycles in which ``status.running`` must follow ``run`` and ``reset_run``."""
@@ -127,8 +126,10 @@ class CommandProcessor(AcceleratorInterface):
     -------
     judged : In(stream of JudgedRequest)
         Accepted when executed and answered.
-    write_data : In(stream of bytes)
+    write_data : In(stream of DataByte)
         The data of a WRITE, PUT or DEFINE.
+    some_data : In
+        The request has data that have not been taken.
     next_sequence : In(8)
         For STATUS.
     expired : In
@@ -146,6 +147,7 @@ class CommandProcessor(AcceleratorInterface):
 
     judged: stream.Interface
     write_data: stream.Interface
+    some_data: Signal
     next_sequence: Signal
     expired: Signal
     waiting: Signal
@@ -163,7 +165,8 @@ class CommandProcessor(AcceleratorInterface):
         super().__init__(
             {
                 "judged": In(stream.Signature(JudgedRequest)),
-                "write_data": In(stream.Signature(8)),
+                "write_data": In(stream.Signature(DataByte)),
+                "some_data": In(1),
                 "next_sequence": In(8),
                 "expired": In(1),
                 "waiting": Out(1),
@@ -218,10 +221,9 @@ class CommandProcessor(AcceleratorInterface):
     def _transfer(self, m: Module, meaning: data.View) -> None:
         """Whatever moves bytes to memory or from it."""
         transfers, request = self._transfers, self.judged.p
-        arguments, length = request.arguments.as_value(), request.header.length
+        arguments = request.arguments.as_value()
         target = data.View(SpaceArguments, arguments[: SpaceArguments.size])
         region = data.View(RegionArgument, arguments[: RegionArgument.size])
-        data_bytes = length - Mux(meaning.write, WRITE_ARGUMENTS, REGION_ARGUMENTS)
         m.d.comb += [
             transfers.start.eq(self._steps.start),
             *(
@@ -232,9 +234,14 @@ class CommandProcessor(AcceleratorInterface):
             transfers.space.eq(target.space),
             transfers.address.eq(target.address),
             transfers.region.eq(region.region),
-            transfers.count.eq(Mux(meaning.read, target.count, data_bytes)),
-            transfers.region_count.eq(arguments[RegionArgument.size :]),
+            transfers.some.eq(self.some_data),
+            transfers.read_count.eq(self._length(meaning)),
+            transfers.defined_count.eq(arguments[RegionArgument.size :]),
         ]
+
+    def _length(self, meaning: data.View) -> Value:
+        """Bytes of the answer, if the request is OK."""
+        return Mux(meaning.get, self._transfers.region_count, meaning.length)
 
     def _control(self, m: Module, meaning: data.View) -> None:
         """RUN, RUN_GET, RESET and OPEN."""
@@ -275,13 +282,12 @@ class CommandProcessor(AcceleratorInterface):
         status = self.status.as_value()
         # the two flags fill a byte of their own
         record = Cat(status[:2], Const(0, 6), status[2:], self.next_sequence)
-        length = Mux(meaning.get, self._transfers.length, meaning.length)
         m.d.comb += [
             self._steps.quiet.eq(request.header.command.silent & good),
             sender.start.eq(self._steps.answer),
             sender.header.verdict.eq(verdict),
             sender.header.sequence.eq(request.header.sequence),
-            sender.header.length.eq(Mux(good, length, 0)),
+            sender.header.length.eq(Mux(good, self._length(meaning), 0)),
             sender.header.sealed.eq(meaning.sealed),
             sender.record.eq(Mux(meaning.identify, identity, record)),
             sender.from_memory.eq(meaning.read | meaning.get),

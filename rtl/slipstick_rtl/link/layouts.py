@@ -31,6 +31,9 @@ Response = data.StructLayout({"verdict": 8, "sequence": 8, "length": 16, "sealed
 """The header of a response; ``length`` bytes of payload follow on a stream of their own.
 ``sealed``: its CRC is that of the session."""
 
+DataByte = data.StructLayout({"data": 8, "last": 1})
+"""A byte of a request's payload behind its arguments; ``last``: none of that request follows."""
+
 Arguments = data.ArrayLayout(8, 6)
 """The first bytes of a request's payload, as many as its command takes."""
 

@@ -23,9 +23,9 @@ class Link(LinkInterface):
     """Executes the requests of :mod:`slipstick_rtl.link.protocol`, one after the other.
 
     A frame is received while the one before is executed, also behind a short one that waits. Back
-    to back, maximal WRITEs pass at a byte a cycle. What a request may do is decided by :class:`RequestChecker`, in that order of
-    rules, after its CRC has been found right; which one is next, by :class:`RequestOrder`. The
-    golden model is ``slipstick_sim.golden.link``.
+    to back, maximal WRITEs pass at a byte a cycle. What a request may do is decided by
+    :class:`RequestChecker`, in that order of rules, after its CRC has been found right; which one
+    is next, by :class:`RequestOrder`. The golden model is ``slipstick_sim.golden.link``.
 
     Parameters
     ----------
@@ -104,6 +104,7 @@ class Link(LinkInterface):
             reader.bad_instruction.eq(self.status.bad_instruction),
             reader.executed.eq(processor.executed),
             processor.next_sequence.eq(reader.next_sequence),
+            processor.some_data.eq(reader.some_data),
             processor.status.eq(self.status),
             receiver.session.eq(processor.session),
             transmitter.session.eq(processor.session),

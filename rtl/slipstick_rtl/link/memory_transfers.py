@@ -6,8 +6,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from .layouts import ByteWrite
-from .protocol import REGION_BYTES, REGION_PITCH, REGIONS, Space
+from .layouts import ByteWrite, DataByte
+from .protocol import REGION_PITCH, REGIONS, Space
 from .region_walker import RegionWalker
 from .spaces import unit_bytes
 
@@ -102,17 +102,19 @@ class MemoryTransfers(wiring.Component):
         Of a WRITE or READ; the address of the first unit.
     region : In
         Of the other ones.
-    count : In
-        Bytes of data; of a DEFINE, of all but the region's number; of a READ, that are wanted.
-    region_count : In
-        Of a DEFINE: the first two bytes, which are no part of ``data``.
+    some : In
+        There is data.
+    read_count : In
+        Bytes that are wanted; of a GET, ``region_count``.
+    defined_count : In
+        Of a DEFINE: the first two bytes of its description, which are no part of ``data``.
     done : Out
         All data has been taken, or the first address of a READ or GET is known.
     refused : Out
         The PUT that is ``done`` had a byte for which there is no place.
-    length : Out
+    region_count : Out
         Bytes that a GET answers; valid with ``done``.
-    data : In(stream of bytes)
+    data : In(stream of DataByte)
         All data is taken, also that for which there is no place.
     writes : Out(stream of ByteWrite)
     reads : Out(stream of byte addresses)
@@ -128,11 +130,12 @@ class MemoryTransfers(wiring.Component):
     space: Signal
     address: Signal
     region: Signal
-    count: Signal
-    region_count: Signal
+    some: Signal
+    read_count: Signal
+    defined_count: Signal
     done: Signal
     refused: Signal
-    length: Signal
+    region_count: Signal
     data: stream.Interface
     writes: stream.Interface
     reads: stream.Interface
@@ -141,7 +144,8 @@ class MemoryTransfers(wiring.Component):
         self._configuration = configuration
         self._steps = _TransferSteps()
         self._walker = RegionWalker()
-        self._left, self._some = Signal(16), Signal()
+        # the byte of a description that is next, counted down to 1
+        self._place = Signal(range(REGION_PITCH), init=REGION_PITCH - 1)
         # bytes are written; are dropped, or described
         self._giving, self._draining = Signal(), Signal()
         # the byte at hand does not exist
@@ -153,12 +157,13 @@ class MemoryTransfers(wiring.Component):
                 "space": In(2),
                 "address": In(24),
                 "region": In(range(REGIONS)),
-                "count": In(16),
-                "region_count": In(16),
+                "some": In(1),
+                "read_count": In(16),
+                "defined_count": In(16),
                 "done": Out(1),
                 "refused": Out(1),
-                "length": Out(16),
-                "data": In(stream.Signature(8)),
+                "region_count": Out(16),
+                "data": In(stream.Signature(DataByte)),
                 "writes": Out(stream.Signature(ByteWrite)),
                 "reads": Out(stream.Signature(24)),
             }
@@ -169,14 +174,15 @@ class MemoryTransfers(wiring.Component):
         m.submodules.steps = steps = self._steps
         m.submodules.walker = walker = self._walker
         reading = self.read | self.get
+        moving = self._giving | self._draining | self.reads.valid
         m.d.comb += [
             steps.start.eq(self.start),
             steps.describe.eq(self.define),
             steps.look_up.eq(self.get | self.put & ~self.continues),
-            steps.described.eq(self._draining & self.data.valid & (self._left == 1)),
-            steps.moved.eq(~self._some),
-            self.done.eq(steps.idle | steps.moving & (reading | ~self._some)),
-            self.length.eq(walker.count),
+            steps.described.eq(self._drained & self.data.p.last),
+            steps.moved.eq(~moving),
+            self.done.eq(steps.idle | steps.moving & (reading | ~moving)),
+            self.region_count.eq(walker.count),
             walker.begin.eq(steps.beginning),
             walker.direct.eq(self.start & (self.write | self.read)),
             walker.start.eq(self.address),
@@ -184,12 +190,17 @@ class MemoryTransfers(wiring.Component):
         self._keep_regions(m)
         self._walk(m)
         self._move(m)
+        self._ask(m)
         self._count_units(m)
         return m
 
     @property
     def _written(self) -> Value:
         return self.writes.valid & self.writes.ready
+
+    @property
+    def _drained(self) -> Value:
+        return self._draining & self.data.valid
 
     @property
     def _asked(self) -> Value:
@@ -200,23 +211,22 @@ class MemoryTransfers(wiring.Component):
         steps = self._steps
         m.submodules.table = table = Memory(shape=8, depth=REGIONS * REGION_PITCH, init=[])
         read_port, write_port = table.read_port(), table.write_port()
-        place = self._left[: (REGION_PITCH - 1).bit_length()]
-        low = place[0]
-        kept = Mux(low, self.region_count[:8], self.region_count[8:])
+        place, draining = self._place, self._draining
+        kept = Mux(place[0], self.defined_count[:8], self.defined_count[8:])
+        described = steps.describing & (~draining | self.data.valid)
         m.d.comb += [
             write_port.addr.eq(Cat(place, self.region)),
-            write_port.data.eq(Mux(self._draining, self.data.payload, kept)),
-            write_port.en.eq(self._described),
+            write_port.data.eq(Mux(draining, self.data.p.data, kept)),
+            write_port.en.eq(described),
             read_port.addr.eq(Cat(place, self.region)),
             steps.looked_up.eq(place == 1),
             self._walker.byte.eq(read_port.data),
         ]
+        with m.If(described | steps.asking):
+            m.d.sync += place.eq(place - 1)
+        with m.Elif(steps.idle):
+            m.d.sync += place.eq(REGION_PITCH - 1)
         m.d.sync += self._walker.shift.eq(steps.asking)
-
-    @property
-    def _described(self) -> Value:
-        """A byte goes into the table."""
-        return self._steps.describing & (~self._draining | self.data.valid)
 
     def _walk(self, m: Module) -> None:
         """The byte at hand has its address in a register, a step ahead of the walker's."""
@@ -238,49 +248,45 @@ class MemoryTransfers(wiring.Component):
         return self.put & (self._walker.ended | (self._walker.address >= limit))
 
     def _move(self, m: Module) -> None:
-        """How many bytes are left, and what becomes of the next one."""
-        steps, left, some = self._steps, self._left, self._some
-        giving, draining, reading = self._giving, self._draining, self.reads.valid
+        """What becomes of the next byte."""
+        steps, giving, draining = self._steps, self._giving, self._draining
         over = Mux(steps.placing & self.continues, self._over, self._beyond)
-        drained = draining & self.data.valid
+        more = ~self.data.p.last
         m.d.comb += [
-            self.writes.p.data.eq(self.data.payload),
+            self.writes.p.data.eq(self.data.p.data),
             self.writes.valid.eq(giving & self.data.valid),
             self.data.ready.eq(giving & self.writes.ready | draining),
         ]
         with m.If(self.start):
-            m.d.sync += left.eq(Mux(steps.look_up, REGION_BYTES, self.count))
-        with m.Elif(steps.beginning):
-            m.d.sync += left.eq(Mux(self.get, self._walker.count, self.count))
-        with m.Elif(self._written | self._asked | steps.asking | drained | self._described):
-            m.d.sync += left.eq(left - 1)
-
-        any_left, more = Signal(), Signal()
-        m.d.comb += [any_left.eq(left != 0), more.eq(left != 1)]
-        with m.If(self.start):
             m.d.sync += self.refused.eq(0)
         with m.Elif(steps.placing):
             m.d.sync += [
-                some.eq(any_left),
-                reading.eq(any_left & (self.read | self.get)),
-                giving.eq(any_left & (self.write | self.put) & ~over),
-                draining.eq(any_left & over),
-                self.refused.eq(any_left & over),
+                giving.eq(self.some & (self.write | self.put) & ~over),
+                draining.eq(self.some & over),
+                self.refused.eq(self.some & over),
             ]
         with m.Elif(self._written):
             m.d.sync += [
-                some.eq(more),
                 giving.eq(more & ~over),
                 draining.eq(more & over),
                 self.refused.eq(more & over),
             ]
-        with m.Elif(self._asked):
-            m.d.sync += [some.eq(more), reading.eq(more)]
-        with m.Elif(drained):
-            m.d.sync += [some.eq(more), draining.eq(more)]
-        with m.Elif(steps.describing & ~draining):
+        with m.Elif(self._drained):
+            m.d.sync += draining.eq(more)
+        with m.Elif(steps.describing):
             # the first two bytes are at hand: those of the count
-            m.d.sync += draining.eq(left == REGION_BYTES - 1)
+            m.d.sync += draining.eq(draining | ~self._place[0])
+
+    def _ask(self, m: Module) -> None:
+        """How many bytes are to be read yet."""
+        left, reading = Signal(16), self.reads.valid
+        with m.If(self._steps.placing):
+            m.d.sync += [
+                left.eq(self.read_count),
+                reading.eq((self.read | self.get) & (self.read_count != 0)),
+            ]
+        with m.Elif(self._asked):
+            m.d.sync += [left.eq(left - 1), reading.eq(left != 1)]
 
     def _count_units(self, m: Module) -> None:
         """Which byte of its unit the next one is; its last byte ends it."""

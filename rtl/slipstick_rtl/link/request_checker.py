@@ -1,8 +1,9 @@
 """Decides whether a request may be executed, and if not, why."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..isa import STREAMS
@@ -39,8 +40,14 @@ ARGUMENT_BYTES = {
 }
 """Payload bytes that a command is judged by; behind them are the data of those that have some."""
 
-_DESCRIPTION_BYTES = REGION_ARGUMENTS + REGION_BYTES
-"""Of a DEFINE's payload."""
+_DEFINED_BYTES = REGION_BYTES - _COUNT_BYTES
+"""Behind a DEFINE's arguments."""
+
+
+def exceeds(value: Value, limit: int) -> Value:
+    """Whether a value is larger than a power of two: without a carry."""
+    bit = exact_log2(limit)
+    return value[bit + 1 :].any() | value[bit] & value[:bit].any()
 
 
 class _Rules(wiring.Component):
@@ -63,6 +70,9 @@ class _Rules(wiring.Component):
 
     header: data.View
     arguments: data.View
+    filled: Signal
+    data_bytes: Signal
+    some_data: Signal
     whole: Signal
     end: Signal
     running: Signal
@@ -80,6 +90,9 @@ class _Rules(wiring.Component):
             {
                 "header": In(FrameHeader),
                 "arguments": In(Arguments),
+                "filled": In(1),
+                "data_bytes": In(16),
+                "some_data": In(1),
                 "whole": In(1),
                 "end": In(25),
                 **dict.fromkeys(flags, In(1)),
@@ -96,7 +109,7 @@ class _Rules(wiring.Component):
         region = data.View(RegionArgument, arguments[: RegionArgument.size])
         # the table has as many regions as the field has numbers
         assert REGIONS == 1 << len(region.region)
-        length, code = self.header.length, self.header.command.code
+        code = self.header.command.code
 
         # decoded a cycle ahead: header and arguments come long before the sum
         fits, write, read, define, starts = Signal(), Signal(), Signal(), Signal(), Signal()
@@ -107,8 +120,15 @@ class _Rules(wiring.Component):
         flagless = code.matches(Command.DEFINE, Command.GET)
         m.d.sync += [
             # what is not told is 0, so that nothing is an enable
-            fits.eq(0),
             limit.eq(0),
+            fits.eq(
+                self.filled
+                & Mux(
+                    code == Command.DEFINE,
+                    self.data_bytes == _DEFINED_BYTES,
+                    ~self.some_data | code.matches(Command.WRITE, Command.PUT),
+                )
+            ),
             write.eq(code == Command.WRITE),
             read.eq(code == Command.READ),
             define.eq(code == Command.DEFINE),
@@ -122,17 +142,13 @@ class _Rules(wiring.Component):
                 | flagless & region.flag
             ),
             too_much.eq(
-                Mux(code == Command.READ, target.count, arguments[8:24])
-                > configuration.payload_bytes
+                Mux(
+                    code == Command.READ,
+                    exceeds(target.count, configuration.payload_bytes),
+                    exceeds(arguments[RegionArgument.size :][:16], configuration.payload_bytes),
+                )
             ),
         ]
-        for command, argument_bytes in ARGUMENT_BYTES.items():
-            size = _DESCRIPTION_BYTES if command is Command.DEFINE else argument_bytes
-            with m.If(code == command):
-                m.d.sync += fits.eq(length == size)
-        for command in (Command.WRITE, Command.PUT):
-            with m.If(code == command):
-                m.d.sync += fits.eq(length >= ARGUMENT_BYTES[command])
         for space in Space:
             with m.If(target.space == space):
                 m.d.sync += limit.eq(unit_count(configuration, space))
@@ -179,14 +195,18 @@ class RequestChecker(wiring.Component):
     A ``repeated`` request breaks none of the rules 6 (BUSY), 8 as far as a run is concerned, and 9.
     Flags of RUN without a meaning are ignored.
 
-    Latency: 3 cycles, for some WRITEs as :class:`UnitCounter` says more. Header and
-    arguments hold from a cycle before ``start`` until ``done``.
+    Latency: 3 cycles, for some WRITEs as :class:`UnitCounter` says more. All inputs hold from
+    ``start`` until ``done``, but for those of the status.
 
     Members
     -------
     start : In
         Begins.
     header, arguments : In
+    filled : In
+        All arguments have come.
+    data_bytes, some_data : In
+        Payload bytes behind the arguments; that there are some.
     running, bad_instruction : In
         Of the status.
     unknown, early, repeated, may_continue : In
@@ -201,6 +221,9 @@ class RequestChecker(wiring.Component):
     start: Signal
     header: data.View
     arguments: data.View
+    filled: Signal
+    data_bytes: Signal
+    some_data: Signal
     running: Signal
     bad_instruction: Signal
     unknown: Signal
@@ -219,6 +242,9 @@ class RequestChecker(wiring.Component):
                 "start": In(1),
                 "header": In(FrameHeader),
                 "arguments": In(Arguments),
+                "filled": In(1),
+                "data_bytes": In(16),
+                "some_data": In(1),
                 **dict.fromkeys(flags, In(1)),
                 "done": Out(1),
                 "verdict": Out(4),
@@ -231,17 +257,18 @@ class RequestChecker(wiring.Component):
         m.submodules.counter = counter = UnitCounter(configuration=self._configuration)
         m.submodules.rules = rules = _Rules(configuration=self._configuration)
         target = data.View(SpaceArguments, self.arguments.as_value()[: SpaceArguments.size])
-        data_bytes = Signal(signed(17))
         is_write = self.header.command.code == Command.WRITE
         counting, summed = Signal(), Signal()
 
         m.d.comb += [
-            data_bytes.eq(self.header.length - WRITE_ARGUMENTS),
             counter.start.eq(self.start),
-            counter.bytes.eq(Mux(is_write & (data_bytes >= 0), data_bytes, 0)),
+            counter.bytes.eq(Mux(is_write, self.data_bytes, 0)),
             counter.space.eq(target.space),
             rules.header.eq(self.header),
             rules.arguments.eq(self.arguments),
+            rules.filled.eq(self.filled),
+            rules.data_bytes.eq(self.data_bytes),
+            rules.some_data.eq(self.some_data),
             rules.whole.eq(counter.whole),
             rules.running.eq(self.running),
             rules.bad_instruction.eq(self.bad_instruction),

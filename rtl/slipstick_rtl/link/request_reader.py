@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from .layouts import Arguments, FrameHeader, JudgedRequest, Request
+from .layouts import Arguments, DataByte, FrameHeader, JudgedRequest, Request
 from .protocol import Command, Status
 from .request_checker import ARGUMENT_BYTES, RequestChecker
 from .request_order import RequestOrder
@@ -33,8 +33,10 @@ class RequestReader(wiring.Component):
         The request waits for the end of a run.
     judged : Out(stream of JudgedRequest)
         ``ready`` means done.
-    write_data : Out(stream of bytes)
+    write_data : Out(stream of DataByte)
         While a judged request that is OK is offered: its data.
+    some_data : Out
+        Bytes of the request have not been taken.
     next_sequence : Out(8)
     """
 
@@ -47,6 +49,7 @@ class RequestReader(wiring.Component):
     waiting: Signal
     judged: stream.Interface
     write_data: stream.Interface
+    some_data: Signal
     next_sequence: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -60,7 +63,8 @@ class RequestReader(wiring.Component):
                 **dict.fromkeys(("running", "bad_instruction", "expired", "executed"), In(1)),
                 "waiting": Out(1),
                 "judged": Out(stream.Signature(JudgedRequest)),
-                "write_data": Out(stream.Signature(8)),
+                "write_data": Out(stream.Signature(DataByte)),
+                "some_data": Out(1),
                 "next_sequence": Out(8),
             }
         )
@@ -75,7 +79,7 @@ class RequestReader(wiring.Component):
         wanted, gathered = Signal(range(7)), Signal(range(7))
         unread = Signal(16)
         # registers, as much hangs on them
-        complete, all_read = Signal(), Signal()
+        complete, filled, all_read = Signal(), Signal(), Signal()
         done_before = order.repeated & header.command.code.matches(Command.WRITE, Command.PUT)
 
         m.d.comb += [
@@ -89,6 +93,11 @@ class RequestReader(wiring.Component):
             steps.empty.eq(all_read),
             steps.done.eq(self.judged.ready),
             self.waiting.eq(steps.waiting),
+            checker.filled.eq(filled),
+            checker.data_bytes.eq(unread),
+            checker.some_data.eq(~all_read),
+            self.some_data.eq(~all_read),
+            self.write_data.p.last.eq(unread == 1),
         ]
         self._judge(m, header, arguments)
         self._keep_order(m, header)
@@ -98,7 +107,11 @@ class RequestReader(wiring.Component):
             m.d.sync += [header.eq(self.requests.p.header), verdict.eq(self.requests.p.verdict)]
             self._begin(m, unread, gathered, wanted)
             empty = self.requests.p.header.length == 0
-            m.d.sync += [all_read.eq(empty), complete.eq(empty | self._without_arguments())]
+            m.d.sync += [
+                all_read.eq(empty),
+                filled.eq(self._without_arguments()),
+                complete.eq(empty | self._without_arguments()),
+            ]
         with m.Elif(checker.done):
             m.d.sync += verdict.eq(checker.verdict)
         with m.If(self.payload.valid & self.payload.ready):
@@ -107,6 +120,7 @@ class RequestReader(wiring.Component):
                 unread.eq(unread - 1),
                 all_read.eq(unread == 1),
                 complete.eq((gathered + 1 == wanted) | (unread == 1)),
+                filled.eq(filled | (gathered + 1 == wanted)),
             ]
         # these bytes are taken at once: nothing here hangs on a memory's being ready
         with m.If(self.payload.valid & steps.gathering & ~complete):
@@ -155,7 +169,7 @@ class RequestReader(wiring.Component):
         """The payload's bytes are gathered as arguments, dropped, or passed on as data."""
         steps = self._steps
         m.d.comb += [
-            self.write_data.payload.eq(self.payload.payload),
+            self.write_data.p.data.eq(self.payload.payload),
             self.write_data.valid.eq(self.payload.valid & steps.offering),
             self.payload.ready.eq(
                 steps.gathering & ~steps.complete
