@@ -141,7 +141,7 @@ def block_rams(configuration: Configuration) -> dict[str, int]:
         "accumulators": 2 * c.columns * _blocks(c.accumulator_depth, _ACCUMULATOR_BITS * c.pixels),
         "tables": c.tables * _blocks(_TABLE_WORDS, _TABLE_BITS),
         "instructions": _blocks(c.instruction_words, _INSTRUCTION_BITS),
-        "link": _blocks(2 * c.payload_bytes, 8) + _UART_BLOCKS,
+        "link": _blocks(2 * c.payload_bytes, 8) + _REGION_BLOCKS + _UART_BLOCKS,
     }
 
 

@@ -278,10 +278,12 @@ class CommandProcessor(AcceleratorInterface):
         """The answer, whose sending ends the request."""
         sender, request = self._sender, self.judged.p
         good = verdict == Status.OK
-        identity = int.from_bytes(Identity.of(self._configuration).pack(), "little")
+        packed = Identity.of(self._configuration).pack()
+        identity = Const(int.from_bytes(packed, "little"), 8 * len(packed))
         status = self.status.as_value()
         # the two flags fill a byte of their own
         record = Cat(status[:2], Const(0, 6), status[2:], self.next_sequence)
+        first = Mux(meaning.identify, identity, record[: len(identity)])
         m.d.comb += [
             self._steps.quiet.eq(request.header.command.silent & good),
             sender.start.eq(self._steps.answer),
@@ -289,7 +291,7 @@ class CommandProcessor(AcceleratorInterface):
             sender.header.sequence.eq(request.header.sequence),
             sender.header.length.eq(Mux(good, self._length(meaning), 0)),
             sender.header.sealed.eq(meaning.sealed),
-            sender.record.eq(Mux(meaning.identify, identity, record)),
+            sender.record.eq(Cat(first, record[len(identity) :])),
             sender.from_memory.eq(meaning.read | meaning.get),
             self.judged.ready.eq(self._steps.end),
         ]

@@ -209,7 +209,9 @@ class MemoryTransfers(wiring.Component):
     def _keep_regions(self, m: Module) -> None:
         """A description goes into the table as it comes, and comes out in the same order."""
         steps = self._steps
-        m.submodules.table = table = Memory(shape=8, depth=REGIONS * REGION_PITCH, init=[])
+        m.submodules.table = table = Memory(
+            shape=8, depth=REGIONS * REGION_PITCH, init=[], attrs={"ram_style": "block"}
+        )
         read_port, write_port = table.read_port(), table.write_port()
         place, draining = self._place, self._draining
         kept = Mux(place[0], self.defined_count[:8], self.defined_count[8:])

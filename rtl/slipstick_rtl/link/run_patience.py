@@ -35,6 +35,6 @@ class RunPatience(wiring.Component):
         waited = Signal(range(self._cycles + 1))
         m.d.sync += [
             waited.eq(Mux(self.waiting, waited + 1, 0)),
-            self.expired.eq(self.waiting & (waited == self._cycles)),
+            self.expired.eq(self.waiting & (waited >= self._cycles)),
         ]
         return m
