@@ -57,6 +57,8 @@ _ACCUMULATOR_BITS = 32
 _TABLE_WORDS, _TABLE_BITS = 512, 32
 _INSTRUCTION_BITS = 32
 _UART_BLOCKS = 1
+_REGION_BLOCKS = 1
+"""The table of regions."""
 
 
 @dataclass(frozen=True)
