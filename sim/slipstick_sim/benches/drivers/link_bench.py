@@ -133,24 +133,16 @@ class LinkBench:
         sent, expected = b"", b""
         for request in requests:
             data = request if isinstance(request, bytes) else request(self.endpoint.next_sequence)
-            got = self.endpoint.feed(data)
-            self._log = getattr(self, "_log", []) + [(data.hex(" "), got.hex(" "), self.golden.running, self._random_plan())]  # DEBUG
-            expected += got
+            expected += self.endpoint.feed(data)
             sent += data
         begin = get_sim_time("ns")
+        self._touch()
         sending = self._producer.start(sent)
         answers = bytes(await self._consumer.receive(len(expected), timeout_cycles=100_000))
         await sending
         cycles = round((get_sim_time("ns") - begin) / CLOCK_PERIOD_NS)
-        if answers != expected:  # DEBUG
-            print([vars(r) for r in self.endpoint._regions])
-            for line in self._log[-30:]:
-                print(*line, sep="\n   ")
         assert answers == expected, f"{answers.hex(' ')} instead of {expected.hex(' ')}"
         return cycles
-
-    def _random_plan(self):  # DEBUG
-        return list(self._plans)
 
     async def settle(self) -> None:
         """Until a frame that has begun is forgotten; then both sides must be in one state."""
