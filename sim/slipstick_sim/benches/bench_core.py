@@ -158,13 +158,15 @@ async def bad_and_endless_programs(dut: Any) -> None:
     assert not (await host.status()).bad_instruction
 
     endless = isa.pack(isa.POST_FIELDS, {"opcode": isa.Opcode.TABLE, "wait": 1})
-    frame = encode(REQUEST_START, Command.WRITE, 7, bytes([0, 0, 0, 0]) + halt + endless)
+    content = bytes([0, 0, 0, 0]) + halt + endless
+    frame, other = (encode(REQUEST_START, Command.WRITE, number, content) for number in (7, 9))
     producer, consumer = Producer(dut, "i"), Consumer(dut, "o")
     for request, size, expected in (
+        (encode(REQUEST_START, Command.OPEN, 6, bytes(4)), 9, Status.OK),
         (frame, 9, Status.OK),
         (encode(REQUEST_START, Command.RUN, 8, bytes([1, 0, 0, 12, 0])), 9, Status.OK),
         (encode(REQUEST_START, Command.RUN, 9, bytes([1, 0, 0, 12, 0])), 9, Status.BUSY),
-        (frame, 9, Status.OK),
+        (other, 9, Status.OK),
         (encode(REQUEST_START, Command.RESET, 10), 9, Status.OK),
     ):
         sending = producer.start(request)

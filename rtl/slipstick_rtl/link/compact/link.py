@@ -27,7 +27,7 @@ from ..response_sender import IDENTITY_BYTES
 from ..spaces import WRITE_ARGUMENTS, unit_bytes, units_per_frame
 from .answer import CompactAnswer
 from .frames import CompactSteps
-from .rules import CompactRules
+from .rules import CompactRules, exceeds
 from .serial_crc import SerialCrc
 from .walker import TABLE_SHIFT, CompactWalker
 
@@ -66,7 +66,7 @@ class CompactLink(LinkInterface):
         self._timeout_cycles = timeout_cycles
         self._payload_bits = configuration.payload_bytes.bit_length()
         self._crc = SerialCrc()
-        self._steps = CompactSteps()
+        self._steps = CompactSteps(answer_bits=self._payload_bits)
         self._rules = CompactRules(configuration=configuration)
         self._walker = CompactWalker(configuration=configuration)
         self._answer = CompactAnswer(configuration=configuration)
@@ -127,7 +127,7 @@ class CompactLink(LinkInterface):
             steps.taken.eq(self.i.valid & self.i.ready),
             steps.busy.eq(crc.busy),
             steps.sound.eq(Mux(self._command(*UNSEALED), crc.match_detected, sealed)),
-            steps.too_long.eq(steps.header.length > self._configuration.payload_bytes),
+            steps.too_long.eq(exceeds(steps.header.length, self._configuration.payload_bytes)),
         ]
         for place in range(len(self._arguments)):
             with m.If(steps.in_payload & steps.taken & (self._place == place)):
