@@ -82,6 +82,7 @@ class CompactLink(LinkInterface):
         # of a PUT: there is no such byte
         self._refused = Signal()
         self._stored = Signal(8)
+        self._describes = Signal()
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -250,7 +251,8 @@ class CompactLink(LinkInterface):
             reader.en.eq(1),
             writer.addr.eq(Mux(steps.inside, Cat(payload_place, Const(1, 1)), table)),
             writer.data.eq(Mux(steps.inside, self.i.payload, reader.data)),
-            writer.en.eq(steps.in_payload & steps.taken | walker.busy & defines),
+            self._describes.eq(walker.busy & defines),
+            writer.en.eq(steps.in_payload & steps.taken | self._describes),
         ]
 
     @property
@@ -277,12 +279,13 @@ class CompactLink(LinkInterface):
         """
         steps, walker, writes = self._steps, self._walker, self.writes
         write = self._command(Command.WRITE)
-        moved, behind, settled = Signal(), Signal(), Signal()
+        behind, settled = Signal(), Signal()
+        gone = Signal()
         passed = steps.measuring & write & ~walker.busy & ~behind
-        step = moved | passed
+        step = gone | passed
         m.d.comb += [
             behind.eq(self._place == steps.header.length[: self._payload_bits]),
-            settled.eq(steps.moving & ~walker.busy & ~moved & ~writes.valid),
+            settled.eq(steps.moving & ~walker.busy & ~gone & ~writes.valid),
             self._refused.eq(settled & ~behind & ~write & self._beyond),
             writes.payload.space.eq(Mux(write, self._arguments[0], Space.ACTIVATIONS)),
             writes.payload.address.eq(walker.address),
@@ -293,7 +296,7 @@ class CompactLink(LinkInterface):
         ]
         m.d.sync += [
             writes.valid.eq(Mux(writes.valid, ~writes.ready, settled & ~steps.moved)),
-            moved.eq(writes.valid & writes.ready),
+            gone.eq(writes.valid & writes.ready),
         ]
         with m.If(steps.hunting):
             m.d.sync += self._place.eq(0)
