@@ -269,9 +269,7 @@ class ActsOnlyOnWhatIsSound(CompactLinkUnderProof):
             Assert(~(offered | sends) | ~self.quiet & ~self.hunting, "an answer that nobody wants"),
             Assert(~(offered & (given == 0)) | (payload == RESPONSE_START), "no start"),
             Assert(~(offered & (given == 1)) | (payload == self.verdict), "another status"),
-            Assert(
-                ~(offered & (given == 2)) | (payload == self.header.sequence), "another number"
-            ),
+            Assert(~(offered & (given == 2)) | (payload == self.header.sequence), "another number"),
         ]
         self._assert_status(m)
 
@@ -281,10 +279,9 @@ class ActsOnlyOnWhatIsSound(CompactLinkUnderProof):
         acts = Cat(self.run, self.reset_run, self.writes.valid, self.describes).any()
         m.d.sync += acted.eq((acted | acts) & ~self.hunting)
         late = self.asks(Command.RUN_GET) & self.region_flag
-        unless = (
-            late & self.verdict.matches(Status.BUSY, Status.BAD_INSTRUCTION)
-            | self.asks(Command.PUT) & (self.verdict == Status.BAD_ADDRESS)
-        )
+        unless = late & self.verdict.matches(Status.BUSY, Status.BAD_INSTRUCTION) | self.asks(
+            Command.PUT
+        ) & (self.verdict == Status.BAD_ADDRESS)
         m.d.comb += [
             Assert(~acted | ~self._undone | self.hunting, "it acted too early"),
             Assert(

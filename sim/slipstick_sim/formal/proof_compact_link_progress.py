@@ -28,7 +28,7 @@ SILENCE_CYCLES = TIMEOUT_CYCLES + BUSY_CYCLES + 2
 """In which half a frame is forgotten, and the link hunts."""
 SEND_CYCLES = BUSY_CYCLES + SCAN_CYCLES + 3
 """In which an answer that has begun offers its next byte, if memory gives what it was asked for."""
-WAIT_CYCLES = WAIT_TIMEOUTS * (TIMEOUT_CYCLES + 1) + 1
+WAIT_CYCLES = WAIT_TIMEOUTS * (TIMEOUT_CYCLES + 1) + TIMEOUT_CYCLES
 """In which a request is executed or refused, however long the program runs."""
 
 _ORDER = (
@@ -128,9 +128,7 @@ class CompactLinkGoesOn(CompactLinkUnderProof):
                 offers = Mux(self.writes.valid, 1, 2 + self.scan_cycles)
                 m.d.comb += cycles.eq(Mux(self.gone, 0, offers))
             with m.Case(Step.PREPARE):
-                m.d.comb += cycles.eq(
-                    Mux(self.walking, WAIT_CYCLES + TIMEOUT_CYCLES + self.scan_cycles, wait)
-                )
+                m.d.comb += cycles.eq(Mux(self.walking, WAIT_CYCLES + self.scan_cycles, wait))
             with m.Case(Step.SEND_PAYLOAD):
                 m.d.comb += cycles.eq(busy + self.scan_cycles + Mux(reads, asking, 0))
             with m.Default():
@@ -146,9 +144,7 @@ class CompactLinkGoesOn(CompactLinkUnderProof):
         with m.Switch(self.step):
             with m.Case(Step.MEASURE, Step.MOVE):
                 m.d.comb += left.eq((self.header.length - self.place)[:_PLACE_BITS])
-            with m.Case(
-                Step.CHECK, Step.JUDGE, Step.EXECUTE, Step.PREPARE, Step.START, Step.HUNT
-            ):
+            with m.Case(Step.CHECK, Step.JUDGE, Step.EXECUTE, Step.PREPARE, Step.START, Step.HUNT):
                 m.d.comb += left.eq(0)
             with m.Default():
                 m.d.comb += left.eq(self.part_bytes - self.index)
@@ -190,7 +186,7 @@ class CompactLinkGoesOn(CompactLinkUnderProof):
                 "a byte is not taken",
             ),
             Assert(~sends | (mute + cycles < SEND_CYCLES), "the answer does not go on"),
-            Assert(~self.hold | (held + cycles <= WAIT_CYCLES + 2), "a program is waited for too long"),
+            Assert(~self.hold | (held + cycles <= WAIT_CYCLES), "it waits too long for a program"),
         ]
 
     def _assert_waiting(self, m: Module) -> None:
