@@ -58,8 +58,8 @@ def lets_every_request_end_a_put(m: Module, link: Any) -> None:
         m.d.sync += link._may_continue.eq(0)
 
 
-def puts_beyond_the_memory(m: Module, link: Any) -> None:
-    m.d.comb += link._rules.beyond.eq(0)
+def writes_a_byte_farther(m: Module, link: Any) -> None:
+    m.d.comb += link.writes.payload.address.eq(link._walker.address + 1)
 
 
 def answers_always_with_ok(m: Module, link: Any) -> None:
@@ -129,13 +129,23 @@ ANSWERS = {"an answer that nobody wants", "a request without an answer of its ow
 """Likewise."""
 NUMBERS = {"another number is the next", "a refused request is counted", "it counts too early"}
 """Likewise."""
+SOUNDNESS = {"the verdict is wrong", "a wrong checksum is judged"}
+"""Likewise."""
+ENDS = {"a request out of order ends a PUT", "a PUT has another end before it is judged"}
+"""Likewise."""
+MOVES = {
+    "it comes no nearer to the end",
+    "bytes move for what is not good",
+    "a place outside the payload",
+}
+"""Likewise: a PUT that is refused goes on."""
 DEAFNESS = {"silence does not make it forget", "it comes no nearer to the end"}
 """Likewise: the frame of which no more comes has no end."""
 WAITING = {"it waits, or does not", "a program runs, and it is executed"}
 """Likewise."""
 
 MUTATIONS = (
-    (knows_no_session, "compact_link_acts", {"the verdict is wrong"}),
+    (knows_no_session, "compact_link_acts", SOUNDNESS),
     (judges_before_the_checksum_is_there, "compact_link_acts", {"judged before it is counted"}),
     (refuses_nothing, "compact_link_acts", EFFECTS),
     (runs_whatever_the_rules_say, "compact_link_acts", EFFECTS),
@@ -144,12 +154,12 @@ MUTATIONS = (
     (knows_no_order, "compact_link_acts", EFFECTS),
     (counts_what_it_refuses, "compact_link_acts", NUMBERS),
     (describes_what_comes, "compact_link_acts", {"an effect of a frame that is wrong"}),
-    (lets_every_request_end_a_put, "compact_link_acts", {"a request out of order ends a PUT"}),
-    (puts_beyond_the_memory, "compact_link_acts", {"a byte beyond the memory"}),
+    (lets_every_request_end_a_put, "compact_link_acts", ENDS),
+    (writes_a_byte_farther, "compact_link_acts", {"a byte beyond the memory"}),
     (answers_always_with_ok, "compact_link_acts", {"the verdict is wrong"}),
     (answers_what_is_silent, "compact_link_acts", ANSWERS),
     (keeps_refusals_to_itself, "compact_link_acts", ANSWERS),
-    (never_ends_a_write, "compact_link_goes_on", {"it comes no nearer to the end"}),
+    (never_ends_a_write, "compact_link_goes_on", MOVES),
     (never_hears_silence, "compact_link_goes_on", DEAFNESS),
     (waits_for_ever, "compact_link_goes_on", WAITING),
     (waits_for_nothing, "compact_link_goes_on", WAITING),
