@@ -30,7 +30,7 @@ RUN_CYCLES = 20
 REQUEST_CYCLES = 40
 """That a request may take besides its bytes."""
 
-COMPACT_BYTE_CYCLES = 11
+COMPACT_BYTE_CYCLES = 13
 """More than one that a byte of a frame takes on a compact link: its CRC, and its way to memory."""
 
 

@@ -8,8 +8,9 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Member, Out, connect, flipped
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.compact.link import CompactLink
+from slipstick_rtl.link.compact.walker import SCAN_CYCLES
 from slipstick_rtl.link.interfaces import AcceleratorInterface
-from slipstick_rtl.link.layouts import FrameHeader
+from slipstick_rtl.link.layouts import Arguments, FrameHeader, RegionArgument
 from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, Command, Status
 
 CONFIGURATION = Configuration(
@@ -27,8 +28,15 @@ TIMEOUT_CYCLES = 3
 BUSY_CYCLES = 8
 """In which the checksum of a byte is computed."""
 
-_ARGUMENTS = {Command.READ: 6, Command.RUN: 5, Command.OPEN: 4}
-_WRITE_ARGUMENTS = 4
+_LEAST_ARGUMENTS = {Command.WRITE: 4, Command.PUT: 1}
+_ARGUMENTS = {
+    Command.READ: 6,
+    Command.RUN: 5,
+    Command.OPEN: 4,
+    Command.DEFINE: 16,
+    Command.GET: 1,
+    Command.RUN_GET: 5,
+}
 """Bytes of the payloads, as the protocol says."""
 
 
@@ -40,34 +48,46 @@ class Step(IntEnum):
     PAYLOAD = 2
     CHECKSUM = 3
     CHECK = 4
-    START = 5
-    JUDGE = 6
-    WRITE = 7
-    SETTLE = 8
-    SEND_HEADER = 9
-    SEND_PAYLOAD = 10
-    SEND_CHECKSUM = 11
+    JUDGE = 5
+    START = 6
+    EXECUTE = 7
+    MEASURE = 8
+    MOVE = 9
+    PREPARE = 10
+    SEND_HEADER = 11
+    SEND_PAYLOAD = 12
+    SEND_CHECKSUM = 13
 
 
 _OUTPUTS = {
     "hunting": (Step.HUNT,),
     "inside": (Step.HEADER, Step.PAYLOAD, Step.CHECKSUM),
     "in_payload": (Step.PAYLOAD,),
-    "writing": (Step.WRITE,),
-    "beginning": (Step.START,),
+    "judging": (Step.JUDGE,),
+    "measuring": (Step.MEASURE,),
+    "execute": (Step.EXECUTE,),
+    "moving": (Step.MOVE,),
+    "preparing": (Step.PREPARE,),
     "in_header": (Step.SEND_HEADER,),
     "answering": (Step.SEND_PAYLOAD,),
     "sealing": (Step.SEND_CHECKSUM,),
 }
+_READS = Command.READ, Command.GET, Command.RUN_GET
 
 PROBES = {
     "step": "link.steps.fsm_state",
     **{name: f"link.steps.{name}" for name in (*_OUTPUTS, "index", "header", "answer")},
     "bits": "link.crc.bits",
-    "rules_done": "link.rules.done",
-    "rules_verdict": "link.rules.verdict",
     "verdict": "link._verdict",
+    "arguments": "link._arguments",
     "asked": "link.asked",
+    "gone": "link.gone",
+    "walking": "link.walker.busy",
+    "scan_place": "link.walker.place",
+    "whole_scan": "link.walker._whole",
+    "past_end": "link.walker.ended",
+    "past_memory": "link.rules.beyond",
+    "nothing": "link.answer.beyond",
 }
 """Signals of the link that each of the proofs sees."""
 
@@ -92,12 +112,19 @@ class CompactLinkUnderProof(AcceleratorInterface):
     header: data.View
     answer: Signal
     bits: Signal
-    rules_done: Signal
-    rules_verdict: Signal
     verdict: Signal
+    arguments: data.View
     asked: Signal
+    gone: Signal
+    walking: Signal
+    scan_place: Signal
+    whole_scan: Signal
+    past_end: Signal
+    past_memory: Signal
+    nothing: Signal
 
     def __init__(self, members: Mapping[str, Member]) -> None:
+        flags = ("asked", "gone", "walking", "whole_scan", "past_end", "past_memory", "nothing")
         super().__init__(
             {
                 "i": In(stream.Signature(8)),
@@ -106,12 +133,12 @@ class CompactLinkUnderProof(AcceleratorInterface):
                 **dict.fromkeys(_OUTPUTS, In(1)),
                 "index": In(16),
                 "header": In(FrameHeader),
-                "answer": In(16),
+                "answer": In(CONFIGURATION.payload_bytes.bit_length()),
                 "bits": In(BUSY_CYCLES + 1),
-                "rules_done": In(1),
-                "rules_verdict": In(3),
-                "verdict": In(3),
-                "asked": In(1),
+                "verdict": In(4),
+                "arguments": In(Arguments),
+                "scan_place": In(5),
+                **dict.fromkeys(flags, In(1)),
                 **members,
             }
         )
@@ -130,11 +157,17 @@ class CompactLinkUnderProof(AcceleratorInterface):
         m.d.comb += link.status.eq(self.status)
         self._assert_steps(m)
         self._assert_verdict(m)
+        self._assert_scans(m)
+        self._assert_writes(m)
         return m
 
     def at(self, *steps: Step) -> Value:
         """One of these steps is at hand."""
         return self.step.matches(*steps)
+
+    def asks(self, *commands: Command) -> Value:
+        """The request has one of these commands."""
+        return self.header.command.code.matches(*commands)
 
     @property
     def taken(self) -> Value:
@@ -147,6 +180,16 @@ class CompactLinkUnderProof(AcceleratorInterface):
         return self.at(*_OUTPUTS["inside"])
 
     @property
+    def region_flag(self) -> Value:
+        """CONTINUES or AFTER."""
+        return data.View(RegionArgument, self.arguments[0]).flag
+
+    @property
+    def quiet(self) -> Value:
+        """A request that has been executed gets no answer."""
+        return self.header.command.silent & (self.verdict == Status.OK)
+
+    @property
     def part_bytes(self) -> Value:
         """Bytes of the part of a frame that is at hand."""
         data_bytes = Mux(self.at(Step.PAYLOAD), self.header.length, self.answer)
@@ -157,6 +200,21 @@ class CompactLinkUnderProof(AcceleratorInterface):
             Mux(heads, HEADER_BYTES - 1, CRC_BYTES),
         )
 
+    @property
+    def checksum_cycles(self) -> Value:
+        """Until the checksum of the last byte is there."""
+        return sum((self.bits[k:].any() for k in range(2, len(self.bits))), self.bits[1:].any())
+
+    @property
+    def scan_cycles(self) -> Value:
+        """Until a description has been read."""
+        return Mux(self.walking, SCAN_CYCLES - self.scan_place, 0)
+
+    @property
+    def beyond(self) -> Value:
+        """The byte that is to be read does not exist."""
+        return (self.past_memory | self.past_end) & ~self.asks(Command.READ)
+
     def assume_memory(self, m: Module) -> Signal:
         """Assumes that memory gives a byte only where it owes one; true while it does."""
         owed = Signal()
@@ -164,12 +222,11 @@ class CompactLinkUnderProof(AcceleratorInterface):
             m.d.sync += owed.eq(1)
         with m.Elif(self.read_data.valid & self.read_data.ready):
             m.d.sync += owed.eq(0)
-        awaited = self.at(Step.SEND_PAYLOAD) & (self.header.command == Command.READ)
         m.d.comb += [
             Assume(~self.read_data.valid | owed, "memory gives only what it owes"),
             Assert(self.asked == owed, "it waits for what is not owed"),
-            Assert(~owed | awaited, "a byte is owed and not awaited"),
         ]
+        self._assert_reads(m)
         return owed
 
     def _assert_steps(self, m: Module) -> None:
@@ -184,21 +241,75 @@ class CompactLinkUnderProof(AcceleratorInterface):
         ]
 
     def _assert_verdict(self, m: Module) -> None:
-        """What is written or settles was good, and of its command's form."""
-        length, command = self.header.length, self.header.command
+        """What is executed was good, and of its command's form."""
+        length, good = self.header.length, self.verdict == Status.OK
         fits = Signal()
-        with m.Switch(command):
-            with m.Case(Command.WRITE):
-                m.d.comb += fits.eq(length >= _WRITE_ARGUMENTS)
+        with m.Switch(self.header.command.code):
             for known in Command:
                 with m.Case(known):
-                    m.d.comb += fits.eq(length == _ARGUMENTS.get(known, 0))
+                    if known in _LEAST_ARGUMENTS:
+                        m.d.comb += fits.eq(length >= _LEAST_ARGUMENTS[known])
+                    else:
+                        m.d.comb += fits.eq(length == _ARGUMENTS.get(known, 0))
         short = length <= CONFIGURATION.payload_bytes
-        judged = self.at(Step.JUDGE) & self.rules_done & (self.rules_verdict == Status.OK)
-        acting = self.at(Step.WRITE, Step.SETTLE)
+        judged = self.at(Step.EXECUTE) & good
+        after = self.asks(Command.RUN_GET) & self.region_flag
+        late = after & self.verdict.matches(Status.BUSY, Status.BAD_INSTRUCTION)
         m.d.comb += [
-            Assert(~(self.at(Step.JUDGE) | acting) | short, "what is too long is judged"),
-            Assert(~judged | fits, "the rules find good what is not of the form"),
-            Assert(~acting | fits & (self.verdict == Status.OK), "a step for what is not good"),
-            Assert(self.rules_verdict != Status.BAD_CRC, "the rules judge the checksum"),
+            Assert(
+                ~self.at(Step.JUDGE, Step.MEASURE, Step.EXECUTE, Step.MOVE, Step.PREPARE) | short,
+                "what is too long is judged",
+            ),
+            Assert(~(judged | self.at(Step.MOVE, Step.PREPARE)) | fits, "it is not of the form"),
+            Assert(
+                ~self.at(Step.MOVE) | good & self.asks(Command.WRITE, Command.PUT),
+                "bytes move for what is not good",
+            ),
+            Assert(
+                ~self.at(Step.PREPARE) | (good | late) & self.asks(*_READS, Command.DEFINE),
+                "a description is read for what is not good",
+            ),
+            Assert(~self.at(Step.MEASURE) | self.asks(Command.WRITE, Command.READ), "it measures"),
+        ]
+
+    def _assert_scans(self, m: Module) -> None:
+        """When a description is read; the last one of an answer ends within its checksum."""
+        left, place = self.checksum_cycles, self.scan_place
+        first = Mux(self.index == 1, BUSY_CYCLES, 2 * BUSY_CYCLES + 1) - left
+        m.d.comb += [
+            Assert(Mux(self.walking, place < SCAN_CYCLES, place == 0), "a scan without an end"),
+            Assert(
+                ~(self.walking & self.whole_scan) | self.at(Step.MEASURE, Step.MOVE, Step.PREPARE),
+                "a description is read anew",
+            ),
+            Assert(
+                ~self.walking
+                | self.at(Step.MEASURE, Step.MOVE, Step.PREPARE, Step.SEND_PAYLOAD)
+                | self.at(Step.SEND_CHECKSUM) & (self.index <= 2) & (place >= first),
+                "a description is read too late",
+            ),
+        ]
+
+    def _assert_writes(self, m: Module) -> None:
+        """When bytes are written."""
+        offered, gone = self.writes.valid, self.gone
+        m.d.comb += [
+            Assert(~(offered | gone) | self.at(Step.MOVE), "a byte moves alone"),
+            Assert(~(offered & gone), "a byte moves twice"),
+            Assert(~((offered | gone) & self.walking), "a byte moves too early"),
+        ]
+
+    def _assert_reads(self, m: Module) -> None:
+        """When bytes are read."""
+        settled = ~self.walking & (self.checksum_cycles < BUSY_CYCLES)
+        reads = self.reads.valid | self.asked
+        awaited = self.at(Step.SEND_PAYLOAD) & self.asks(*_READS) & ~self.walking
+        m.d.comb += [
+            Assert(~reads | awaited, "a byte is read alone"),
+            Assert(~(self.reads.valid & self.asked), "a byte is read twice"),
+            Assert(~reads | ~self.beyond & ~self.nothing, "a byte is read that does not exist"),
+            Assert(
+                ~(self.at(Step.SEND_PAYLOAD) & settled) | (self.nothing == self.beyond),
+                "it does not know what exists",
+            ),
         ]

@@ -1,6 +1,6 @@
 """The payload of a compact link's answers: identity, status, or bytes of the activations."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,12 +9,15 @@ from ..identity import Identity
 from ..layouts import RunStatus
 from ..protocol import STATUS_BYTES
 
+_FLAGS, _PART = 2, 32
+"""Bits of a status: its flags, and each of the parts behind them."""
+
 
 class CompactAnswer(wiring.Component):
     """Gives the bytes of an answer's payload, one after the other.
 
-    A byte of the status is of the cycle in which it goes: while a program runs, the counters of an
-    answer are not all of one cycle.
+    A part of the status is of the cycle in which its first byte becomes the next one: the state,
+    the counters of completed instructions together, and each counter of cycles.
 
     Parameters
     ----------
@@ -22,6 +25,8 @@ class CompactAnswer(wiring.Component):
 
     Members
     -------
+    load : In
+        The answer has begun, but not its payload.
     status : In(RunStatus)
     sequence : In(8)
         The next one, behind the status.
@@ -37,6 +42,7 @@ class CompactAnswer(wiring.Component):
     o : Out(stream of bytes)
     """
 
+    load: Signal
     status: data.View
     sequence: Signal
     identify: Signal
@@ -53,7 +59,7 @@ class CompactAnswer(wiring.Component):
             {
                 "status": In(RunStatus),
                 "sequence": In(8),
-                **dict.fromkeys(("identify", "read", "beyond", "hold"), In(1)),
+                **dict.fromkeys(("load", "identify", "read", "beyond", "hold"), In(1)),
                 "index": In(STATUS_BYTES.bit_length()),
                 "read_data": In(stream.Signature(8)),
                 "o": Out(stream.Signature(8)),
@@ -62,18 +68,21 @@ class CompactAnswer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        identity, state = Signal(8), Signal(8)
-        status = self.status.as_value()
-        # the two flags fill a byte of their own
-        record = Cat(status[:2], Const(0, 6), status[2:], self.sequence)
-        with m.Switch(self.index):
+        identity, rest = Signal(8), Signal(_PART)
+        with m.Switch(self.index[:4]):
             for place, byte in enumerate(self._identity, 1):
                 with m.Case(place):
                     m.d.comb += identity.eq(byte)
-        with m.Switch(self.index):
-            for place in range(STATUS_BYTES):
-                with m.Case(place + 1):
-                    m.d.comb += state.eq(record.word_select(place, 8))
+        status = self.status.as_value()
+        flags, counters = status[:_FLAGS], status[_FLAGS:]
+        with m.If(self.load):
+            m.d.sync += rest[:8].eq(flags)
+        with m.Elif(self.o.ready):
+            m.d.sync += rest.eq(rest >> 8)
+            # the state fills a byte of its own, and then come the parts
+            with m.If(self.index[:2] == 1):
+                m.d.sync += rest.eq(counters.word_select(self.index[2:4], _PART))
+        state = Mux(self.index == STATUS_BYTES, self.sequence, rest[:8])
         stored = self.read_data.payload & (~self.beyond).replicate(8)
         m.d.comb += [
             self.o.valid.eq(~self.hold & (~self.read | self.beyond | self.read_data.valid)),

@@ -16,6 +16,11 @@ _OUTPUTS += ("moving", "preparing", "beginning", "in_header", "answering", "seal
 class CompactSteps(wiring.Component):
     """Which part of a frame is at hand, and how far it has come.
 
+    Parameters
+    ----------
+    answer_bits : int
+        That the length of an answer's payload has.
+
     Members
     -------
     byte : In(8)
@@ -42,7 +47,7 @@ class CompactSteps(wiring.Component):
         A description is read.
     quiet : In
         The request gets no answer.
-    answer : In(16)
+    answer : In(answer_bits)
         Bytes of the answer's payload.
     header : Out
         The request's, as it came.
@@ -91,12 +96,12 @@ class CompactSteps(wiring.Component):
     answering: Signal
     sealing: Signal
 
-    def __init__(self) -> None:
+    def __init__(self, *, answer_bits: int) -> None:
         super().__init__(
             {
                 "byte": In(8),
                 **dict.fromkeys(_INPUTS, In(1)),
-                "answer": In(16),
+                "answer": In(answer_bits),
                 "header": Out(FrameHeader),
                 "index": Out(16),
                 **dict.fromkeys(_OUTPUTS, Out(1)),
@@ -202,7 +207,7 @@ class CompactSteps(wiring.Component):
                     m.next = "send the checksum"
         with m.State("send the payload"):
             m.d.comb += self.answering.eq(1)
-            with m.If(self.sent & (self.index == self.answer)):
+            with m.If(self.sent & (self.index[: len(self.answer)] == self.answer)):
                 self._begin(m, "send the checksum")
         with m.State("send the checksum"):
             m.d.comb += self.sealing.eq(1)

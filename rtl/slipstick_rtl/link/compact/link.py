@@ -27,7 +27,7 @@ from ..response_sender import IDENTITY_BYTES
 from ..spaces import WRITE_ARGUMENTS, unit_bytes, units_per_frame
 from .answer import CompactAnswer
 from .frames import CompactSteps
-from .rules import CompactRules
+from .rules import CompactRules, exceeds
 from .serial_crc import SerialCrc
 from .walker import TABLE_SHIFT, CompactWalker
 
@@ -66,7 +66,7 @@ class CompactLink(LinkInterface):
         self._timeout_cycles = timeout_cycles
         self._payload_bits = configuration.payload_bytes.bit_length()
         self._crc = SerialCrc()
-        self._steps = CompactSteps()
+        self._steps = CompactSteps(answer_bits=self._payload_bits)
         self._rules = CompactRules(configuration=configuration)
         self._walker = CompactWalker(configuration=configuration)
         self._answer = CompactAnswer(configuration=configuration)
@@ -82,6 +82,7 @@ class CompactLink(LinkInterface):
         # of a PUT: there is no such byte
         self._refused = Signal()
         self._stored = Signal(8)
+        self._describes = Signal()
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -127,7 +128,7 @@ class CompactLink(LinkInterface):
             steps.taken.eq(self.i.valid & self.i.ready),
             steps.busy.eq(crc.busy),
             steps.sound.eq(Mux(self._command(*UNSEALED), crc.match_detected, sealed)),
-            steps.too_long.eq(steps.header.length > self._configuration.payload_bytes),
+            steps.too_long.eq(exceeds(steps.header.length, self._configuration.payload_bytes)),
         ]
         for place in range(len(self._arguments)):
             with m.If(steps.in_payload & steps.taken & (self._place == place)):
@@ -177,18 +178,19 @@ class CompactLink(LinkInterface):
             rules.address.eq(self._walker.address),
             rules.whole.eq(self._offset == 0),
             rules.may_continue.eq(self._may_continue),
-            steps.good.eq(rules.verdict == Status.OK),
+            steps.good.eq(self._verdict == Status.OK),
             steps.measure.eq(in_order & self._direct),
             steps.transfer.eq(self._command(Command.WRITE, Command.PUT) & ~rules.repeated),
             steps.prepare.eq(
                 self._command(Command.READ, Command.DEFINE, Command.GET, Command.RUN_GET)
             ),
-            steps.quiet.eq(steps.header.command.silent & (self._verdict == Status.OK)),
+            steps.quiet.eq(steps.header.command.silent & steps.good),
         ]
-        with m.If(steps.refuse):
-            m.d.sync += self._verdict.eq(Mux(steps.sound, Status.BAD_LENGTH, Status.BAD_CRC))
-        with m.Elif(steps.execute):
+        # the last one counts
+        with m.If(steps.judging | steps.measuring):
             m.d.sync += self._verdict.eq(rules.verdict)
+        with m.Elif(steps.refuse):
+            m.d.sync += self._verdict.eq(Mux(steps.sound, Status.BAD_LENGTH, Status.BAD_CRC))
         with m.Elif(self._refused):
             m.d.sync += self._verdict.eq(Status.BAD_ADDRESS)
         with m.Elif(steps.preparing & self._command(Command.RUN_GET) & self._region.flag):
@@ -229,8 +231,8 @@ class CompactLink(LinkInterface):
         m.submodules.payload = memory = Memory(shape=8, depth=2 << half, init=[])
         writer, reader = memory.write_port(), memory.read_port()
         region, defines = Signal.like(self._region.region), self._command(Command.DEFINE)
-        # another number may stand in a PUT that continues
-        with m.If(steps.execute & ~self._continues):
+        # a PUT that continues may name another, and come behind requests that have none
+        with m.If(walker.start):
             m.d.sync += region.eq(self._region.region)
         pitch = ceil_log2(REGION_PITCH)
         described = (walker.place - TABLE_SHIFT - 1)[:pitch]
@@ -249,7 +251,8 @@ class CompactLink(LinkInterface):
             reader.en.eq(1),
             writer.addr.eq(Mux(steps.inside, Cat(payload_place, Const(1, 1)), table)),
             writer.data.eq(Mux(steps.inside, self.i.payload, reader.data)),
-            writer.en.eq(steps.in_payload & steps.taken | walker.busy & defines),
+            self._describes.eq(walker.busy & defines),
+            writer.en.eq(steps.in_payload & steps.taken | self._describes),
         ]
 
     @property
@@ -270,46 +273,59 @@ class CompactLink(LinkInterface):
         ]
 
     def _move(self, m: Module) -> None:
-        """Data of a WRITE or PUT out of the payload; before, the units of a WRITE are counted."""
+        """Data of a WRITE or PUT out of the payload; before, the units of a WRITE are counted.
+
+        Offers come from a register: what they hang on and what hangs on them are both long.
+        """
         steps, walker, writes = self._steps, self._walker, self.writes
-        c, write = self._configuration, self._command(Command.WRITE)
-        fetched, behind, unit_end = Signal(), Signal(), Signal()
-        last_offset = Signal(4)
-        moved = writes.valid & writes.ready
+        write = self._command(Command.WRITE)
+        behind, settled = Signal(), Signal()
+        gone = Signal()
         passed = steps.measuring & write & ~walker.busy & ~behind
-        step = moved | passed
+        step = gone | passed
         m.d.comb += [
             behind.eq(self._place == steps.header.length[: self._payload_bits]),
-            self._refused.eq(steps.moving & fetched & ~behind & ~write & self._beyond),
-            unit_end.eq(self._offset == last_offset),
+            settled.eq(steps.moving & ~walker.busy & ~gone & ~writes.valid),
+            self._refused.eq(settled & ~behind & ~write & self._beyond),
             writes.payload.space.eq(Mux(write, self._arguments[0], Space.ACTIVATIONS)),
             writes.payload.address.eq(walker.address),
             writes.payload.offset.eq(self._offset),
             writes.payload.data.eq(self._stored),
-            writes.valid.eq(steps.moving & fetched & ~behind & (write | ~self._beyond)),
             steps.measured.eq(~walker.busy & (behind | ~write)),
-            steps.moved.eq(fetched & behind | self._refused),
+            steps.moved.eq(settled & (behind | self._refused)),
+        ]
+        m.d.sync += [
+            writes.valid.eq(Mux(writes.valid, ~writes.ready, settled & ~steps.moved)),
+            gone.eq(writes.valid & writes.ready),
+        ]
+        with m.If(steps.hunting):
+            m.d.sync += self._place.eq(0)
+        with m.Elif(steps.judging | steps.execute):
+            m.d.sync += self._place.eq(Mux(write, WRITE_ARGUMENTS, _REGION))
+        with m.Elif(steps.in_payload & steps.taken | step):
+            m.d.sync += self._place.eq(self._place + 1)
+        self._count_units(m, step)
+        self._continue(m)
+
+    def _count_units(self, m: Module, step: Value) -> None:
+        """A step is one of a byte: of a PUT or an answer it is a unit."""
+        steps, walker = self._steps, self._walker
+        write = self._command(Command.WRITE)
+        unit_end, last_offset = Signal(), Signal(4)
+        with m.Switch(self._arguments[0][:2]):
+            for space in Space:
+                with m.Case(space):
+                    m.d.comb += last_offset.eq(unit_bytes(self._configuration, space) - 1)
+        m.d.comb += [
+            unit_end.eq(self._offset == last_offset),
             walker.step.eq(
                 step & (unit_end | ~write) | steps.answering & steps.sent & self._answer.read
             ),
         ]
-        with m.Switch(self._arguments[0][:2]):
-            for space in Space:
-                with m.Case(space):
-                    m.d.comb += last_offset.eq(unit_bytes(c, space) - 1)
-        m.d.sync += fetched.eq(steps.moving & ~walker.busy & ~moved)
-        with m.If(steps.hunting):
-            m.d.sync += self._place.eq(0)
-        with m.Elif(steps.judging | steps.execute):
-            m.d.sync += [
-                self._place.eq(Mux(write, WRITE_ARGUMENTS, _REGION)),
-                self._offset.eq(0),
-            ]
-        with m.Elif(steps.in_payload & steps.taken | step):
-            m.d.sync += self._place.eq(self._place + 1)
-        with m.If(step & write):
+        with m.If(steps.judging | steps.execute):
+            m.d.sync += self._offset.eq(0)
+        with m.Elif(step & write):
             m.d.sync += self._offset.eq(Mux(unit_end, 0, self._offset + 1))
-        self._continue(m)
 
     def _continue(self, m: Module) -> None:
         """A PUT may go on where the one before it ended, if there is no other request between."""
@@ -329,13 +345,17 @@ class CompactLink(LinkInterface):
         steps, reads, answer = self._steps, self.reads, self._answer
         connect(m, flipped(self.read_data), answer.read_data)
         asked = Signal()
-        here = steps.answering & answer.read & ~answer.beyond & ~answer.hold
+        beyond = self._beyond & ~self._direct
+        here = steps.answering & answer.read & ~answer.hold & ~asked
         m.d.comb += [
             answer.read.eq(self._command(Command.READ, Command.GET, Command.RUN_GET)),
-            answer.beyond.eq(self._beyond & ~self._direct),
             answer.hold.eq(self._walker.busy),
             reads.payload.eq(self._walker.address),
-            reads.valid.eq(here & ~asked),
+        ]
+        m.d.sync += [
+            # a byte takes longer
+            answer.beyond.eq(beyond),
+            reads.valid.eq(Mux(reads.valid, ~reads.ready, here & ~beyond)),
         ]
         with m.If(reads.valid & reads.ready):
             m.d.sync += asked.eq(1)
@@ -372,6 +392,7 @@ class CompactLink(LinkInterface):
         m.d.comb += [
             steps.answer.eq(length),
             answer.status.eq(self.status),
+            answer.load.eq(steps.in_header),
             answer.sequence.eq(self._next_sequence),
             answer.identify.eq(self._command(Command.IDENTIFY)),
             answer.index.eq(steps.index),

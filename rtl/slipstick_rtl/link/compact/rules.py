@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from ...config import Configuration
 from ...isa import STREAMS
@@ -30,6 +31,14 @@ _ARGUMENT_BYTES = {
 """Of the commands that have a fixed number, but none."""
 
 _INPUTS = ("running", "bad_instruction", "whole", "may_continue")
+
+
+def exceeds(value: Value, limit: int) -> Value:
+    """It is larger; without a carry chain if the limit is a power of two."""
+    if limit & (limit - 1):
+        return value > limit
+    place = exact_log2(limit)
+    return value[place + 1 :].any() | value[place] & value[:place].any()
 
 
 class CompactRules(wiring.Component):
@@ -151,7 +160,11 @@ class CompactRules(wiring.Component):
         no_flag = code.matches(Command.DEFINE, Command.GET)
         of_region = no_flag | run_get | put
         starts = (run_get | (code == Command.RUN)) & ~self.repeated
-        count = Mux(read, Cat(*self.arguments[4:6]), Cat(*self.arguments[1:3]))
+        counts = (
+            (read, Cat(*self.arguments[4:6])),
+            (code == Command.DEFINE, Cat(*self.arguments[1:3])),
+        )
+        too_much = Cat(of & exceeds(count, c.payload_bytes) for of, count in counts).any()
         words = c.instruction_words
         outside = Cat(run.pcs[k] >= words for k in range(len(STREAMS))).any()
         # the table has as many regions as the field has numbers
@@ -162,14 +175,13 @@ class CompactRules(wiring.Component):
             | of_region & (region.other != 0)
             | no_flag & region.flag
         )
-        counted = read | (code == Command.DEFINE)
         instruction = (code == Command.GET) | run_get & ~region.flag
         return (
             (self.header.command.waiting & self.running, Status.BUSY),
             (~self._fits(m), Status.BAD_LENGTH),
             (elsewhere, Status.BAD_SPACE),
             (starts & self.running, Status.BUSY),
-            (write & ~self.whole | counted & (count > c.payload_bytes), Status.BAD_LENGTH),
+            (write & ~self.whole | too_much, Status.BAD_LENGTH),
             ((write | read) & self.beyond | starts & outside, Status.BAD_ADDRESS),
             (
                 put & region.flag & ~self.may_continue & ~self.repeated,

@@ -76,8 +76,12 @@ class CompactWalker(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._bits = address_bits(configuration)
-        self._left = {name: Signal(16, name=f"{name}_left") for name in ("run", "runs", "planes")}
+        self._run_left = Signal(16)
+        # that the plane has before the one at hand, and planes
+        self._runs, self._planes = Signal(16), Signal(16)
         self._whole = Signal()
+        # what has come of a number is the counted one; a plane ends
+        self._same = Signal()
         self._plane = Signal()
         super().__init__(
             {
@@ -92,7 +96,7 @@ class CompactWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         last = self.place[4]
-        run, runs, planes = self._left.values()
+        run = self._run_left
         with m.If(self.busy):
             m.d.sync += self.place.eq(Mux(last, 0, self.place + 1))
             m.d.sync += self.busy.eq(~last)
@@ -101,11 +105,7 @@ class CompactWalker(wiring.Component):
         with m.Elif(self.step & ~self.direct):
             m.d.sync += run.eq(run - 1)
             with m.If(run == 0):
-                m.d.sync += [self.busy.eq(1), self._whole.eq(0), self._plane.eq(runs == 0)]
-                m.d.sync += runs.eq(runs - 1)
-                with m.If(runs == 0):
-                    m.d.sync += planes.eq(planes - 1)
-                    m.d.sync += self.ended.eq(self.ended | (planes == 0))
+                m.d.sync += [self.busy.eq(1), self._whole.eq(0)]
         self._count(m)
         self._add(m)
         return m
@@ -115,16 +115,26 @@ class CompactWalker(wiring.Component):
         return Cat(self.place == place + 1 for place in places).any() & self.busy
 
     def _count(self, m: Module) -> None:
-        """What is left of the run, of the plane and of the region, each less one."""
-        loads = {
-            _RUN: ("run", ~self.direct),
-            _RUNS: ("runs", self._whole | self._plane),
-            _PLANES: ("planes", self._whole),
-        }
-        for place, (name, wanted) in loads.items():
-            for k in range(2):
-                with m.If(self._comes(place + k) & wanted):
-                    m.d.sync += self._left[name].word_select(k, 8).eq(self.byte)
+        """What is left of the run, less one; and whether a plane has ended, or the region."""
+        for k in range(2):
+            with m.If(self._comes(_RUN + k) & ~self.direct):
+                m.d.sync += self._run_left.word_select(k, 8).eq(self.byte)
+        number = Cat(self._runs, self._planes)
+        same = self.byte == number.word_select((self.place - _RUNS - 1)[:2], 8)
+        m.d.sync += self._same.eq(same & (self._same | self._comes(_RUNS, _PLANES)))
+        with m.If(self._comes(_RUNS + 1)):
+            m.d.sync += self._plane.eq(same & self._same & ~self._whole)
+        with m.If(self._comes(_PLANES + 1)):
+            m.d.sync += self.ended.eq(self.ended | same & self._same & self._plane)
+        counted = self._comes(_GAP) & ~self._whole
+        with m.If(self.start | counted & self._plane):
+            m.d.sync += self._runs.eq(0)
+        with m.Elif(counted):
+            m.d.sync += self._runs.eq(self._runs + 1)
+        with m.If(self.start):
+            m.d.sync += self._planes.eq(0)
+        with m.Elif(counted & self._plane):
+            m.d.sync += self._planes.eq(self._planes + 1)
         region = self._whole & ~self.direct
         m.d.comb += [
             self.count_low.eq(self._comes(_COUNT) & region),
@@ -160,4 +170,3 @@ class CompactWalker(wiring.Component):
             m.d.sync += self.address.eq(0)
         with m.Else():
             m.d.sync += self.address.eq(Cat(total[:bits], too_large))
-        return

@@ -53,7 +53,7 @@ class Surroundings:
 
     def reset(self) -> None:
         self.strobes.append("reset")
-        self.running = False
+        self.running = self.bad_instruction = False
 
     def status(self) -> DeviceStatus:
         done, cycles = (0x1234, 0x5678), (3, 0x01020304)
