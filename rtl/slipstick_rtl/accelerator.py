@@ -10,7 +10,7 @@ from .array.matrix_engine import MatrixEngine
 from .compact.engine import CompactEngine
 from .config import Configuration
 from .layouts import EVENTS
-from .link.link import DEFAULT_TIMEOUT_CYCLES
+from .link.protocol import DEFAULT_TIMEOUT_CYCLES
 from .link.links import make_link
 from .link.protocol import Space
 from .memory.activation_memory import ActivationMemory

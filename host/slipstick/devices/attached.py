@@ -4,18 +4,23 @@ from typing import Protocol
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.identity import Identity
-from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, Command
-from slipstick_rtl.link.spaces import WRITE_ARGUMENTS
+from slipstick_rtl.link.protocol import Command
 
 from ..errors import DeviceError
 from ..targets import TARGETS
 from .link import LinkDevice
-from .link.exchange import Exchanger, LinkError, Patience, Request
+from .link.errors import LinkError
+from .link.patience import WINDOW_BYTES, Patience, wait_seconds
+from .link.request import Request
+from .link.request_queue import RequestQueue
 from .link.transport import Transport
 
-_PROBE = Patience(timeout_seconds=0.25, retries=0, silence_seconds=0.02, window=1)
+_LEAST_WINDOW = 1 << 13
+_AHEAD_SECONDS = 0.04
+"""Longer than any adapter delays an answer."""
+_PROBE = Patience(timeout_seconds=0.25, retries=0, silence_seconds=0.02)
 """For one rate of several: what answers does so at once."""
-_GREETING = Patience(timeout_seconds=0.7, retries=2, silence_seconds=0.02, window=1)
+_GREETING = Patience(timeout_seconds=0.7, retries=2, silence_seconds=0.02)
 """For what may be no Slipstick: three attempts, and then the truth."""
 
 
@@ -26,9 +31,12 @@ class TimedTransport(Transport, Protocol):
     -------
     buffered_bytes : int
         What may lie between ``send`` and the wire.
+    receive_bytes : int or None
+        What the board takes while it is busy with a request; None: the wire can hold back.
     """
 
     buffered_bytes: int
+    receive_bytes: int | None
 
     def seconds(self, count: int) -> float:
         """How long so many bytes take on the wire."""
@@ -73,9 +81,9 @@ class AttachedDevice(LinkDevice):
 
 def answers(transport: Transport, configuration: Configuration) -> bool:
     """Returns whether a Slipstick answers, of whatever hardware; LinkError if the line is gone."""
-    exchanger = Exchanger(transport, configuration.payload_bytes, _PROBE)
+    queue = RequestQueue(transport, configuration.payload_bytes, _PROBE)
     try:
-        exchanger.exchange([_identify(configuration)])
+        queue.ask(_identify(configuration))
     except LinkError as error:
         if error.code == "DISCONNECTED":
             raise
@@ -98,18 +106,24 @@ def split_place(kind: str, place: str, default_rate: int, example: str) -> tuple
 
 
 def _patience(transport: TimedTransport, configuration: Configuration) -> Patience:
-    """An answer may wait for all that was sent ahead, and for what is not on the wire yet."""
+    """As much ahead as is on its way in ``_AHEAD_SECONDS``: a failure costs no more than that."""
     usual = Patience()
-    frame = HEADER_BYTES + WRITE_ARGUMENTS + configuration.payload_bytes + CRC_BYTES
-    line = transport.seconds(transport.buffered_bytes + (usual.window + 1) * frame)
-    return Patience(timeout_seconds=usual.timeout_seconds + line)
+    window = _LEAST_WINDOW
+    while window < WINDOW_BYTES and transport.seconds(window) < _AHEAD_SECONDS:
+        window *= 2
+    return Patience(
+        timeout_seconds=usual.timeout_seconds + transport.seconds(transport.buffered_bytes),
+        wait_seconds=wait_seconds(configuration),
+        window_bytes=window,
+        receive_bytes=transport.receive_bytes,
+    )
 
 
 def _greet(transport: Transport, name: str, configuration: Configuration, advice: str) -> Identity:
     """Finds out quickly whether there is a Slipstick at all."""
     try:
-        exchanger = Exchanger(transport, configuration.payload_bytes, _GREETING)
-        return Identity.unpack(exchanger.exchange([_identify(configuration)])[0])
+        queue = RequestQueue(transport, configuration.payload_bytes, _GREETING)
+        return Identity.unpack(queue.ask(_identify(configuration)))
     except LinkError as error:
         if error.code == "DISCONNECTED":
             raise

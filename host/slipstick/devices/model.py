@@ -9,7 +9,7 @@ from slipstick_rtl.config import Configuration
 
 from ..errors import DeviceError
 from .link import LinkDevice
-from .link.transport import LoopbackTransport
+from .link.transport import ByteEndpoint, LoopbackTransport
 
 if TYPE_CHECKING:
     from slipstick_sim.golden.core import GoldenCore
@@ -33,26 +33,24 @@ class ModelDevice(LinkDevice):
         from slipstick_sim.golden.link import Endpoint
 
         self._core = GoldenCore(configuration, check_hazards=check_hazards)
-        transport = LoopbackTransport(Endpoint(configuration, self._core))
+        transport = _ModelTransport(Endpoint(configuration, self._core))
         super().__init__(transport, configuration=configuration)
-
-    def run(self, pcs: Sequence[int], clear: bool = True) -> None:
-        """Runs both instruction streams to their ends.
-
-        Raises
-        ------
-        LinkError
-            BAD_ADDRESS.
-        DeviceError
-            If the streams wait for each other for ever, or an instruction breaks a rule of the
-            instruction set: hardware would hang, or go on with wrong numbers.
-        """
-        with _program_errors():
-            super().run(pcs, clear)
 
     def batch_core(self, batch: int, *, shared: bool = True) -> "BatchCore":
         """A core for ``batch`` images over the memories that are loaded, or copies of them."""
         return BatchCore(self._core.batched(batch, shared=shared))
+
+
+class _ModelTransport(LoopbackTransport):
+    """DeviceError if a program's streams wait for each other for ever, or an instruction breaks a
+    rule of the instruction set: hardware would hang, or go on with wrong numbers."""
+
+    def __init__(self, endpoint: ByteEndpoint) -> None:
+        super().__init__(endpoint)
+
+    def send(self, data: bytes) -> None:
+        with _program_errors():
+            super().send(data)
 
 
 class BatchCore:

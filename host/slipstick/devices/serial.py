@@ -8,11 +8,11 @@ from contextlib import closing, contextmanager, suppress
 import serial
 from serial.tools import list_ports
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, DEFAULT_BAUD, RATES
+from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, DEFAULT_BAUD, RATES, RECEIVE_DEPTH
 
 from ..errors import DeviceError
 from .attached import AttachedDevice, answers, split_place
-from .link.exchange import LinkError
+from .link.errors import LinkError
 
 try:
     from termios import error as _TERMINAL_ERROR
@@ -57,6 +57,7 @@ class SerialTransport:
 
     buffered_bytes = 1 << 13
     """What a driver may hold of what was sent, so that it is on the line only later."""
+    receive_bytes = RECEIVE_DEPTH
 
     def __init__(self, port: str, baud: int = DEFAULT_BAUD) -> None:
         if baud < LOWEST_BAUD:

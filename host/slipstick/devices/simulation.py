@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES, WAIT_TIMEOUTS
 
 from ..errors import DeviceError
 from ..targets import describe
-from .link import LinkDevice
+from .link import LinkDevice, Patience
 
 if TYPE_CHECKING:
     from slipstick_sim.verilated.device import CompiledTransport
+
+_CYCLES_PER_SECOND = 1_000_000
+"""About what is simulated in a second: so timeouts keep their meaning."""
 
 
 class SimulationDevice(LinkDevice):
@@ -47,8 +51,16 @@ class SimulationDevice(LinkDevice):
             )
         except (ToolError, OSError) as error:
             raise DeviceError(f"the simulation of {configuration.shape}: {error}") from error
-        transport = _SimulatedTransport(CompiledTransport(self._core))
-        super().__init__(transport, configuration=configuration, pause=transport.pause)
+        transport = _SimulatedTransport(
+            CompiledTransport(self._core, cycles_per_second=_CYCLES_PER_SECOND)
+        )
+        patience = Patience(
+            wait_seconds=1.1 * WAIT_TIMEOUTS * DEFAULT_TIMEOUT_CYCLES / _CYCLES_PER_SECOND
+        )
+        super().__init__(
+            transport, configuration=configuration, patience=patience, pause=transport.pause
+        )
+        self.cycles_per_second = float(_CYCLES_PER_SECOND)
 
     @property
     def clock_cycles(self) -> int:

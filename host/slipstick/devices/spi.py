@@ -47,6 +47,7 @@ class SpiTransport:
     """
 
     buffered_bytes = 0
+    receive_bytes = None
 
     def __init__(self, bus: SpiBus) -> None:
         self._bus = bus

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from slipstick_rtl.phy.spi_protocol import OVERHEAD_BYTES
 
 from ..errors import DeviceError
-from .link.exchange import LinkError
+from .link.errors import LinkError
 
 LINUX_BYTES = 4096
 """A transfer that both ``spidev`` and the Linux driver, unless it is told otherwise, can do."""

@@ -9,14 +9,11 @@ from .command_processor import CommandProcessor
 from .frame_receiver import FrameReceiver
 from .frame_transmitter import FrameTransmitter
 from .interfaces import LinkInterface
-from .protocol import Space
+from .protocol import DEFAULT_TIMEOUT_CYCLES, Space
 from .request_queue import RequestQueue
 from .request_reader import RequestReader
 from .run_patience import RunPatience
 from .spaces import units_per_frame
-
-DEFAULT_TIMEOUT_CYCLES = 1 << 20
-"""10 ms at 100 MHz: longer than any gap within a frame, short beside a host's patience."""
 
 
 class Link(LinkInterface):

@@ -3,7 +3,8 @@
 from ..config import Configuration
 from ..engines import COMPACT, PIPELINED
 from .compact.link import CompactLink
-from .link import DEFAULT_TIMEOUT_CYCLES, Link
+from .link import Link
+from .protocol import DEFAULT_TIMEOUT_CYCLES
 
 LINKS = {PIPELINED.name: Link, COMPACT.name: CompactLink}
 """The link of each engine, by the engine's name."""

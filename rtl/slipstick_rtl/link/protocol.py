@@ -55,6 +55,9 @@ WAITING = 0x40
 """Flag of a request's command byte: it is executed once no program runs."""
 FLAGS = SILENT | WAITING
 
+DEFAULT_TIMEOUT_CYCLES = 1 << 20
+"""Idle cycles after which half a frame is forgotten, unless the gateware is built for others."""
+
 WAIT_TIMEOUTS = 16
 """A WAITING request is refused after so many times the cycles after which half a frame is
 forgotten: a program that never ends does not block the link."""

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import Out, connect, flipped
 
 from ..accelerator import EVENTS, Accelerator
 from ..config import Configuration
-from ..link.link import DEFAULT_TIMEOUT_CYCLES
+from ..link.protocol import DEFAULT_TIMEOUT_CYCLES
 from .interface import make_phy, pin_members
 from .registry import find_wire
 from .wire import Wire

@@ -11,6 +11,10 @@ RATES = (
 BITS_PER_BYTE = 10
 """Start bit, eight data bits from the least significant on, stop bit."""
 
+RECEIVE_DEPTH = 256
+"""Bytes that a board's UART holds for the link while that is busy: it cannot hold the host back, so
+the host sends no more behind a request that takes long."""
+
 MINIMUM_DIVISOR = 4
 RATE_TOLERANCE = 0.02
 """How far two ends may differ: half a bit in ten is 0.05, and edges are seen up to a cycle late."""

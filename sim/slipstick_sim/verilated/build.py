@@ -14,7 +14,7 @@ import slipstick_rtl
 from amaranth.lib import wiring
 from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
+from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES
 from slipstick_rtl.phy.core_behind_phy import core_behind
 from slipstick_rtl.phy.spi_protocol import MINIMUM_SCK_CYCLES
 from slipstick_rtl.phy.uart_rates import MINIMUM_DIVISOR

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from slipstick_rtl.accelerator import EVENTS
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
+from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES, WAIT_TIMEOUTS
 
 from .build import accelerator_library
 
@@ -312,8 +312,10 @@ class CompiledTransport:
         return self._core
 
     def send(self, data: bytes) -> None:
-        """Sends all bytes; SimulationError if the core stops taking them for a second."""
-        self._core.send(data, self._cycles_per_second + self._byte_cycles * len(data))
+        """Sends all bytes; SimulationError if the core takes none for longer than a run may keep
+        it from them."""
+        longest = 2 * WAIT_TIMEOUTS * DEFAULT_TIMEOUT_CYCLES
+        self._core.send(data, longest + self._byte_cycles * len(data))
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
         """``count`` bytes, or the fewer that came within the time."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
+from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES
 from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE
 
 from .device import CompiledCore

@@ -10,7 +10,7 @@ from slipstick.benchmarks.faults.transport import (
     RandomPlan,
     ScheduledPlan,
 )
-from slipstick.devices.link.exchange import LinkError
+from slipstick.devices.link.errors import LinkError
 from slipstick.devices.link.transport import LoopbackTransport
 
 

@@ -9,7 +9,7 @@ import stateful_networks as networks
 from slipstick import kernels
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
-from slipstick.devices.link.exchange import LinkError
+from slipstick.devices.link.errors import LinkError
 from slipstick.devices.model import BatchCore, ModelDevice
 from slipstick.errors import DeviceError, StateLostError
 from slipstick.frontends.tflite import load_tflite_bytes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import DeviceStatus
 
-from ...devices.link.exchange import Patience
+from ...devices.link.patience import Patience
 from ...devices.link.transport import LoopbackTransport, Transport
 from ...errors import DeviceError
 
@@ -104,7 +104,7 @@ class ModelBoard:
     stall_seconds = 3.0
 
     def __init__(self, configuration: Configuration) -> None:
-        from slipstick_rtl.link.link import DEFAULT_TIMEOUT_CYCLES
+        from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES
 
         self.configuration = configuration
         self._timeout_seconds = DEFAULT_TIMEOUT_CYCLES / configuration.clock_hz

@@ -10,7 +10,7 @@ import numpy as np
 from slipstick_rtl.link.protocol import Space
 
 from ...devices.link import LinkDevice
-from ...devices.link.exchange import LinkError
+from ...devices.link.errors import LinkError
 from ...devices.link.transport import Transport
 from ...runtime.executor import Execution
 from .boards import Board

@@ -12,7 +12,7 @@ from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, encode, s
 from slipstick_rtl.link.spaces import unit_bytes
 
 from ...devices.link import LinkDevice
-from ...devices.link.exchange import LinkError
+from ...devices.link.errors import LinkError
 from ...errors import DeviceError
 from ...runtime.executor import Execution
 from .boards import Board

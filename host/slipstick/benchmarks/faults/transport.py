@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from ...devices.link.exchange import LinkError
+from ...devices.link.errors import LinkError
 from ...devices.link.transport import Transport
 
 _LONGEST_DROP = 100

@@ -10,7 +10,7 @@ from typing import Any
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, RATE_TOLERANCE
 
-from ...devices.link.exchange import Patience
+from ...devices.link.patience import Patience
 from ...devices.link.transport import Transport
 from ...errors import DeviceError
 from .boards import TIMEOUT_CYCLES, CompiledBoard

@@ -6,15 +6,28 @@ from collections.abc import Callable, Sequence
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.identity import Identity
-from slipstick_rtl.link.protocol import RUN_CLEARS_COUNTERS, Command, DeviceStatus, Space
+from slipstick_rtl.link.protocol import (
+    AFTER,
+    CONTINUES,
+    RUN_CLEARS_COUNTERS,
+    STATUS_BYTES,
+    Command,
+    DeviceStatus,
+    Region,
+    Space,
+    unpack_status,
+)
 from slipstick_rtl.link.spaces import unit_bytes, unit_count, units_per_frame
 
-from .exchange import Exchanger, LinkError, Patience, Request
+from .errors import LinkError
+from .patience import Patience
+from .regions import RegionTable, pieces
+from .request import LostAnswerError, Request
+from .request_queue import RequestQueue
 from .transport import Transport
 
-__all__ = ["Identity", "LinkDevice", "LinkError", "Patience"]
+__all__ = ["Identity", "LinkDevice", "LinkError", "LostAnswerError", "Patience", "Request"]
 
-_STATUS_BYTES = len(DeviceStatus.idle().pack())
 _FIRST_PAUSE_SECONDS = 100e-6
 _LONGEST_PAUSE_SECONDS = 20e-3
 
@@ -24,6 +37,10 @@ class LinkDevice:
 
     Lost, repeated, corrupted and truncated frames are sent again; every method returns what is
     right or raises, in bounded time.
+
+    ``write``, ``read``, ``run``, ``wait`` return when the device has done what they say. The
+    ``submit_...`` methods only put requests behind each other; ``answer`` waits for one of them.
+    Their errors come with the answers, or with the next call.
 
     Parameters
     ----------
@@ -37,6 +54,11 @@ class LinkDevice:
         want to be simulated meanwhile.
     draw : random.Random, optional
         Gives the sequence numbers that a session begins with.
+
+    Members
+    -------
+    cycles_per_second : float
+        Of the device's clock, in the seconds of ``patience``.
 
     Raises
     ------
@@ -57,10 +79,26 @@ class LinkDevice:
         self._transport = transport
         self._configuration = configuration
         self._pause = pause
-        self._exchanger = Exchanger(
+        self._queue = RequestQueue(
             transport, configuration.payload_bytes, patience or Patience(), draw
         )
-        self._last_run: int | None = None
+        self._regions = RegionTable()
+        self.cycles_per_second = float(configuration.clock_hz)
+
+    @property
+    def round_trips(self) -> int:
+        """How often something was sent when all that had been sent before was answered."""
+        return self._queue.round_trips
+
+    @property
+    def bytes_up(self) -> int:
+        """Bytes sent, frames included."""
+        return self._queue.bytes_up
+
+    @property
+    def bytes_down(self) -> int:
+        """Bytes received, frames included."""
+        return self._queue.bytes_down
 
     @property
     def configuration(self) -> Configuration:
@@ -81,7 +119,7 @@ class LinkDevice:
         """
         expected = Identity.of(configuration)
         request = Request(Command.IDENTIFY, answer_bytes=len(expected.pack()))
-        identity = Identity.unpack(self._exchanger.exchange([request])[0])
+        identity = Identity.unpack(self._queue.ask(request))
         for name, what in (
             ("protocol_version", "link protocol version"),
             ("isa_version", "ISA version"),
@@ -114,14 +152,8 @@ class LinkDevice:
                 f"data for {space.name} must be whole units of {unit} bytes, not {len(data)} bytes",
             )
         self._check_address(space, address, units)
-        step = self._units_per_frame[space]
-        self._exchanger.exchange(
-            [
-                Request(Command.WRITE, self._place(space, address + first) + content)
-                for first in range(0, units, step)
-                if (content := bytes(data[first * unit : (first + step) * unit]))
-            ]
-        )
+        self.submit_write(space, address, data)
+        self._queue.finish()
 
     def read(self, address: int, count: int) -> bytes:
         """``count`` bytes of activation memory.
@@ -132,44 +164,36 @@ class LinkDevice:
             BAD_ADDRESS (nothing is sent then), NO_ANSWER.
         """
         self._check_address(Space.ACTIVATIONS, address, count)
-        longest = self._configuration.payload_bytes
-        requests = []
-        for first in range(0, count, longest):
-            size = min(longest, count - first)
-            payload = self._place(Space.ACTIVATIONS, address + first) + size.to_bytes(2, "little")
-            requests.append(Request(Command.READ, payload, answer_bytes=size))
-        return b"".join(self._exchanger.exchange(requests))
+        wanted = [*pieces(count, self._configuration.payload_bytes)]
+        parts: dict[int, bytes] = {}
+        while len(parts) < len(wanted):
+            missing = [k for k in range(len(wanted)) if k not in parts]
+            asked = [
+                (k, self._submit_read(address + wanted[k][0], wanted[k][1] - wanted[k][0]))
+                for k in missing
+            ]
+            self._queue.push()
+            for k, request in asked:
+                try:
+                    parts[k] = self._queue.wait(request)
+                except LostAnswerError:
+                    # the device has gone on; a READ may be asked for again
+                    continue
+        return b"".join(parts[k] for k in range(len(wanted)))
 
     def run(self, pcs: Sequence[int], clear: bool = True) -> None:
         """Starts each instruction stream at its word of the instruction memory, once.
-
-        RUN is not sent again if it is not answered: a device that was reset meanwhile would run
-        twice, and the first time may have overwritten the inputs of the second.
 
         Raises
         ------
         LinkError
             BAD_ADDRESS, BUSY if a program runs, NO_ANSWER (it may have started or not).
         """
-        for pc in pcs:
-            self._check_address(Space.INSTRUCTIONS, pc, 1)
-        self._exchanger.begin()
-        if self._last_run is None:
-            # what the device takes for the last RUN is unknown: make it forget by an empty WRITE
-            empty = self._place(Space.ACTIVATIONS, 0)
-            self._exchanger.exchange([Request(Command.WRITE, empty)])
-        elif self._last_run == self._exchanger.next_sequence:
-            self._exchanger.skip_sequence()
-        sequence, self._last_run = self._exchanger.next_sequence, None
-        payload = bytes([RUN_CLEARS_COUNTERS if clear else 0])
-        payload += b"".join(pc.to_bytes(2, "little") for pc in pcs)
-        self._exchanger.exchange([Request(Command.RUN, payload)], once=True)
-        self._last_run = sequence
+        self._queue.wait(self.submit_run(pcs, clear, silent=False))
 
     def status(self) -> DeviceStatus:
         """The state of the run; LinkError NO_ANSWER."""
-        request = Request(Command.STATUS, answer_bytes=_STATUS_BYTES)
-        return DeviceStatus.unpack(self._exchanger.exchange([request])[0])
+        return unpack_status(self._queue.ask(_status()))[0]
 
     def wait(self, timeout_seconds: float = 60.0) -> DeviceStatus:
         """Looks until the run is over, less and less often.
@@ -198,12 +222,145 @@ class LinkDevice:
         return status
 
     def reset(self) -> None:
-        """Stops a run; memories keep their contents. LinkError NO_ANSWER."""
-        self._exchanger.exchange([Request(Command.RESET)])
+        """Stops a run, and forgets what was submitted; memories keep their contents. LinkError
+        NO_ANSWER."""
+        self._queue.abandon()
+        self._queue.ask(Request(Command.RESET))
+
+    def submit_write(
+        self, space: Space, address: int, data: bytes, *, waiting: bool = False
+    ) -> None:
+        """Stores whole units of a memory; ``waiting``: once no program runs."""
+        unit, step = unit_bytes(self._configuration, space), self._units_per_frame[space]
+        for first, end in pieces(len(data), step * unit):
+            payload = self._place(space, address + first // unit) + bytes(data[first:end])
+            self._queue.submit(
+                Request(Command.WRITE, payload, silent=True, waiting=waiting and not first)
+            )
+
+    def submit_put(self, region: Region, data: bytes, *, waiting: bool = False) -> None:
+        """Writes bytes into a region, from its beginning on; ``waiting``: once no program runs."""
+        number, flags, longest = self._number_of(region), 0, self._configuration.payload_bytes - 1
+        for first in range(0, len(data), longest):
+            payload = bytes((number | flags,)) + data[first : first + longest]
+            self._queue.submit(Request(Command.PUT, payload, silent=True, waiting=waiting))
+            flags, waiting = CONTINUES, False
+
+    def submit_get(self, region: Region, *, waiting: bool = False) -> Request:
+        """The ``count`` bytes of a region are its answer; ``waiting``: when no program runs."""
+        payload = bytes((self._number_of(region),))
+        return self._queue.submit(
+            Request(Command.GET, payload, answer_bytes=region.count, waiting=waiting)
+        )
+
+    def submit_read(self, address: int, count: int, *, waiting: bool = False) -> list[Request]:
+        """Bytes of the activation memory are the answers, together."""
+        requests = []
+        for first, end in pieces(count, self._configuration.payload_bytes):
+            requests.append(self._submit_read(address + first, end - first, waiting=waiting))
+            waiting = False
+        return requests
+
+    def submit_run(
+        self,
+        pcs: Sequence[int],
+        clear: bool = True,
+        *,
+        waiting: bool = False,
+        silent: bool = True,
+        run_seconds: float = 0.0,
+    ) -> Request:
+        """Starts the instruction streams; ``run_seconds``: how long that takes, probably."""
+        self._check_pcs(pcs)
+        payload = bytes([RUN_CLEARS_COUNTERS if clear else 0]) + _packed(pcs)
+        return self._queue.submit(
+            Request(
+                Command.RUN, payload, silent=silent, waiting=waiting, run_seconds=run_seconds
+            )
+        )
+
+    def submit_run_get(
+        self,
+        region: Region,
+        pcs: Sequence[int],
+        *,
+        after: bool = False,
+        waiting: bool = False,
+        run_seconds: float = 0.0,
+    ) -> Request:
+        """Starts the instruction streams; a region's bytes are the answer.
+
+        Parameters
+        ----------
+        region : Region
+        pcs : sequence of int
+        after : bool
+            The bytes after this run; otherwise those before it.
+        waiting : bool
+            It starts once no program runs.
+        run_seconds : float
+            How long the run takes, probably.
+        """
+        self._check_pcs(pcs)
+        number = self._number_of(region) | (AFTER if after else 0)
+        return self._queue.submit(
+            Request(
+                Command.RUN_GET,
+                bytes((number,)) + _packed(pcs),
+                answer_bytes=region.count,
+                waiting=waiting,
+                run_seconds=run_seconds,
+            )
+        )
+
+    def submit_status(self, *, waiting: bool = False) -> Request:
+        """The state is the answer, for ``state_of``; ``waiting``: when no program runs."""
+        request = _status()
+        request.waiting = waiting
+        return self._queue.submit(request)
+
+    def push(self) -> None:
+        """Sends what was submitted, as far as the window allows."""
+        self._queue.push()
+
+    def finish(self) -> None:
+        """Returns when all that was submitted has been executed; LinkError for any of it."""
+        self._queue.finish()
+
+    def answer(self, request: Request) -> bytes:
+        """The answer to a request that was submitted.
+
+        Raises
+        ------
+        LinkError
+            If it, or one before it, was refused; LostAnswerError if it was executed, but the answer
+            is lost; NO_ANSWER, SESSION_LOST, DISCONNECTED.
+        """
+        return self._queue.wait(request)
+
+    def state_of(self, request: Request) -> DeviceStatus:
+        """The state in the answer to ``submit_status``; raises as ``answer``."""
+        return unpack_status(self._queue.wait(request))[0]
 
     def close(self) -> None:
         """Ends the connection."""
         self._transport.close()
+
+    def _submit_read(self, address: int, count: int, *, waiting: bool = False) -> Request:
+        payload = self._place(Space.ACTIVATIONS, address) + count.to_bytes(2, "little")
+        return self._queue.submit(
+            Request(Command.READ, payload, answer_bytes=count, waiting=waiting)
+        )
+
+    def _number_of(self, region: Region) -> int:
+        number, request = self._regions.find(region, self._queue.generation)
+        if request is not None:
+            self._queue.submit(request)
+        return number
+
+    def _check_pcs(self, pcs: Sequence[int]) -> None:
+        for pc in pcs:
+            self._check_address(Space.INSTRUCTIONS, pc, 1)
 
     def _check_address(self, space: Space, address: int, units: int) -> None:
         limit = unit_count(self._configuration, space)
@@ -216,3 +373,11 @@ class LinkDevice:
     @staticmethod
     def _place(space: Space, address: int) -> bytes:
         return bytes([space]) + address.to_bytes(3, "little")
+
+
+def _packed(pcs: Sequence[int]) -> bytes:
+    return b"".join(pc.to_bytes(2, "little") for pc in pcs)
+
+
+def _status() -> Request:
+    return Request(Command.STATUS, answer_bytes=STATUS_BYTES)

@@ -8,6 +8,7 @@ CODES = {
     "BAD_SPACE": "There is no such memory, or it cannot be read: a fault in the caller.",
     "BAD_ADDRESS": "The place lies beyond the memory: a fault in the caller.",
     "BUSY": "A program runs: wait for its end, or reset the device.",
+    "OUT_OF_ORDER": "The device expects another request: a fault of the host's program.",
     "NO_ANSWER": "No answer in spite of retries: check cable, power, port and baud rate.",
     "SESSION_LOST": "The device answers, but was reset, or another host took it: open it anew and"
     " load the program again.",

@@ -12,6 +12,7 @@ from .transport import Transport
 _LATE_READS = 2
 """Of a frame's beginning and its rest."""
 
+_STATUSES = frozenset(int(status) for status in Status)
 _DRAIN_BYTES = 4096
 _DRAIN_READS = 64
 
@@ -39,6 +40,8 @@ class ResponseReader:
     -------
     session : int
         Frames that are sealed with another number are garbage.
+    bytes : int
+        Received since the beginning.
     """
 
     def __init__(self, transport: Transport, payload_bytes: int) -> None:
@@ -46,6 +49,7 @@ class ResponseReader:
         self._payload_bytes = payload_bytes
         self._received = bytearray()
         self.session = 0
+        self.bytes = 0
 
     def next(self, deadline: float) -> Response | None:
         """The next response, or None at the ``deadline`` (of ``time.monotonic``) or in silence.
@@ -64,6 +68,7 @@ class ResponseReader:
                 data = self._transport.receive(missing, max(left, 0.0))
             if not data:
                 return self._rescue()
+            self.bytes += len(data)
             self._received += data
 
     def drain(self, silence_seconds: float) -> None:
@@ -92,7 +97,7 @@ class ResponseReader:
                 return None, HEADER_BYTES + CRC_BYTES - have
             status, sequence, length = struct.unpack_from("<BBH", self._received, 1)
             size = HEADER_BYTES + length + CRC_BYTES
-            plausible = length <= self._payload_bytes and status in tuple(Status)
+            plausible = length <= self._payload_bytes and status in _STATUSES
             if plausible and have < size:
                 return None, size - have
             if plausible:

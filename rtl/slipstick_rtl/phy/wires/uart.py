@@ -3,12 +3,8 @@
 from typing import Any
 
 from ...config import Configuration
-from ..uart_rates import DEFAULT_BAUD, uart_divisor
+from ..uart_rates import DEFAULT_BAUD, RECEIVE_DEPTH, uart_divisor
 from ..wire import INPUT, OUTPUT, Pin, Wire
-
-RECEIVE_DEPTH = 256
-"""Bytes. While an answer is sent the link takes requests up to its own buffers; the host sends up
-to 8 READs of 15 bytes ahead, so twice that is enough for no byte to be lost."""
 
 
 def _phy(configuration: Configuration, *, baud: int = DEFAULT_BAUD) -> Any:

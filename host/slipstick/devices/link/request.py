@@ -1,0 +1,110 @@
+"""A request, from its submission to its answer."""
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+
+from slipstick_rtl.link.protocol import (
+    AFTER,
+    CRC_BYTES,
+    HEADER_BYTES,
+    REQUEST_START,
+    SILENT,
+    UNORDERED,
+    UNSEALED,
+    WAITING,
+    Command,
+)
+
+from .errors import LinkError
+
+_HEADER = struct.Struct("<BBBH")
+FRAME_BYTES = HEADER_BYTES + CRC_BYTES
+"""Of a request or an answer, beside its payload."""
+
+
+class LostAnswerError(LinkError):
+    """The request has been executed, but its answer is lost, and the device has gone on."""
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A request, and what has become of it.
+
+    Parameters
+    ----------
+    command : Command
+    payload : bytes
+    answer_bytes : int
+        How long the payload of its answer must be.
+    silent : bool
+        Nobody needs its answer.
+    waiting : bool
+        The device executes it when no program runs.
+    run_seconds : float
+        How long the run probably takes that it starts.
+
+    Members
+    -------
+    is_done : bool
+        ``answer`` or ``error`` is there.
+    """
+
+    command: Command
+    payload: bytes = b""
+    answer_bytes: int = 0
+    silent: bool = False
+    waiting: bool = False
+    run_seconds: float = 0.0
+    sequence: int = field(default=-1, init=False)
+    asks: bool = field(default=False, init=False)
+    is_done: bool = field(default=False, init=False)
+    answer: bytes = field(default=b"", init=False)
+    error: LinkError | None = field(default=None, init=False)
+
+    @property
+    def is_ordered(self) -> bool:
+        """It has a place in the order of the session."""
+        return self.command not in UNORDERED
+
+    @property
+    def is_after(self) -> bool:
+        """It is a RUN_GET that answers when its own run has ended."""
+        return self.command is Command.RUN_GET and bool(self.payload[0] & AFTER)
+
+    @property
+    def waits(self) -> bool:
+        """Its answer may come only when a run has ended."""
+        return self.waiting or self.is_after
+
+    @property
+    def size(self) -> int:
+        """Bytes of its frame."""
+        return FRAME_BYTES + len(self.payload)
+
+    def frame(self, seal: int) -> bytes:
+        """Its bytes on the wire, with its number and flags of now."""
+        kind = self.command | (0 if self.asks else SILENT) | (WAITING if self.waiting else 0)
+        payload = self.payload
+        head = _HEADER.pack(REQUEST_START, kind, self.sequence, len(payload))
+        checksum = zlib.crc32(payload, zlib.crc32(head[1:]))
+        if self.command not in UNSEALED:
+            checksum ^= seal
+        return head + payload + checksum.to_bytes(CRC_BYTES, "little")
+
+    def complete(self, answer: bytes = b"") -> None:
+        """It has been executed, and this is its answer."""
+        self.answer, self.is_done = answer, True
+
+    def fail(self, error: LinkError) -> None:
+        """It will have no answer."""
+        self.error, self.is_done = error, True
+
+    def lose(self) -> None:
+        """It has been executed; its answer is lost."""
+        self.fail(
+            LostAnswerError(
+                "NO_ANSWER",
+                f"the answer to {self.command.name} was lost, and the device has gone on",
+            )
+        )

@@ -1,0 +1,598 @@
+"""Requests on their way to a device: sent ahead of their answers, and again where that is needed.
+
+A device executes the requests of a session in the order of their numbers, so that what is behind a
+lost one changes nothing (:mod:`slipstick_rtl.link.protocol`). After a failure the queue asks STATUS
+which number comes next, and sends again from there.
+"""
+
+import random
+import time
+from collections import deque
+
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.identity import Identity
+from slipstick_rtl.link.protocol import (
+    CRC_BYTES,
+    SEQUENCE_NUMBERS,
+    STATUS_BYTES,
+    Command,
+    Status,
+    session_of,
+    unpack_status,
+)
+
+from .errors import LinkError
+from .patience import ANSWER_WINDOW_BYTES, Patience
+from .request import FRAME_BYTES, Request
+from .response_reader import Response, ResponseReader
+from .transport import Transport
+
+__all__ = ["LinkError", "Patience", "Request", "RequestQueue"]
+
+_PROBE_RETRIES = 2
+_LONG_ATTEMPT = 5
+"""The failure in a row after which silence and a usual frame's zeros are taken not to be enough."""
+_IDENTITY_BYTES = len(Identity.of(Configuration()).pack())
+LONGEST_FRAME = FRAME_BYTES + 0xFFFF
+"""What a device may take for one frame, at most, if the length is corrupted."""
+
+_MOST_IN_FLIGHT = 96
+_SILENT_IN_A_ROW = 48
+"""Then one is answered, so that the host learns how far the device is."""
+_UNORDERED_AHEAD = _MOST_IN_FLIGHT
+_UNORDERED_NUMBERS = SEQUENCE_NUMBERS - 2 * _MOST_IN_FLIGHT
+"""Numbers of unordered requests: far enough from those of the others that none is both."""
+_PUSH_BYTES = 1 << 13
+_LONG_ANSWER = 64
+"""On a wire that cannot hold back, bytes of an answer that keep the device from taking requests."""
+
+
+class RequestQueue:
+    """Requests in their order, over a byte stream that may lose, add and corrupt bytes.
+
+    The first request but IDENTIFY begins a session, with a number drawn at random: what belongs to
+    another one, in either direction, is taken for garbage. A session that the device does not hold
+    any more is over for good.
+
+    Parameters
+    ----------
+    transport : Transport
+    payload_bytes : int
+        Longest payload of a frame.
+    patience : Patience
+    draw : random.Random, optional
+        Gives the session and the first sequence number.
+
+    Members
+    -------
+    round_trips : int
+        How often something was sent when all that had been sent before was answered.
+    bytes_up : int
+        Bytes sent.
+    failures_survived : int
+        How often requests were sent again.
+    generation : int
+        Counts the failures after which requests were dropped, so that what they should have done
+        is not known to be done.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        payload_bytes: int,
+        patience: Patience,
+        draw: random.Random | None = None,
+    ) -> None:
+        self._draw = draw or random.Random()
+        self._transport = transport
+        self._payload_bytes = payload_bytes
+        self._patience = patience
+        self._reader = ResponseReader(transport, payload_bytes)
+        self._seconds = getattr(transport, "seconds", None)
+        self._queued: deque[Request] = deque()
+        self._flying: deque[Request] = deque()
+        self._by_sequence: dict[int, Request] = {}
+        self._next_sequence = self._draw.randrange(SEQUENCE_NUMBERS)
+        self._next_unordered = 0
+        self._seal = 0
+        self._quiet = self._begun = self._lost = self._synchronised = False
+        self._deferred: LinkError | None = None
+        self._failures = 0
+        self._busy_since: float | None = None
+        self._held = False
+        self._wire_at = self._run_ends_at = self._run_seconds = 0.0
+        self._clear_counts()
+        self._queued_bytes = 0
+        self.round_trips = self.bytes_up = self.failures_survived = self.generation = 0
+
+    def _clear_counts(self) -> None:
+        """Nothing is in flight."""
+        self._flying_bytes = self._answer_bytes = self._asking = self._waiting = 0
+        self._silent_bytes = self._silent_count = 0
+        self._stalls: deque[tuple[Request, int]] = deque()
+
+    @property
+    def bytes_down(self) -> int:
+        """Bytes received."""
+        return self._reader.bytes
+
+    def submit(self, request: Request) -> Request:
+        """Puts a request behind all others; it is sent at the latest when one is waited for.
+
+        Raises
+        ------
+        LinkError
+            If a silent request before it was refused, or the session or the device is lost.
+        """
+        self._begin()
+        self._queued.append(request)
+        self._queued_bytes += request.size
+        if self._queued_bytes >= _PUSH_BYTES:
+            self.push()
+            while self._queued_bytes > self._patience.window_bytes:
+                self._step()
+        return request
+
+    def push(self) -> None:
+        """Sends what may be sent now."""
+        frames = []
+        was_empty = not self._flying
+        while self._queued and self._may_send(self._queued[0]):
+            frames.append(self._launch(self._queued.popleft()))
+        if frames:
+            self.round_trips += was_empty
+            self._send(b"".join(frames))
+
+    def wait(self, request: Request) -> bytes:
+        """The answer to a request.
+
+        Raises
+        ------
+        LinkError
+            If it, or one before it, was refused; LostAnswerError if it was executed, but the answer
+            is lost; NO_ANSWER, SESSION_LOST, DISCONNECTED.
+        """
+        while not request.is_done:
+            self._step()
+        if request.error is not None:
+            self._deferred = None
+            raise request.error
+        return request.answer
+
+    def finish(self) -> None:
+        """Returns when all requests have been executed; raises as ``wait``, for any of them."""
+        while self._queued or self._flying:
+            self._step()
+        self._raise_deferred()
+
+    def ask(self, request: Request, retries: int | None = None) -> bytes:
+        """The answer to an unordered request, behind all that were sent.
+
+        Raises
+        ------
+        LinkError
+            If it is refused, or not answered in spite of ``patience``.
+        """
+        assert not request.is_ordered
+        if request.command is not Command.IDENTIFY:
+            self._begin()
+        self._settle()
+        try:
+            self.finish()
+            return self._ask(request, self._patience.retries if retries is None else retries)
+        except LinkError as error:
+            self._explain(error)
+            raise
+
+    def abandon(self) -> None:
+        """Forgets all requests that have not been answered: they may be executed or not."""
+        if self._queued or self._flying:
+            self._drop(LinkError("NO_ANSWER", "the request was abandoned"))
+        self._deferred = None
+
+    def _begin(self) -> None:
+        """Begins the session, once; LinkError NO_ANSWER, SESSION_LOST."""
+        self._check_session()
+        self._raise_deferred()
+        if not self._begun:
+            self._settle()
+            self._seal = self._draw.randrange(1, 1 << 8 * CRC_BYTES)
+            self._reader.session = session_of(self._seal)
+            number = self._reader.session.to_bytes(CRC_BYTES, "little")
+            request = Request(Command.OPEN, number)
+            self._ask(request, self._patience.retries)
+            self._next_sequence = (request.sequence + 1) % SEQUENCE_NUMBERS
+            self._begun = self._synchronised = True
+        elif not self._synchronised:
+            try:
+                self._synchronise(silence=False)
+            except LinkError as error:
+                self._explain(error)
+                raise
+
+    def _settle(self) -> None:
+        """Before the first request: a host before may have left half a frame, and answers."""
+        if not self._quiet:
+            self._reader.drain(self._patience.silence_seconds)
+        self._quiet = True
+
+    def _raise_deferred(self) -> None:
+        if self._deferred is not None:
+            error, self._deferred = self._deferred, None
+            raise error
+
+    def _check_session(self) -> None:
+        if self._lost:
+            raise LinkError(
+                "SESSION_LOST",
+                "the device answers, but not in this session: it was reset, or another host took"
+                " it, and its memories may hold anything; open it anew and load the program again",
+            )
+
+    def _explain(self, error: LinkError) -> None:
+        """SESSION_LOST in the place of NO_ANSWER, if the device answers, but not in this one."""
+        if error.code != "NO_ANSWER" or not self._begun or self._lost:
+            return
+        identify = Request(Command.IDENTIFY, answer_bytes=_IDENTITY_BYTES)
+        if self._answers(identify) and not self._answers(_status_request()):
+            self._lost = True
+            self._check_session()
+
+    def _answers(self, request: Request) -> bool:
+        try:
+            self._ask(request, min(_PROBE_RETRIES, self._patience.retries))
+        except LinkError as error:
+            if error.code != "NO_ANSWER":
+                raise
+            return False
+        return True
+
+    # sending
+
+    def _may_send(self, request: Request) -> bool:
+        if not self._flying:
+            return True
+        if len(self._flying) >= _MOST_IN_FLIGHT:
+            return False
+        if self._flying_bytes + request.size > self._patience.window_bytes:
+            return False
+        answers = self._answer_bytes + request.answer_bytes + FRAME_BYTES
+        if request.answer_bytes and self._asking and answers > ANSWER_WINDOW_BYTES:
+            return False
+        if self._stalls and self._patience.receive_bytes is not None:
+            behind = self._flying_bytes - self._stalls[0][1]
+            return behind + request.size <= self._patience.receive_bytes
+        return True
+
+    def _launch(self, request: Request) -> bytes:
+        """Notes that a request is sent; returns its frame."""
+        size = request.size
+        self._queued_bytes -= size
+        if request.is_ordered:
+            request.sequence = self._next_sequence
+            self._next_sequence = (self._next_sequence + 1) % SEQUENCE_NUMBERS
+        else:
+            request.sequence = self._unordered_sequence()
+        self._silent_bytes += size
+        self._silent_count += 1
+        stalls = self._stalls_the_wire(request)
+        request.asks = (
+            not request.silent
+            or stalls
+            or self._silent_bytes >= self._patience.window_bytes // 2
+            or self._silent_count >= _SILENT_IN_A_ROW
+        )
+        if request.asks:
+            self._silent_bytes = self._silent_count = 0
+            self._asking += 1
+            self._answer_bytes += request.answer_bytes + FRAME_BYTES
+        self._waiting += request.waits
+        self._flying.append(request)
+        self._by_sequence[request.sequence] = request
+        self._flying_bytes += size
+        if stalls:
+            self._stalls.append((request, self._flying_bytes))
+        return request.frame(self._seal)
+
+    def _stalls_the_wire(self, request: Request) -> bool:
+        """Whether the device takes so long for it that bytes behind it could be lost."""
+        if self._patience.receive_bytes is None or self._seconds is None:
+            return False
+        if not self._flying:
+            # what is left of a run is no more than a whole one
+            self._run_ends_at = min(self._run_ends_at, self._wire_at + self._run_seconds)
+        # bytes take their time on the wire, so a run before them is so much older
+        self._wire_at += self._seconds(request.size)
+        left = self._run_ends_at - self._wire_at if request.waiting else 0.0
+        if request.run_seconds:
+            self._run_seconds = request.run_seconds
+            self._run_ends_at = self._wire_at + max(left, 0.0) + request.run_seconds
+            if request.is_after:
+                left = self._run_ends_at - self._wire_at
+        long = request.answer_bytes > _LONG_ANSWER
+        return long or left > self._seconds(self._patience.receive_bytes) / 2
+
+    def _unordered_sequence(self) -> int:
+        self._next_unordered = (self._next_unordered + 1) % _UNORDERED_NUMBERS
+        ahead = _UNORDERED_AHEAD + self._next_unordered
+        return (self._next_sequence + ahead) % SEQUENCE_NUMBERS
+
+    def _send(self, data: bytes) -> None:
+        self.bytes_up += len(data)
+        try:
+            self._transport.send(data)
+        except BaseException as error:
+            self._fail(error)
+            raise
+
+    # receiving
+
+    def _step(self) -> None:
+        """Sends what may be sent, and takes one answer that changes something."""
+        self.push()
+        if not self._flying:
+            return
+        try:
+            if not self._asking:
+                self._synchronise(silence=False)
+                return
+            deadline = self._deadline()
+            while True:
+                response = self._reader.next(deadline)
+                if response is None:
+                    self._recover(silence=True)
+                    return
+                outcome = self._take(response)
+                if outcome is None:
+                    continue
+                if not outcome:
+                    self._recover(silence=False)
+                return
+        except LinkError as error:
+            self._fail(error)
+            self._explain(error)
+            raise
+        except BaseException as error:
+            self._fail(error)
+            raise
+
+    def _deadline(self) -> float:
+        patience = self._patience
+        seconds = patience.timeout_seconds
+        if self._waiting or self._held:
+            seconds += patience.wait_seconds
+        if self._seconds is not None:
+            seconds += self._seconds(self._flying_bytes + self._answer_bytes)
+        return time.monotonic() + seconds
+
+    def _take(self, response: Response) -> bool | None:
+        """Takes an answer in.
+
+        Returns
+        -------
+        bool or None
+            Whether requests are done by it; False if some must be sent again; None if it is no
+            answer to any of them.
+        """
+        if response.status is Status.BAD_CRC:
+            return False if response.sequence in self._by_sequence else None
+        request = self._by_sequence.get(response.sequence)
+        if request is None or response.seal != self._session_seal(request):
+            return None
+        if response.status is Status.OK:
+            if not request.asks or len(response.payload) != request.answer_bytes:
+                return None
+            self._pass_by(request)
+            self._remove_first()
+            request.complete(response.payload)
+            self._busy_since = None
+            self._failures = 0
+            return True
+        if response.status is Status.OUT_OF_ORDER:
+            return False
+        if response.status is Status.BUSY and request.waits:
+            return self._still_busy(request)
+        self._pass_by(request)
+        error = LinkError(
+            response.status.name,
+            f"the device refused {request.command.name} ({request.payload[:6].hex(' ')})",
+        )
+        self._drop(error)
+        return True
+
+    def _session_seal(self, request: Request) -> int:
+        return 0 if request.command is Command.IDENTIFY else self._reader.session
+
+    def _still_busy(self, request: Request) -> bool:
+        """A run goes on for longer than the device holds a request: it is sent again."""
+        now = time.monotonic()
+        if self._busy_since is None:
+            self._busy_since = now
+        if now - self._busy_since > self._patience.run_seconds:
+            self._pass_by(request)
+            self._drop(
+                LinkError(
+                    "RUN_TIMEOUT",
+                    f"the run must end within {self._patience.run_seconds} s; {request.command.name}"
+                    " waits for it",
+                )
+            )
+            return True
+        self._failures = 0
+        return False
+
+    def _pass_by(self, request: Request) -> None:
+        """All requests before this one have been executed."""
+        while self._flying[0] is not request:
+            passed = self._remove_first()
+            if passed.answer_bytes:
+                passed.lose()
+            else:
+                passed.complete()
+
+    def _remove_first(self) -> Request:
+        request = self._flying.popleft()
+        del self._by_sequence[request.sequence]
+        self._flying_bytes -= request.size
+        self._waiting -= request.waits
+        if request.asks:
+            self._asking -= 1
+            self._answer_bytes -= request.answer_bytes + FRAME_BYTES
+        stalls = self._stalls
+        if stalls and stalls[0][0] is request:
+            stalls.popleft()
+        if stalls:
+            self._stalls = deque((each, at - request.size) for each, at in stalls)
+        return request
+
+    # failures
+
+    def _drop(self, error: LinkError) -> None:
+        """All that is not done fails, and the device is asked where it is before anything else."""
+        # what waits in the device may keep the next request from being answered
+        self._held = self._waiting > 0
+        unheard = True
+        for request in (*self._flying, *self._queued):
+            request.fail(error)
+            unheard = unheard and request.silent
+        if unheard:
+            self._deferred = error
+        self._flying.clear()
+        self._queued.clear()
+        self._by_sequence.clear()
+        self._queued_bytes = 0
+        self._clear_counts()
+        self._busy_since = None
+        self._failures = 0
+        self._synchronised = False
+        self.generation += 1
+
+    def _fail(self, error: BaseException) -> None:
+        """What was raised is what became of all requests; the caller is told at once."""
+        if not isinstance(error, LinkError):
+            error = LinkError("NO_ANSWER", f"the request was given up: {error}")
+        if self._flying or self._queued:
+            self._drop(error)
+        self._synchronised = False
+        self._deferred = None
+
+    def _recover(self, *, silence: bool) -> None:
+        """Something was lost: everything from there on is sent again."""
+        self.failures_survived += 1
+        if self._busy_since is None:
+            self._count_failure()
+        self._synchronise(silence=silence)
+
+    def _count_failure(self) -> None:
+        self._failures += 1
+        if self._failures > self._patience.retries:
+            name = self._flying[0].command.name if self._flying else "STATUS"
+            times, self._failures = self._failures, 0
+            raise LinkError("NO_ANSWER", f"the device did not answer {name}, sent {times} times")
+
+    def _synchronise(self, *, silence: bool) -> None:
+        """Asks the device which number comes next; what it has not executed is queued again."""
+        while True:
+            if silence:
+                self._resynchronise(self._failures)
+            answer = self._attempt(_status_request(), take=True)
+            if answer is not None:
+                break
+            self._count_failure()
+            silence = True
+        _, sequence = unpack_status(answer)
+        if not self._flying:
+            self._next_sequence = sequence
+        else:
+            self._queue_again(sequence)
+        self._synchronised = True
+
+    def _queue_again(self, sequence: int) -> None:
+        """Puts the requests in flight back, from the first that was not executed on."""
+        ordered = [request for request in self._flying if request.is_ordered]
+        executed = (sequence - ordered[0].sequence) % SEQUENCE_NUMBERS if ordered else 0
+        if executed > len(ordered):
+            error = LinkError(
+                "OUT_OF_ORDER",
+                f"the device expects request {sequence}, which was not sent: it, or another"
+                " program, uses the link otherwise",
+            )
+            raise error
+        last = ordered[executed - 1] if executed else None
+        if last is not None and last.answer_bytes:
+            # as a repetition it is answered, and executed no second time
+            self._next_sequence = last.sequence
+        else:
+            last, self._next_sequence = None, sequence
+        again, passed = list[Request](), 0
+        for request in self._flying:
+            passed += request.is_ordered
+            if request is last or passed > executed or not (request.is_ordered or passed < executed):
+                again.append(request)
+            elif request.answer_bytes:
+                request.lose()
+            else:
+                request.complete()
+        if executed:
+            self._failures, self._busy_since = 0, None
+        self._flying.clear()
+        self._by_sequence.clear()
+        self._clear_counts()
+        self._queued.extendleft(reversed(again))
+        self._queued_bytes += sum(request.size for request in again)
+
+    def _resynchronise(self, failures: int) -> None:
+        """Ends whatever frame the device thinks that it is in: by silence, and by zeros."""
+        self._reader.drain(self._patience.silence_seconds)
+        usual = FRAME_BYTES + self._payload_bytes
+        self._send(bytes(LONGEST_FRAME if failures == _LONG_ATTEMPT else usual))
+
+    # one request at a time
+
+    def _ask(self, request: Request, retries: int) -> bytes:
+        """The answer to an unordered request, sent as often as it must be."""
+        failures = 0
+        while True:
+            answer = self._attempt(request)
+            if answer is not None:
+                return answer
+            failures += 1
+            if failures > retries:
+                raise LinkError(
+                    "NO_ANSWER",
+                    f"the device did not answer {request.command.name}, sent {failures} times",
+                )
+            self._resynchronise(failures)
+
+    def _attempt(self, request: Request, *, take: bool = False) -> bytes | None:
+        """Sends an unordered request; None if it is not answered, or not understood.
+
+        ``take``: answers that come before are taken in.
+        """
+        self.round_trips += not self._flying
+        request.sequence, request.asks = self._unordered_sequence(), True
+        self._send(request.frame(self._seal))
+        deadline = self._deadline()
+        while (response := self._reader.next(deadline)) is not None:
+            if response.sequence != request.sequence:
+                if take and response.status is not Status.BAD_CRC:
+                    self._take(response)
+                continue
+            if response.status is Status.BAD_CRC:
+                return None
+            if response.seal != self._session_seal(request):
+                continue
+            if response.status is not Status.OK:
+                raise LinkError(
+                    response.status.name, f"the device refused {request.command.name}"
+                )
+            if len(response.payload) == request.answer_bytes:
+                self._held = False
+                return response.payload
+        return None
+
+
+def _status_request() -> Request:
+    return Request(Command.STATUS, answer_bytes=STATUS_BYTES)
+
+
