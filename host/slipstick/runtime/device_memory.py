@@ -8,13 +8,17 @@ from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from ..devices.base import Device
-from ..devices.link.exchange import LinkError
-from ..errors import DeviceError
+from ..devices.link import LinkDevice, LinkError, LostAnswerError, Request
+from ..devices.link.regions import region_of
 from ..program.steps import Image, Placement, RunStep
 from .placement_io import gather, runs, stored_bytes
 
 COUNTER_MASK = 0xFFFF
 """The device's completion counters have 16 bits."""
+
+
+Download = Callable[[], np.ndarray]
+"""A tensor that was asked for: waits for its bytes, and returns them."""
 
 
 class Memory(Protocol):
@@ -28,15 +32,13 @@ class Memory(Protocol):
 
     def finish(self, step: RunStep) -> None: ...
 
-    def download(self, place: Placement) -> np.ndarray: ...
+    def download(self, place: Placement) -> Download: ...
 
-
-class RunUnansweredError(LinkError):
-    """A run that has begun or not."""
+    def settle(self) -> None: ...
 
 
 class DeviceMemory:
-    """Transfers and runs of a device, for one sample at a time.
+    """Transfers and runs of a device, for one sample at a time; each is done when it returns.
 
     Parameters
     ----------
@@ -63,18 +65,23 @@ class DeviceMemory:
 
     def start(self, step: RunStep) -> None:
         """Starts both streams."""
-        try:
-            self._device.run(step.pcs, step.clear_counters)
-        except LinkError as error:
-            if error.code == "NO_ANSWER":
-                raise RunUnansweredError(error.code, error.detail) from error
-            raise
+        self._device.run(step.pcs, step.clear_counters)
 
     def finish(self, step: RunStep) -> None:
         """Waits for the streams' ends."""
-        status = self._device.wait()
+        self._take(step, self._device.wait())
+
+    def settle(self) -> None:
+        """All is done already."""
+
+    def _take(self, step: RunStep, status: DeviceStatus) -> None:
+        """Checks the state after a run."""
         if status.bad_instruction:
-            raise DeviceError(f"program {self._name!r}: the device met a bad instruction")
+            raise LinkError(
+                "BAD_INSTRUCTION",
+                f"the device met a bad instruction of program {self._name!r} after"
+                f" {status.progress()}",
+            )
         self._check_completion(step, status)
         self._finished(status)
 
@@ -92,10 +99,107 @@ class DeviceMemory:
                 f" {status.progress()}; run again",
             )
 
-    def download(self, place: Placement) -> np.ndarray:
+    def download(self, place: Placement) -> Download:
         """Reads one sample's tensor from the device, int8 (1, elements)."""
         data = self._device.read(place.address, stored_bytes(place))
-        return gather(place, np.frombuffer(data, np.int8)[np.newaxis])
+        value = gather(place, np.frombuffer(data, np.int8)[np.newaxis])
+        return lambda: value
+
+
+class SubmittedMemory(DeviceMemory):
+    """Transfers and runs of a device at the end of a link: only tensors are waited for.
+
+    Parameters
+    ----------
+    device : LinkDevice
+    name : str
+        The program's, for messages.
+    finished : callable
+        Told the status after each run; None if its answer was lost.
+    run_cycles : float
+        How long a run takes, probably.
+    """
+
+    def __init__(
+        self,
+        device: LinkDevice,
+        name: str,
+        finished: Callable[[DeviceStatus | None], None],
+        run_cycles: float,
+    ) -> None:
+        super().__init__(device, name, finished)
+        self._link = device
+        self._told = finished
+        self._run_seconds = run_cycles / device.cycles_per_second
+        self._running = False
+        self._states: list[tuple[RunStep, Request]] = []
+
+    def forget(self) -> None:
+        """Nothing is on its way: after a reset."""
+        self._running = False
+        self._states.clear()
+
+    def load(self, image: Image) -> None:
+        """Submits weights, parameters or instructions."""
+        waiting = self._must_wait()
+        self._link.submit_write(Space(image.space), image.address, image.data, waiting=waiting)
+
+    def upload(self, place: Placement, value: np.ndarray) -> None:
+        """Submits one sample's tensor."""
+        data = value.astype(np.int8, copy=False).tobytes()
+        if not data:
+            return
+        waiting = self._must_wait()
+        sizes = place.height, place.width, place.channels
+        region = region_of(place.address, place.row_pitch, place.pixel_pitch, *sizes)
+        if region is not None:
+            self._link.submit_put(region, data, waiting=waiting)
+            return
+        for address, span in runs(place):
+            self._link.submit_write(Space.ACTIVATIONS, address, data[span], waiting=waiting)
+            waiting = False
+
+    def start(self, step: RunStep) -> None:
+        """Submits a run."""
+        self._link.submit_run(
+            step.pcs,
+            step.clear_counters,
+            waiting=self._must_wait(),
+            run_seconds=self._run_seconds,
+        )
+        self._link.push()
+
+    def finish(self, step: RunStep) -> None:
+        """What is submitted from now on waits for the end of the run."""
+        self._states.append((step, self._link.submit_status(waiting=True)))
+        self._running = True
+
+    def download(self, place: Placement) -> Download:
+        """Asks for one sample's tensor, int8 (1, elements)."""
+        size, waiting = stored_bytes(place), self._must_wait()
+        requests = self._link.submit_read(place.address, size, waiting=waiting)
+
+        def wait() -> np.ndarray:
+            data = b"".join(self._link.answer(request) for request in requests)
+            return gather(place, np.frombuffer(data, np.int8)[np.newaxis])
+
+        return wait
+
+    def settle(self) -> None:
+        """Waits until all is done, and checks what the runs said."""
+        states, self._states = self._states, []
+        for step, request in states:
+            try:
+                status = self._link.state_of(request)
+            except LostAnswerError:
+                self._told(None)
+                continue
+            self._take(step, status)
+        self._link.finish()
+
+    def _must_wait(self) -> bool:
+        waits, self._running = self._running, False
+        return waits
 
 
 class BatchMemory:
@@ -118,5 +222,9 @@ class BatchMemory:
     def finish(self, step: RunStep) -> None:
         """It is over."""
 
-    def download(self, place: Placement) -> np.ndarray:
-        return gather(place, self._core.read_batch(place.address, stored_bytes(place)))
+    def download(self, place: Placement) -> Download:
+        value = gather(place, self._core.read_batch(place.address, stored_bytes(place)))
+        return lambda: value
+
+    def settle(self) -> None:
+        """All is done already."""

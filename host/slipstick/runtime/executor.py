@@ -1,7 +1,10 @@
 """A program on a device: loaded once, then run step by step."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -9,6 +12,7 @@ from slipstick_rtl.link.protocol import DeviceStatus
 
 from .. import kernels
 from ..devices.base import Device
+from ..devices.link import LinkDevice, LostAnswerError
 from ..errors import DeviceError, ProgramError, SlipstickError, StateLostError
 from ..graph import Node
 from ..program import Program
@@ -26,8 +30,9 @@ from ..program.steps import (
     Transfer,
     UploadStep,
 )
-from .device_memory import BatchMemory, DeviceMemory, Memory, RunUnansweredError
+from .device_memory import BatchMemory, DeviceMemory, Download, Memory, SubmittedMemory
 from .kept_state import KeptState
+from .pipeline import Flight, Pipeline
 from .sharing import Sharing, exclusive, sharing_of
 
 Result = TypeVar("Result")
@@ -38,7 +43,9 @@ BATCH = 16
 """Images that a batch core runs together: enough to fill BLAS, few enough to stay in the cache."""
 THREADS = 2
 _RESTARTS = 4
-"""A RUN without an answer may have run, over its own inputs: all is done again from them."""
+"""If an answer is lost and the device has gone on, all is done again from the inputs."""
+_AHEAD = 64
+"""Images that are submitted before the first one's results are looked at."""
 
 
 @runtime_checkable
@@ -66,8 +73,6 @@ class Execution:
 
     Members
     -------
-    last_cycles : int
-        Of the last inference, all its runs together.
     on_run : callable or None
         Told the status after each run.
 
@@ -82,15 +87,41 @@ class Execution:
     def __init__(self, program: Program, device: Device) -> None:
         program.check(device.configuration)
         self.program, self.device = program, device
-        self.last_cycles = 0
+        self._cycles: int | None = 0
+        self._cycles_are_there = False
+        """The device knows them, and has not been asked."""
         self.on_run: Callable[[DeviceStatus], None] | None = None
         self._state = KeptState(program)
-        self._memory = DeviceMemory(device, program.name, self._finished)
+        self._memory = self._memory_of(device)
+        self._pipeline = Pipeline.of(program, device)
         self._loaded = self._nothing_loaded()
         self._graph = graph_of(program)
         with exclusive(device) as sharing:
             device.identify()
             self._own(sharing)
+
+    def _memory_of(self, device: Device) -> DeviceMemory:
+        name = self.program.name
+        if not isinstance(device, LinkDevice):
+            return DeviceMemory(device, name, self._finished)
+        runs = sum(isinstance(step, RunStep) for step in self.program.steps)
+        # runs are not alike
+        cycles = 2 * self.program.predicted_cycles / max(runs, 1)
+        return SubmittedMemory(device, name, self._finished, cycles)
+
+    @property
+    def last_cycles(self) -> int | None:
+        """Cycles of the last inference, all its runs together; None if the device cannot tell."""
+        with exclusive(self.device) as sharing:
+            self._fetch_cycles(there=sharing.owned_by(self))
+        return self._cycles
+
+    def _fetch_cycles(self, *, there: bool) -> None:
+        if self._cycles_are_there:
+            self._cycles_are_there, self._cycles = False, None
+            if there:
+                with suppress(DeviceError):
+                    self._cycles = self.device.status().cycles
 
     def reset_state(self) -> None:
         """The next inference begins as the first one did."""
@@ -100,26 +131,40 @@ class Execution:
         """Makes sure that the device holds this program, and not what another one left there."""
         if sharing.owned_by(self):
             return
+        owner = sharing.owner
         if sharing.unfinished:
             self.device.reset()
             sharing.unfinished = False
-        owner = sharing.owner
+        elif isinstance(owner, Execution):
+            owner._fetch_cycles(there=True)
         if isinstance(owner, Execution):
             owner._state.leave()
         # a failure leaves a part of it there, which is nobody's
         sharing.give_to(None)
         for image in self.program.images:
             self._memory.load(image)
-        self._loaded.forget()
+        self._memory.settle()
+        self._forget()
         sharing.give_to(self)
+
+    def _forget(self) -> None:
+        """The device has been loaded, or reset: nothing else is there or on its way."""
+        self._loaded.forget()
+        if isinstance(self._memory, SubmittedMemory):
+            self._memory.forget()
+        if self._pipeline is not None:
+            self._pipeline.forget()
 
     def _nothing_loaded(self) -> Loaded:
         """Of a device whose memories may hold anything."""
         return Loaded(self.program.loads, self.program.hardware)
 
-    def _finished(self, status: DeviceStatus) -> None:
-        """A run is over."""
-        self.last_cycles += status.cycles
+    def _finished(self, status: DeviceStatus | None) -> None:
+        """A run is over; None: how it was is not known."""
+        if status is None or self._cycles is None:
+            self._cycles = None
+            return
+        self._cycles += status.cycles
         if self.on_run is not None:
             self.on_run(status)
 
@@ -132,7 +177,23 @@ class Execution:
             return self._keeping(lambda: self._restarting(lambda: self._run_kept(inputs)))
 
     def _run_alone(self, values: Values) -> Values:
+        if self._pipeline is not None and self.on_run is None:
+            flight = self._put(self._pipeline, values, more=False)
+            self._pipeline.flush()
+            return self._collect(self._pipeline, flight)
         return self._steps(values, self._memory, self._loaded, self.program.steps)
+
+    def _put(self, pipeline: Pipeline, values: Values, *, more: bool) -> Flight:
+        for step in pipeline.before:
+            self._host(step, values)
+        self._cycles_are_there = True
+        return pipeline.put(values, more=more)
+
+    def _collect(self, pipeline: Pipeline, flight: Flight) -> Values:
+        values = pipeline.collect(flight)
+        for step in pipeline.after:
+            self._host(step, values)
+        return values
 
     def _run_kept(self, inputs: Mapping[str, np.ndarray]) -> Values:
         """One of a program with variables, from what they hold."""
@@ -158,19 +219,19 @@ class Execution:
         for _ in range(_RESTARTS):
             try:
                 return self._once(action)
-            except RunUnansweredError:
+            except LostAnswerError:
                 if self.program.resident:
-                    # it may have run, over what it began with
+                    # it has run, over what it began with
                     raise
         return self._once(action)
 
     def _once(self, action: Callable[[], Result]) -> Result:
-        self.last_cycles = 0
+        self._cycles, self._cycles_are_there = 0, False
         sharing = sharing_of(self.device)
         if sharing.unfinished:
             # a run that nobody waited for would go on over the inputs
             self.device.reset()
-            self._loaded.forget()
+            self._forget()
         sharing.unfinished = True
         result = action()
         sharing.unfinished = False
@@ -213,6 +274,16 @@ class Execution:
             return self._follow(inputs, count, wanted, advance, batched=batched)
         if self.program.units and count > 1 and not batched:
             return self._share_loads(inputs, count, wanted, advance)
+        if self._pipeline is not None and not batched and self.on_run is None and count > 1:
+            names = wanted
+            results = list[Values]()
+            samples = (
+                {name: value[at : at + 1] for name, value in inputs.items()} for at in range(count)
+            )
+            for values in self._pass_through(self._pipeline, samples):
+                results.append({n: values[n] for n in names} if names is not None else values)
+                advance(1)
+            return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
         # both cores get work however few the samples; but of a network in many small runs the work
         # is mostly theirs, not the samples'
         share = count if self.program.is_streamed else -(-count // THREADS)
@@ -233,6 +304,47 @@ class Execution:
         else:
             results = [run(part) for part in parts]
         return {name: np.concatenate([r[name] for r in results]) for name in results[0]}
+
+    def infer_stream(self, samples: Iterable[Values]) -> Iterator[Values]:
+        """Runs samples as they come; the values of each, in their order.
+
+        The device is the caller's until the last one, or until the iterator is closed.
+        """
+        with exclusive(self.device) as sharing:
+            self._own(sharing)
+            if self._pipeline is None or self.on_run is not None:
+                for sample in samples:
+                    yield self.infer(sample)
+            else:
+                yield from self._pass_through(self._pipeline, samples)
+
+    def _pass_through(self, pipeline: Pipeline, samples: Iterable[Values]) -> Iterator[Values]:
+        """Samples one behind the other; those whose answers are lost are run again."""
+        sharing = sharing_of(self.device)
+        if sharing.unfinished:
+            self.device.reset()
+            self._forget()
+        sharing.unfinished = True
+        flights = deque[tuple[Values, Flight]]()
+        for sample in samples:
+            flights.append((sample, self._put(pipeline, dict(sample), more=True)))
+            # the last one's outputs are asked for with the next one
+            while len(flights) > _AHEAD:
+                yield self._collect_or_again(pipeline, *flights.popleft())
+        pipeline.flush()
+        while flights:
+            yield self._collect_or_again(pipeline, *flights.popleft())
+        sharing.unfinished = False
+
+    def _collect_or_again(self, pipeline: Pipeline, sample: Values, flight: Flight) -> Values:
+        for _ in range(_RESTARTS):
+            try:
+                return self._collect(pipeline, flight)
+            except LostAnswerError:
+                # behind all that are on their way
+                flight = self._put(pipeline, dict(sample), more=True)
+                pipeline.flush()
+        return self._collect(pipeline, flight)
 
     def _follow(
         self,
@@ -289,11 +401,14 @@ class Execution:
         return {name: np.concatenate([own[name] for own in results]) for name in names}
 
     def _run_units(self, samples: list[Values]) -> list[Values]:
-        values = [dict(inputs) for inputs in samples]
+        carried = [_Sample(dict(inputs)) for inputs in samples]
         for unit in self.program.units:
-            for own in values:
-                self._steps(own, self._memory, self._loaded, unit)
-        return values
+            for sample in carried:
+                self._walk(sample, self._memory, self._loaded, unit)
+        for sample in carried:
+            sample.arrive()
+        self._memory.settle()
+        return [sample.values for sample in carried]
 
     def _run_together(self, inputs: Values) -> Values:
         count = len(next(iter(inputs.values()))) if inputs else 1
@@ -306,6 +421,15 @@ class Execution:
     def _steps(
         self, values: Values, memory: Memory, loaded: Loaded, steps: Sequence[Step]
     ) -> Values:
+        sample = _Sample(values)
+        self._walk(sample, memory, loaded, steps)
+        sample.arrive()
+        memory.settle()
+        return sample.values
+
+    def _walk(
+        self, sample: "_Sample", memory: Memory, loaded: Loaded, steps: Sequence[Step]
+    ) -> None:
         number = 0
         while number < len(steps):
             step = steps[number]
@@ -316,16 +440,21 @@ class Execution:
                     memory.start(step)
                     for other in steps[number : number + step.overlapped]:
                         assert isinstance(other, Transfer)
-                        self._transfer(other, values, memory, loaded)
+                        self._transfer(other, sample, memory, loaded)
                     number += step.overlapped
                     memory.finish(step)
                 case HostStep():
-                    self._host(step, values)
+                    sample.arrive(step.inputs)
+                    self._host(step, sample.values)
                 case _:
-                    self._transfer(step, values, memory, loaded)
-        return values
+                    self._transfer(step, sample, memory, loaded)
 
-    def _transfer(self, step: Transfer, values: Values, memory: Memory, loaded: Loaded) -> None:
+    def _transfer(
+        self, step: Transfer, sample: "_Sample", memory: Memory, loaded: Loaded
+    ) -> None:
+        values = sample.values
+        if isinstance(step, UploadStep):
+            sample.arrive((step.tensor,))
         match step:
             case LoadStep(load):
                 if load not in loaded:
@@ -337,13 +466,20 @@ class Execution:
             case UploadStep(tensor):
                 memory.upload(self._placement(tensor), values[tensor])
             case DownloadStep(tensor, Part() as part):
-                self._join(tensor, part, memory.download(part.placement), values)
+                download = memory.download(part.placement)
+                sample.expect(tensor, partial(self._join, tensor, part, download, values))
             case DownloadStep(tensor):
-                flat = memory.download(self._placement(tensor))
-                values[tensor] = flat.reshape(len(flat), *self.program.tensors[tensor].shape[1:])
+                download = memory.download(self._placement(tensor))
+                sample.expect(tensor, partial(self._store, tensor, download, values))
 
-    def _join(self, tensor: str, part: Part, flat: np.ndarray, values: Values) -> None:
+    def _store(self, tensor: str, download: Download, values: Values) -> None:
+        """Takes a tensor in."""
+        flat = download()
+        values[tensor] = flat.reshape(len(flat), *self.program.tensors[tensor].shape[1:])
+
+    def _join(self, tensor: str, part: Part, download: Download, values: Values) -> None:
         """Puts a part into its tensor."""
+        flat = download()
         if tensor not in values:
             shape = len(flat), *self.program.tensors[tensor].shape[1:]
             values[tensor] = np.zeros(shape, np.int8)
@@ -370,3 +506,26 @@ class Execution:
                 f" {reason(error)}"
             ) from error
         values.update(zip(step.outputs, outputs, strict=True))
+
+
+class _Sample:
+    """A sample's tensors: those that are there, and those that were asked for.
+
+    Parameters
+    ----------
+    values : dict of array
+    """
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self._expected: dict[str, list[Callable[[], None]]] = {}
+
+    def expect(self, tensor: str, take: Callable[[], None]) -> None:
+        """Notes that a tensor, or a part of one, comes; ``take`` waits for it."""
+        self._expected.setdefault(tensor, []).append(take)
+
+    def arrive(self, tensors: Iterable[str] | None = None) -> None:
+        """Waits for these tensors, or for all."""
+        for tensor in list(self._expected) if tensors is None else tensors:
+            for take in self._expected.pop(tensor, ()):
+                take()

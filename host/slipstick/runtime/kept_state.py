@@ -102,7 +102,7 @@ class KeptState:
     def _fetch(self) -> None:
         if not self._fresh and self._there is not None:
             for each, place in self._residents:
-                flat = self._there.download(place)
+                flat = self._there.download(place)()
                 self._values[each.source] = flat.reshape(each.initial.shape).copy()
         self._fresh = True
 
