@@ -107,7 +107,7 @@ def _check_apart(program: "Program", alternate: Alternate, where: str) -> None:
 _NOTHING = (0, "")
 
 
-def _spans(program: "Program", alternate: Alternate) -> set[tuple[Placement, str, bool]]:
+def _spans(program: "Program", alternate: Alternate) -> list[tuple[Placement, str, bool]]:
     """What lies in the activation memory, whose it is, and whether it is moved.
 
     Aliases of a tensor lie where it does: they count once.
@@ -119,8 +119,8 @@ def _spans(program: "Program", alternate: Alternate) -> set[tuple[Placement, str
         if first is not None and first.bytes:
             owners.setdefault((first, second), name)
     moved = {(first.address, first.end) for first, _ in owners}
-    spans = {(place, name, True) for pair, name in owners.items() for place in pair}
+    spans = [(place, name, True) for pair, name in owners.items() for place in pair]
     for name, place in places.items():
         if place is not None and place.bytes and (place.address, place.end) not in moved:
-            spans.add((place, name, False))
+            spans.append((place, name, False))
     return spans

@@ -41,7 +41,6 @@ class Assembler:
         self._run_steps: dict[int, RunStep] = {}
         code = bytearray()
 
-
         def lay(timeline: Timeline) -> tuple[int, ...]:
             starts = []
             for stream in timeline.merged():

@@ -22,6 +22,10 @@ Addresses = Mapping[str, int]
 """Of the buffers that are moved, by name."""
 
 
+_WORD_BYTES = 16
+"""No word of an activation memory is wider, unless R or L is."""
+
+
 @dataclass(frozen=True)
 class Doubled:
     """A run with two places: for each, its placements of what is transferred, and its streams."""
@@ -72,7 +76,8 @@ def _free(
     configuration: Configuration,
 ) -> tuple[Addresses, Addresses]:
     """Two addresses for each buffer, where nothing else of the run ever lies."""
-    step = max(configuration.rows, configuration.lanes)
+    # the host writes one place while a run reads near it: they must share no word of the memory
+    step = max(configuration.rows, configuration.lanes, _WORD_BYTES)
     moved = sorted(moved, key=lambda buffer: -buffer.bytes)
     names = {buffer.name for buffer in moved}
     taken = [
@@ -85,11 +90,11 @@ def _free(
         for addresses in chosen:
             cursor = 0
             for start, end in sorted(taken):
-                if start - cursor >= buffer.bytes:
+                if start - cursor >= round_up(buffer.bytes, step):
                     break
                 cursor = max(cursor, round_up(end, step))
             addresses[buffer.name] = cursor
-            taken.append((cursor, cursor + max(buffer.bytes, 1)))
+            taken.append((cursor, cursor + round_up(max(buffer.bytes, 1), step)))
     excess = max((end for _, end in taken), default=0) - configuration.activation_bytes
     if excess > 0:
         raise DoubleError(f"the activation memory is {excess} bytes too small for two places")
