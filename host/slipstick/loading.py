@@ -51,6 +51,7 @@ def compile_file(
     *,
     inspect: bool = False,
     semantics: str | None = None,
+    double_buffer: bool = True,
 ) -> Program:
     """Compiles a network's file for a target.
 
@@ -64,6 +65,8 @@ def compile_file(
         Every layer's output comes back to the host, for verification; see ``compile_graph``.
     semantics : str, optional
         Whose rounding it follows, "tflm" or "onnx"; by default that of the file's kind.
+    double_buffer : bool
+        Inputs and outputs get two places each if memory allows it; see ``compile_graph``.
 
     Returns
     -------
@@ -83,7 +86,7 @@ def compile_file(
     from .frontends.semantics import with_semantics
 
     graph = with_semantics(load(os.fspath(path)), semantics)
-    return compile_graph(graph, configuration, inspect=inspect)
+    return compile_graph(graph, configuration, inspect=inspect, double_buffer=double_buffer)
 
 
 def load_program(

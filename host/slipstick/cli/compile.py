@@ -21,11 +21,14 @@ def compile_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write the .slip program.")
     ] = None,
+    double_buffer: Annotated[
+        bool, typer.Option(help="Give inputs and outputs two places each if memory allows it.")
+    ] = True,
     json: Json = False,
 ) -> None:
     """Compile a network; show where each layer runs and what it costs."""
     name = target or DEFAULT_TARGET
-    program = compile_file(model, name, semantics=semantics)
+    program = compile_file(model, name, semantics=semantics, double_buffer=double_buffer)
     data = encode(program)
     if output is not None:
         write_file(output, data)
@@ -42,6 +45,7 @@ def compile_command(
         "host_macs": program.host_macs,
         "utilisation": utilisation(program, program.macs, program.predicted_cycles),
         "streamed": program.is_streamed,
+        "double_buffered": program.alternate is not None,
         "runs": sum(isinstance(step, RunStep) for step in program.steps),
         "loaded_bytes": traffic.loaded,
         "uploaded_bytes": traffic.uploaded,
@@ -111,12 +115,15 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         f" {seconds * 1e3:.3g} ms at {hardware.clock_hz / 1e6:g} MHz;"
         f" program of {result['program_bytes']:,} bytes"
         + (_UNQUANTISED if _is_unquantised(program) else "")
+        + (_DOUBLED if result["double_buffered"] else _SINGLE if result["runs"] else "")
         + (_streaming(result) if result["streamed"] else "")
         + (_state(result) if result["state_bytes"] else "")
         + (f", written to {result['output']}" if result["output"] else ""),
     )
 
 
+_DOUBLED = "; inputs and outputs have two places each, so transfers overlap the computation"
+_SINGLE = "; inputs and outputs have one place each"
 _UNQUANTISED = "; nothing runs on the device, as the network has no codes: quantise it to int8"
 
 

@@ -1,6 +1,8 @@
 """The compiler: a graph and a configuration make a program."""
 
+import functools
 import itertools
+import logging
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -11,6 +13,7 @@ from ..errors import CapacityError
 from ..graph import Graph, Tensor
 from ..passes import optimize
 from ..program import Program
+from ..program.alternate import Alternate, moved_tensors
 from ..program.steps import Image, LayerRecord, Placement, Step, TensorDescription
 from .codegen.assemble import Assembler, layer_record
 from .ir.operations import Convolution, HostOperation, Map, Operation
@@ -21,6 +24,7 @@ from .memory.constants import Images
 from .memory.kept_variables import Pair, staying
 from .memory.liveness import Arrangement, Arranger
 from .memory.planner import PlanError
+from .memory.second_place import Doubled, DoubleError, double
 from .partition.offload import layers_to_offload
 from .partition.partitioner import Cutter
 from .partition.streaming import Streamer
@@ -32,6 +36,8 @@ from .timing.cycle_models import cycle_model
 from .timing.timeline import Timeline
 from .transform.fold_width import fold
 from .transform.split_depthwise import halve
+
+_LOGGER = logging.getLogger(__name__)
 
 _HOPELESS = 1.1
 """Bytes of weights, for each byte of memory, that are too many even without the smallest layers."""
@@ -62,6 +68,7 @@ def compile_graph(
     inspect: bool = False,
     cut: bool = True,
     effort: int = INTERLEAVING_EFFORT,
+    double_buffer: bool = True,
 ) -> Program:
     """Compiles a network for one piece of hardware.
 
@@ -79,6 +86,9 @@ def compile_graph(
     effort : int
         Instructions issued in trials of each way to interleave layers. Less compiles faster, to
         programs that may take more cycles.
+    double_buffer : bool
+        Inputs and outputs get two places each if the memories have room for them; see
+        ``Alternate``. False: one place.
 
     Raises
     ------
@@ -91,17 +101,20 @@ def compile_graph(
     """
     require_tensors(graph)
     graph = optimize(graph)
+    whole = functools.partial(
+        _compile_whole, graph, configuration, inspect, effort, double_buffer=double_buffer
+    )
     if not cut:
-        return _compile_whole(graph, configuration, inspect, effort)
+        return whole()
     if not _is_hopeless(graph, configuration):
         try:
-            return _compile_whole(graph, configuration, inspect, effort)
+            return whole()
         except CapacityError:
             small = layers_to_offload(select(graph, configuration)[0], configuration)
         ways = [{"in_ninth": small}] if configuration.ninth_bits else []
         for way in [*ways, {"on_host": small}] if small else []:
             try:
-                return _compile_whole(graph, configuration, inspect, effort, **way)
+                return whole(**way)
             except CapacityError:
                 continue
     return _compile_cut(graph, configuration, inspect)
@@ -124,6 +137,7 @@ def _compile_whole(
     inspect: bool,
     effort: int,
     *,
+    double_buffer: bool = True,
     on_host: frozenset[str] = frozenset(),
     in_ninth: frozenset[str] = frozenset(),
 ) -> Program:
@@ -131,13 +145,25 @@ def _compile_whole(
     plan = _plan(graph, configuration, inspect, on_host)
     halved = [] if inspect else _plan_halved(graph, configuration, on_host)
     scheduled = [_schedule(each, configuration, in_ninth) for each in (plan, *halved)]
-    (operations, _, arrangement), loaded, plain = min(
+    (operations, buffers, arrangement), loaded, plain = min(
         scheduled, key=lambda found: sum(run.scheduled.timeline.end for run in found[2].values())
     )
     streams = {number: run.scheduled.timeline for number, run in plain.items()}
     if configuration.traits.overlaps_streams:
         streams = _interleaved(plain, configuration, effort)
-    assembler = Assembler(operations, arrangement, streams)
+    doubled = None
+    if double_buffer and not inspect and len(streams) == 1 and not graph.variables:
+        doubled = _doubled(operations, buffers, arrangement, streams, configuration)
+    if doubled is None:
+        assembler = Assembler(operations, arrangement, streams)
+    else:
+        arrangement.places.update(doubled.places[0])
+        first, second = doubled.timelines
+        assembler = Assembler(operations, arrangement, dict.fromkeys(streams, first), second)
+    steps, alternate = assembler.steps(), None
+    if doubled is not None and assembler.second_pcs is not None:
+        placements = {name: doubled.places[1][name] for name in moved_tensors(steps)}
+        alternate = Alternate(placements=placements, pcs=assembler.second_pcs)
     halved = {made.result for made in operations if isinstance(made, Convolution) and made.apart}
     return _program(
         graph,
@@ -145,10 +171,27 @@ def _compile_whole(
         operations,
         {name: place for name, place in arrangement.places.items() if name not in halved},
         images=(*assembler.images, *loaded),
-        steps=assembler.steps(),
+        steps=steps,
         layers=assembler.layers(),
         kept=arrangement.kept,
+        alternate=alternate,
     )
+
+
+def _doubled(
+    operations: Sequence[Operation],
+    buffers: Mapping[str, Buffer],
+    arrangement: Arrangement,
+    streams: Mapping[int, Timeline],
+    configuration: Configuration,
+) -> Doubled | None:
+    """Two places for the only run's inputs and outputs, if the memories have room for them."""
+    (timeline,) = streams.values()
+    try:
+        return double(operations, buffers, arrangement, timeline, configuration)
+    except DoubleError as error:
+        _LOGGER.info("no second place: %s", error)
+        return None
 
 
 def _schedule(
@@ -215,6 +258,7 @@ def _program(
     loads: tuple[Image, ...] = (),
     units: tuple[tuple[Step, ...], ...] = (),
     kept: Collection[str] = (),
+    alternate: Alternate | None = None,
 ) -> Program:
     return Program(
         name=graph.name,
@@ -232,6 +276,7 @@ def _program(
         layers=layers,
         variables=graph.variables,
         resident=tuple(each.source for each in graph.variables if each.source in kept),
+        alternate=alternate,
     )
 
 

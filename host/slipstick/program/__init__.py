@@ -13,6 +13,7 @@ from slipstick_rtl.link.spaces import unit_bytes, unit_count
 
 from ..errors import ProgramError
 from ..graph import Tensor, Variable
+from .alternate import Alternate, check_alternate
 from .steps import (
     DownloadStep,
     HostStep,
@@ -79,6 +80,9 @@ class Program:
     resident : tuple of str
         Sources of the variables that stay on the device: the steps leave a result where its source
         lay.
+    alternate : Alternate, optional
+        The second place of its inputs and outputs, if it is double-buffered: then the next inputs
+        may arrive, and the last outputs leave, while it computes.
 
     Raises
     ------
@@ -101,6 +105,7 @@ class Program:
     layers: tuple[LayerRecord, ...]
     variables: tuple[Variable, ...] = ()
     resident: tuple[str, ...] = ()
+    alternate: Alternate | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -122,6 +127,7 @@ class Program:
         self._check_variables()
         self._check_steps()
         self._check_memories(configuration)
+        check_alternate(self, configuration)
 
     def _check_steps(self) -> None:
         for steps in (self.steps, *self.units):

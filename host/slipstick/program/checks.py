@@ -3,6 +3,7 @@
 ``Program`` checks its parts as it is made; here are the checks that only a stranger's file needs.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +16,7 @@ from slipstick_rtl.isa import (
     Field,
     Opcode,
     opcode_of,
+    unpack,
 )
 from slipstick_rtl.link.protocol import Space
 
@@ -23,6 +25,7 @@ from ..graph import Graph, Node, Tensor
 from ..kernels.attribute_rules import check_node
 from ..kernels.dispatch import kernels_of, run
 from . import Program
+from .alternate import Alternate
 from .steps import DownloadStep, HostStep, Image, LoadStep, RunStep, Step, UploadStep, require
 
 LARGEST_BYTES = 1 << 29
@@ -209,6 +212,16 @@ class _Streams:
             self._lengths[key] = self._walk(pc, stream)
         return self._lengths[key]
 
+    def instructions(self, pc: int, stream: str) -> list[dict[str, int]]:
+        """The fields of a stream's instructions, its HALT left out; ``length`` is a number."""
+        found, size, fields = [], INSTRUCTION_BITS // 8, STREAMS[stream].fields
+        for start in itertools.count(pc * _WORD_BYTES, size):
+            data = bytes(self._memory[start : start + size])
+            if opcode_of(data) == Opcode.HALT:
+                return found
+            found.append(unpack(fields, data))
+        return found
+
     def _walk(self, pc: int, stream: str) -> int | str:
         count, word = 0, pc
         known, repeats = STREAMS[stream].opcodes, _REPEATS[stream]
@@ -251,3 +264,34 @@ def _check_streams(program: Program, steps: Sequence[Step], where: str) -> None:
                 what = f"{where}: step {number}: the {name} stream"
                 require(isinstance(found, int), f"{what} at word {pc} {found}")
                 require(found == wanted, f"{what} must hold {wanted} instructions, not {found}")
+            if program.alternate is not None:
+                _check_copy(program, streams, step, program.alternate, where)
+
+
+def _check_copy(
+    program: Program, streams: _Streams, step: RunStep, alternate: Alternate, where: str
+) -> None:
+    """The second copy of the instructions does what the first one does, in the second place."""
+    moves = {0}
+    for name, second in alternate.placements.items():
+        first = program.tensors[name].placement
+        moves |= set() if first is None else {second.address - first.address}
+    pairs = {one - other for one, other in itertools.product(moves, repeat=2)}
+    for name, pc, copy in zip(STREAMS, step.pcs, alternate.pcs, strict=True):
+        what = f"{where}: the second copy of the {name} stream"
+        found = streams.length(copy, name)
+        require(isinstance(found, int), f"{what} at word {copy} {found}")
+        firsts, seconds = streams.instructions(pc, name), streams.instructions(copy, name)
+        require(len(firsts) == len(seconds), f"{what} must be {len(firsts)}, not {len(seconds)}")
+        for number, (one, other) in enumerate(zip(firsts, seconds, strict=True)):
+            for field, value in one.items():
+                allowed = moves if field in _MOVING else pairs if field == _APART else {0}
+                good = other[field] - value in allowed
+                wrong = f"{what}: instruction {number} has {field} {other[field]}, not {value}"
+                require(good, f"{wrong}, nor that in the second place")
+
+
+_MOVING = ("origin", "source", "destination")
+"""Fields that are addresses of activations."""
+_APART = "tap_step_x"
+"""Of a MAP of two operands, how far the second lies behind the first."""

@@ -28,7 +28,7 @@ from . import Program
 from .steps import DTYPES
 
 MAGIC = b"SLIP"
-VERSION = 4
+VERSION = 5
 LARGEST_FILE = 1 << 28
 _HEADER = struct.Struct("<4sHHII")
 

@@ -24,25 +24,35 @@ from ..timing.timeline import Issued, Timeline, packed
 
 
 class Assembler:
-    """Lays the runs' streams into instruction memory and writes the mapping table."""
+    """Lays the runs' streams into instruction memory and writes the mapping table.
+
+    ``second`` is the second copy of the only run's instructions; it begins at ``second_pcs``.
+    """
 
     def __init__(
         self,
         operations: Sequence[Operation],
         arrangement: Arrangement,
         timelines: Mapping[int, Timeline],
+        second: Timeline | None = None,
     ) -> None:
         self._operations = operations
         self._arrangement, self._timelines = arrangement, timelines
         self._run_steps: dict[int, RunStep] = {}
         code = bytearray()
-        for run, timeline in timelines.items():
+
+        def lay(timeline: Timeline) -> tuple[int, ...]:
             starts = []
             for stream in timeline.merged():
                 starts.append(len(code) // 4)
-                code += packed(stream, {})
+                code.extend(packed(stream, {}))
+            return tuple(starts)
+
+        for run, timeline in timelines.items():
+            starts = lay(timeline)
             owned = tuple(owners(stream) for stream in timeline.streams)
-            self._run_steps[run] = RunStep(tuple(starts), owned)
+            self._run_steps[run] = RunStep(starts, owned)
+        self.second_pcs = None if second is None else lay(second)
         self.images = (Image(int(Space.INSTRUCTIONS), 0, bytes(code)),) if code else ()
 
     def steps(self) -> tuple[Step, ...]:

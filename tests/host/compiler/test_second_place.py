@@ -1,0 +1,170 @@
+"""Double-buffered programs: both copies compute what the program with one place computes."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from slipstick import kernels
+from slipstick.compiler import compile_graph
+from slipstick.devices.model import BatchCore
+from slipstick.errors import ProgramError, SlipstickError
+from slipstick.frontends.onnx import load_onnx_bytes
+from slipstick.frontends.tflite import load_tflite_bytes
+from slipstick.graph import Node
+from slipstick.program import Program
+from slipstick.program.alternate import Alternate
+from slipstick.program.checks import graph_of
+from slipstick.program.slip_file import decode, encode
+from slipstick.program.steps import DownloadStep, HostStep, Placement, RunStep, UploadStep
+from slipstick.runtime.device_memory import BatchMemory
+from slipstick.runtime.feeds import random_feeds
+from slipstick.targets import find_target
+from slipstick.verify.fuzz.onnx import onnx_seeds
+from slipstick.verify.fuzz.tflite import tflite_seeds
+from slipstick_sim.golden.core import GoldenCore
+
+TARGETS = ("sim-small", "ulx3s-85f", "icebreaker")
+
+
+def programs(target: str) -> list[tuple[Program, Program]]:
+    """Small networks that have a second place; each also compiled with one place."""
+    configuration, found = find_target(target).configuration, []
+    files = [(load_tflite_bytes, data) for data in tflite_seeds()]
+    files += [(load_onnx_bytes, data) for data in onnx_seeds()]
+    for load, data in files:
+        try:
+            graph = load(data, "seed")
+            double = compile_graph(graph, configuration, effort=1000)
+            single = compile_graph(graph, configuration, effort=1000, double_buffer=False)
+        except SlipstickError:
+            continue
+        assert single.alternate is None
+        assert double.predicted_cycles == single.predicted_cycles
+        if double.alternate is not None:
+            found.append((double, single))
+    return found
+
+
+def second(program: Program) -> Program:
+    """The program that uses the second place only."""
+    alternate = program.alternate
+    assert alternate is not None
+    tensors = dict(program.tensors)
+    for name, place in alternate.placements.items():
+        tensors[name] = dataclasses.replace(tensors[name], placement=place)
+    steps = tuple(
+        dataclasses.replace(step, pcs=alternate.pcs) if isinstance(step, RunStep) else step
+        for step in program.steps
+    )
+    return dataclasses.replace(program, tensors=tensors, steps=steps, alternate=None)
+
+
+def loaded(program: Program) -> BatchMemory:
+    """The golden model with the program's memories loaded; it refuses hazards."""
+    core = GoldenCore(program.hardware, check_hazards=True)
+    memory = BatchMemory(BatchCore(core))
+    for image in program.images:
+        memory.load(image)
+    return memory
+
+
+class Inference:
+    """One inference of a program, whose steps are done as they are asked for."""
+
+    def __init__(self, program: Program, memory: BatchMemory, seed: int) -> None:
+        self._program, self._memory = program, memory
+        self._graph = graph_of(program)
+        self.values: dict[str, Any] = dict(random_feeds(program, seed))
+
+    def do(self, *kinds: type) -> None:
+        """Does all steps of these kinds."""
+        for step in self._program.steps:
+            if not isinstance(step, kinds):
+                continue
+            match step:
+                case UploadStep(name):
+                    self._memory.upload(self._place(name), self.values[name])
+                case DownloadStep(name):
+                    flat = self._memory.download(self._place(name))
+                    self.values[name] = flat.reshape(self._program.tensors[name].shape)
+                case RunStep():
+                    self._memory.start(step)
+                case HostStep():
+                    self._host(step)
+
+    def _place(self, name: str) -> Placement:
+        place = self._program.tensors[name].placement
+        assert place is not None
+        return place
+
+    def _host(self, step: HostStep) -> None:
+        node = Node(step.name, step.operator, step.inputs, step.outputs, step.attributes)
+        operands = [self.values[name] for name in step.inputs if name in self.values]
+        if len(operands) == sum(name in self._program.tensors for name in step.inputs):
+            made = kernels.run(node, self._graph, operands)
+            self.values.update(zip(step.outputs, made, strict=True))
+
+    def outputs(self) -> list[Any]:
+        """All outputs, host steps behind the run done."""
+        self.do(HostStep)
+        return [self.values[name] for name in self._program.outputs]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_interleaved_places_compute_what_one_place_computes(target: str) -> None:
+    found = programs(target)
+    assert found
+    for double, single in found:
+        memory, plain = loaded(double), loaded(single)
+        sides = (dataclasses.replace(double, alternate=None), second(double))
+        made, before = [], None
+        for seed in range(4):
+            current = Inference(sides[seed % 2], memory, seed)
+            current.do(HostStep)
+            # the run before this one is over, its outputs are read after the next run
+            current.do(UploadStep)
+            current.do(RunStep)
+            if before is not None:
+                before.do(DownloadStep)
+                made.append(before.outputs())
+            before = current
+        for seed, outputs in enumerate(made):
+            alone = Inference(single, plain, seed)
+            for kind in (HostStep, UploadStep, RunStep, DownloadStep):
+                alone.do(kind)
+            for one, wanted in zip(outputs, alone.outputs(), strict=True):
+                np.testing.assert_array_equal(one, wanted)
+
+
+def _damaged(program: Program, **changes: Any) -> Program:
+    alternate = program.alternate
+    assert alternate is not None
+    return dataclasses.replace(program, alternate=dataclasses.replace(alternate, **changes))
+
+
+def test_damaged_alternates_are_refused() -> None:
+    double, _ = programs("sim-small")[0]
+    alternate = double.alternate
+    assert isinstance(alternate, Alternate)
+    assert decode(encode(double)).alternate == alternate
+    name = next(iter(alternate.placements))
+    places = dict(alternate.placements)
+    first = double.tensors[name].placement
+    assert first is not None
+    with pytest.raises(ProgramError, match="an alternate's pcs must be 2, not 1"):
+        _damaged(double, pcs=(0,))
+    with pytest.raises(ProgramError, match=r"its second place starts at word \d+ of"):
+        _damaged(double, pcs=(1 << 20, 0))
+    with pytest.raises(ProgramError, match="must be one of the tensors that are moved"):
+        _damaged(double, placements={})
+    with pytest.raises(ProgramError, match="must not overlap"):
+        _damaged(double, placements={**places, name: first})
+    with pytest.raises(ProgramError, match="ends at .*, its memory at"):
+        far = dataclasses.replace(first, address=1 << 30)
+        _damaged(double, placements={**places, name: far})
+    with pytest.raises(ProgramError, match="must be laid out as"):
+        other = dataclasses.replace(first, row_pitch=first.row_pitch + 64)
+        _damaged(double, placements={**places, name: other})
+    with pytest.raises(ProgramError, match="the second copy of the matrix stream"):
+        decode(encode(_damaged(double, pcs=(alternate.pcs[0] + 1, alternate.pcs[1]))))
