@@ -449,9 +449,7 @@ class Execution:
                 case _:
                     self._transfer(step, sample, memory, loaded)
 
-    def _transfer(
-        self, step: Transfer, sample: "_Sample", memory: Memory, loaded: Loaded
-    ) -> None:
+    def _transfer(self, step: Transfer, sample: "_Sample", memory: Memory, loaded: Loaded) -> None:
         values = sample.values
         if isinstance(step, UploadStep):
             sample.arrive((step.tensor,))

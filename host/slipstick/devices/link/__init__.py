@@ -274,9 +274,7 @@ class LinkDevice:
         self._check_pcs(pcs)
         payload = bytes([RUN_CLEARS_COUNTERS if clear else 0]) + _packed(pcs)
         return self._queue.submit(
-            Request(
-                Command.RUN, payload, silent=silent, waiting=waiting, run_seconds=run_seconds
-            )
+            Request(Command.RUN, payload, silent=silent, waiting=waiting, run_seconds=run_seconds)
         )
 
     def submit_run_get(

@@ -527,7 +527,11 @@ class RequestQueue:
         again, passed = list[Request](), 0
         for request in self._flying:
             passed += request.is_ordered
-            if request is last or passed > executed or not (request.is_ordered or passed < executed):
+            if (
+                request is last
+                or passed > executed
+                or not (request.is_ordered or passed < executed)
+            ):
                 again.append(request)
             elif request.answer_bytes:
                 request.lose()
@@ -583,9 +587,7 @@ class RequestQueue:
             if response.seal != self._session_seal(request):
                 continue
             if response.status is not Status.OK:
-                raise LinkError(
-                    response.status.name, f"the device refused {request.command.name}"
-                )
+                raise LinkError(response.status.name, f"the device refused {request.command.name}")
             if len(response.payload) == request.answer_bytes:
                 self._held = False
                 return response.payload
@@ -594,5 +596,3 @@ class RequestQueue:
 
 def _status_request() -> Request:
     return Request(Command.STATUS, answer_bytes=STATUS_BYTES)
-
-
