@@ -23,7 +23,7 @@ Addresses = Mapping[str, int]
 
 
 _WORD_BYTES = 16
-"""No word of an activation memory is wider, unless R or L is."""
+"""No word of an activation memory is wider, unless R, L or C is."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _free(
 ) -> tuple[Addresses, Addresses]:
     """Two addresses for each buffer, where nothing else of the run ever lies."""
     # the host writes one place while a run reads near it: they must share no word of the memory
-    step = max(configuration.rows, configuration.lanes, _WORD_BYTES)
+    step = max(configuration.rows, configuration.lanes, configuration.columns, _WORD_BYTES)
     moved = sorted(moved, key=lambda buffer: -buffer.bytes)
     names = {buffer.name for buffer in moved}
     taken = [
