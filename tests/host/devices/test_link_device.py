@@ -12,14 +12,20 @@ import slipstick
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slipstick.devices.base import Device
-from slipstick.devices.link import LinkDevice
 from slipstick.devices.link.errors import CODES
-from slipstick.devices.link import LinkError, Patience
+from slipstick.devices.link import LinkDevice, LinkError, LostAnswerError, Patience, Request
 from slipstick.devices.link.transport import LoopbackTransport
 from slipstick.errors import DeviceError
 from slipstick_rtl.config import PROTOCOL_VERSION, Configuration
 from slipstick_rtl.link.identity import Identity
-from slipstick_rtl.link.protocol import RESPONSE_START, DeviceStatus, Space, Status, encode
+from slipstick_rtl.link.protocol import (
+    RESPONSE_START,
+    DeviceStatus,
+    Region,
+    Space,
+    Status,
+    encode,
+)
 from slipstick_rtl.link.spaces import unit_bytes, unit_count
 from slipstick_sim.golden.link import Endpoint
 
@@ -63,8 +69,43 @@ class Memories:
         self.looks = max(0, self.looks - 1)
         return DeviceStatus(self.looks > 0, self.bad_instruction, (1, 2), 300, (200, 100))
 
+    def wait(self) -> bool:
+        """The link waits for a while only."""
+        self.looks = max(0, self.looks - 5)
+        return self.looks == 0
+
     def reset(self) -> None:
         self.looks = 0
+
+
+class Inverter(Memories):
+    """A run leaves the input's bytes, inverted, in the output; each pair of pcs has a place of its
+    own. While it goes on, whoever touches the place breaks the rules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.place: int | None = None
+        self.broken: list[str] = []
+
+    def write(self, space: Space, address: int, data: bytes) -> None:
+        if self.looks and self.place is not None and address // PLACE == self.place:
+            self.broken.append(f"wrote {address} while it was computed with")
+        super().write(space, address, data)
+
+    def read(self, address: int, count: int) -> bytes:
+        if self.looks and address // PLACE == self.place:
+            self.broken.append(f"read {address} while it was computed")
+        return super().read(address, count)
+
+    def run(self, pcs: Sequence[int], clear: bool) -> None:
+        super().run(pcs, clear)
+        self.place = pcs[0]
+        memory, first = self.spaces[Space.ACTIVATIONS], self.place * PLACE
+        inverted = bytes(value ^ 0xFF for value in memory[first : first + IMAGE])
+        memory[first + IMAGE : first + 2 * IMAGE] = inverted
+
+
+IMAGE, PLACE = 200, 1024
 
 
 class HostileTransport:
@@ -85,6 +126,9 @@ class HostileTransport:
             lambda data, at: data[:at] + self._random.randbytes(1 + at % 40) + data[at:],
             lambda data, at: b"",
         )
+
+    def seconds(self, count: int) -> float:
+        return count * 1e-5
 
     def send(self, data: bytes) -> None:
         self._answers += self._spoil(self._endpoint.feed(self._spoil(data)))
@@ -252,6 +296,109 @@ def test_a_hostile_line_gives_what_is_right_or_an_error(seed: int, rate: float) 
                 break
 
 
+def submit(device: LinkDevice, place: int, image: bytes, before: int | None) -> Request:
+    """An image into one of two places; the answer is the image's, or that of the other place."""
+    first = place * PLACE
+    device.submit_put(Region(address=first, run_bytes=50, runs=4), image)
+    if before is None:
+        return device.submit_run((place, 0), run_seconds=0.001)
+    output = Region(address=before * PLACE + IMAGE, run_bytes=32, count=32)
+    return device.submit_run_get(output, (place, 0), waiting=True, run_seconds=0.001)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 1 << 30),
+    rate=st.sampled_from([0.0, 0.02, 0.1, 0.3]),
+    window=st.sampled_from([1, 500, 3000, 1 << 16]),
+    receive=st.sampled_from([None, 0, 256]),
+    looks=st.sampled_from([0, 3, 40]),
+)
+def test_no_image_is_lost_or_swapped(
+    seed: int, rate: float, window: int, receive: int | None, looks: int
+) -> None:
+    """Two places, images one behind the other, on any line: each answer is its own image's."""
+    memories = Inverter()
+    memories.looks_per_run = looks
+    transport = HostileTransport(Endpoint(CONFIGURATION, memories), seed, rate)
+    patience = replace(HASTY, window_bytes=window, receive_bytes=receive)
+    device = LinkDevice(transport, configuration=CONFIGURATION, patience=patience)
+    choose = random.Random(seed)
+    images = [choose.randbytes(IMAGE) for _ in range(9)]
+    expected = [bytes(value ^ 0xFF for value in image[:32]) for image in images]
+    found: list[bytes | None] = []
+    try:
+        requests = [
+            submit(device, number % 2, image, None if number == 0 else 1 - number % 2)
+            for number, image in enumerate(images)
+        ][1:]
+        last = Region(address=(len(images) - 1) % 2 * PLACE + IMAGE, run_bytes=32, count=32)
+        requests.append(device.submit_get(last, waiting=True))
+        for request in requests:
+            try:
+                found.append(device.answer(request))
+            except LostAnswerError:
+                found.append(None)
+    except LinkError as error:
+        assert rate and error.code in ("NO_ANSWER", "SESSION_LOST")
+    assert not memories.broken
+    assert all(answer in (None, right) for answer, right in zip(found, expected, strict=False))
+    if not rate:
+        assert found == expected
+        assert len(memories.runs) == len(images)
+        # one of them is the session's
+        assert device.round_trips == 2 or window < 1 << 16 or receive is not None or looks
+
+
+def test_a_refused_request_takes_all_behind_it_along() -> None:
+    """Nothing behind it is executed, each is told, and the device is of use again."""
+    device, memories = _device()
+    beyond = Region(address=(1 << 14) - 10, run_bytes=20, count=20)
+    device.submit_put(beyond, bytes(20))
+    request = submit(device, 1, bytes(IMAGE), before=0)
+    with pytest.raises(LinkError, match="BAD_ADDRESS: the device refused PUT"):
+        device.answer(request)
+    assert not memories.runs
+    device.write(Space.ACTIVATIONS, 0, b"well")
+    assert device.read(0, 4) == b"well"
+
+
+def test_the_error_of_a_silent_request_comes_with_the_next_call() -> None:
+    device, _ = _device()
+    device.submit_put(Region(address=(1 << 14) - 10, run_bytes=20), bytes(20))
+    with pytest.raises(LinkError, match="BAD_ADDRESS: the device refused PUT"):
+        device.finish()
+    device.finish()
+    assert device.read(0, 4) == bytes(4)
+
+
+def test_a_run_that_never_ends_is_told() -> None:
+    memories = Inverter()
+    memories.looks_per_run = 1 << 30
+    transport = LoopbackTransport(Endpoint(CONFIGURATION, memories))
+    patience = replace(HASTY, run_seconds=0.05)
+    device = LinkDevice(transport, configuration=CONFIGURATION, patience=patience)
+    submit(device, 0, bytes(IMAGE), None)
+    request = submit(device, 1, bytes(IMAGE), before=0)
+    with pytest.raises(LinkError, match="RUN_TIMEOUT: the run must end within 0.05 s"):
+        device.answer(request)
+    device.reset()
+    assert not device.status().running
+    assert not memories.broken
+
+
+def test_a_region_is_described_once() -> None:
+    device, _ = _device()
+    for _ in range(5):
+        device.submit_put(Region(address=0, run_bytes=8), bytes(8))
+    device.finish()
+    once = device.bytes_up
+    device.submit_put(Region(address=0, run_bytes=8), bytes(8))
+    device.submit_get(Region(address=0, run_bytes=8, count=8))
+    device.finish()
+    assert device.bytes_up - once == (9 + 1 + 8) + (9 + 16) + (9 + 1)
+
+
 class EndlessTransport:
     """Gives bytes for ever, of one value, at some pace; or none."""
 
@@ -305,7 +452,10 @@ def test_no_line_holds_the_host_for_ever(value: int | None) -> None:
         ({"timeout_seconds": 0.0}, "timeout_seconds must be above 0, not 0.0"),
         ({"retries": -1}, "retries must be at least 0, not -1"),
         ({"silence_seconds": -1.0}, "silence_seconds must be at least 0, not -1.0"),
-        ({"window": 65}, r"window must be within 1\.\.64, not 65"),
+        ({"wait_seconds": -1.0}, "wait_seconds must be at least 0, not -1.0"),
+        ({"run_seconds": 0.0}, "run_seconds must be above 0, not 0.0"),
+        ({"window_bytes": 0}, "window_bytes must be at least 1, not 0"),
+        ({"receive_bytes": -1}, "receive_bytes must be at least 0, not -1"),
     ],
 )
 def test_patience_is_checked(fields: dict, message: str) -> None:
