@@ -20,7 +20,7 @@ from slipstick.benchmarks.faults.transport import (
 )
 from slipstick.devices.link import LinkDevice
 from slipstick.devices.link.errors import CODES
-from slipstick.devices.link.exchange import Exchanger, LinkError, Patience
+from slipstick.devices.link.request_queue import LinkError, Patience, RequestQueue
 from slipstick.errors import DeviceError
 from slipstick.runtime.executor import Execution
 from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, Status, encode, session_of
@@ -113,7 +113,7 @@ def test_any_faults_on_the_gateware(simulated: SimulatedBoard) -> None:
 
 def test_the_suite_finds_what_sessions_prevent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without sessions a reset board tells lies; what shows it shrinks to that one fault."""
-    monkeypatch.setattr(Exchanger, "begin", Exchanger._settle)
+    monkeypatch.setattr(RequestQueue, "_begin", RequestQueue._settle)
     # half a program may run for ever
     monkeypatch.setattr(LinkDevice.wait, "__defaults__", (0.02,))
     schedule, names = find(
