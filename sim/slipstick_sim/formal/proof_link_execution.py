@@ -28,7 +28,7 @@ _READER_CYCLES = 26
 _LAST_STATE = 4
 """Of the transmitter."""
 
-_SMALL = Configuration(
+SMALL = Configuration(
     rows=4,
     columns=4,
     lanes=4,
@@ -101,7 +101,7 @@ class ProcessesOnlyWhatIsGood(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.processor = processor = CommandProcessor(configuration=_SMALL)
+        m.submodules.processor = processor = CommandProcessor(configuration=SMALL)
         for name in ("judged", "write_data", "read_data"):
             connect(m, flipped(getattr(self, name)), getattr(processor, name))
         for name in _OUTPUTS:
@@ -295,7 +295,7 @@ class ReaderGoesOn(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.reader = reader = RequestReader(configuration=_SMALL)
+        m.submodules.reader = reader = RequestReader(configuration=SMALL)
         connect(m, flipped(self.requests), reader.requests)
         m.d.comb += [
             reader.payload.valid.eq(1),
