@@ -115,27 +115,27 @@ def test_a_receiver_that_knows_no_session(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_processor_that_refuses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proof_link_execution, "CommandProcessor", Obedient)
     found = fails(PROOFS["command_processor"], tmp_path, monkeypatch)
-    assert any(message.endswith("what is refused") for message in found)
+    assert any(message.endswith(("what is refused", "another request")) for message in found)
 
 
 @pytest.mark.parametrize(
     ("mutant", "message"),
-    [(Talkative, "not one answer"), (Tireless, "run for what is refused")],
+    [(Talkative, "a silent request is answered"), (Tireless, "for another request")],
 )
 def test_a_processor_that_overdoes_it(
     mutant: type, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proof_link_execution, "CommandProcessor", mutant)
     found = fails(PROOFS["command_processor"], tmp_path, monkeypatch)
-    assert found, message
+    assert any(text.endswith(message) for text in found), found
 
 
 @pytest.mark.parametrize(
     ("name", "mutant", "proof", "message"),
     [
-        ("RequestOrder", AnyOrder, "requests_in_order", "it is OK out of order"),
+        ("RequestOrder", AnyOrder, "requests_in_order", "another turn"),
         ("RequestQueue", Hasty, "request_queue_waits_for_open", "a request comes in behind"),
-        ("RunPatience", Patient, "patience_ends", "a request waits for ever"),
+        ("RunPatience", Patient, "patience_ends", "the counter runs over"),
     ],
 )
 def test_an_order_that_is_not_kept(
