@@ -4,6 +4,7 @@ import itertools
 import random
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -78,7 +79,7 @@ class Recorder:
 
     def __init__(self, running: bool = False, ends: bool = True) -> None:
         self.running, self.ends, self.bad = running, ends, False
-        self.calls: list[Sequence[object]] = []
+        self.calls: list[tuple[Any, ...]] = []
 
     def write(self, space: Space, address: int, data: bytes) -> None:
         if data:

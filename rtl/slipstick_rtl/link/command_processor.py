@@ -185,7 +185,8 @@ class CommandProcessor(AcceleratorInterface):
         m.submodules.sender = self._sender
         self._connect_streams(m)
         # a cycle for the decoder: what it says of the request is held beside it
-        decoded, meaning = Signal(), Signal(MEANING)
+        decoded = Signal()
+        meaning = Signal(MEANING)
         m.d.sync += decoded.eq(self.judged.valid & ~self.judged.ready)
         m.d.sync += [meaning[name].eq(getattr(decoder, name)) for name, _ in MEANING]
         m.d.comb += [

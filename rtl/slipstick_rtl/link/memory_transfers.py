@@ -147,7 +147,7 @@ class MemoryTransfers(wiring.Component):
         # the byte of a description that is next, counted down to 1
         self._place = Signal(range(REGION_PITCH), init=REGION_PITCH - 1)
         # bytes are written; are dropped, or described
-        self._giving, self._draining = Signal(), Signal()
+        self._giving, self._draining = Signal(name="giving"), Signal(name="draining")
         # the byte at hand does not exist
         self._over = Signal()
         self._ends = Signal()

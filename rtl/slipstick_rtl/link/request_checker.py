@@ -258,7 +258,8 @@ class RequestChecker(wiring.Component):
         m.submodules.rules = rules = _Rules(configuration=self._configuration)
         target = data.View(SpaceArguments, self.arguments.as_value()[: SpaceArguments.size])
         is_write = self.header.command.code == Command.WRITE
-        counting, summed = Signal(), Signal()
+        counting = Signal()
+        summed = Signal()
 
         m.d.comb += [
             counter.start.eq(self.start),

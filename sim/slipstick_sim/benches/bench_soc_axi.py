@@ -178,16 +178,16 @@ async def answers_a_cut_packet_at_once(dut: Any) -> None:
     """A frame that its packet cuts is BAD_CRC within cycles, not when the link loses patience."""
     setup = await Setup(dut, 0.0).start()
     await setup.registers.write("control", 1)
-    frame = encode(REQUEST_START, Command.WRITE, 9, bytes([3, 0, 0, 0]) + bytes(range(1, 60)))
+    frame = encode(REQUEST_START, Command.WRITE, 0, bytes([3, 0, 0, 0]) + bytes(range(1, 60)))
     for length in range(6, len(frame)):
         begun = get_sim_time("ns")
         await setup.stream.send(frame[:length])
         answer = await setup.stream.receive()
         cycles = (get_sim_time("ns") - begun) / CLOCK_PERIOD_NS
-        assert answer == encode(RESPONSE_START, Status.BAD_CRC, 9) and cycles < 150
+        assert answer == encode(RESPONSE_START, Status.BAD_CRC, 0) and cycles < 150
     await setup.stream.send(b"\0" * 30)
     await setup.stream.send(frame)
-    assert await setup.stream.receive() == encode(RESPONSE_START, Status.OK, 9)
+    assert await setup.stream.receive() == encode(RESPONSE_START, Status.OK, 0)
     await ClockCycles(dut.aclk, 50)
     assert setup.stream.silent
 

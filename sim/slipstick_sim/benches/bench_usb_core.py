@@ -12,11 +12,14 @@ from slipstick_rtl.link.protocol import (
     HEADER_BYTES,
     REQUEST_START,
     RUN_CLEARS_COUNTERS,
+    SEQUENCE_NUMBERS,
+    UNORDERED,
     Command,
     DeviceStatus,
     Space,
     Status,
     encode,
+    unpack_status,
 )
 from slipstick_rtl.link.spaces import unit_bytes
 from slipstick_rtl.phy.core_behind_phy import core_behind
@@ -68,12 +71,14 @@ class Session:
     def __init__(self, dut: Any) -> None:
         self.driver = SerialDriver(UsbHost(dut))
         self.golden = Endpoint(CONFIGURATION, GoldenCore(CONFIGURATION))
-        self._sequence = 0
+        self._next = 0
 
     def frame(self, command: Command, payload: bytes = b"") -> bytes:
         """A request."""
-        self._sequence = (self._sequence + 1) % 256
-        return encode(REQUEST_START, command, self._sequence, payload)
+        frame = encode(REQUEST_START, command, self._next, payload)
+        if command not in UNORDERED:
+            self._next = (self._next + 1) % SEQUENCE_NUMBERS
+        return frame
 
     async def request(self, *frames: bytes) -> bytes:
         """Sends requests ahead of their answers, which must be the golden endpoint's."""
@@ -98,7 +103,7 @@ class Session:
             frame = self.frame(Command.STATUS)
             size = len(self.golden.feed(frame))
             answer = await self.driver.exchange(frame, size)
-            status = DeviceStatus.unpack(answer[HEADER_BYTES:-CRC_BYTES])
+            status, _ = unpack_status(answer[HEADER_BYTES:-CRC_BYTES])
             if not status.running:
                 return status
         raise AssertionError("the run does not end")

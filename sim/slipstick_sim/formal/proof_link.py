@@ -129,7 +129,7 @@ class GoodOnlyIfSound(wiring.Component):
             m.d.sync += register.eq(crc32_step(register, self.i.payload))
         session, left = Signal(32), Signal(32)
         m.d.sync += [session.eq(self.session), left.eq(register)]
-        free = self.requests.p.header.command.matches(Command.IDENTIFY, Command.OPEN)
+        free = self.requests.p.header.command.code.matches(Command.IDENTIFY, Command.OPEN)
         # the register is the CRC's complement
         sound = left == _RESIDUE ^ Mux(free, 0, session)
         started = Signal()

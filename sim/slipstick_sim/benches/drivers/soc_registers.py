@@ -159,11 +159,11 @@ async def check_run_interrupt(host: Host, port: RegisterPort, irq: Any, clock: A
 
 async def check_full_queues(port: RegisterPort) -> None:
     """Requests whose responses no one reads fill all queues in the end; then ``request_data``
-    refuses, and nothing of what went before is lost."""
+    refuses, and nothing of what went before is lost. A READ that comes again is answered again."""
     arguments = bytes([Space.ACTIVATIONS, 0, 0, 0, 128, 0])
     words = [
         int.from_bytes(word, "little")
-        for word in batched(encode(REQUEST_START, Command.READ, 1, arguments) + b"\0")
+        for word in batched(encode(REQUEST_START, Command.READ, 0, arguments) + b"\0")
     ]
     depth = await port.read("capacity", "queue_words")
     assert await port.read("queues", "request_room") == depth
