@@ -9,7 +9,18 @@ from cocotb.triggers import ClockCycles
 from slipstick_rtl import isa
 from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, Status, encode
+from slipstick_rtl.link.protocol import (
+    AFTER,
+    CONTINUES,
+    REQUEST_START,
+    SILENT,
+    WAITING,
+    Command,
+    Region,
+    Space,
+    Status,
+    encode,
+)
 
 from ..golden.arithmetic import operand_range
 from .drivers.core_host import Host, pieces
@@ -142,6 +153,36 @@ async def random_programs(dut: Any) -> None:
         await host.compare_activations(configuration.activation_bytes)
         now = after
     assert meanwhile > 10, f"{meanwhile} writes while a program ran are too few to tell"
+    for stall in (0.0, 0.5):
+        host.stall(stall)
+        await _submit_images(host, generator, now)
+    await host.compare_activations(configuration.activation_bytes)
+
+
+_INPUT = Region(address=5, run_bytes=24, runs=16, gap=9)
+_RESULT = Region(address=1024, run_bytes=16, runs=3, planes=4, gap=16, plane_gap=7, count=190)
+
+
+async def _submit_images(host: Host, generator: np.random.Generator, program: _Round) -> None:
+    """A batch, with all its requests sent at once; every byte of memory is the program's, so that
+    an image waits for the end of the run before it."""
+    ends = operand_range(host.configuration)
+    starts = b"".join(pc.to_bytes(2, "little") for pc in (program.matrix_pc, program.post_pc))
+    requests = [
+        (Command.DEFINE | SILENT, b"\0" + _INPUT.pack()),
+        (Command.DEFINE, b"\1" + _RESULT.pack()),
+    ]
+    for _ in range(3):
+        image = generator.integers(*ends, _INPUT.size, np.int8, endpoint=True).tobytes()
+        requests += [
+            (Command.PUT | SILENT | WAITING, b"\0" + image[:250]),
+            (Command.PUT | SILENT, bytes([CONTINUES]) + image[250:]),
+            (Command.RUN_GET, bytes([1 | AFTER]) + starts),
+            (Command.PUT | SILENT, b"\0" + image[:100]),
+            (Command.RUN | SILENT, b"\1" + starts),
+            (Command.GET | WAITING, b"\1"),
+        ]
+    await host.stream(requests)
 
 
 @cocotb.test()

@@ -35,6 +35,7 @@ class Host:
     """Sends requests to the design and to the golden endpoint, and compares the answers."""
 
     def __init__(self, dut: Any, configuration: Configuration) -> None:
+        self.configuration = configuration
         self._dut = dut
         self._endpoint = Endpoint(configuration, GoldenCore(configuration))
         self._payload_bytes = configuration.payload_bytes

@@ -30,8 +30,9 @@ from .streams import CLOCK_PERIOD_NS, Consumer, Producer, pack, start, unpack
 TIMEOUT_CYCLES = 300
 """Of the link under test."""
 
-QUIET_CYCLES = 200
-"""After which a link in which nothing moves must be waiting for the end of a run."""
+QUIET_CYCLES = 400
+"""After which a link in which nothing moves must be waiting for the end of a run; more than it
+takes to drop a payload."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,13 @@ class LinkBench:
 
         A request may be a function of the number that the device expects by then.
         """
+        self._touch()
         sent, expected = b"", b""
         for request in requests:
             data = request if isinstance(request, bytes) else request(self.endpoint.next_sequence)
             expected += self.endpoint.feed(data)
             sent += data
         begin = get_sim_time("ns")
-        self._touch()
         sending = self._producer.start(sent)
         answers = bytes(await self._consumer.receive(len(expected), timeout_cycles=100_000))
         await sending
@@ -147,7 +148,7 @@ class LinkBench:
     async def settle(self) -> None:
         """Until a frame that has begun is forgotten; then both sides must be in one state."""
         self.endpoint.time_out()
-        while self._quiet_cycles() < TIMEOUT_CYCLES + 20:
+        while self._quiet_cycles() < QUIET_CYCLES + TIMEOUT_CYCLES:
             await self._consumer.expect_silence(20)
         assert not self._plans, f"no request waits, but {self._plans} should have come"
         assert self.actual.memories == self.golden.memories
