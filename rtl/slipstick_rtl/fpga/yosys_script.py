@@ -18,11 +18,16 @@ Amaranth writes down that they begin as zeros, and SPRAM cannot: Yosys would not
 reads what was not written.
 """
 
+SMALL_PAYLOAD = 'setattr -set ram_style "distributed" *.link/m:payload'
+"""Yosys command, after the RTLIL is read: the compact link's payload and its table of regions are
+small enough for look-up tables. The engine takes every block RAM of a Tang Nano 20K.
+"""
+
 COMMANDS = {
     "ECP5": (FREE_COLLISIONS, "synth_ecp5 -abc9"),
     "iCE40": (FREE_COLLISIONS, NO_CONTENTS, "synth_ice40 -device u -spram -abc9"),
     # these cells serve the LittleBee as well, whose DSP blocks are the same
-    "Gowin": (FREE_COLLISIONS, "synth_gowin -family gw2a"),
+    "Gowin": (FREE_COLLISIONS, SMALL_PAYLOAD, "synth_gowin -family gw2a"),
 }
 """What each family needs beyond Yosys' defaults, and its synthesis; iCE40 is the UltraPlus."""
 

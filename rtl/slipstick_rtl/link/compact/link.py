@@ -37,8 +37,9 @@ _REGION = RegionArgument.size // 8
 class CompactLink(LinkInterface):
     """What :class:`slipstick_rtl.link.link.Link` does, with the same face, by fewer registers.
 
-    A byte of a frame takes nine cycles, and the next request waits in the byte stream until this
-    one is answered. The payload and the table of regions lie in one memory. The golden model is the
+    A byte of a frame takes nine cycles, one of a WRITE or PUT three or four more on its way to
+    memory. The next request waits in the byte stream until this one is answered. The payload and
+    the table of regions lie in one memory, which a reset does not clear. The golden model is the
     same: ``slipstick_sim.golden.link``.
 
     Parameters

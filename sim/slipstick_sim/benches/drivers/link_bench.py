@@ -138,7 +138,6 @@ class LinkBench:
             expected += self.endpoint.feed(data)
             sent += data
         begin = get_sim_time("ns")
-        self._touch()
         sending = self._producer.start(sent)
         answers = bytes(await self._consumer.receive(len(expected), timeout_cycles=100_000))
         await sending

@@ -53,7 +53,7 @@ class Surroundings:
 
     def reset(self) -> None:
         self.strobes.append("reset")
-        self.running = self.bad_instruction = False
+        self.running = False
 
     def status(self) -> DeviceStatus:
         done, cycles = (0x1234, 0x5678), (3, 0x01020304)
