@@ -1,8 +1,10 @@
 """Hosts on lines that fail: what they are told is right, or an error with a code."""
 
 import random
+from collections.abc import Sequence
 from contextlib import closing
 
+import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
@@ -18,12 +20,22 @@ from slipstick.benchmarks.faults.transport import (
     RandomPlan,
     ScheduledPlan,
 )
-from slipstick.devices.link import LinkDevice
+from slipstick.devices.link import LinkDevice, LinkError, Patience
 from slipstick.devices.link.errors import CODES
-from slipstick.devices.link.request_queue import LinkError, Patience, RequestQueue
+from slipstick.devices.link.request_queue import RequestQueue
 from slipstick.errors import DeviceError
 from slipstick.runtime.executor import Execution
-from slipstick_rtl.link.protocol import REQUEST_START, Command, Space, Status, encode, session_of
+from slipstick_rtl.link.protocol import (
+    CRC_BYTES,
+    FLAGS,
+    HEADER_BYTES,
+    REQUEST_START,
+    Command,
+    Space,
+    Status,
+    encode,
+    session_of,
+)
 
 WORK = small_work()
 OPERATIONS = ("infer", "write", "read", "write_program", "identify")
@@ -112,10 +124,12 @@ def test_any_faults_on_the_gateware(simulated: SimulatedBoard) -> None:
 
 
 def test_the_suite_finds_what_sessions_prevent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without sessions a reset board tells lies; what shows it shrinks to that one fault."""
-    monkeypatch.setattr(RequestQueue, "_begin", RequestQueue._settle)
-    # half a program may run for ever
-    monkeypatch.setattr(LinkDevice.wait, "__defaults__", (0.02,))
+    """Without sessions a reset board tells lies; without a reset none are found."""
+    # a queue that opens no session, and only asks which number comes next
+    begin = RequestQueue._begin
+    monkeypatch.setattr(
+        RequestQueue, "_begin", lambda queue: setattr(queue, "_begun", True) or begin(queue)
+    )
     schedule, names = find(
         st.tuples(schedules_of(Fault.FLIP, Fault.DROP, Fault.BOARD_RESET), operations),
         lambda drawn: bool(misbehaves(ModelBoard(HARDWARE), *drawn)),
@@ -128,7 +142,7 @@ def test_the_suite_finds_what_sessions_prevent(monkeypatch: pytest.MonkeyPatch) 
         ),
     )
     found = [injection.fault for listed in schedule.values() for injection in listed]
-    assert found == [Fault.BOARD_RESET], (schedule, names)
+    assert Fault.BOARD_RESET in found, (schedule, names)
 
 
 @pytest.mark.parametrize("bus", [False, True])
@@ -160,13 +174,13 @@ def test_interrupted_at_every_place(
 def test_a_frame_within_a_payload(simulated: SimulatedBoard) -> None:
     """A payload may hold whole frames; the loss of one byte makes a board see the inner one."""
     place = bytes([Space.ACTIVATIONS, 0, 0, 0])
-    inner = encode(REQUEST_START, Command.WRITE, 9, place + b"lies")
+    inner = encode(REQUEST_START, Command.WRITE, 0, place + b"lies")
     outer = place[:1] + bytes([64, 0, 0]) + inner
     for board in (ModelBoard(HARDWARE), simulated):
         board.power_cycle()
         line = board.transport
         # without a session the attack succeeds
-        line.send(encode(REQUEST_START, Command.WRITE, 8, outer)[1:])
+        line.send(encode(REQUEST_START, Command.WRITE, 0, outer)[1:])
         read = encode(REQUEST_START, Command.READ, 1, place + b"\4\0")
         line.receive(99, 0.1)
         board.forget()
@@ -221,52 +235,44 @@ def test_answers_to_a_host_before_are_no_answers(board: ModelBoard) -> None:
     assert device.read(100, 8) == b"new data"
 
 
-class ResettingLine:
-    """Another host, of this very session, stops the run as soon as it begins, some times."""
+def test_a_run_that_was_reset_is_no_result() -> None:
+    """Of a network in several runs: each is asked whether it came to its end."""
+    hardware = HARDWARE_OF["streamed"]
+    work, board = small_work(hardware=hardware), ModelBoard(hardware)
+    run, resets = board.core.run, [True]
 
-    def __init__(self, board: ModelBoard, resets: int) -> None:
-        self._board = board
-        self._resets = resets
+    def run_and_reset(pcs: Sequence[int], clear: bool) -> None:
+        run(pcs, clear)
+        if resets:
+            resets.pop()
+            board.core.reset()
 
-    def send(self, data: bytes) -> None:
-        self._board.transport.send(data)
-        if self._resets and data[:2] == bytes([REQUEST_START, Command.RUN]):
-            self._resets -= 1
-            self._board.core.reset()
-
-    def receive(self, count: int, timeout_seconds: float) -> bytes:
-        return self._board.transport.receive(count, timeout_seconds)
-
-    def close(self) -> None:
-        self._board.transport.close()
-
-
-def test_a_run_that_was_reset_is_no_result(board: ModelBoard) -> None:
-    line = ResettingLine(board, resets=1)
-    execution = Execution(WORK.program, LinkDevice(line, configuration=board.configuration))
+    board.core.run = run_and_reset
+    execution = Execution(work.program, LinkDevice(board.transport, configuration=hardware))
     message = "RUN_STOPPED: .* must complete [1-9].*, not 0 matrix"
     with pytest.raises(LinkError, match=message) as caught:
-        execution.infer(WORK.feeds[0])
+        execution.infer(work.feeds[0])
     assert caught.value.code == "RUN_STOPPED"
-    values = execution.infer(WORK.feeds[0])
-    assert (values["classes"] == WORK.expected[0]["classes"]).all()
+    values = execution.infer(work.feeds[0])
+    assert (values["classes"] == work.expected[0]["classes"]).all()
 
 
 class DeafOnce:
-    """Loses the answer to the first RUN."""
+    """Loses the first answer to a request of a kind."""
 
-    def __init__(self, board: ModelBoard) -> None:
+    def __init__(self, board: ModelBoard, command: Command) -> None:
         self._inner = board.transport
-        self._lose = True
-        self.runs = 0
+        self._command, self._lose = command, True
 
     def send(self, data: bytes) -> None:
         self._inner.send(data)
-        if data[:2] == bytes([REQUEST_START, Command.RUN]):
-            self.runs += 1
-            if self._lose:
+        start = 0
+        while start < len(data) and data[start] == REQUEST_START:
+            command, length = data[start + 1] & ~FLAGS, data[start + 3] | data[start + 4] << 8
+            start += HEADER_BYTES + length + CRC_BYTES
+            if self._lose and command == self._command:
                 self._inner.receive(1 << 10, 0)
-            self._lose = False
+                self._lose = False
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
         return self._inner.receive(count, timeout_seconds)
@@ -275,12 +281,39 @@ class DeafOnce:
         self._inner.close()
 
 
-def test_a_run_without_an_answer_starts_from_its_inputs_again(board: ModelBoard) -> None:
-    line = DeafOnce(board)
+def test_a_run_without_an_answer_is_asked_again_and_run_once(board: ModelBoard) -> None:
+    runs, run = [], board.core.run
+
+    def count(pcs: Sequence[int], clear: bool) -> None:
+        runs.append(pcs)
+        run(pcs, clear)
+
+    board.core.run = count
+    line = DeafOnce(board, Command.RUN_GET)
     execution = Execution(WORK.program, LinkDevice(line, configuration=board.configuration))
     values = execution.infer(WORK.feeds[1])
     assert (values["classes"] == WORK.expected[1]["classes"]).all()
-    assert line.runs == 2
+    assert len(runs) == 1
+
+
+def test_a_batch_with_lost_answers_is_whole(board: ModelBoard) -> None:
+    """Images one behind the other; some answers never come, and their images are run again."""
+
+    class Deaf(DeafOnce):
+        def send(self, data: bytes) -> None:
+            self._lose = draw.random() < 0.2
+            super().send(data)
+
+    for seed in range(20):
+        draw = random.Random(seed)
+        line = Deaf(board, Command.RUN_GET)
+        execution = Execution(WORK.program, LinkDevice(line, configuration=board.configuration))
+        order = [draw.randrange(len(WORK.feeds)) for _ in range(12)]
+        names = WORK.feeds[0]
+        inputs = {name: np.concatenate([WORK.feeds[k][name] for k in order]) for name in names}
+        values = execution.infer_batch(inputs)
+        expected = np.concatenate([WORK.expected[k]["classes"] for k in order])
+        assert (values["classes"] == expected).all()
 
 
 def test_unknown_boards_are_refused() -> None:
