@@ -1,5 +1,6 @@
 """A PHY on the pins of a board: buffers, and the clocks that its wire needs. Any wire."""
 
+from collections.abc import Collection
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -23,7 +24,9 @@ class PhyOnBoard(wiring.Component):
     phy : Component
         Of the wire.
     clocks : Component or None
-        Drives the wire's domains that have no pin (``Wire.make_clocks``).
+        Drives the wire's domains that have no clock (``Wire.make_clocks``).
+    driven : collection of str
+        Clock pins that go out: the other end takes its clock from the FPGA.
 
     Members
     -------
@@ -36,8 +39,10 @@ class PhyOnBoard(wiring.Component):
     fault: Signal
     oscillator: Signal
 
-    def __init__(self, *, wire: Wire, phy: Any, clocks: Any = None) -> None:
-        self._wire, self._phy, self._clocks = wire, phy, clocks
+    def __init__(
+        self, *, wire: Wire, phy: Any, clocks: Any = None, driven: Collection[str] = ()
+    ) -> None:
+        self._wire, self._phy, self._clocks, self._driven = wire, phy, clocks, driven
         super().__init__(BOARD_PHY)
 
     def elaborate(self, platform: Any) -> Module:
@@ -64,11 +69,25 @@ class PhyOnBoard(wiring.Component):
     def _connect_pins(self, m: Module, platform: Any) -> None:
         wire = self._wire
         resource = platform.request(wire.resource_name, 0, dir="-")
+        ports = {pin.name: getattr(resource, pin.name) for pin in wire.pins}
+        outgoing = {domain.pin: domain.name for domain in wire.domains if domain.pin in self._driven}
         buffers = {
-            pin.name: self._connect(m, pin, getattr(resource, pin.name)) for pin in wire.pins
+            pin.name: self._connect(m, pin, ports[pin.name])
+            for pin in wire.pins
+            if pin.name not in outgoing
         }
+        for pin, domain_name in outgoing.items():
+            # high in the first half of each cycle: the edges come as late as those of the data
+            m.submodules[pin] = clock_buffer = io.DDRBuffer(
+                io.Direction.Output, ports[pin], o_domain=domain_name
+            )
+            m.d.comb += [
+                clock_buffer.o[0].eq(1),
+                clock_buffer.o[1].eq(0),
+                getattr(self._phy, pin).eq(ClockSignal(domain_name)),
+            ]
         for domain in wire.domains:
-            if domain.pin:
+            if domain.pin and domain.pin not in outgoing:
                 clock = buffers[domain.pin].i
                 m.d.comb += ClockSignal(domain.name).eq(clock)
                 platform.add_clock_constraint(clock, domain.hertz)

@@ -10,6 +10,7 @@ from typing import Any
 from ..config import Configuration
 from ..fpga.parts import Part
 from ..phy.registry import find_wire
+from .supplies import AdjustableSupplies
 
 STATES = ("running", "receiving", "sending", "line_error", "alive")
 """The states of the core that a light can show: the outputs of ``lights.StateLights``."""
@@ -56,6 +57,9 @@ class WirePins:
         Of the pins, in the words of the FPGA's family, such as their voltage.
     options : mapping
         For the wire's PHY, such as the ``baud`` of a UART.
+    driven : tuple of str
+        Clock pins of the wire that the FPGA drives on this board, though the other end gives the
+        clock elsewhere.
     note : str
         The pins as the board's silk screen names them, for the reader.
     """
@@ -65,10 +69,18 @@ class WirePins:
     connector: tuple[str, int] | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    driven: tuple[str, ...] = ()
     note: str = ""
 
     def __post_init__(self) -> None:
-        names = [pin.name for pin in find_wire(self.wire).pins]
+        wire = find_wire(self.wire)
+        names = [pin.name for pin in wire.pins]
+        clocks = [domain.pin for domain in wire.domains if domain.pin]
+        if not set(self.driven) <= set(clocks):
+            raise ValueError(
+                f"driven must be clock pins of {self.wire} ({', '.join(clocks) or 'it has none'}),"
+                f" not {', '.join(self.driven)}"
+            )
         if self.pins and list(self.pins) != names:
             raise ValueError(f"pins must be {', '.join(names)}, not {', '.join(self.pins)}")
 
@@ -160,6 +172,7 @@ class Board:
     lights: tuple[Light, ...] = ()
     button: str | None = None
     high: tuple[str, ...] = ()
+    supplies: AdjustableSupplies | None = None
     programmer: Programmer | None = None
     bare_clock_site: str = ""
     notes: str = ""
