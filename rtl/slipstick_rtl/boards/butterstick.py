@@ -40,6 +40,7 @@ BUTTERSTICK = Board(
         # the chip takes its clock from the FPGA, and its supply is one that the FPGA sets
         WirePins(
             wire="usb-hs",
+            resource="usb",
             driven=("clk",),
             options={"reset_milliseconds": 100},
             note="its USB-C port",

@@ -23,6 +23,8 @@ class PhyOnBoard(wiring.Component):
     wire : Wire
     phy : Component
         Of the wire.
+    resource : str
+        The platform's name of the pins.
     clocks : Component or None
         Drives the wire's domains that have no clock (``Wire.make_clocks``).
     driven : collection of str
@@ -40,9 +42,16 @@ class PhyOnBoard(wiring.Component):
     oscillator: Signal
 
     def __init__(
-        self, *, wire: Wire, phy: Any, clocks: Any = None, driven: Collection[str] = ()
+        self,
+        *,
+        wire: Wire,
+        phy: Any,
+        resource: str,
+        clocks: Any = None,
+        driven: Collection[str] = (),
     ) -> None:
-        self._wire, self._phy, self._clocks, self._driven = wire, phy, clocks, driven
+        self._wire, self._phy, self._resource = wire, phy, resource
+        self._clocks, self._driven = clocks, driven
         super().__init__(BOARD_PHY)
 
     def elaborate(self, platform: Any) -> Module:
@@ -68,7 +77,7 @@ class PhyOnBoard(wiring.Component):
 
     def _connect_pins(self, m: Module, platform: Any) -> None:
         wire = self._wire
-        resource = platform.request(wire.resource_name, 0, dir="-")
+        resource = platform.request(self._resource, 0, dir="-")
         ports = {pin.name: getattr(resource, pin.name) for pin in wire.pins}
         outgoing = {domain.pin: domain.name for domain in wire.domains if domain.pin in self._driven}
         buffers = {

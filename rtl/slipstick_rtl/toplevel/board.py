@@ -49,8 +49,10 @@ class WirePins:
     wire : str
         Of :mod:`slipstick_rtl.phy.wires`.
     pins : mapping of str by the names of the wire's pins
-        Pins of the connector, or of the FPGA without one. Empty: the platform has a resource of
-        this name already.
+        Pins of the connector, or of the FPGA without one. Empty: the platform has a resource for
+        it already.
+    resource : str
+        The platform's name of that; by default the wire's.
     connector : tuple of (str, int), optional
         The platform's.
     attributes : mapping
@@ -66,6 +68,7 @@ class WirePins:
 
     wire: str
     pins: Mapping[str, str] = field(default_factory=dict)
+    resource: str = ""
     connector: tuple[str, int] | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -83,6 +86,11 @@ class WirePins:
             )
         if self.pins and list(self.pins) != names:
             raise ValueError(f"pins must be {', '.join(names)}, not {', '.join(self.pins)}")
+
+    @property
+    def resource_name(self) -> str:
+        """The platform's name of the pins."""
+        return self.resource or find_wire(self.wire).resource_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +153,8 @@ class Board:
     lights : tuple of Light
     button : str or None
         Restarts the core.
+    supplies : AdjustableSupplies or None
+        That the FPGA sets.
     high : tuple of str
         Outputs of one bit that must be high, such as enables of other chips on the board.
     programmer : Programmer or None

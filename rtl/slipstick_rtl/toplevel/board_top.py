@@ -174,7 +174,9 @@ def board_top(
         accelerator=accelerator,
         clocking=clocking,
         pll=pll,
-        phy=PhyOnBoard(wire=wire, phy=phy, clocks=clocks, driven=pins.driven),
+        phy=PhyOnBoard(
+            wire=wire, phy=phy, resource=pins.resource_name, clocks=clocks, driven=pins.driven
+        ),
         asked_mhz=asked_mhz,
     )
 
@@ -207,7 +209,7 @@ def _resource(given: WirePins) -> Resource:
         )
         for pin in wire.pins
     ]
-    return Resource(wire.resource_name, 0, *subsignals, Attrs(**given.attributes))
+    return Resource(given.resource_name, 0, *subsignals, Attrs(**given.attributes))
 
 
 def _drive(m: Module, name: str, port: Any, value: Any) -> None:

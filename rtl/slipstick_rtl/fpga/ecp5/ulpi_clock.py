@@ -23,7 +23,7 @@ def find_ulpi_pll(input_hz: int) -> Ecp5Pll:
 
 
 class Ecp5UlpiClock(wiring.Component):
-    """Drives the clock of the domain ``usb``; its reset is the port's.
+    """Drives the clock of the domain ``ulpi``; its reset is the port's.
 
     Who holds it defines the domain: Amaranth 0.6 takes none from below.
 
@@ -48,6 +48,6 @@ class Ecp5UlpiClock(wiring.Component):
         m.submodules.pll = pll_instance(
             self._pll, oscillator=self.oscillator, clock=clock, locked=Signal(name="locked")
         )
-        m.d.comb += ClockSignal("usb").eq(clock)
+        m.d.comb += ClockSignal("ulpi").eq(clock)
         platform.add_clock_constraint(clock, ULPI_HZ)
         return m

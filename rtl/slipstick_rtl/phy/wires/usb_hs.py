@@ -48,12 +48,12 @@ WIRE = Wire(
     submodule="port",
     resource="ulpi",
     status=("configured", "high_speed", "suspended"),
-    domains=(Domain(name="usb", hertz=ULPI_HZ, pin="clk"),),
+    domains=(Domain(name="ulpi", hertz=ULPI_HZ, pin="clk"),),
     clocks={"ECP5": _ecp5_clocks},
 )
 """The chip gives the clock, or takes it from a PLL of the board's FPGA (``WirePins.driven``).
 
-Between ``sync`` and ``usb`` there are two queues with Gray-coded pointers, three synchronised
+Between ``sync`` and ``ulpi`` there are two queues with Gray-coded pointers, three synchronised
 states and a reset, paths that timing analysis may leave out. Nothing is ever lost, so there is no
 fault.
 """
