@@ -97,8 +97,12 @@ class PhyOnBoard(wiring.Component):
             ]
         for domain in wire.domains:
             if domain.pin and domain.pin not in outgoing:
-                clock = buffers[domain.pin].i
-                m.d.comb += ClockSignal(domain.name).eq(clock)
+                # without the attribute, Yosys forgets the name that the constraint goes by
+                clock = Signal(name=f"{domain.name}_clock", attrs={"keep": "true"})
+                m.d.comb += [
+                    clock.eq(buffers[domain.pin].i),
+                    ClockSignal(domain.name).eq(clock),
+                ]
                 platform.add_clock_constraint(clock, domain.hertz)
 
     def _connect(self, m: Module, pin: Pin, port: Any) -> Any:

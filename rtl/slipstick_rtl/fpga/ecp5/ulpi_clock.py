@@ -44,7 +44,8 @@ class Ecp5UlpiClock(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        clock = Signal(name="ulpi_60_mhz")
+        # without the attribute, Yosys forgets the name that the constraint goes by
+        clock = Signal(name="ulpi_60_mhz", attrs={"keep": "true"})
         m.submodules.pll = pll_instance(
             self._pll, oscillator=self.oscillator, clock=clock, locked=Signal(name="locked")
         )

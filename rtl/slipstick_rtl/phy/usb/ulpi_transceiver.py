@@ -15,6 +15,9 @@ ULPI_DATA = io.Buffer.Signature(io.Direction.Bidir, 8)
 STARTUP_CYCLES = 60_000
 """1 ms of the 60 MHz clock, in which the chip begins to work."""
 
+STATUS_ACTIVE = 4
+"""The bit of a status byte that says that a packet comes."""
+
 PATIENCE_CYCLES = 320
 """5.3 us of the 60 MHz clock: longer than any answer takes. High speed gives up after 816 bits (102
 cycles), full speed after 18 (90), each beside the way through the chip and the last bits sent. A
@@ -26,6 +29,10 @@ class UlpiTransceiver(wiring.Component):
 
     luna's ``UTMITranslator`` speaks with the chip; ``PacketFilter`` hides what is said to other
     devices. The domain is ``usb``, of 60 MHz.
+
+    luna takes a packet that DIR alone ends for one that goes on, if a status byte says that the
+    next one begins, and does not hear that one. Here DIR, NXT and the status bytes are read anew,
+    as ULPI 1.1 (3.8.2.4) has them.
 
     Parameters
     ----------
@@ -121,15 +128,32 @@ class UlpiTransceiver(wiring.Component):
             self.busy.eq(translator.busy),
             packets.new_token.eq(self.new_token),
             packets.tx_valid.eq(self.tx_valid),
-            packets.rx_data.eq(translator.rx_data),
-            packets.rx_valid.eq(translator.rx_valid),
-            packets.rx_active.eq(translator.rx_active),
+            packets.rx_data.eq(self._receive(m)),
+            packets.rx_valid.eq(self.rx_valid),
+            packets.rx_active.eq(self.rx_active),
             self.rx_data.eq(packets.o),
+            self.tx_ready.eq(translator.tx_ready),
+            self.line_state.eq(translator.line_state),
         ]
-        for name in ("rx_valid", "rx_active", "tx_ready", "line_state"):
-            m.d.comb += getattr(self, name).eq(getattr(translator, name))
         for name in ("tx_data", "tx_valid", "op_mode", "xcvr_select", "term_select"):
             m.d.comb += getattr(translator, name).eq(getattr(self, name))
         for name in ("dp_pulldown", "dm_pulldown"):
             m.d.comb += getattr(translator, name).eq(getattr(self, name))
         return m
+
+    def _receive(self, m: Module) -> Signal:
+        """Drives ``rx_active`` and ``rx_valid``; returns the byte that belongs to them."""
+        turned, byte = Signal(), Signal(8)
+        m.d.usb += [
+            turned.eq(self.direction),
+            byte.eq(self.data.i),
+            self.rx_valid.eq(self.direction & self.nxt & self.rx_active),
+        ]
+        with m.If(~self.direction):
+            m.d.usb += self.rx_active.eq(0)
+        with m.Elif(~turned):
+            # in the cycle that turns the bus round, NXT says that a packet begins
+            m.d.usb += self.rx_active.eq(self.nxt)
+        with m.Elif(~self.nxt):
+            m.d.usb += self.rx_active.eq(self.data.i[STATUS_ACTIVE])
+        return byte
