@@ -6,6 +6,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import Timer
+from cocotb.utils import get_sim_time
 from slipstick_rtl.phy.usb.descriptors import UsbIdentity
 from slipstick_rtl.phy.usb.high_speed_port import UsbHighSpeedPort
 
@@ -286,12 +287,14 @@ async def fills_the_microframes(dut: Any) -> None:
     }
     for name, transact in ways.items():
         await bench.host.idle(1)
-        begin, count = bench.host.frame, 0
+        begin, count, since = bench.host.frame, 0, get_sim_time("us")
         while bench.host.frame < begin + MICROFRAMES:
             assert await transact(parts[count])
             count += 1
+            spent = get_sim_time("us") - since
         await transact(parts[count])  # the first one of the next microframe
-        dut._log.info(f"{name}: {count / MICROFRAMES} packets, {count * 4.096 / MICROFRAMES} MB/s")
+        rate = PACKET * count / spent
+        dut._log.info(f"{name}: {count / MICROFRAMES} packets per microframe, {rate:.1f} MB/s")
         assert count >= MICROFRAMES * PACKETS_PER_MICROFRAME - 1
         for part in parts[count + 1 :]:
             await transact(part)

@@ -12,7 +12,7 @@ from .crossings import Crossings, join_endpoints
 from .descriptors import UsbIdentity
 from .high_speed import BULK_ENDPOINT, BULK_PACKET_BYTES
 from .luna import part
-from .requests import StandardRequests
+from .requests import NoRequests, StandardRequests
 from .restart import EndpointRestart
 from .ulpi_transceiver import STARTUP_CYCLES, ULPI_DATA, UlpiTransceiver
 
@@ -157,6 +157,7 @@ class UsbHighSpeedPort(wiring.Component):
         device.always_fs, device.data_clock, device.bus_busy = False, 60e6, transceiver.busy
         control = part("USBControlEndpoint")(utmi=transceiver, max_packet_size=CONTROL_PACKET_BYTES)
         control.add_request_handler(StandardRequests(self._descriptors))
+        control.add_request_handler(NoRequests())
         size = {"endpoint_number": BULK_ENDPOINT, "max_packet_size": BULK_PACKET_BYTES}
         incoming = part("USBStreamOutEndpoint")(**size, buffer_size=RECEIVED_BYTES)
         outgoing = part("USBStreamInEndpoint")(**size)

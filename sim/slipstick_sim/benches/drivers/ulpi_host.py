@@ -115,8 +115,9 @@ class HighSpeedHost(UsbHost):
 
     response = 102
     """816 bits (USB 2.0, 7.1.19.2)."""
-    gap = GAP_CYCLES
-    transaction = 590
+    gap = 1
+    """8 bits after a packet of the device; between packets of the host ``UlpiWires`` rests."""
+    transaction = 574
     frame_length = MICROFRAME_CYCLES
 
     def __init__(self, chip: UlpiChip) -> None:
@@ -219,6 +220,3 @@ class BulkDriver(SerialDriver):
         return taken
 
 
-def generator_of(seed: int) -> random.Random:
-    """Random numbers for one test."""
-    return random.Random(seed)

@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 from cocotb.clock import Clock
+from cocotb.task import Task
 from cocotb.triggers import ClockCycles
 
 from .streams import CLOCK_PERIOD_NS
@@ -43,3 +44,14 @@ class HighSpeedBench(PortBench):
         self.host = HighSpeedHost(self.chip)
         self.driver = BulkDriver(self.host)
         await self.host.attach()
+
+    async def connect(self, **clocks: int) -> None:
+        """The host has found the device."""
+        await self.start(**clocks)
+        await self.driver.enumerate()
+        await ClockCycles(self.dut.clk, 20)  # through the synchronisers
+        assert self.dut.configured.value == 1
+
+    def consume(self, count: int) -> Task[list[int]]:
+        """As of ``PortBench``, for longer than a bus reset."""
+        return self.consumer.start(count, timeout_cycles=1_000_000)
