@@ -11,7 +11,6 @@ from slipstick_rtl.phy.usb.descriptors import TEST_PRODUCT, TEST_VENDOR
 from slipstick_rtl.phy.usb.high_speed import BULK_ENDPOINT, BULK_PACKET_BYTES, INTERFACE_KIND
 from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint
-from usb.backend import IBackend
 from usb.core import USBError, USBTimeoutError
 
 _STRING = 3
@@ -86,8 +85,8 @@ class UsbBoard:
         return data
 
 
-class GoldenBackend(IBackend):
-    """Gives pyusb these boards.
+class GoldenBackend:
+    """Gives pyusb these boards; has those methods of ``usb.backend.IBackend`` that are called.
 
     Parameters
     ----------

@@ -93,9 +93,7 @@ class UsbTransport:
             left = deadline - time.monotonic()
             with self._connection(), suppress(self._usb.USBTimeoutError):
                 size = max(_READ_BYTES, _whole_packets(count - len(self._received)))
-                self._received += self._device.read(
-                    _IN | BULK_ENDPOINT, size, _milliseconds(left)
-                )
+                self._received += self._device.read(_IN | BULK_ENDPOINT, size, _milliseconds(left))
             if time.monotonic() >= deadline:
                 break
         data = bytes(self._received[:count])
@@ -139,7 +137,9 @@ def open_usb(place: str, configuration: Configuration) -> AttachedDevice:
     devices = _devices()
     serials = {_address(device): _serial(device) for device in devices}
     wanted = place or configuration.fingerprint
-    found = [device for device in devices if wanted in (_address(device), serials[_address(device)])]
+    found = [
+        device for device in devices if wanted in (_address(device), serials[_address(device)])
+    ]
     if not place and not found:
         found = devices
     if not found:
@@ -191,7 +191,11 @@ def _is_ours(device: Any) -> bool:
     with suppress(OSError):
         return any(
             INTERFACE_KIND
-            == (interface.bInterfaceClass, interface.bInterfaceSubClass, interface.bInterfaceProtocol)
+            == (
+                interface.bInterfaceClass,
+                interface.bInterfaceSubClass,
+                interface.bInterfaceProtocol,
+            )
             for configuration in device
             for interface in configuration
         )

@@ -14,7 +14,7 @@ def _platform() -> Any:
     return ButterStickPlatform(VCCIOA="1V2", VCCIOB="1V2", VCCIOC="3V3")
 
 
-_SUPPLIES = AdjustableSupplies(
+SUPPLIES = AdjustableSupplies(
     # no pin of the SYZYGY ports is in use: the lowest voltage, which no module minds; the ULPI chip
     # and its bank work from 1.8 V to 3.3 V
     volts=(1.2, 1.2, 3.3),
@@ -47,7 +47,7 @@ BUTTERSTICK = Board(
         ),
     ),
     button="button",
-    supplies=_SUPPLIES,
+    supplies=SUPPLIES,
     notes="The FPGA sets the voltages of the SYZYGY ports (1.2 V) and of the ULPI chip (3.3 V).",
 )
 

@@ -79,7 +79,9 @@ class PhyOnBoard(wiring.Component):
         wire = self._wire
         resource = platform.request(self._resource, 0, dir="-")
         ports = {pin.name: getattr(resource, pin.name) for pin in wire.pins}
-        outgoing = {domain.pin: domain.name for domain in wire.domains if domain.pin in self._driven}
+        outgoing = {
+            domain.pin: domain.name for domain in wire.domains if domain.pin in self._driven
+        }
         buffers = {
             pin.name: self._connect(m, pin, ports[pin.name])
             for pin in wire.pins

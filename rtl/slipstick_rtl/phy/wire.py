@@ -110,9 +110,7 @@ class Wire:
         """The platform's name of the pins."""
         return self.resource or self.name
 
-    def make_clocks(
-        self, family: str, oscillator_hz: int, driven: Collection[str] = ()
-    ) -> Any:
+    def make_clocks(self, family: str, oscillator_hz: int, driven: Collection[str] = ()) -> Any:
         """Makes the component that drives the domains without a clock; None if there are none.
 
         Parameters

@@ -43,7 +43,7 @@ async def is_found_at_high_speed(dut: Any) -> None:
     assert dut.configured.value == 0
     await bench.driver.enumerate()
     assert dut.high_speed.value == 1
-    texts = (IDENTITY.manufacturer, IDENTITY.product, IDENTITY.serial_number)
+    texts = ("Slipstick", "CNN accelerator", IDENTITY.serial_number)
     assert bench.driver.found == Found(0x1209, 0x0001, texts, 1, 1, 0)
     await bench.both(random_bytes(1, 2000))
     # a host gives up after 736 bits; USB wants an answer within 192 (7.1.18.2)
@@ -89,7 +89,6 @@ async def refuses_what_it_does_not_know_and_lives_on(dut: Any) -> None:
     assert await bench.host.control(0x80, 8, 0, 0, 1) == bytes([1])  # GET_CONFIGURATION
     qualifier = await bench.host.control(0x80, GET_DESCRIPTOR, 6 << 8, 0, 10)
     assert qualifier[:2] == bytes([10, 6]) and qualifier[8] == 0
-    await bench.both(random_bytes(2, 70))
     await bench.finish()
 
 
@@ -247,7 +246,6 @@ async def ignores_what_is_said_to_others(dut: Any) -> None:
 
 @cocotb.test()
 async def answers_requests_while_data_pass(dut: Any) -> None:
-    """A host speaks to other endpoints between the stages of a request."""
     bench = HighSpeedBench(dut)
     await bench.connect()
     data = random_bytes(11, 8 * PACKET)
@@ -262,8 +260,7 @@ async def answers_requests_while_data_pass(dut: Any) -> None:
         await bench.driver.poll()
 
     for _ in range(2):
-        kind = CONFIGURATION << 8
-        await bench.host.control(0x80, GET_DESCRIPTOR, kind, 0, 32, between=move)
+        await bench.host.control(0x80, GET_DESCRIPTOR, CONFIGURATION << 8, 0, 32, between=move)
         await bench.host.control(0x02, CLEAR_FEATURE, 0, 0x85, 0, between=move)
     await bench.driver.send(data[sent:])
     assert await bench.driver.receive(len(data)) == data

@@ -1,6 +1,5 @@
 """A host of high speed behind a ULPI chip: chirps, microframes, PING, packets of 512 bytes."""
 
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -67,9 +66,7 @@ class UlpiWires:
         self.response_bits: list[float] = []
         self._sent = 0.0
 
-    async def send(
-        self, packet: Packet, spoil: Callable[[bytes], bytes] | None = None
-    ) -> None:
+    async def send(self, packet: Packet, spoil: Callable[[bytes], bytes] | None = None) -> None:
         """Sends a packet, or what ``spoil`` makes of it."""
         await self.rest(GAP_CYCLES - (get_sim_time("ps") - self._sent) / CYCLE_PICOSECONDS)
         self.chip.begun.clear()
@@ -218,5 +215,3 @@ class BulkDriver(SerialDriver):
         self._asks = self.naks > before
         self.broken_promises += asked and self._asks
         return taken
-
-
