@@ -89,9 +89,8 @@ class PhyOnBoard(wiring.Component):
         }
         for pin, domain_name in outgoing.items():
             # high in the first half of each cycle: the edges come as late as those of the data
-            m.submodules[pin] = clock_buffer = io.DDRBuffer(
-                io.Direction.Output, ports[pin], o_domain=domain_name
-            )
+            clock_buffer: Any = io.DDRBuffer(io.Direction.Output, ports[pin], o_domain=domain_name)
+            m.submodules[pin] = clock_buffer
             m.d.comb += [
                 clock_buffer.o[0].eq(1),
                 clock_buffer.o[1].eq(0),

@@ -1,6 +1,7 @@
 """The pins of a ULPI chip: luna's translator, and what its device logic must not be told."""
 
 from types import SimpleNamespace
+from typing import Any
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import io, wiring
@@ -61,7 +62,7 @@ class UlpiTransceiver(wiring.Component):
         UTMI's controls.
     """
 
-    data: wiring.PureInterface
+    data: Any
     direction: Signal
     nxt: Signal
     stp: Signal

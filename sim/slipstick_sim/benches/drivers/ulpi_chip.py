@@ -11,6 +11,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from cocotb.queue import Queue
 from cocotb.triggers import Event, First, RisingEdge, ValueChange
+from cocotb.utils import get_sim_time
 from slipstick_rtl.phy.usb.high_speed_port import UsbHighSpeedPort
 from slipstick_rtl.phy.usb.ulpi_transceiver import ULPI_DATA
 
@@ -112,7 +113,9 @@ class UlpiChip:
     sent : Queue of bytes
         Packets of the device.
     chirps : list of int
-        Cycles of each chirp of the device.
+        Nanoseconds of each chirp of the device.
+    begun, written : Event
+        The device began a packet; it wrote a register.
     """
 
     def __init__(self, dut: Any, *, generator: random.Random, stall: float = 0.0) -> None:
@@ -125,7 +128,6 @@ class UlpiChip:
         self.sent: Queue[bytes] = Queue()
         self.begun = Event()
         self.chirps: list[int] = []
-        self.cycle = 0
         dut.dir.value, dut.nxt.value, dut.data__i.value = 1, 0, 0
         cocotb.start_soon(self._run())
 
@@ -196,10 +198,10 @@ class UlpiChip:
 
     async def _chirp(self) -> None:
         """The device holds the line in K, with bytes of zeros; the chip need not take them."""
-        begin = cocotb.utils.get_sim_time("ns")
+        begin = get_sim_time("ns")
         assert self.registers[FUNCTION_CONTROL] & OPERATION_BITS == 0x10
         await RisingEdge(self._dut.stp)
-        self.chirps.append(round(cocotb.utils.get_sim_time("ns") - begin))
+        self.chirps.append(round(get_sim_time("ns") - begin))
         await RisingEdge(self._clock)
 
     async def _transmit(self, pid: int) -> None:
