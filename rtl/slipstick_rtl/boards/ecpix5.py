@@ -31,7 +31,7 @@ def _board(size: str, counts: tuple[int, int, int], configuration: Configuration
                 attributes={"IO_TYPE": "LVCMOS33", "PULLMODE": "UP"},
                 note="PMOD 0",
             ),
-            WirePins(wire="usb-hs", note="its Micro-USB port, not the one of FTDI's chip"),
+            WirePins(wire="usb-hs", note="its USB-C port"),
         ),
         lights=(
             Light(resource="rgb_led", number=0, signal="g", states=("alive",)),
