@@ -9,12 +9,16 @@ from amaranth.lib.wiring import In, Out
 
 from .luna import part
 from .packet_filter import PacketFilter
+from .transmit_buffer import TransmitBuffer
 
 ULPI_DATA = io.Buffer.Signature(io.Direction.Bidir, 8)
 """Eight pins that go both ways, as ``amaranth.lib.io.Buffer`` has them."""
 
 STARTUP_CYCLES = 60_000
 """1 ms of the 60 MHz clock, in which the chip begins to work."""
+
+NORMAL = 0
+"""UTMI's mode of operation, in which the chip stuffs bits."""
 
 STATUS_ACTIVE = 4
 """The bit of a status byte that says that a packet comes."""
@@ -123,22 +127,27 @@ class UlpiTransceiver(wiring.Component):
         )
         translator._CYCLES_1_MILLISECONDS = self._startup_cycles
         m.submodules.translator = translator
+        m.submodules.sent = sent = TransmitBuffer()
         packets = PacketFilter(data_cycles=PATIENCE_CYCLES, handshake_cycles=PATIENCE_CYCLES)
         m.submodules.packets = packets
         m.d.comb += [
             self.busy.eq(translator.busy),
             packets.new_token.eq(self.new_token),
-            packets.tx_valid.eq(self.tx_valid),
+            packets.tx_valid.eq(sent.tx_valid),
             packets.rx_data.eq(self._receive(m)),
             packets.rx_valid.eq(self.rx_valid),
             packets.rx_active.eq(self.rx_active),
             self.rx_data.eq(packets.o),
-            self.tx_ready.eq(translator.tx_ready),
+            sent.data.eq(self.tx_data),
+            sent.valid.eq(self.tx_valid),
+            sent.keep.eq(self.op_mode == NORMAL),
+            self.tx_ready.eq(sent.ready),
+            translator.tx_data.eq(sent.tx_data),
+            translator.tx_valid.eq(sent.tx_valid),
+            sent.tx_ready.eq(translator.tx_ready),
             self.line_state.eq(translator.line_state),
         ]
-        for name in ("tx_data", "tx_valid", "op_mode", "xcvr_select", "term_select"):
-            m.d.comb += getattr(translator, name).eq(getattr(self, name))
-        for name in ("dp_pulldown", "dm_pulldown"):
+        for name in ("op_mode", "xcvr_select", "term_select", "dp_pulldown", "dm_pulldown"):
             m.d.comb += getattr(translator, name).eq(getattr(self, name))
         return m
 
