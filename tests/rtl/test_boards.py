@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.hdl import IOPort, Module, Signal
-from amaranth.lib import io, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.hdl import IOPort
+from amaranth.lib import io
 from amaranth.sim import Simulator
+from echo_core import Echo
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.fpga.ecp5 import clock as clock_ecp5
 from slipstick_rtl.fpga.ecp5.clock import Ecp5Pll
@@ -198,35 +198,12 @@ PINS = {
     "orangecrab-85f": ("clk_0__io", "A9", "uart_0__rx__io", "N17"),
     "ecpix5-45f": ("clk100_0__io", "K23", "uart_0__rx__io", "R26"),
     "ecpix5-85f": ("clk100_0__io", "K23", "rst_0__io", "AB1"),
+    "butterstick": ("clk30_0__io", "B12", "usb_0__clk__io", "B6"),
     "icesugar-pro": ("clk25_0__io", "P6", "uart_0__tx__io", "B9"),
     "icebreaker": ("clk12_0__io", "35", "uart_0__tx__io", "9"),
     "tang-nano-9k": ("clk27_0__io", "52", "uart_0__tx__io", "17"),
     "tang-nano-20k": ("clk27_0__io", "4", "uart_0__tx__io", "69"),
 }
-
-
-class Echo(wiring.Component):
-    """Stands in for the core, whose elaboration takes seconds."""
-
-    i: stream.Interface
-    o: stream.Interface
-    running: Signal
-
-    def __init__(self, *, configuration: Configuration) -> None:
-        self.configuration = configuration
-        super().__init__(
-            {
-                "i": In(stream.Signature(8)),
-                "o": Out(stream.Signature(8)),
-                "running": Out(1),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        connect(m, flipped(self.i), flipped(self.o))
-        m.d.sync += self.running.eq(self.i.valid)
-        return m
 
 
 @pytest.fixture
@@ -237,20 +214,24 @@ def no_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sites(constraints: str) -> dict[str, str]:
     """The sites of ports, from any of the three formats."""
-    form = r'(?:LOCATE COMP|IO_LOC|set_io) "?(\w+)"? (?:SITE )?"?(\w+)"?'
+    form = r'(?:LOCATE COMP|IO_LOC|set_io) "?([\w\[\]]+)"? (?:SITE )?"?(\w+)"?'
     return dict(re.findall(form, constraints))
 
 
 @pytest.mark.usefixtures("no_core")
 @pytest.mark.parametrize("name", all_boards())
 def test_every_board_has_its_pins(name: str, tmp_path: Path) -> None:
-    clock_hz = find_board(name).configuration.clock_hz
+    board = find_board(name)
+    clock_hz = board.configuration.clock_hz
+    link = "uart" if "uart" in board.links else board.links[0]
     configuration = Configuration(clock_hz=clock_hz)
-    text = write_board_design(name, configuration, "uart", clock_hz / MHZ * 1.05, tmp_path)
+    text = write_board_design(name, configuration, link, clock_hz / MHZ * 1.05, tmp_path)
     clock, clock_site, pin, site = PINS[name]
     assert sites(text)[clock] == clock_site
     assert sites(text)[pin] == site
     design = (tmp_path / "design.il").read_text()
+    plls = 2 if name == "butterstick" else 1
+    assert len(re.findall(r"cell \\(EHXPLLL|SB_PLL40_PAD|rPLL) ", design)) == plls
     assert sum(f"cell \\{pll} " in design for pll in ("EHXPLLL", "SB_PLL40_PAD", "rPLL")) == 1
     assert "module \\slipstick.core" in design
 
@@ -264,6 +245,7 @@ def test_every_board_has_its_pins(name: str, tmp_path: Path) -> None:
         ("orangecrab-85f", "spi", {"spi_link_0__sck__io": "R17", "spi_link_0__mosi__io": "N16"}),
         ("orangecrab-85f", "usb", {"usb_0__d_n__io": "M2"}),
         ("ecpix5-85f", "spi", {"spi_link_0__chip_select_n__io": "T25"}),
+        ("ecpix5-45f", "usb-hs", {"ulpi_0__clk__io": "H24", "ulpi_0__data__io[7]": "H25"}),
         ("icebreaker", "spi", {"spi_link_0__sck__io": "45"}),
     ],
 )
@@ -284,5 +266,5 @@ def test_a_layer_without_pins_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_board_is_refused() -> None:
-    with pytest.raises(ValueError, match="board must be one of ecpix5-45f, .* not 'arty'"):
+    with pytest.raises(ValueError, match="board must be one of butterstick, .* not 'arty'"):
         find_board("arty")

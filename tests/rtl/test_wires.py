@@ -9,6 +9,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import io, stream, wiring
 from amaranth.lib.fifo import AsyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
+from echo_core import Echo
 from slipstick.devices.kinds import KINDS
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.phy.interface import make_phy, pin_members
@@ -79,25 +80,6 @@ PARALLEL = Wire(
 )
 
 
-class Echo(wiring.Component):
-    """Stands in for the core, whose elaboration takes seconds."""
-
-    i: stream.Interface
-    o: stream.Interface
-    running: Signal
-
-    def __init__(self, *, configuration: Configuration) -> None:
-        self.configuration = configuration
-        members = {"i": In(stream.Signature(8)), "o": Out(stream.Signature(8)), "running": Out(1)}
-        super().__init__(members)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.d.sync += self.o.payload.eq(self.i.payload)
-        m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready)]
-        return m
-
-
 @pytest.fixture
 def parallel(monkeypatch: pytest.MonkeyPatch) -> Wire:
     """The imaginary wire, registered for a test."""
@@ -136,12 +118,18 @@ def test_clocks_are_of_a_family() -> None:
     with pytest.raises(ValueError, match="usb must be on an FPGA of ECP5, .* not Gowin"):
         usb.make_clocks("Gowin", 27_000_000)
     assert find_wire("uart").make_clocks("Gowin", 27_000_000) is None
+    ulpi = find_wire("usb-hs")
+    assert ulpi.make_clocks("Gowin", 27_000_000) is None
+    with pytest.raises(ValueError, match="usb-hs must be on an FPGA of ECP5, .* not Gowin"):
+        ulpi.make_clocks("Gowin", 27_000_000, ("clk",))
+    with pytest.raises(ValueError, match="must be within 8..400 MHz, not 3 MHz"):
+        ulpi.make_clocks("ECP5", 3_000_000, ("clk",))
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: find_wire("can"), "wire must be one of spi, uart, usb, not 'can'"),
+        (lambda: find_wire("can"), "wire must be one of spi, uart, usb, usb-hs, not 'can'"),
         (lambda: Pin(name="d", direction="x"), "direction must be i, o or io, not x"),
         (lambda: Pin(name="d", direction=INPUT, enable="e"), "only an output has an enable, not d"),
         (
@@ -149,6 +137,14 @@ def test_clocks_are_of_a_family() -> None:
             "the clock of parallel must be an input, not clk",
         ),
         (lambda: WirePins(wire="uart", pins={"rx": "1"}), "pins must be rx, tx, not rx"),
+        (
+            lambda: WirePins(wire="usb-hs", driven=("nxt",)),
+            r"driven must be clock pins of usb-hs \(clk\), not nxt",
+        ),
+        (
+            lambda: WirePins(wire="uart", driven=("tx",)),
+            r"driven must be clock pins of uart \(it has none\), not tx",
+        ),
         (lambda: Light(states=("happy",)), "states must be some of running, .*happy"),
     ],
 )

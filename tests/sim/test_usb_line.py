@@ -70,7 +70,7 @@ def test_stuffing() -> None:
     [
         (b"", "no identifier"),
         (b"\x55", "no identifier"),
-        (b"\x3c", "no identifier of full speed"),
+        (b"\x3c", "is no identifier"),
         (Packet(Pid.OUT, 5, 2).encode()[:2], "wrong length or CRC"),
         (b"\xe1\x00\x00", "wrong length or CRC"),
         (Packet(Pid.DATA0, payload=b"abc").encode()[:-1] + b"\0", "wrong CRC"),

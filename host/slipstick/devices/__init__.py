@@ -18,7 +18,8 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
     name : str
         ``model`` (the golden model), ``sim`` (the compiled RTL), either with ``:TARGET``;
         ``serial:PORT`` or ``serial:PORT@BAUD`` (a board; without a rate the board's is found);
-        ``spi:PATH`` or ``spi:PATH@HZ`` (a board; 10 MHz, or what its clock allows, likewise).
+        ``spi:PATH`` or ``spi:PATH@HZ`` (a board; 10 MHz, or what its clock allows, likewise);
+        ``usb:`` or ``usb:SERIAL`` (a board on USB at high speed; the only one, or by its number).
         ``KINDS`` has all of them.
     configuration : Configuration, optional
         Without it the target's counts, and that is the default target if the name has none.
@@ -41,7 +42,7 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
     kind = KINDS[word]
     if kind.is_simulated:
         return kind.open("", _configuration(name, place if colon else None, configuration))
-    if not place:
+    if kind.needs_place and not place:
         raise DeviceError(f"device {name!r} must name a place: {kind.tell_places()}")
     return kind.open(place, _configuration(name, None, configuration))
 

@@ -28,8 +28,8 @@ class DeviceKind:
         ``module:function`` of this package. A simulated kind takes the configuration; another one
         takes the place, after the colon, and the configuration. Returns an open ``Device``.
     place : str
-        The form of the place, such as ``PORT[@BAUD]``. Empty: the kind is simulated, and takes the
-        name of a target, or nothing.
+        The form of the place, such as ``PORT[@BAUD]``; one that begins with a square bracket may be
+        left out. Empty: the kind is simulated, and takes the name of a target, or nothing.
     finder : str
         ``module:function`` of this package: returns the places that this machine has, for the
         message if none is given. Simulated kinds have none.
@@ -48,6 +48,11 @@ class DeviceKind:
     def is_simulated(self) -> bool:
         """Whether it has any target's configuration, and no place of this machine."""
         return not self.place
+
+    @property
+    def needs_place(self) -> bool:
+        """Whether a place of this machine must be named."""
+        return not self.is_simulated and not self.place.startswith("[")
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -121,6 +126,13 @@ KINDS: dict[str, DeviceKind] = {
             place="PATH[@HZ]",
             finder="spi:found_controllers",
             system="Linux",
+        ),
+        DeviceKind(
+            name="usb",
+            help="board on USB at high speed",
+            opener="usb:open_usb",
+            place="[SERIAL]",
+            finder="usb:found_boards",
         ),
     )
 }

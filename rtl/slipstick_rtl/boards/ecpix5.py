@@ -1,4 +1,4 @@
-"""ECPIX-5 with two sizes of LFE5UM5G: FTDI's USB serial port, four lights; SPI on PMOD 0."""
+"""ECPIX-5 with two sizes of LFE5UM5G: FTDI's USB serial port, ULPI, four lights; SPI on PMOD 0."""
 
 import importlib
 from typing import Any
@@ -31,6 +31,7 @@ def _board(size: str, counts: tuple[int, int, int], configuration: Configuration
                 attributes={"IO_TYPE": "LVCMOS33", "PULLMODE": "UP"},
                 note="PMOD 0",
             ),
+            WirePins(wire="usb-hs", note="its USB-C port"),
         ),
         lights=(
             Light(resource="rgb_led", number=0, signal="g", states=("alive",)),

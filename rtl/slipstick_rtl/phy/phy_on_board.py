@@ -1,5 +1,6 @@
 """A PHY on the pins of a board: buffers, and the clocks that its wire needs. Any wire."""
 
+from collections.abc import Collection
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -22,8 +23,12 @@ class PhyOnBoard(wiring.Component):
     wire : Wire
     phy : Component
         Of the wire.
+    resource : str
+        The platform's name of the pins.
     clocks : Component or None
-        Drives the wire's domains that have no pin (``Wire.make_clocks``).
+        Drives the wire's domains that have no clock (``Wire.make_clocks``).
+    driven : collection of str
+        Clock pins that go out: the other end takes its clock from the FPGA.
 
     Members
     -------
@@ -36,8 +41,17 @@ class PhyOnBoard(wiring.Component):
     fault: Signal
     oscillator: Signal
 
-    def __init__(self, *, wire: Wire, phy: Any, clocks: Any = None) -> None:
-        self._wire, self._phy, self._clocks = wire, phy, clocks
+    def __init__(
+        self,
+        *,
+        wire: Wire,
+        phy: Any,
+        resource: str,
+        clocks: Any = None,
+        driven: Collection[str] = (),
+    ) -> None:
+        self._wire, self._phy, self._resource = wire, phy, resource
+        self._clocks, self._driven = clocks, driven
         super().__init__(BOARD_PHY)
 
     def elaborate(self, platform: Any) -> Module:
@@ -63,14 +77,33 @@ class PhyOnBoard(wiring.Component):
 
     def _connect_pins(self, m: Module, platform: Any) -> None:
         wire = self._wire
-        resource = platform.request(wire.resource_name, 0, dir="-")
-        buffers = {
-            pin.name: self._connect(m, pin, getattr(resource, pin.name)) for pin in wire.pins
+        resource = platform.request(self._resource, 0, dir="-")
+        ports = {pin.name: getattr(resource, pin.name) for pin in wire.pins}
+        outgoing = {
+            domain.pin: domain.name for domain in wire.domains if domain.pin in self._driven
         }
+        buffers = {
+            pin.name: self._connect(m, pin, ports[pin.name])
+            for pin in wire.pins
+            if pin.name not in outgoing
+        }
+        for pin, domain_name in outgoing.items():
+            # high in the first half of each cycle: the edges come as late as those of the data
+            clock_buffer: Any = io.DDRBuffer(io.Direction.Output, ports[pin], o_domain=domain_name)
+            m.submodules[pin] = clock_buffer
+            m.d.comb += [
+                clock_buffer.o[0].eq(1),
+                clock_buffer.o[1].eq(0),
+                getattr(self._phy, pin).eq(ClockSignal(domain_name)),
+            ]
         for domain in wire.domains:
-            if domain.pin:
-                clock = buffers[domain.pin].i
-                m.d.comb += ClockSignal(domain.name).eq(clock)
+            if domain.pin and domain.pin not in outgoing:
+                # without the attribute, Yosys forgets the name that the constraint goes by
+                clock = Signal(name=f"{domain.name}_clock", attrs={"keep": "true"})
+                m.d.comb += [
+                    clock.eq(buffers[domain.pin].i),
+                    ClockSignal(domain.name).eq(clock),
+                ]
                 platform.add_clock_constraint(clock, domain.hertz)
 
     def _connect(self, m: Module, pin: Pin, port: Any) -> Any:

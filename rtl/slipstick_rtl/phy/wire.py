@@ -3,7 +3,7 @@
 Needs no Amaranth: a board's host imports it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,7 +80,8 @@ class Wire:
     domains : tuple of Domain
     clocks : mapping of callables by FPGA family
         From the oscillator in Hz to a component with an input ``oscillator``; it drives the domains
-        that have no pin. Only families listed here can have the wire, if such domains exist.
+        that have no pin, or one that the board's FPGA drives. Only families listed here can have
+        the wire, if such domains exist.
     streams_last : bool
         On a board the streams are connected after the pins. It changes no logic, only the names
         that Amaranth gives to wires: SPI's keep the RTLIL that they had before PHYs were generic.
@@ -109,15 +110,23 @@ class Wire:
         """The platform's name of the pins."""
         return self.resource or self.name
 
-    def make_clocks(self, family: str, oscillator_hz: int) -> Any:
-        """Makes the component that drives the domains without a pin; None if there are none.
+    def make_clocks(self, family: str, oscillator_hz: int, driven: Collection[str] = ()) -> Any:
+        """Makes the component that drives the domains without a clock; None if there are none.
+
+        Parameters
+        ----------
+        family : str
+            Of the FPGA.
+        oscillator_hz : int
+        driven : collection of str
+            Clock pins that the FPGA drives: their domains have no clock of the other end.
 
         Raises
         ------
         ValueError
             If the family has no clocks for this wire, or cannot make them of the oscillator.
         """
-        if all(domain.pin for domain in self.domains):
+        if all(domain.pin and domain.pin not in driven for domain in self.domains):
             return None
         if family not in self.clocks:
             raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any
 from ..config import Configuration
 from ..fpga.parts import Part
 from ..phy.registry import find_wire
+from .supplies import AdjustableSupplies
 
 STATES = ("running", "receiving", "sending", "line_error", "alive")
 """The states of the core that a light can show: the outputs of ``lights.StateLights``."""
@@ -48,29 +49,48 @@ class WirePins:
     wire : str
         Of :mod:`slipstick_rtl.phy.wires`.
     pins : mapping of str by the names of the wire's pins
-        Pins of the connector, or of the FPGA without one. Empty: the platform has a resource of
-        this name already.
+        Pins of the connector, or of the FPGA without one. Empty: the platform has a resource for
+        it already.
+    resource : str
+        The platform's name of that; by default the wire's.
     connector : tuple of (str, int), optional
         The platform's.
     attributes : mapping
         Of the pins, in the words of the FPGA's family, such as their voltage.
     options : mapping
         For the wire's PHY, such as the ``baud`` of a UART.
+    driven : tuple of str
+        Clock pins of the wire that the FPGA drives on this board, though the other end gives the
+        clock elsewhere.
     note : str
         The pins as the board's silk screen names them, for the reader.
     """
 
     wire: str
     pins: Mapping[str, str] = field(default_factory=dict)
+    resource: str = ""
     connector: tuple[str, int] | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    driven: tuple[str, ...] = ()
     note: str = ""
 
     def __post_init__(self) -> None:
-        names = [pin.name for pin in find_wire(self.wire).pins]
+        wire = find_wire(self.wire)
+        names = [pin.name for pin in wire.pins]
+        clocks = [domain.pin for domain in wire.domains if domain.pin]
+        if not set(self.driven) <= set(clocks):
+            raise ValueError(
+                f"driven must be clock pins of {self.wire} ({', '.join(clocks) or 'it has none'}),"
+                f" not {', '.join(self.driven)}"
+            )
         if self.pins and list(self.pins) != names:
             raise ValueError(f"pins must be {', '.join(names)}, not {', '.join(self.pins)}")
+
+    @property
+    def resource_name(self) -> str:
+        """The platform's name of the pins."""
+        return self.resource or find_wire(self.wire).resource_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +153,8 @@ class Board:
     lights : tuple of Light
     button : str or None
         Restarts the core.
+    supplies : AdjustableSupplies or None
+        That the FPGA sets.
     high : tuple of str
         Outputs of one bit that must be high, such as enables of other chips on the board.
     programmer : Programmer or None
@@ -160,6 +182,7 @@ class Board:
     lights: tuple[Light, ...] = ()
     button: str | None = None
     high: tuple[str, ...] = ()
+    supplies: AdjustableSupplies | None = None
     programmer: Programmer | None = None
     bare_clock_site: str = ""
     notes: str = ""

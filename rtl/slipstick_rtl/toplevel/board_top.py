@@ -14,7 +14,9 @@ from ..fpga.clock import Clocking, find_clocking
 from ..phy.interface import make_phy
 from ..phy.phy_on_board import PhyOnBoard
 from ..phy.registry import find_wire
+from ..phy.wire import OUTPUT
 from ..primitives.stream_queue import StreamQueue
+from .adjustable_supplies import SupplyControl
 from .bare_top import QUEUE_DEPTH
 from .board import Board, WirePins
 from .lights import StateLights
@@ -80,6 +82,7 @@ class BoardTop(wiring.Component):
             states.fault.eq(line.fault),
         ]
         self._lights(m, platform, states)
+        self._supplies(m, platform)
         for name in self._board.high:
             _drive(m, name, platform.request(name, 0, dir="-"), Const(1))
         return m
@@ -95,6 +98,16 @@ class BoardTop(wiring.Component):
                 port, name = getattr(port, light.signal), f"{name}_{light.signal}"
             lit = [getattr(states, state) for state in light.states]
             _drive(m, name, port, Cat(lit).any())
+
+    def _supplies(self, m: Module, platform: Any) -> None:
+        supplies = self._board.supplies
+        if supplies is None:
+            return
+        clock_hz = self.accelerator.configuration.clock_hz
+        m.submodules.supplies = control = SupplyControl(supplies=supplies, clock_hz=clock_hz)
+        port = platform.request(supplies.resource, 0, dir="-")
+        _drive(m, "supply_pins", port.pdm, control.pdm)
+        _drive(m, "supply_enable", port.en, control.enable)
 
     def _clock(self, m: Module, platform: Any) -> Any:
         board = self._board
@@ -153,7 +166,7 @@ def board_top(
     clocking = find_clocking(board.part)
     pll = clocking.find_pll(board.oscillator_hz, configuration.clock_hz)
     wire = find_wire(link)
-    clocks = wire.make_clocks(board.part.family, board.oscillator_hz)
+    clocks = wire.make_clocks(board.part.family, board.oscillator_hz, pins.driven)
     phy = make_phy(wire, configuration, **{**pins.options, **(options or {})})
     accelerator = Accelerator(configuration=configuration)
     return BoardTop(
@@ -161,7 +174,9 @@ def board_top(
         accelerator=accelerator,
         clocking=clocking,
         pll=pll,
-        phy=PhyOnBoard(wire=wire, phy=phy, clocks=clocks),
+        phy=PhyOnBoard(
+            wire=wire, phy=phy, resource=pins.resource_name, clocks=clocks, driven=pins.driven
+        ),
         asked_mhz=asked_mhz,
     )
 
@@ -187,14 +202,14 @@ def _resource(given: WirePins) -> Resource:
             pin.name,
             Pins(
                 given.pins[pin.name],
-                dir=pin.direction,
+                dir=OUTPUT if pin.name in given.driven else pin.direction,
                 conn=given.connector,
                 assert_width=pin.width,
             ),
         )
         for pin in wire.pins
     ]
-    return Resource(wire.resource_name, 0, *subsignals, Attrs(**given.attributes))
+    return Resource(given.resource_name, 0, *subsignals, Attrs(**given.attributes))
 
 
 def _drive(m: Module, name: str, port: Any, value: Any) -> None:

@@ -33,6 +33,8 @@ class Pid(IntEnum):
     ACK = 0b0010
     NAK = 0b1010
     STALL = 0b1110
+    PING = 0b0100
+    """Of high speed alone, a token: is there room for a packet?"""
 
     @property
     def byte(self) -> int:
@@ -40,7 +42,7 @@ class Pid(IntEnum):
         return self | (~self & 15) << 4
 
 
-TOKENS = (Pid.OUT, Pid.IN, Pid.SETUP, Pid.SOF)
+TOKENS = (Pid.OUT, Pid.IN, Pid.SETUP, Pid.SOF, Pid.PING)
 DATA = (Pid.DATA0, Pid.DATA1)
 
 
@@ -80,7 +82,7 @@ class Packet:
         if not data or (data[0] ^ data[0] >> 4) & 15 != 15:
             raise LineError(f"{data.hex()} has no identifier with its complement")
         if data[0] & 15 not in tuple(Pid):
-            raise LineError(f"{data[0] & 15:#x} is no identifier of full speed")
+            raise LineError(f"{data[0] & 15:#x} is no identifier")
         pid = Pid(data[0] & 15)
         if pid in TOKENS:
             fields = int.from_bytes(data[1:], "little")

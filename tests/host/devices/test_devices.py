@@ -162,7 +162,7 @@ def test_names_give_configurations() -> None:
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("gpu", DeviceError, r"device must be one of model, .*, spi:PATH\[@HZ\], not 'gpu'"),
+        ("gpu", DeviceError, r"device must be one of model, .*, usb:\[SERIAL\], not 'gpu'"),
         ("", DeviceError, "device must be one of .* not ''"),
         ("serial:", DeviceError, "device .serial:. must name a place: this machine has"),
         ("serial:/dev/no-port", DeviceError, "there is no port /dev/no-port: plug the board in"),

@@ -103,6 +103,30 @@ def output_parameters(dividers: Mapping[str, int]) -> dict[str, int | str]:
     } | {f"p_CLKO{name}_ENABLE": "ENABLED" for name in dividers}
 
 
+def pll_instance(pll: Ecp5Pll, *, oscillator: Signal, clock: Signal, locked: Signal) -> Instance:
+    """The PLL itself, from the oscillator to one clock."""
+    feedback = Signal() if pll.has_second else clock
+    return Instance(
+        "EHXPLLL",
+        a_ICP_CURRENT="12",
+        a_LPF_RESISTOR="8",
+        a_MFG_ENABLE_FILTEROPAMP="1",
+        a_MFG_GMCREF_SEL="2",
+        p_CLKI_DIV=pll.input_divider,
+        p_CLKFB_DIV=pll.feedback_divider,
+        **output_parameters(pll.outputs),
+        p_FEEDBK_PATH="CLKOP",
+        i_CLKI=oscillator,
+        i_CLKFB=feedback,
+        i_RST=0,
+        i_STDBY=0,
+        i_ENCLKOP=0,
+        o_CLKOP=feedback,
+        **({"o_CLKOS": clock} if pll.has_second else {}),
+        o_LOCK=locked,
+    )
+
+
 class Ecp5Clock(BoardClock):
     """From the oscillator's pin to the core's clock; resets every register while it is not ready.
 
@@ -117,26 +141,9 @@ class Ecp5Clock(BoardClock):
         m = Module()
         m.submodules.buffer = buffer = io.Buffer(io.Direction.Input, self._port)
         locked = Signal()
-        feedback = Signal() if self._pll.has_second else self.clock
         m.d.comb += [self.oscillator.eq(buffer.i), self.ready.eq(1)]
-        m.submodules.pll = Instance(
-            "EHXPLLL",
-            a_ICP_CURRENT="12",
-            a_LPF_RESISTOR="8",
-            a_MFG_ENABLE_FILTEROPAMP="1",
-            a_MFG_GMCREF_SEL="2",
-            p_CLKI_DIV=self._pll.input_divider,
-            p_CLKFB_DIV=self._pll.feedback_divider,
-            **output_parameters(self._pll.outputs),
-            p_FEEDBK_PATH="CLKOP",
-            i_CLKI=buffer.i,
-            i_CLKFB=feedback,
-            i_RST=0,
-            i_STDBY=0,
-            i_ENCLKOP=0,
-            o_CLKOP=feedback,
-            **({"o_CLKOS": self.clock} if self._pll.has_second else {}),
-            o_LOCK=locked,
+        m.submodules.pll = pll_instance(
+            self._pll, oscillator=buffer.i, clock=self.clock, locked=locked
         )
         steady = locked & ~self.restart
         for stage in range(2):

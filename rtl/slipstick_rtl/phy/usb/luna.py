@@ -20,6 +20,7 @@ _HOMES = {
     "USBInStreamInterface": "luna.gateware.usb.stream",
     "USBStreamInEndpoint": "luna.gateware.usb.usb2.endpoints.stream",
     "USBStreamOutEndpoint": "luna.gateware.usb.usb2.endpoints.stream",
+    "UTMITranslator": "luna.gateware.interface.ulpi",
     "UnionFunctionalDescriptorEmitter": "usb_protocol.emitters.descriptors.cdc",
 }
 """The parts in use, and the modules that hold them."""

@@ -19,24 +19,30 @@ class PacketEnd(wiring.Component):
     nothing waits for more bytes, and the host's transfer ends (USB 2.0, 5.8.3). Without pause
     between the bytes, packets are full. A byte a cycle of ``usb``.
 
+    Parameters
+    ----------
+    quiet_cycles : int
+        Cycles of ``usb`` without a successor, after which a byte is the last one.
+
     Members
     -------
     i : In(stream of bytes)
     o : Out(stream of MARKED_BYTE)
-        ``last`` if ``QUIET_CYCLES`` passed without a successor. It stays, once it was given.
+        ``last`` if ``quiet_cycles`` passed without a successor. It stays, once it was given.
     """
 
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet_cycles: int = QUIET_CYCLES) -> None:
+        self._quiet_cycles = quiet_cycles
         super().__init__({"i": In(stream.Signature(8)), "o": Out(stream.Signature(MARKED_BYTE))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         held, last = Signal(), Signal()
         data = Signal(8)
-        quiet = Signal(range(QUIET_CYCLES))
+        quiet = Signal(range(self._quiet_cycles))
         leaves = self.o.valid & self.o.ready
         m.d.comb += [
             self.o.payload.data.eq(data),
@@ -48,6 +54,6 @@ class PacketEnd(wiring.Component):
             m.d.usb += [held.eq(self.i.valid), data.eq(self.i.payload), last.eq(0), quiet.eq(0)]
         with m.Elif(~self.i.valid):
             m.d.usb += quiet.eq(quiet + 1)
-            with m.If(quiet == QUIET_CYCLES - 1):
+            with m.If(quiet == self._quiet_cycles - 1):
                 m.d.usb += last.eq(1)
         return m

@@ -65,6 +65,30 @@ class StandardRequests(Elaboratable):
         return m
 
 
+class NoRequests(Elaboratable):
+    """Refuses every request that is not a standard one, also one with data.
+
+    luna itself answers the data of a request that no one claims with silence.
+
+    Members
+    -------
+    interface : luna's RequestHandlerInterface
+    """
+
+    def __init__(self) -> None:
+        self.interface = part("RequestHandlerInterface")()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        interface = self.interface
+        asked = interface.data_requested | interface.status_requested
+        m.d.comb += [
+            interface.claim.eq(interface.setup.type != STANDARD),
+            interface.handshakes_out.stall.eq(asked | interface.rx_ready_for_response),
+        ]
+        return m
+
+
 class LineRequests(Elaboratable):
     """A serial port's requests: all are accepted, and none does anything. Any other is refused.
 

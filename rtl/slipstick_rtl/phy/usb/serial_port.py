@@ -5,18 +5,16 @@ from typing import Any
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.cdc import FFSynchronizer
-from amaranth.lib.fifo import AsyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .crossings import Crossings, join_endpoints
 from .descriptors import DATA_ENDPOINT, PACKET_BYTES, UsbIdentity, serial_port_descriptors
 from .luna import part
 from .notifications import Notifications
-from .packet_end import PacketEnd
+from .packet_end import QUIET_CYCLES
 from .requests import LineRequests, StandardRequests
+from .restart import EndpointRestart
 from .transceiver import PIN, Transceiver
-
-CROSSING_BYTES = 16
-"""Room in each crossing of domains; the packets wait in the endpoints."""
 
 ABSENT_CYCLES = 120_000
 """10 ms of the 12 MHz clock: no host takes that for noise (USB 2.0, 7.1.7.3)."""
@@ -101,8 +99,8 @@ class UsbSerialPort(wiring.Component):
         size = {"endpoint_number": DATA_ENDPOINT, "max_packet_size": PACKET_BYTES}
         incoming = part("USBStreamOutEndpoint")(**size)
         outgoing = part("USBStreamInEndpoint")(**size)
-        notifications = Notifications()
-        for endpoint in (control, incoming, outgoing, notifications):
+        restart = EndpointRestart(DATA_ENDPOINT)
+        for endpoint in (control, incoming, outgoing, Notifications(), restart):
             device.add_endpoint(endpoint)
         m.submodules.device = device
 
@@ -112,40 +110,15 @@ class UsbSerialPort(wiring.Component):
         m.d.comb += [
             device.connect.eq(absent == 0),
             transceiver.new_token.eq(control.interface.tokenizer.new_token),
-            notifications.restart.eq(control.interface.config_changed | device.reset_detected),
+            restart.restart.eq(control.interface.config_changed | device.reset_detected),
         ]
-        self._receive(m, incoming.stream)
-        self._send(m, outgoing.stream)
+        m.submodules.crossings = crossings = Crossings(quiet_cycles=QUIET_CYCLES)
+        connect(m, flipped(self.i), crossings.i)
+        connect(m, crossings.o, flipped(self.o))
+        m.d.comb += join_endpoints(crossings, incoming.stream, outgoing.stream)
         self._show(m, control.interface.active_config != 0, self.configured)
         self._show(m, device.suspended, self.suspended)
         return m
-
-    def _receive(self, m: Module, packets: Any) -> None:
-        received: Any = AsyncFIFOBuffered(
-            width=8, depth=CROSSING_BYTES + 1, w_domain="usb", r_domain="sync"
-        )
-        m.submodules.received = received
-        m.d.comb += [
-            received.w_data.eq(packets.payload),
-            received.w_en.eq(packets.valid),
-            packets.ready.eq(received.w_rdy),
-        ]
-        connect(m, received.r_stream, flipped(self.o))
-
-    def _send(self, m: Module, packets: Any) -> None:
-        sent: Any = AsyncFIFOBuffered(
-            width=8, depth=CROSSING_BYTES + 1, w_domain="sync", r_domain="usb"
-        )
-        m.submodules.sent = sent
-        m.submodules.packet_end = packet_end = PacketEnd()
-        connect(m, flipped(self.i), sent.w_stream)
-        connect(m, sent.r_stream, packet_end.i)
-        m.d.comb += [
-            packets.payload.eq(packet_end.o.payload.data),
-            packets.last.eq(packet_end.o.payload.last),
-            packets.valid.eq(packet_end.o.valid),
-            packet_end.o.ready.eq(packets.ready),
-        ]
 
     def _show(self, m: Module, condition: Any, output: Signal) -> None:
         """A state of the domain ``usb`` as an output of ``sync``."""

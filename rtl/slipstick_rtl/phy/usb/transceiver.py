@@ -3,12 +3,13 @@
 from types import SimpleNamespace
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import io, wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
 from .luna import part
+from .packet_filter import PacketFilter
 
 PIN = io.Buffer.Signature(io.Direction.Bidir, 1)
 """A pin that goes both ways, as ``amaranth.lib.io.Buffer`` has it."""
@@ -23,18 +24,11 @@ DATA_CYCLES = RESPONSE_BITS + SYNC_BITS + PIPELINE_BITS
 HANDSHAKE_CYCLES = 10 + 3 + PIPELINE_BITS + DATA_CYCLES
 """The last byte, perhaps with stuffed bits, and the end of a packet leave after ``tx_valid``."""
 
-_HANDSHAKE, _DATA = 0b10, 0b11  # the low bits of a packet identifier
-_NO_PACKET = 0x00  # an identifier that breaks the rule of its check bits, so that no one takes it
-
 
 class Transceiver(wiring.Component):
     """Bits on two wires to bytes of packets, by the UTMI interface, and back.
 
-    luna's ``GatewarePHY`` finds the bits. Full-speed devices on a hub hear what the host says to
-    any of them, and luna's device takes every ACK for its own, and every data packet for the one
-    that its last token announced. So a packet counts only where it belongs: a handshake right after
-    something was sent, data right after a token to this device. Otherwise its identifier is made
-    invalid, and the rest of it is ignored.
+    luna's ``GatewarePHY`` finds the bits; ``PacketFilter`` hides what is said to other devices.
 
     luna reads the line state from the pins as they are, and takes J for K. Here it passes a
     synchroniser and has the order of UTMI.
@@ -119,38 +113,14 @@ class Transceiver(wiring.Component):
             phy.op_mode.eq(self.op_mode),
             phy.term_select.eq(self.term_select),
         ]
-        belongs = self._follow(m, phy)
-        m.d.comb += self.rx_data.eq(Mux(belongs, phy.rx_data, _NO_PACKET))
+        packets = PacketFilter(data_cycles=DATA_CYCLES, handshake_cycles=HANDSHAKE_CYCLES)
+        m.submodules.packets = packets
+        m.d.comb += [
+            packets.new_token.eq(self.new_token),
+            packets.tx_valid.eq(self.tx_valid),
+            packets.rx_data.eq(phy.rx_data),
+            packets.rx_valid.eq(phy.rx_valid),
+            packets.rx_active.eq(phy.rx_active),
+            self.rx_data.eq(packets.o),
+        ]
         return m
-
-    def _follow(self, m: Module, phy: Any) -> Signal:
-        """Whether the byte that the transceiver has now may be told."""
-        receiving, identifier, belongs = Signal(), Signal(init=1), Signal()
-        m.d.usb += receiving.eq(phy.rx_active)
-        ended = receiving & ~phy.rx_active
-        sent = self._patience(m, HANDSHAKE_CYCLES, self.tx_valid, ended, phy.rx_active)
-        # the strobe comes after the end of the token
-        addressed = self._patience(m, DATA_CYCLES, self.new_token, ended, phy.rx_active)
-        with m.If(~phy.rx_active):
-            m.d.usb += identifier.eq(1)
-        with m.Elif(phy.rx_valid):
-            m.d.usb += identifier.eq(0)
-        m.d.comb += belongs.eq(1)
-        with m.If(identifier):
-            with m.Switch(phy.rx_data[:2]):
-                with m.Case(_HANDSHAKE):
-                    m.d.comb += belongs.eq(sent != 0)
-                with m.Case(_DATA):
-                    m.d.comb += belongs.eq(addressed != 0)
-        return belongs
-
-    def _patience(self, m: Module, cycles: int, begin: Value, end: Value, hold: Value) -> Signal:
-        """Counts down to zero from ``begin`` on; ``hold`` stops it, ``end`` makes it zero."""
-        left = Signal(range(cycles + 1))
-        with m.If(begin):
-            m.d.usb += left.eq(cycles)
-        with m.Elif(end):
-            m.d.usb += left.eq(0)
-        with m.Elif(~hold & (left != 0)):
-            m.d.usb += left.eq(left - 1)
-        return left

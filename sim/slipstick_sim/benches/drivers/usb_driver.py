@@ -10,7 +10,7 @@ SET_LINE_CODING, GET_LINE_CODING, SET_CONTROL_LINE_STATE = 0x20, 0x21, 0x22
 DEVICE, CONFIGURATION, STRING, INTERFACE, ENDPOINT, FUNCTIONAL = 1, 2, 3, 4, 5, 0x24
 CDC, CDC_DATA, ACM = 2, 10, 2
 BULK, INTERRUPT = 2, 3
-PACKET_BYTES = 64
+PACKET_BYTES = CONTROL_BYTES = 64
 LINE_CODING = (115_200).to_bytes(4, "little") + bytes([0, 0, 8])
 
 
@@ -84,6 +84,10 @@ class SerialDriver:
     """
 
     found: Found
+    packet_bytes = PACKET_BYTES
+    """Of the data endpoints."""
+    resets_twice = True
+    """Whether enumeration has a reset after the first descriptor, as hosts have."""
 
     def __init__(self, host: UsbHost) -> None:
         self.host = host
@@ -110,9 +114,10 @@ class SerialDriver:
         host = self.host
         await host.reset()
         device = await self._descriptor(DEVICE, 0, 64)
-        if len(device) != 18 or device[7] != PACKET_BYTES:
+        if len(device) != 18 or device[7] != CONTROL_BYTES:
             raise HostError(f"a device descriptor {device.hex()}")
-        await host.reset()
+        if self.resets_twice:
+            await host.reset()
         await host.control(0x00, SET_ADDRESS, address, 0, 0)
         host.address = address
         await host.wires.rest(24)
@@ -126,9 +131,13 @@ class SerialDriver:
             int.from_bytes(device[8:10], "little"),
             int.from_bytes(device[10:12], "little"),
             tuple(text[2:].decode("utf-16-le") for text in texts),
-            *find_endpoints(configuration),
+            *self.find_endpoints(configuration),
         )
         await self.configure(configuration[5])
+
+    def find_endpoints(self, configuration: bytes) -> tuple[int, int, int]:
+        """Endpoints out, in and for notifications."""
+        return find_endpoints(configuration)
 
     async def configure(self, value: int = 1) -> None:
         """SET_CONFIGURATION, and what opening the port asks for; data begin with DATA0."""
@@ -152,8 +161,8 @@ class SerialDriver:
 
     async def send(self, data: bytes, *, attempts: int = 1000) -> None:
         """All bytes, in packets as large as can be; no empty packet, as Linux has it."""
-        for first in range(0, len(data), PACKET_BYTES):
-            await self.send_packet(data[first : first + PACKET_BYTES], attempts=attempts)
+        for first in range(0, len(data), self.packet_bytes):
+            await self.send_packet(data[first : first + self.packet_bytes], attempts=attempts)
 
     async def send_packet(self, payload: bytes, *, attempts: int = 1000) -> None:
         """A packet, again and again until it is taken."""
@@ -204,14 +213,14 @@ class SerialDriver:
         for _ in range(attempts):
             payload = await self.poll()
             transfer += payload or b""
-            if payload is not None and len(payload) < PACKET_BYTES:
+            if payload is not None and len(payload) < self.packet_bytes:
                 self._received.clear()
                 return transfer
         raise HostError(f"a transfer of {len(transfer)} bytes does not end")
 
     async def exchange(self, data: bytes, count: int, *, attempts: int = 8000) -> bytes:
         """Sends and receives by turns, as a host's two queues do."""
-        parts = [data[at : at + PACKET_BYTES] for at in range(0, len(data), PACKET_BYTES)]
+        parts = [data[at : at + self.packet_bytes] for at in range(0, len(data), self.packet_bytes)]
         for _ in range(attempts):
             if not parts and len(self._received) >= count:
                 break

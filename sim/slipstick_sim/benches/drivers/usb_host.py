@@ -10,17 +10,8 @@ from cocotb.utils import get_sim_time
 from ...golden.usb_line import FRAME_BITS, SE0, LineError, Packet, Pid
 from .usb_bus import Spoil, Wires, cut, flip_bits
 
-RESPONSE_BITS = 18
-"""How long a host waits for the device (USB 2.0, 7.1.19)."""
-
-GAP_BITS = 4
-"""How long the host rests between two packets."""
-
 ATTEMPTS = 3
 """Errors in a row that a host takes (USB 2.0, 8.6.2)."""
-
-TRANSACTION_BITS = 720
-"""Room that must be left in a frame, or the transaction waits for the next."""
 
 TOGGLE = (Pid.DATA0, Pid.DATA1)
 
@@ -66,7 +57,7 @@ class Faults:
 
 
 class UsbHost:
-    """Speaks to one device.
+    """Speaks to one device. Times are in bits here; a subclass may have another unit.
 
     Parameters
     ----------
@@ -77,7 +68,7 @@ class UsbHost:
 
     Attributes
     ----------
-    wires : Wires
+    wires : Wires, or what is like it
     faults : Faults
     address : int
         Of the device.
@@ -85,8 +76,16 @@ class UsbHost:
         Number of the present frame.
     """
 
+    response = 18
+    """How long a host waits for the device (USB 2.0, 7.1.19)."""
+    gap = 4
+    """How long the host rests between two packets."""
+    transaction = 720
+    """Room that must be left in a frame, or the transaction waits for the next."""
+    frame_length = FRAME_BITS
+
     def __init__(self, dut: Any, *, rate: float = 1.0, skew: int = 0) -> None:
-        self.wires = Wires(dut, rate=rate, skew=skew)
+        self.wires: Any = Wires(dut, rate=rate, skew=skew)
         self.faults = Faults()
         self.address = 0
         self.frame = 0
@@ -122,7 +121,7 @@ class UsbHost:
             return None
         self._expect(answer, *TOGGLE, Pid.NAK, Pid.STALL)
         if answer.pid in TOGGLE:
-            await self.wires.rest(GAP_BITS)
+            await self.wires.rest(self.gap)
             await self.wires.send(Packet(Pid.ACK), self.faults.spoil("handshake"))
         return answer
 
@@ -176,7 +175,7 @@ class UsbHost:
         pid = generator.choice([Pid.IN, Pid.OUT])
         await self._await_room()
         await self.wires.send(Packet(pid, other, endpoint), self.faults.spoil("token"))
-        await self.wires.rest(GAP_BITS)
+        await self.wires.rest(self.gap)
         if pid is Pid.OUT:
             payload = generator.randbytes(generator.randrange(65))
             packet = Packet(generator.choice(TOGGLE), payload=payload)
@@ -185,7 +184,7 @@ class UsbHost:
         else:
             await self.wires.rest(generator.choice([60, 600]))
             await self.wires.send(Packet(Pid.ACK), self.faults.spoil("handshake"))
-            await self.wires.rest(GAP_BITS)
+            await self.wires.rest(self.gap)
 
     async def _put(self, toggle: int, payload: bytes, token: Pid = Pid.OUT) -> None:
         """A stage of a control transfer to the device."""
@@ -227,13 +226,13 @@ class UsbHost:
         token = Packet(pid, self.address, endpoint)
         await self.wires.send(token, self.faults.spoil("token"))
         if pid is not Pid.IN:
-            await self.wires.rest(GAP_BITS)
+            await self.wires.rest(self.gap)
 
     async def _hear(self) -> Packet | None:
-        answer = await self.wires.hear(RESPONSE_BITS)
+        answer = await self.wires.hear(self.response)
         if isinstance(answer, LineError):
             raise HostError(f"the device sends nonsense: {answer}")
-        await self.wires.rest(GAP_BITS)
+        await self.wires.rest(self.gap)
         if answer is not None and self.faults.strike("response"):
             return None
         return answer
@@ -244,13 +243,13 @@ class UsbHost:
         return answer
 
     async def _await_room(self) -> None:
-        left = (self._next_frame - get_sim_time("ps")) / self._frame_picoseconds * FRAME_BITS
-        if left < TRANSACTION_BITS:
+        left = (self._next_frame - get_sim_time("ps")) / self._frame_picoseconds * self.frame_length
+        if left < self.transaction:
             await self._await_frame()
 
     async def _await_frame(self) -> None:
         """Until the next frame begins."""
-        rest = (self._next_frame - get_sim_time("ps")) / self._frame_picoseconds * FRAME_BITS
+        rest = (self._next_frame - get_sim_time("ps")) / self._frame_picoseconds * self.frame_length
         if rest > 0:
             await self.wires.rest(rest)
         else:
@@ -258,4 +257,4 @@ class UsbHost:
         self._next_frame += self._frame_picoseconds
         self.frame = (self.frame + 1) % 2048
         await self.wires.send(Packet(Pid.SOF, self.frame & 0x7F, self.frame >> 7))
-        await self.wires.rest(GAP_BITS)
+        await self.wires.rest(self.gap)
