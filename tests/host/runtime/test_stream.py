@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, closing
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from slipstick.devices import Device, open_device
 from slipstick.devices.link import LinkDevice
 from slipstick.devices.link.transport import LoopbackTransport
 from slipstick.errors import DeviceError, InputError
-from slipstick.examples.digits import MODEL, load_digits
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.program import Program
 from slipstick.runtime.arrivals import READ_AHEAD
@@ -37,8 +37,18 @@ def device_of(kind: str, configuration: Configuration) -> Device:
     return LinkDevice(LoopbackTransport(endpoint), configuration=configuration)
 
 
-def digits() -> np.ndarray:
-    return load_digits()[2]
+@cache
+def network() -> Program:
+    builder = NetworkBuilder(3, 6, 5, 3)
+    builder.same_conv2d(3, 8)
+    builder.fully_connected(10)
+    return compile_graph(builder.graph(), TARGET)
+
+
+@cache
+def images_of() -> np.ndarray:
+    shape = network().tensors[network().inputs[0]].shape
+    return np.random.default_rng(7).integers(-128, 128, (100, *shape[1:]), dtype=np.int8)
 
 
 def batch_of(session: InferenceSession, images: np.ndarray) -> np.ndarray:
@@ -54,7 +64,7 @@ def joined(results: list[list[np.ndarray]]) -> np.ndarray:
 def session(request: pytest.FixtureRequest) -> Iterator[InferenceSession]:
     with (
         closing(device_of(request.param, TARGET)) as device,
-        InferenceSession(MODEL, device) as session,
+        InferenceSession(network(), device) as session,
     ):
         yield session
 
@@ -63,14 +73,14 @@ def session(request: pytest.FixtureRequest) -> Iterator[InferenceSession]:
 def link_session() -> Iterator[InferenceSession]:
     with (
         closing(device_of("link", TARGET)) as device,
-        InferenceSession(MODEL, device) as session,
+        InferenceSession(network(), device) as session,
     ):
         assert session._execution._pipeline is not None
         yield session
 
 
 def test_results_are_those_of_a_batch_in_its_order(session: InferenceSession) -> None:
-    images = digits()[:100]
+    images = images_of()[:100]
     made = list(session.stream(images))
     np.testing.assert_array_equal(joined(made), batch_of(session, images))
 
@@ -78,7 +88,7 @@ def test_results_are_those_of_a_batch_in_its_order(session: InferenceSession) ->
 def test_items_are_mappings_or_arrays_with_or_without_a_batch_axis(
     session: InferenceSession,
 ) -> None:
-    images, (name,) = digits()[:4], session.program.inputs
+    images, (name,) = images_of()[:4], session.program.inputs
     items = [{name: images[0]}, {name: images[1:2]}, images[2], images[3:4]]
     made = joined(list(session.stream(items, list(session.program.outputs))))
     np.testing.assert_array_equal(made, batch_of(session, images))
@@ -117,7 +127,7 @@ class Patient:
 
 
 def test_a_result_does_not_wait_for_the_next_item(session: InferenceSession) -> None:
-    images = digits()[:6]
+    images = images_of()[:6]
     source, made = Patient(images), []
     for result in session.stream(source):
         made.append(result)
@@ -128,26 +138,26 @@ def test_a_result_does_not_wait_for_the_next_item(session: InferenceSession) -> 
 
 def test_an_error_of_the_source_comes_in_its_place(session: InferenceSession) -> None:
     def failing() -> Iterator[np.ndarray]:
-        yield from digits()[:5]
+        yield from images_of()[:5]
         raise OSError("the camera is gone")
 
     made = []
     with pytest.raises(OSError, match="the camera is gone"):
         for result in session.stream(failing()):
             made.append(result)
-    np.testing.assert_array_equal(joined(made), batch_of(session, digits()[:5]))
+    np.testing.assert_array_equal(joined(made), batch_of(session, images_of()[:5]))
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         (np.zeros((3, 3), np.int8), r"item 2 of the stream: input .* must have the shape"),
-        (np.zeros((2, 8, 8, 1), np.int8), r"item 2 of the stream: .* must be one image, not 2"),
+        (np.zeros((2, 6, 5, 3), np.int8), r"item 2 of the stream: .* must be one image, not 2"),
         ({"other": 1}, r"item 2 of the stream: input 'other' is unknown"),
     ],
 )
 def test_a_bad_item_is_named(link_session: InferenceSession, bad: object, message: str) -> None:
-    images, made = digits()[:4], []
+    images, made = images_of()[:4], []
     with pytest.raises(InputError, match=message):
         for result in link_session.stream([images[0], images[1], bad, images[3]]):
             made.append(result)
@@ -179,7 +189,7 @@ def endless(images: np.ndarray, given: list[int]) -> Iterator[np.ndarray]:
 def test_a_stream_closed_early_leaves_the_device_usable(
     session: InferenceSession, taken: int
 ) -> None:
-    images, given = digits()[:20], list[int]()
+    images, given = images_of()[:20], list[int]()
     with closing(session.stream(endless(images, given))) as results:
         made = [next(results) for _ in range(taken)]
     assert sources() == 0
@@ -191,14 +201,14 @@ def test_a_stream_closed_early_leaves_the_device_usable(
 
 
 def test_a_stream_that_is_left_is_closed(session: InferenceSession) -> None:
-    images = digits()[:20]
+    images = images_of()[:20]
     for _ in session.stream(endless(images, [])):
         break
     assert batch_of(session, images).shape[0] == 20
 
 
 def test_an_open_stream_has_the_device(session: InferenceSession) -> None:
-    images = digits()[:3]
+    images = images_of()[:3]
     results = session.stream(endless(images, []))
     next(results)
     with pytest.raises(DeviceError, match="a stream is open on the device"):
@@ -218,14 +228,14 @@ def test_an_open_stream_has_the_device(session: InferenceSession) -> None:
 
 def test_a_session_closes_its_stream() -> None:
     with closing(device_of("link", TARGET)) as device:
-        with InferenceSession(MODEL, device) as session:
-            results = session.stream(endless(digits(), []))
+        with InferenceSession(network(), device) as session:
+            results = session.stream(endless(images_of(), []))
             next(results)
         assert list(results) == []
         with pytest.raises(DeviceError, match="is closed"):
             session.stream([])
-        with InferenceSession(MODEL, device) as session:
-            assert batch_of(session, digits()[:2]).shape[0] == 2
+        with InferenceSession(network(), device) as session:
+            assert batch_of(session, images_of()[:2]).shape[0] == 2
     assert sources() == 0
 
 
@@ -235,14 +245,14 @@ def test_a_source_that_waits_does_not_keep_a_closed_stream(
     release = threading.Event()
 
     def camera() -> Iterator[np.ndarray]:
-        yield digits()[0]
+        yield images_of()[0]
         release.wait(TIMEOUT)
 
     results = link_session.stream(camera())
     next(results)
     results.close()
     assert not release.is_set()
-    assert batch_of(link_session, digits()[:2]).shape[0] == 2
+    assert batch_of(link_session, images_of()[:2]).shape[0] == 2
     release.set()
 
 
@@ -295,7 +305,7 @@ async def given(images: np.ndarray) -> AsyncIterator[np.ndarray]:
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_astream_gives_the_same(session: InferenceSession, asynchronous: bool) -> None:
-    images = digits()[:100]
+    images = images_of()[:100]
     made = asyncio.run(collect(session.astream(given(images) if asynchronous else images)))
     np.testing.assert_array_equal(joined(made), batch_of(session, images))
     assert sources() == 0
@@ -305,7 +315,7 @@ def test_astream_gives_the_same(session: InferenceSession, asynchronous: bool) -
 def test_astream_gives_each_result_before_the_next_item(
     session: InferenceSession, asynchronous: bool
 ) -> None:
-    images, source = digits()[:5], Patient(digits()[:5])
+    images, source = images_of()[:5], Patient(images_of()[:5])
 
     async def run() -> list[list[np.ndarray]]:
         made = []
@@ -321,7 +331,7 @@ def test_astream_gives_each_result_before_the_next_item(
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_astream_passes_errors_on(session: InferenceSession, asynchronous: bool) -> None:
-    images, made = digits()[:3], []
+    images, made = images_of()[:3], []
     items = [images[0], images[1], "none"]
 
     async def each() -> AsyncIterator[object]:
@@ -341,7 +351,7 @@ def test_astream_passes_errors_on(session: InferenceSession, asynchronous: bool)
 def test_astream_closed_early_leaves_the_device_usable(
     session: InferenceSession, asynchronous: bool
 ) -> None:
-    images = digits()[:20]
+    images = images_of()[:20]
 
     async def each() -> AsyncIterator[np.ndarray]:
         for image in endless(images, []):
@@ -361,7 +371,7 @@ def test_astream_closed_early_leaves_the_device_usable(
 
 
 def test_astream_lets_the_event_loop_run(link_session: InferenceSession) -> None:
-    images, source = digits()[:3], Patient(digits()[:3])
+    images, source = images_of()[:3], Patient(images_of()[:3])
     ticks = 0
 
     async def run() -> None:
@@ -376,6 +386,7 @@ def test_astream_lets_the_event_loop_run(link_session: InferenceSession) -> None
         source.receive()
         await waiting
         await results.aclose()
+        source.receive()
 
     asyncio.run(asyncio.wait_for(run(), TIMEOUT))
     assert ticks == 20
@@ -383,12 +394,12 @@ def test_astream_lets_the_event_loop_run(link_session: InferenceSession) -> None
 
 def test_a_session_closes_its_asynchronous_stream() -> None:
     async def run(device: Device) -> None:
-        with InferenceSession(MODEL, device) as session:
-            results = session.astream(endless(digits(), []))
+        with InferenceSession(network(), device) as session:
+            results = session.astream(endless(images_of(), []))
             await anext(results)
         await results.aclose()
-        with InferenceSession(MODEL, device) as session:
-            assert batch_of(session, digits()[:2]).shape[0] == 2
+        with InferenceSession(network(), device) as session:
+            assert batch_of(session, images_of()[:2]).shape[0] == 2
 
     with closing(device_of("link", TARGET)) as device:
         asyncio.run(asyncio.wait_for(run(device), TIMEOUT))
