@@ -23,9 +23,7 @@ class AsyncResults(Generic[Result]):
         Another thread reads the first, a task of the event loop the second.
     """
 
-    def __init__(
-        self, stream: Stream[Result], items: Iterable[Any] | AsyncIterable[Any]
-    ) -> None:
+    def __init__(self, stream: Stream[Result], items: Iterable[Any] | AsyncIterable[Any]) -> None:
         self._loop = asyncio.get_running_loop()
         self._results = asyncio.Queue[tuple[Result] | BaseException | None]()
         self._room = threading.Semaphore(READ_AHEAD)

@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -315,7 +315,9 @@ class Execution:
             results = [run(part) for part in parts]
         return {name: np.concatenate([r[name] for r in results]) for name in results[0]}
 
-    def infer_stream(self, source: Source[Values], consumer: int | None = None) -> Iterator[Values]:
+    def infer_stream(
+        self, source: Source[Values], consumer: int | None = None
+    ) -> Generator[Values, None, None]:
         """Runs samples as they come; the values of each, in their order, as soon as they are there.
 
         The device is locked until the last one, or until the iterator is closed, which the thread

@@ -371,7 +371,7 @@ def test_astream_closed_early_leaves_the_device_usable(
 
 
 def test_astream_lets_the_event_loop_run(link_session: InferenceSession) -> None:
-    images, source = images_of()[:3], Patient(images_of()[:3])
+    source = Patient(images_of()[:3])
     ticks = 0
 
     async def run() -> None:
