@@ -334,21 +334,20 @@ class Execution:
             self._own(sharing)
             sharing.consumer = threading.get_ident() if consumer is None else consumer
             try:
-                if self._pipeline is not None and self.on_run is None:
+                # the model runs many images at once, without a link
+                batched = isinstance(self.device, BatchDevice) and not self.program.variables
+                if self._pipeline is not None and not batched and self.on_run is None:
                     yield from self._pass_through(self._pipeline, source)
                 else:
-                    yield from self._follow_source(source)
+                    yield from self._follow_source(source, BATCH if batched else 1)
             finally:
                 sharing.consumer = None
 
-    def _follow_source(self, source: Source[Values]) -> Iterator[Values]:
-        """Samples one after the other; on the model those together that are there."""
-        together = 1
-        if isinstance(self.device, BatchDevice) and not self.program.variables:
-            together = BATCH
+    def _follow_source(self, source: Source[Values], together: int) -> Iterator[Values]:
+        """Samples one after the other, or up to so many together of those that are there."""
         while source.wait():
             samples = [source.take()]
-            while len(samples) < together and source.wait(0.0):
+            while len(samples) < together and source.wait(_GRACE_SECONDS):
                 samples.append(source.take())
             if len(samples) == 1:
                 yield self._infer(samples[0])
