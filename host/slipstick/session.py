@@ -1,9 +1,20 @@
 """A program loaded on a device, ready to run inputs: the face that onnxruntime's users know."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+import weakref
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing, closing
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from slipstick_rtl.config import Configuration
@@ -12,8 +23,10 @@ from .devices import DEVICES, Device, open_device
 from .errors import DeviceError, InputError
 from .loading import configuration_of, load_program
 from .program import Program
+from .runtime.arrivals import Reader, Source
+from .runtime.async_results import AsyncResults
 from .runtime.executor import BatchDevice, Execution
-from .runtime.feeds import prepare
+from .runtime.feeds import numbered_feeds, numbered_feeds_async, prepare
 from .runtime.sharing import exclusive
 from .targets import Target, find_target
 
@@ -25,6 +38,10 @@ class TensorArgument:
     name: str
     shape: list[int]
     type: str
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
 
 
 class InferenceSession:
@@ -78,6 +95,8 @@ class InferenceSession:
             else device
         )
         self._closed = False
+        self._streams: weakref.WeakKeyDictionary[_Closable, int] = weakref.WeakKeyDictionary()
+        """The streams, and the thread of each."""
         try:
             self._execution = Execution(self.program, self.device)
         except BaseException:
@@ -155,11 +174,110 @@ class InferenceSession:
         names = self._output_names(output_names)
         inputs = prepare(self.program, input_feed)
         with exclusive(self.device):
-            if self._closed:
-                raise DeviceError(f"the session of {self.program.name} is closed")
+            self._check_open()
             values = self._execution.infer_batch(inputs, names, advance)
             self._ran = True
         return [values[name] for name in names]
+
+    def stream(
+        self, iterable: Iterable[Any], output_names: Sequence[str] | None = None
+    ) -> Generator[list[np.ndarray], None, None]:
+        """Runs inputs as they come, many of them on their way at a time.
+
+        A result is there as soon as the device has it: that of the last input does not wait for
+        the next one. A thread reads the inputs, up to 16 ahead, so the iterable may wait for a
+        camera.
+
+        From the first result to the last the stream has the device: other threads wait, and calls
+        of this thread that need the device are a ``DeviceError``. A stream that is left early has
+        to be closed, by the thread that used it: ``with contextlib.closing(session.stream(...))
+        as results``, or the end of the session. Then inputs that were read ahead are lost.
+
+        Parameters
+        ----------
+        iterable : iterable of mapping, or of array for a network of one input
+            Each as for ``run``, of one image: the batch axis is one, or lacks.
+        output_names : sequence of str, optional
+            Which outputs, in which order; by default all of them.
+
+        Returns
+        -------
+        iterator of list of arrays
+            As from ``run``, one list per input, in the order of the inputs.
+
+        Raises
+        ------
+        InputError
+            If an input is not as it must be; the message has its number, from 0 on. As all errors
+            of the iterable it comes in the place of its result.
+        DeviceError, StateLostError
+            As from ``run``.
+        """
+        names = self._output_names(output_names)
+        if isinstance(iterable, str | Mapping) or not isinstance(iterable, Iterable):
+            raise InputError(f"a stream must be an iterable of inputs, not {_kind(iterable)}")
+        self._check_open()
+        results = self._stream_alone(iterable, names)
+        self._streams[results] = threading.get_ident()
+        return results
+
+    def astream(
+        self,
+        iterable: Iterable[Any] | AsyncIterable[Any],
+        output_names: Sequence[str] | None = None,
+    ) -> AsyncGenerator[list[np.ndarray], None]:
+        """As ``stream``, for ``async for``: the event loop never waits for the device.
+
+        The iterable may be asynchronous. One thread has the device until the end. A stream that is
+        left early has to be closed: ``async with contextlib.aclosing(session.astream(...)) as
+        results``.
+        """
+        names = self._output_names(output_names)
+        if isinstance(iterable, str | Mapping) or not isinstance(
+            iterable, Iterable | AsyncIterable
+        ):
+            raise InputError(f"a stream must be an iterable of inputs, not {_kind(iterable)}")
+        self._check_open()
+        return self._stream_async(iterable, names)
+
+    def _stream_alone(
+        self, iterable: Iterable[Any], names: tuple[str, ...]
+    ) -> Generator[list[np.ndarray], None, None]:
+        reader = Reader(numbered_feeds(self.program, iterable))
+        try:
+            with closing(self._results(reader, names, None)) as results:
+                yield from results
+        finally:
+            reader.stop()
+
+    async def _stream_async(
+        self, iterable: Iterable[Any] | AsyncIterable[Any], names: tuple[str, ...]
+    ) -> AsyncGenerator[list[np.ndarray], None]:
+        consumer = threading.get_ident()
+        running = AsyncResults(
+            lambda arrivals: self._results(arrivals, names, consumer),
+            numbered_feeds_async(self.program, iterable)
+            if isinstance(iterable, AsyncIterable)
+            else numbered_feeds(self.program, iterable),
+        )
+        self._streams[running] = consumer
+        async with aclosing(running.results()) as results:
+            async for result in results:
+                yield result
+
+    def _results(
+        self, source: Source[dict[str, np.ndarray]], names: tuple[str, ...], consumer: int | None
+    ) -> Generator[list[np.ndarray], None, None]:
+        with exclusive(self.device):
+            self._check_open()
+            with closing(self._execution.infer_stream(source, consumer)) as stream:
+                for values in stream:
+                    self._ran = True
+                    yield [values[name] for name in names]
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DeviceError(f"the session of {self.program.name} is closed")
 
     def reset_state(self) -> None:
         """Sets all that the network keeps from run to run to its initial values.
@@ -169,8 +287,7 @@ class InferenceSession:
         DeviceError
             If the session is closed.
         """
-        if self._closed:
-            raise DeviceError(f"the session of {self.program.name} is closed")
+        self._check_open()
         with exclusive(self.device):
             self._execution.reset_state()
 
@@ -189,7 +306,13 @@ class InferenceSession:
         return chosen
 
     def close(self) -> None:
-        """Closes the device, if the session opened it, when no other thread runs on it any more."""
+        """Closes the device, if the session opened it, when no other thread runs on it any more.
+
+        A stream of this thread is closed as well.
+        """
+        for stream, thread in list(self._streams.items()):
+            if thread == threading.get_ident():
+                stream.close()
         with exclusive(self.device):
             if not self._closed and self._own:
                 self.device.close()
@@ -200,6 +323,10 @@ class InferenceSession:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _kind(value: object) -> str:
+    return "a mapping" if isinstance(value, Mapping) else type(value).__name__
 
 
 def _wanted_hardware(

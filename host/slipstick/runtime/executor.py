@@ -1,7 +1,8 @@
 """A program on a device: loaded once, then run step by step."""
 
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -30,6 +31,7 @@ from ..program.steps import (
     Transfer,
     UploadStep,
 )
+from .arrivals import Ready, Source
 from .device_memory import BatchMemory, DeviceMemory, Download, Memory, SubmittedMemory
 from .kept_state import KeptState
 from .pipeline import Flight, Pipeline
@@ -46,6 +48,8 @@ _RESTARTS = 4
 """If an answer is lost and the device has gone on, all is done again from the inputs."""
 _AHEAD = 64
 """Images that are submitted before the first one's results are looked at."""
+_GRACE_SECONDS = 0.5e-3
+"""How long the next image may take to come before the results of those before are asked for."""
 
 
 @runtime_checkable
@@ -112,6 +116,9 @@ class Execution:
     @property
     def last_cycles(self) -> int | None:
         """Cycles of the last inference, all its runs together; None if the device cannot tell."""
+        if sharing_of(self.device).consumer == threading.get_ident():
+            # what the device counts now is of images behind
+            return None if self._cycles_are_there else self._cycles
         with exclusive(self.device) as sharing:
             self._fetch_cycles(there=sharing.owned_by(self))
         return self._cycles
@@ -172,9 +179,12 @@ class Execution:
         """Runs one sample (batch 1) and returns every tensor that the host saw."""
         with exclusive(self.device) as sharing:
             self._own(sharing)
-            if not self.program.variables:
-                return self._restarting(lambda: self._run_alone(dict(inputs)))
-            return self._keeping(lambda: self._restarting(lambda: self._run_kept(inputs)))
+            return self._infer(inputs)
+
+    def _infer(self, inputs: Mapping[str, np.ndarray]) -> Values:
+        if not self.program.variables:
+            return self._restarting(lambda: self._run_alone(dict(inputs)))
+        return self._keeping(lambda: self._restarting(lambda: self._run_kept(inputs)))
 
     def _run_alone(self, values: Values) -> Values:
         if self._pipeline is not None and self.on_run is None:
@@ -280,7 +290,7 @@ class Execution:
             samples = (
                 {name: value[at : at + 1] for name, value in inputs.items()} for at in range(count)
             )
-            for values in self._pass_through(self._pipeline, samples):
+            for values in self._pass_through(self._pipeline, Ready(samples)):
                 results.append({n: values[n] for n in names} if names is not None else values)
                 advance(1)
             return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
@@ -305,20 +315,50 @@ class Execution:
             results = [run(part) for part in parts]
         return {name: np.concatenate([r[name] for r in results]) for name in results[0]}
 
-    def infer_stream(self, samples: Iterable[Values]) -> Iterator[Values]:
-        """Runs samples as they come; the values of each, in their order.
+    def infer_stream(
+        self, source: Source[Values], consumer: int | None = None
+    ) -> Generator[Values, None, None]:
+        """Runs samples as they come; the values of each, in their order, as soon as they are there.
 
-        The device is the caller's until the last one, or until the iterator is closed.
+        The device is locked until the last one, or until the iterator is closed, which the thread
+        that took the first one has to do.
+
+        Parameters
+        ----------
+        source : Source of dict of array
+            Each sample with a batch axis of one.
+        consumer : int, optional
+            The thread that takes the results; by default this one.
         """
         with exclusive(self.device) as sharing:
             self._own(sharing)
-            if self._pipeline is None or self.on_run is not None:
-                for sample in samples:
-                    yield self.infer(sample)
-            else:
-                yield from self._pass_through(self._pipeline, samples)
+            sharing.consumer = threading.get_ident() if consumer is None else consumer
+            try:
+                # the model runs many images at once, without a link
+                batched = isinstance(self.device, BatchDevice) and not self.program.variables
+                if self._pipeline is not None and not batched and self.on_run is None:
+                    yield from self._pass_through(self._pipeline, source)
+                else:
+                    yield from self._follow_source(source, BATCH if batched else 1)
+            finally:
+                sharing.consumer = None
 
-    def _pass_through(self, pipeline: Pipeline, samples: Iterable[Values]) -> Iterator[Values]:
+    def _follow_source(self, source: Source[Values], together: int) -> Iterator[Values]:
+        """Samples one after the other, or up to so many together of those that are there."""
+        while source.wait():
+            samples = [source.take()]
+            while len(samples) < together and source.wait(_GRACE_SECONDS):
+                samples.append(source.take())
+            if len(samples) == 1:
+                yield self._infer(samples[0])
+                continue
+            stacked = {n: np.concatenate([own[n] for own in samples]) for n in samples[0]}
+            values = self._run_together(stacked)
+            for at in range(len(samples)):
+                yield {name: value[at : at + 1] for name, value in values.items()}
+        source.check()
+
+    def _pass_through(self, pipeline: Pipeline, source: Source[Values]) -> Iterator[Values]:
         """Samples one behind the other; those whose answers are lost are run again."""
         sharing = sharing_of(self.device)
         if sharing.unfinished:
@@ -326,15 +366,21 @@ class Execution:
             self._forget()
         sharing.unfinished = True
         flights = deque[tuple[Values, Flight]]()
-        for sample in samples:
-            flights.append((sample, self._put(pipeline, dict(sample), more=True)))
-            # the last one's outputs are asked for with the next one
-            while len(flights) > _AHEAD:
-                yield self._collect_or_again(pipeline, *flights.popleft())
-        pipeline.flush()
-        while flights:
+        asked = True
+        while flights or source.wait():
+            room = len(flights) <= _AHEAD
+            if room and source.wait(0.0 if asked else _GRACE_SECONDS):
+                sample = source.take()
+                flights.append((sample, self._put(pipeline, dict(sample), more=True)))
+                # the last one's outputs are asked for with the next one
+                asked = False
+                continue
+            if room and not asked:
+                pipeline.flush()
+                asked = True
             yield self._collect_or_again(pipeline, *flights.popleft())
         sharing.unfinished = False
+        source.check()
 
     def _collect_or_again(self, pipeline: Pipeline, sample: Values, flight: Flight) -> Values:
         for _ in range(_RESTARTS):

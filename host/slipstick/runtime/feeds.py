@@ -1,6 +1,6 @@
 """Prepares users' inputs for the network: checks them, quantises them, adds the batch axis."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -49,6 +49,39 @@ def prepare(program: Program, feeds: Mapping[str, object]) -> dict[str, np.ndarr
     sizes = {name: len(value) for name, value in ready.items()}
     if len(set(sizes.values())) > 1:
         raise InputError(f"inputs must have one batch size, not {sizes}")
+    return ready
+
+
+def numbered_feeds(program: Program, items: Iterable[object]) -> Iterator[dict[str, np.ndarray]]:
+    """Prepares the items of a stream; InputError names the number of a bad one, from 0 on."""
+    for number, item in enumerate(items):
+        yield _one_feed(program, number, item)
+
+
+async def numbered_feeds_async(
+    program: Program, items: AsyncIterable[object]
+) -> AsyncIterator[dict[str, np.ndarray]]:
+    """As ``numbered_feeds``."""
+    number = 0
+    async for item in items:
+        yield _one_feed(program, number, item)
+        number += 1
+
+
+def _one_feed(program: Program, number: int, item: object) -> dict[str, np.ndarray]:
+    """One sample of a stream, with a batch axis of one."""
+    try:
+        if not isinstance(item, Mapping):
+            if len(program.inputs) != 1:
+                names = ", ".join(program.inputs)
+                raise InputError(f"{program.name} needs a mapping of arrays by name: {names}")
+            item = {program.inputs[0]: item}
+        ready = prepare(program, item)
+        for name, value in ready.items():
+            if len(value) != 1:
+                raise InputError(f"input {name!r} must be one image, not {len(value)}")
+    except InputError as error:
+        raise InputError(f"item {number} of the stream: {error}") from None
     return ready
 
 

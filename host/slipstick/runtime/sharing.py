@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..devices.base import Device
+from ..errors import DeviceError
 
 
 class Sharing:
@@ -21,11 +22,14 @@ class Sharing:
         Held for a whole inference, or a whole batch of them.
     unfinished : bool
         A run was begun, and nobody waited for its end.
+    consumer : int or None
+        The thread that takes the results of the stream that is open on the device.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.unfinished = False
+        self.consumer: int | None = None
         self._owner: weakref.ref[object] | None = None
 
     @property
@@ -54,7 +58,17 @@ def sharing_of(device: Device) -> Sharing:
 
 @contextmanager
 def exclusive(device: Device) -> Iterator[Sharing]:
-    """Waits until nobody else uses the device, and keeps others out during the body."""
+    """Waits until nobody else uses the device, and keeps others out during the body.
+
+    Raises
+    ------
+    DeviceError
+        If this thread has a stream open on the device: it would wait for itself.
+    """
     sharing = sharing_of(device)
+    if sharing.consumer == threading.get_ident():
+        raise DeviceError(
+            "a stream is open on the device: take all of its results or close it first"
+        )
     with sharing.lock:
         yield sharing
