@@ -86,10 +86,11 @@ class Inference:
                 case UploadStep(name):
                     self._memory.upload(self._place(name), self.values[name])
                 case DownloadStep(name):
-                    flat = self._memory.download(self._place(name))
+                    flat = self._memory.download(self._place(name))()
                     self.values[name] = flat.reshape(self._program.tensors[name].shape)
                 case RunStep():
                     self._memory.start(step)
+                    self._memory.finish(step)
                 case HostStep():
                     self._host(step)
 
@@ -118,17 +119,17 @@ def test_interleaved_places_compute_what_one_place_computes(target: str) -> None
     for double, single in found:
         memory, plain = loaded(double), loaded(single)
         sides = (dataclasses.replace(double, alternate=None), second(double))
-        made, before = [], None
-        for seed in range(4):
-            current = Inference(sides[seed % 2], memory, seed)
-            current.do(HostStep)
-            # the run before this one is over, its outputs are read after the next run
-            current.do(UploadStep)
-            current.do(RunStep)
-            if before is not None:
+        images = [Inference(sides[seed % 2], memory, seed) for seed in range(4)]
+        images[0].do(HostStep, UploadStep)
+        for number, image in enumerate(images):
+            # the next inputs arrive, and the last outputs leave, before the run and behind it
+            for following in images[number + 1 : number + 2]:
+                following.do(HostStep, UploadStep)
+            image.do(RunStep)
+            for before in images[max(number - 1, 0) : number]:
                 before.do(DownloadStep)
-                made.append(before.outputs())
-            before = current
+        images[-1].do(DownloadStep)
+        made = [image.outputs() for image in images]
         for seed, outputs in enumerate(made):
             alone = Inference(single, plain, seed)
             for kind in (HostStep, UploadStep, RunStep, DownloadStep):
