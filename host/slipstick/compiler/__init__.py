@@ -4,7 +4,7 @@ import functools
 import itertools
 import logging
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from slipstick_rtl.config import Configuration
@@ -41,6 +41,9 @@ _LOGGER = logging.getLogger(__name__)
 
 _HOPELESS = 1.1
 """Bytes of weights, for each byte of memory, that are too many even without the smallest layers."""
+
+_NO_SLOWER = 1.01
+"""Times the cycles of a run alone in the memory that each of two copies may take."""
 
 _MOST_TRAILING = 16
 """Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""
@@ -148,11 +151,10 @@ def _compile_whole(
     (operations, buffers, arrangement), loaded, plain = min(
         scheduled, key=lambda found: sum(run.scheduled.timeline.end for run in found[2].values())
     )
-    streams = {number: run.scheduled.timeline for number, run in plain.items()}
-    if configuration.traits.overlaps_streams:
-        streams = _interleaved(plain, configuration, effort)
+    may_double = double_buffer and not inspect and len(plain) == 1 and not graph.variables
+    streams = _streams(plain, configuration, effort, may_double)
     doubled = None
-    if double_buffer and not inspect and len(streams) == 1 and not graph.variables:
+    if may_double:
         doubled = _doubled(operations, buffers, arrangement, streams, configuration)
     if doubled is None:
         assembler = Assembler(operations, arrangement, streams)
@@ -176,6 +178,13 @@ def _compile_whole(
         kept=arrangement.kept,
         alternate=alternate,
     )
+
+
+def _is_simple(arrangement: Arrangement, streams: Mapping[int, Timeline]) -> bool:
+    """Whether there is one run, and all transfers belong to it: aliases behind a host operation may
+    be downloaded after it."""
+    moving = {*arrangement.uploads, *arrangement.downloads}
+    return len(streams) == 1 and moving <= set(streams)
 
 
 def _doubled(
@@ -210,11 +219,34 @@ def _schedule(
     return plan, tuple(loaded), dict(zip(numbers, made, strict=True))
 
 
-def _interleaved(
-    runs: Mapping[int, Run], configuration: Configuration, effort: int
+def _streams(
+    runs: Mapping[int, Run], configuration: Configuration, effort: int, may_double: bool
 ) -> dict[int, Timeline]:
+    """The instructions of all runs; in half the memory where two copies are not slower for it."""
+    if not configuration.traits.overlaps_streams:
+        return {number: run.scheduled.timeline for number, run in runs.items()}
+    whole, half = configuration.instructions, configuration.instructions // 2
+    streams = _interleaved(runs, whole, effort)
+    if not may_double or _count(streams.values()) <= half:
+        return streams
+    if _count(run.scheduled.timeline for run in runs.values()) > half:
+        return streams
+    short = _interleaved(runs, half, effort)
+    slower = _cycles(short.values()) > _NO_SLOWER * _cycles(streams.values())
+    return streams if slower else short
+
+
+def _count(timelines: Iterable[Timeline]) -> int:
+    return sum(map(len, timelines))
+
+
+def _cycles(timelines: Iterable[Timeline]) -> int:
+    return sum(timeline.end for timeline in timelines)
+
+
+def _interleaved(runs: Mapping[int, Run], room: int, effort: int) -> dict[int, Timeline]:
     """The instructions of all runs, interleaved where that helps and there is room for it."""
-    spare = configuration.instructions - sum(len(run.scheduled.timeline) for run in runs.values())
+    spare = room - _count(run.scheduled.timeline for run in runs.values())
     streams = {}
     for number, (groups, scheduled) in runs.items():
         length = len(scheduled.timeline)

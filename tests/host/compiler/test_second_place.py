@@ -9,6 +9,8 @@ from slipstick import kernels
 from slipstick.compiler import compile_graph
 from slipstick.devices.model import BatchCore
 from slipstick.errors import ProgramError, SlipstickError
+from slipstick.examples.digits import MODEL
+from slipstick.frontends import load
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Node
@@ -22,6 +24,8 @@ from slipstick.runtime.feeds import random_feeds
 from slipstick.targets import find_target
 from slipstick.verify.fuzz.onnx import onnx_seeds
 from slipstick.verify.fuzz.tflite import tflite_seeds
+from slipstick_rtl.isa import INSTRUCTION_BITS, MATRIX_FIELDS, pack, unpack
+from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.core import GoldenCore
 
 TARGETS = ("sim-small", "ulx3s-85f", "icebreaker")
@@ -169,3 +173,41 @@ def test_damaged_alternates_are_refused() -> None:
         _damaged(double, placements={**places, name: other})
     with pytest.raises(ProgramError, match="the second copy of the matrix stream"):
         decode(encode(_damaged(double, pcs=(alternate.pcs[0] + 1, alternate.pcs[1]))))
+    start = 4 * alternate.pcs[0]
+    (code,) = (image for image in double.images if image.space == Space.INSTRUCTIONS)
+    data = bytearray(code.data)
+    fields = unpack(MATRIX_FIELDS, bytes(data[start : start + INSTRUCTION_BITS // 8]))
+    origin = fields["origin"] + 1
+    changed = pack(MATRIX_FIELDS, {**fields, "origin": origin})
+    data[start : start + len(changed)] = changed
+    images = tuple(
+        dataclasses.replace(image, data=bytes(data)) if image is code else image
+        for image in double.images
+    )
+    wrong = f"instruction 0 has origin {origin}, not .*, nor that in the second place"
+    with pytest.raises(ProgramError, match=wrong):
+        decode(encode(dataclasses.replace(double, images=images)))
+
+
+def test_only_programs_of_one_run_have_a_second_place() -> None:
+    double, _ = programs("sim-small")[0]
+    (run,) = (step for step in double.steps if isinstance(step, RunStep))
+    with pytest.raises(ProgramError, match="needs a program of one run, not 2"):
+        dataclasses.replace(double, steps=(*double.steps, run))
+    late = [step for step in double.steps if isinstance(step, UploadStep)]
+    with pytest.raises(ProgramError, match="needs uploads, a run, downloads; UploadStep is"):
+        dataclasses.replace(double, steps=(*double.steps, *late))
+
+
+def test_a_memory_that_is_too_small_leaves_one_place() -> None:
+    graph, configuration = load(MODEL), find_target("icebreaker").configuration
+    double = compile_graph(graph, configuration, effort=1000)
+    assert double.alternate is not None
+    single = compile_graph(graph, configuration, effort=1000, double_buffer=False)
+    (code,) = (image for image in single.images if image.space == Space.INSTRUCTIONS)
+    words = len(code.data) // 4 * 3 // 2 // 64 * 64
+    small = dataclasses.replace(configuration, instruction_words=words)
+    program = compile_graph(graph, small, effort=1000)
+    assert program.alternate is None
+    assert program.predicted_cycles == double.predicted_cycles
+    assert (program.steps, program.tensors) == (single.steps, single.tensors)
