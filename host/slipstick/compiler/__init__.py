@@ -1,6 +1,5 @@
 """The compiler: a graph and a configuration make a program."""
 
-import functools
 import itertools
 import logging
 import math
@@ -104,9 +103,12 @@ def compile_graph(
     """
     require_tensors(graph)
     graph = optimize(graph)
-    whole = functools.partial(
-        _compile_whole, graph, configuration, inspect, effort, double_buffer=double_buffer
-    )
+
+    def whole(**way: frozenset[str]) -> Program:
+        return _compile_whole(
+            graph, configuration, inspect, effort, double_buffer=double_buffer, **way
+        )
+
     if not cut:
         return whole()
     if not _is_hopeless(graph, configuration):
@@ -151,7 +153,8 @@ def _compile_whole(
     (operations, buffers, arrangement), loaded, plain = min(
         scheduled, key=lambda found: sum(run.scheduled.timeline.end for run in found[2].values())
     )
-    may_double = double_buffer and not inspect and len(plain) == 1 and not graph.variables
+    may_double = double_buffer and not inspect and not graph.variables
+    may_double = may_double and _is_simple(arrangement, plain)
     streams = _streams(plain, configuration, effort, may_double)
     doubled = None
     if may_double:
@@ -180,11 +183,11 @@ def _compile_whole(
     )
 
 
-def _is_simple(arrangement: Arrangement, streams: Mapping[int, Timeline]) -> bool:
+def _is_simple(arrangement: Arrangement, runs: Mapping[int, Run]) -> bool:
     """Whether there is one run, and all transfers belong to it: aliases behind a host operation may
     be downloaded after it."""
-    moving = {*arrangement.uploads, *arrangement.downloads}
-    return len(streams) == 1 and moving <= set(streams)
+    both = (*arrangement.uploads.items(), *arrangement.downloads.items())
+    return len(runs) == 1 and {run for run, names in both if names} <= set(runs)
 
 
 def _doubled(
