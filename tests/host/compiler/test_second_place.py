@@ -24,6 +24,7 @@ from slipstick.runtime.feeds import random_feeds
 from slipstick.targets import find_target
 from slipstick.verify.fuzz.onnx import onnx_seeds
 from slipstick.verify.fuzz.tflite import tflite_seeds
+from slipstick.verify.random_networks.formats import FORMATS
 from slipstick_rtl.isa import INSTRUCTION_BITS, MATRIX_FIELDS, pack, unpack
 from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.core import GoldenCore
@@ -36,9 +37,9 @@ def programs(target: str) -> list[tuple[Program, Program]]:
     configuration, found = find_target(target).configuration, []
     files = [(load_tflite_bytes, data) for data in tflite_seeds()]
     files += [(load_onnx_bytes, data) for data in onnx_seeds()]
-    for load, data in files:
+    for read, data in files:
         try:
-            graph = load(data, "seed")
+            graph = read(data, "seed")
             double = compile_graph(graph, configuration, effort=1000)
             single = compile_graph(graph, configuration, effort=1000, double_buffer=False)
         except SlipstickError:
@@ -211,3 +212,12 @@ def test_a_memory_that_is_too_small_leaves_one_place() -> None:
     assert program.alternate is None
     assert program.predicted_cycles == double.predicted_cycles
     assert (program.steps, program.tensors) == (single.steps, single.tensors)
+
+
+def test_an_alias_that_is_downloaded_after_a_host_operation_leaves_one_place() -> None:
+    configuration, form = find_target("sim-small").configuration, FORMATS["onnx"]
+    recipe = form.draw(45, configuration.weight_bytes)
+    program = compile_graph(form.load(form.write(recipe)), configuration, effort=500)
+    kinds = [type(step) for step in program.steps]
+    assert kinds.count(RunStep) == 1 and HostStep in kinds[: kinds.index(DownloadStep)]
+    assert program.alternate is None
