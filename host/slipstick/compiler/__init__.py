@@ -41,9 +41,6 @@ _LOGGER = logging.getLogger(__name__)
 _HOPELESS = 1.1
 """Bytes of weights, for each byte of memory, that are too many even without the smallest layers."""
 
-_NO_SLOWER = 1.01
-"""Times the cycles of a run alone in the memory that each of two copies may take."""
-
 _MOST_TRAILING = 16
 """Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""
 
@@ -235,8 +232,7 @@ def _streams(
     if _count(run.scheduled.timeline for run in runs.values()) > half:
         return streams
     short = _interleaved(runs, half, effort)
-    slower = _cycles(short.values()) > _NO_SLOWER * _cycles(streams.values())
-    return streams if slower else short
+    return short if _cycles(short.values()) <= _cycles(streams.values()) else streams
 
 
 def _count(timelines: Iterable[Timeline]) -> int:

@@ -15,7 +15,7 @@ from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.frontends.tflite import load_tflite_bytes
 from slipstick.graph import Node
 from slipstick.program import Program
-from slipstick.program.alternate import Alternate
+from slipstick.program.alternate import Alternate, at_second_place
 from slipstick.program.checks import graph_of
 from slipstick.program.slip_file import decode, encode
 from slipstick.program.steps import DownloadStep, HostStep, Placement, RunStep, UploadStep
@@ -49,20 +49,6 @@ def programs(target: str) -> list[tuple[Program, Program]]:
         if double.alternate is not None:
             found.append((double, single))
     return found
-
-
-def second(program: Program) -> Program:
-    """The program that uses the second place only."""
-    alternate = program.alternate
-    assert alternate is not None
-    tensors = dict(program.tensors)
-    for name, place in alternate.placements.items():
-        tensors[name] = dataclasses.replace(tensors[name], placement=place)
-    steps = tuple(
-        dataclasses.replace(step, pcs=alternate.pcs) if isinstance(step, RunStep) else step
-        for step in program.steps
-    )
-    return dataclasses.replace(program, tensors=tensors, steps=steps, alternate=None)
 
 
 def loaded(program: Program) -> BatchMemory:
@@ -123,7 +109,7 @@ def test_interleaved_places_compute_what_one_place_computes(target: str) -> None
     assert found
     for double, single in found:
         memory, plain = loaded(double), loaded(single)
-        sides = (dataclasses.replace(double, alternate=None), second(double))
+        sides = (dataclasses.replace(double, alternate=None), at_second_place(double))
         images = [Inference(sides[seed % 2], memory, seed) for seed in range(4)]
         images[0].do(HostStep, UploadStep)
         for number, image in enumerate(images):
