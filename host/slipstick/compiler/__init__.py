@@ -1,10 +1,9 @@
 """The compiler: a graph and a configuration make a program."""
 
-import functools
 import itertools
 import logging
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from slipstick_rtl.config import Configuration
@@ -101,9 +100,12 @@ def compile_graph(
     """
     require_tensors(graph)
     graph = optimize(graph)
-    whole = functools.partial(
-        _compile_whole, graph, configuration, inspect, effort, double_buffer=double_buffer
-    )
+
+    def whole(**way: frozenset[str]) -> Program:
+        return _compile_whole(
+            graph, configuration, inspect, effort, double_buffer=double_buffer, **way
+        )
+
     if not cut:
         return whole()
     if not _is_hopeless(graph, configuration):
@@ -148,11 +150,11 @@ def _compile_whole(
     (operations, buffers, arrangement), loaded, plain = min(
         scheduled, key=lambda found: sum(run.scheduled.timeline.end for run in found[2].values())
     )
-    streams = {number: run.scheduled.timeline for number, run in plain.items()}
-    if configuration.traits.overlaps_streams:
-        streams = _interleaved(plain, configuration, effort)
+    may_double = double_buffer and not inspect and not graph.variables
+    may_double = may_double and _is_simple(arrangement, plain)
+    streams = _streams(plain, configuration, effort, may_double)
     doubled = None
-    if double_buffer and not inspect and len(streams) == 1 and not graph.variables:
+    if may_double:
         doubled = _doubled(operations, buffers, arrangement, streams, configuration)
     if doubled is None:
         assembler = Assembler(operations, arrangement, streams)
@@ -176,6 +178,13 @@ def _compile_whole(
         kept=arrangement.kept,
         alternate=alternate,
     )
+
+
+def _is_simple(arrangement: Arrangement, runs: Mapping[int, Run]) -> bool:
+    """Whether there is one run, and all transfers belong to it: aliases behind a host operation may
+    be downloaded after it."""
+    both = (*arrangement.uploads.items(), *arrangement.downloads.items())
+    return len(runs) == 1 and {run for run, names in both if names} <= set(runs)
 
 
 def _doubled(
@@ -210,11 +219,33 @@ def _schedule(
     return plan, tuple(loaded), dict(zip(numbers, made, strict=True))
 
 
-def _interleaved(
-    runs: Mapping[int, Run], configuration: Configuration, effort: int
+def _streams(
+    runs: Mapping[int, Run], configuration: Configuration, effort: int, may_double: bool
 ) -> dict[int, Timeline]:
+    """The instructions of all runs; in half the memory where two copies are not slower for it."""
+    if not configuration.traits.overlaps_streams:
+        return {number: run.scheduled.timeline for number, run in runs.items()}
+    whole, half = configuration.instructions, configuration.instructions // 2
+    streams = _interleaved(runs, whole, effort)
+    if not may_double or _count(streams.values()) <= half:
+        return streams
+    if _count(run.scheduled.timeline for run in runs.values()) > half:
+        return streams
+    short = _interleaved(runs, half, effort)
+    return short if _cycles(short.values()) <= _cycles(streams.values()) else streams
+
+
+def _count(timelines: Iterable[Timeline]) -> int:
+    return sum(map(len, timelines))
+
+
+def _cycles(timelines: Iterable[Timeline]) -> int:
+    return sum(timeline.end for timeline in timelines)
+
+
+def _interleaved(runs: Mapping[int, Run], room: int, effort: int) -> dict[int, Timeline]:
     """The instructions of all runs, interleaved where that helps and there is room for it."""
-    spare = configuration.instructions - sum(len(run.scheduled.timeline) for run in runs.values())
+    spare = room - _count(run.scheduled.timeline for run in runs.values())
     streams = {}
     for number, (groups, scheduled) in runs.items():
         length = len(scheduled.timeline)

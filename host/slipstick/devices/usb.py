@@ -14,7 +14,7 @@ from slipstick_rtl.phy.usb.high_speed import BULK_ENDPOINT, BULK_PACKET_BYTES, I
 
 from ..errors import DeviceError
 from .attached import AttachedDevice
-from .link.exchange import LinkError
+from .link.errors import LinkError
 
 BYTES_PER_SECOND = 10_000_000
 """A fifth of what the wire has room for: other devices may share it."""
@@ -48,6 +48,7 @@ class UsbTransport:
 
     buffered_bytes = 2 * BULK_PACKET_BYTES
     """What the board's endpoint may hold before the core."""
+    receive_bytes = None
 
     def __init__(self, device: Any, name: str) -> None:
         self._usb = importlib.import_module("usb.core")

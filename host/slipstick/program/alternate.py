@@ -47,6 +47,21 @@ def moved_tensors(steps: Sequence[Step]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(moved))
 
 
+def at_second_place(program: "Program") -> "Program":
+    """The program that uses its second place only; itself if it has none."""
+    alternate = program.alternate
+    if alternate is None:
+        return program
+    tensors = dict(program.tensors)
+    for name, place in alternate.placements.items():
+        tensors[name] = replace(tensors[name], placement=place)
+    steps = tuple(
+        replace(step, pcs=alternate.pcs) if isinstance(step, RunStep) else step
+        for step in program.steps
+    )
+    return replace(program, tensors=tensors, steps=steps, alternate=None)
+
+
 def check_alternate(program: "Program", configuration: Configuration) -> None:
     """Checks that a program may have a second place, and where that lies.
 

@@ -84,8 +84,11 @@ def test_compile(slipstick, tmp_path: Path) -> None:
     assert {layer["where"] for layer in result["layers"]} == {"device", "host"}
     outcome = slipstick("compile", MODEL, "--target", TARGET)
     assert outcome.status == 0 and not outcome.err
-    for word in ("conv2d_0", "softmax", "host", "of peak", "MHz"):
-        assert word in outcome.out
+    for word in ("conv2d_0", "softmax", "host", "of peak", "MHz", "two places each"):
+        assert word in " ".join(outcome.out.split())
+    assert result["double_buffered"]
+    single = slipstick("compile", MODEL, "--target", TARGET, "--no-double-buffer")
+    assert "inputs and outputs have one place each" in " ".join(single.out.split())
 
 
 def test_run(slipstick, files: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import slipstick
 from slipstick.devices import open_device
 from slipstick.devices.kinds import KINDS
-from slipstick.devices.link.exchange import LinkError
+from slipstick.devices.link.errors import LinkError
 from slipstick.devices.usb import UsbTransport, found_boards
 from slipstick.errors import DeviceError
 from slipstick.session import InferenceSession

@@ -254,6 +254,9 @@ class RequestQueue:
             return True
         if len(self._flying) >= _MOST_IN_FLIGHT:
             return False
+        unordered = 0 if request.is_ordered else sum(not each.is_ordered for each in self._flying)
+        if unordered >= _UNORDERED_NUMBERS - 1:  # one number is kept for recovery
+            return False
         if self._flying_bytes + request.size > self._patience.window_bytes:
             return False
         answers = self._answer_bytes + request.answer_bytes + FRAME_BYTES
@@ -313,9 +316,13 @@ class RequestQueue:
         return long or left > self._seconds(self._patience.receive_bytes) / 2
 
     def _unordered_sequence(self) -> int:
-        self._next_unordered = (self._next_unordered + 1) % _UNORDERED_NUMBERS
-        ahead = _UNORDERED_AHEAD + self._next_unordered
-        return (self._next_sequence + ahead) % SEQUENCE_NUMBERS
+        """The next number that no request in flight has: unordered ones before may have it yet."""
+        while True:
+            self._next_unordered = (self._next_unordered + 1) % _UNORDERED_NUMBERS
+            ahead = _UNORDERED_AHEAD + self._next_unordered
+            sequence = (self._next_sequence + ahead) % SEQUENCE_NUMBERS
+            if sequence not in self._by_sequence:
+                return sequence
 
     def _send(self, data: bytes) -> None:
         self.bytes_up += len(data)

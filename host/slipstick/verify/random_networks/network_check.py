@@ -14,6 +14,7 @@ from ...compiler.scheduling.interleave_search import INTERLEAVING_EFFORT
 from ...devices import open_device
 from ...errors import SlipstickError
 from ...graph import Graph
+from ...program.alternate import at_second_place
 from ...runtime.executor import Execution
 from .decisions import decisions
 from .recipes import Recipe
@@ -124,7 +125,7 @@ def _device(kind: str, configuration: Configuration, hazards: bool) -> Any:
 def check(
     recipe: Recipe, form: FileFormat, configuration: Configuration, *, rtl: bool = False
 ) -> Outcome:
-    """Writes, compiles and runs a network, and compares its tensors.
+    """Writes, compiles and runs a network, at both its places, and compares its tensors.
 
     Parameters
     ----------
@@ -152,6 +153,9 @@ def check(
         feeds = {program.inputs[0]: inputs}
         golden = Execution(program, device).infer_batch(feeds)
         mismatches, elements = _differences(compared.values, golden)
+        if program.alternate is not None:
+            second = Execution(at_second_place(program), device).infer_batch(feeds)
+            mismatches += _differences(golden, second)[0]
         found = None
         if rtl:
             simulation = _device("sim", configuration, False)
