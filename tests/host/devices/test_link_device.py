@@ -179,6 +179,21 @@ def test_memories_of_any_size_and_a_run() -> None:
     device.close()
 
 
+def test_states_are_asked_between_many_requests() -> None:
+    """Numbers of unordered requests in flight are all different, however many go on between."""
+    device, memories = _device()
+    for between in (0, 7, 8):
+        asked = []
+        for _ in range(200):
+            for address in range(between):
+                device.submit_write(Space.ACTIVATIONS, address, bytes([between]))
+            asked.append(device.submit_status())
+        for request in asked:
+            assert not device.state_of(request).bad_instruction
+        device.finish()
+        assert memories.spaces[Space.ACTIVATIONS][:between] == bytes([between]) * between
+
+
 def test_a_run_is_run_once_for_each_call() -> None:
     device, memories = _device()
     for count in range(1, 600):
