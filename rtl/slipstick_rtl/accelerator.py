@@ -10,9 +10,8 @@ from .array.matrix_engine import MatrixEngine
 from .compact.engine import CompactEngine
 from .config import Configuration
 from .layouts import EVENTS
-from .link.protocol import DEFAULT_TIMEOUT_CYCLES
 from .link.links import make_link
-from .link.protocol import Space
+from .link.protocol import DEFAULT_TIMEOUT_CYCLES, Space
 from .memory.activation_memory import ActivationMemory
 from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine

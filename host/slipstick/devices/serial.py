@@ -57,7 +57,7 @@ class SerialTransport:
 
     buffered_bytes = 1 << 13
     """What a driver may hold of what was sent, so that it is on the line only later."""
-    receive_bytes = RECEIVE_DEPTH
+    receive_bytes: int | None = RECEIVE_DEPTH
 
     def __init__(self, port: str, baud: int = DEFAULT_BAUD) -> None:
         if baud < LOWEST_BAUD:

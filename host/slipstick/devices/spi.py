@@ -47,7 +47,7 @@ class SpiTransport:
     """
 
     buffered_bytes = 0
-    receive_bytes = None
+    receive_bytes: int | None = None
 
     def __init__(self, bus: SpiBus) -> None:
         self._bus = bus

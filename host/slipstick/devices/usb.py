@@ -48,7 +48,7 @@ class UsbTransport:
 
     buffered_bytes = 2 * BULK_PACKET_BYTES
     """What the board's endpoint may hold before the core."""
-    receive_bytes = None
+    receive_bytes: int | None = None
 
     def __init__(self, device: Any, name: str) -> None:
         self._usb = importlib.import_module("usb.core")

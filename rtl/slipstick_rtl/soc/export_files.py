@@ -6,8 +6,14 @@ from amaranth.lib.wiring import In
 
 from ..config import Configuration
 from ..isa import MATRIX_FIELDS, POST_FIELDS, WORDS_PER_INSTRUCTION, Field, Opcode
-from ..link.protocol import DEFAULT_TIMEOUT_CYCLES
-from ..link.protocol import REQUEST_START, RESPONSE_START, Command, Space, Status
+from ..link.protocol import (
+    DEFAULT_TIMEOUT_CYCLES,
+    REQUEST_START,
+    RESPONSE_START,
+    Command,
+    Space,
+    Status,
+)
 from ..link.spaces import unit_bytes, unit_count
 from ..toplevel.design import TOP, describe
 from .interfaces import InterfaceTop

@@ -247,7 +247,7 @@ def test_a_run_that_was_reset_is_no_result() -> None:
             resets.pop()
             board.core.reset()
 
-    board.core.run = run_and_reset
+    board.core.run = run_and_reset  # pyright: ignore[reportAttributeAccessIssue]
     execution = Execution(work.program, LinkDevice(board.transport, configuration=hardware))
     message = "RUN_STOPPED: .* must complete [1-9].*, not 0 matrix"
     with pytest.raises(LinkError, match=message) as caught:
@@ -288,7 +288,7 @@ def test_a_run_without_an_answer_is_asked_again_and_run_once(board: ModelBoard) 
         runs.append(pcs)
         run(pcs, clear)
 
-    board.core.run = count
+    board.core.run = count  # pyright: ignore[reportAttributeAccessIssue]
     line = DeafOnce(board, Command.RUN_GET)
     execution = Execution(WORK.program, LinkDevice(line, configuration=board.configuration))
     values = execution.infer(WORK.feeds[1])

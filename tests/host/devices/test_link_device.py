@@ -12,8 +12,8 @@ import slipstick
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slipstick.devices.base import Device
-from slipstick.devices.link.errors import CODES
 from slipstick.devices.link import LinkDevice, LinkError, LostAnswerError, Patience, Request
+from slipstick.devices.link.errors import CODES
 from slipstick.devices.link.transport import LoopbackTransport
 from slipstick.errors import DeviceError
 from slipstick_rtl.config import PROTOCOL_VERSION, Configuration

@@ -20,8 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slipstick.benchmarks.wire import wire_benchmark
 from slipstick.devices import open_device
-from slipstick.devices.link import LinkDevice
-from slipstick.devices.link import LinkError, Patience
+from slipstick.devices.link import LinkDevice, LinkError, Patience
 from slipstick.devices.spi import SpiTransport, open_spi
 from slipstick.devices.spi_bus import BANNER, SpidevBus
 from slipstick.errors import DeviceError

@@ -87,6 +87,10 @@ class _Core:
     def status(self) -> DeviceStatus:
         return replace(self._core.status(), running=self._stuck)
 
+    def wait(self) -> bool:
+        """What is stuck does not end."""
+        return not self._stuck
+
     def reset(self) -> None:
         self._stuck = False
         self._core.reset()
