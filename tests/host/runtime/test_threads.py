@@ -114,11 +114,11 @@ def test_a_run_that_was_left_does_not_reach_the_other_session(
         first, second = (InferenceSession(program, shared) for program in programs)
         feeds = [feeds_of(program, 3) for program in programs]
 
-        def leave(timeout_seconds: float = 0) -> None:
+        def leave(request: object) -> None:
             raise Interrupted
 
         with monkeypatch.context() as patch:
-            patch.setattr(shared, "wait", leave)
+            patch.setattr(shared, "answer", leave)
             with pytest.raises(Interrupted):
                 first.run(None, feeds[0])
         for session, program, one in (

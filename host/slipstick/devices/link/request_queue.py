@@ -420,8 +420,8 @@ class RequestQueue:
             self._drop(
                 LinkError(
                     "RUN_TIMEOUT",
-                    f"the run must end within {self._patience.run_seconds} s; {request.command.name}"
-                    " waits for it",
+                    f"the run must end within {self._patience.run_seconds} s;"
+                    f" {request.command.name} waits for it",
                 )
             )
             return True
