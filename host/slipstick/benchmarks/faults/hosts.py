@@ -17,7 +17,7 @@ from .boards import Board
 from .network import Work
 from .transport import HostDied
 
-_LONGEST_TURN = 60
+_LONGEST_TURN = 8
 
 
 class SharedLine:
@@ -87,7 +87,7 @@ class SharedLine:
 
     def _pass_on(self) -> None:
         self._turn = self._random.choice(self._alive)
-        self._left = self._random.choice((1, 3, 20, _LONGEST_TURN))
+        self._left = self._random.choice((1, 2, 4, _LONGEST_TURN))
         self._changed.notify_all()
 
     def _await(self, host: int) -> None:
