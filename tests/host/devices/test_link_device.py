@@ -12,9 +12,8 @@ import slipstick
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slipstick.devices.base import Device
-from slipstick.devices.link import LinkDevice
+from slipstick.devices.link import LinkDevice, LinkError, Patience
 from slipstick.devices.link.errors import CODES
-from slipstick.devices.link import LinkError, Patience
 from slipstick.devices.link.transport import LoopbackTransport
 from slipstick.errors import DeviceError
 from slipstick_rtl.config import PROTOCOL_VERSION, Configuration
