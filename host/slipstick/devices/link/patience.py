@@ -1,4 +1,4 @@
-"""How long a host waits for a device, and how far it sends ahead."""
+"""Bounds how long a host waits for a device, and how far it sends ahead."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where the next byte of a compact link's transfer lies: one address for all commands."""
+"""Knows where the next byte of a compact link's transfer lies: one address for all commands."""
 
 from collections.abc import Iterable
 
