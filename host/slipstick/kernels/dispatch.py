@@ -101,6 +101,9 @@ def _is_float(node: Node, graph: Graph) -> bool:
         logarithmic = arithmetic_of(graph.semantics) is not None
         turned = logarithmic and node.operator == "transpose_conv2d"
         return turned or graph.tensors[node.inputs[1]].quantization is None
+    if node.operator == "softmax" and graph.semantics == "tflm":
+        # of int8 codes it adds up integers
+        return graph.tensors[node.inputs[0]].dtype != "int8"
     return operator.sums_floats
 
 

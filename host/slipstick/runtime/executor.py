@@ -46,6 +46,8 @@ BATCH = 16
 THREADS = 2
 _RESTARTS = 4
 """If an answer is lost and the device has gone on, all is done again from the inputs."""
+_TOGETHER = 64
+"""Images that the host's own layers take at once."""
 _AHEAD = 64
 """Images that are submitted before the first one's results are looked at."""
 _GRACE_SECONDS = 0.5e-3
@@ -96,13 +98,19 @@ class Execution:
         """The device knows them, and has not been asked."""
         self.on_run: Callable[[DeviceStatus], None] | None = None
         self._state = KeptState(program)
-        self._memory = self._memory_of(device)
+        self._submitted = self._memory_of(device)
+        self._watched = DeviceMemory(device, program.name, self._finished)
+        """For ``on_run``, which must be told before anything else happens."""
         self._pipeline = Pipeline.of(program, device)
         self._loaded = self._nothing_loaded()
         self._graph = graph_of(program)
         with exclusive(device) as sharing:
             device.identify()
             self._own(sharing)
+
+    @property
+    def _memory(self) -> DeviceMemory:
+        return self._submitted if self.on_run is None else self._watched
 
     def _memory_of(self, device: Device) -> DeviceMemory:
         name = self.program.name
@@ -157,8 +165,8 @@ class Execution:
     def _forget(self) -> None:
         """The device has been loaded, or reset: nothing else is there or on its way."""
         self._loaded.forget()
-        if isinstance(self._memory, SubmittedMemory):
-            self._memory.forget()
+        if isinstance(self._submitted, SubmittedMemory):
+            self._submitted.forget()
         if self._pipeline is not None:
             self._pipeline.forget()
 
@@ -193,16 +201,20 @@ class Execution:
             return self._collect(self._pipeline, flight)
         return self._steps(values, self._memory, self._loaded, self.program.steps)
 
-    def _put(self, pipeline: Pipeline, values: Values, *, more: bool) -> Flight:
-        for step in pipeline.before:
-            self._host(step, values)
+    def _put(
+        self, pipeline: Pipeline, values: Values, with_host: bool = True, *, more: bool
+    ) -> Flight:
+        if with_host:
+            for step in pipeline.before:
+                self._host(step, values)
         self._cycles_are_there = True
         return pipeline.put(values, more=more)
 
-    def _collect(self, pipeline: Pipeline, flight: Flight) -> Values:
+    def _collect(self, pipeline: Pipeline, flight: Flight, with_host: bool = True) -> Values:
         values = pipeline.collect(flight)
-        for step in pipeline.after:
-            self._host(step, values)
+        if with_host:
+            for step in pipeline.after:
+                self._host(step, values)
         return values
 
     def _run_kept(self, inputs: Mapping[str, np.ndarray]) -> Values:
@@ -285,15 +297,7 @@ class Execution:
         if self.program.units and count > 1 and not batched:
             return self._share_loads(inputs, count, wanted, advance)
         if self._pipeline is not None and not batched and self.on_run is None and count > 1:
-            names = wanted
-            results = list[Values]()
-            samples = (
-                {name: value[at : at + 1] for name, value in inputs.items()} for at in range(count)
-            )
-            for values in self._pass_through(self._pipeline, Ready(samples)):
-                results.append({n: values[n] for n in names} if names is not None else values)
-                advance(1)
-            return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
+            return self._pipelined(self._pipeline, inputs, count, wanted, advance)
         # both cores get work however few the samples; but of a network in many small runs the work
         # is mostly theirs, not the samples'
         share = count if self.program.is_streamed else -(-count // THREADS)
@@ -314,6 +318,46 @@ class Execution:
         else:
             results = [run(part) for part in parts]
         return {name: np.concatenate([r[name] for r in results]) for name in results[0]}
+
+    def _pipelined(
+        self,
+        pipeline: Pipeline,
+        inputs: Mapping[str, np.ndarray],
+        count: int,
+        wanted: tuple[str, ...] | None,
+        advance: Callable[[int], object],
+    ) -> Values:
+        """Samples one behind the other; host steps take many at once."""
+
+        def samples() -> Iterator[Values]:
+            for first in range(0, count, _TOGETHER):
+                part = {name: value[first : first + _TOGETHER] for name, value in inputs.items()}
+                for step in pipeline.before:
+                    self._host(step, part)
+                for at in range(min(_TOGETHER, count - first)):
+                    yield {name: value[at : at + 1] for name, value in part.items()}
+
+        def together(parts: list[Values]) -> Values:
+            values = {n: np.concatenate([own[n] for own in parts]) for n in kept or parts[0]}
+            for step in pipeline.after:
+                self._host(step, values)
+            return values if wanted is None else {name: values[name] for name in wanted}
+
+        read = {name for step in pipeline.after for name in step.inputs}
+        made = {name for step in pipeline.after for name in step.outputs}
+        kept: set[str] | None = None
+        results, parts = list[Values](), list[Values]()
+        for values in self._pass_through(pipeline, Ready(samples()), with_host=False):
+            if wanted is not None and kept is None:
+                kept = {name for name in {*wanted, *read} - made if name in values}
+            parts.append(values)
+            advance(1)
+            if len(parts) == _TOGETHER:
+                results.append(together(parts))
+                parts = []
+        if parts:
+            results.append(together(parts))
+        return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
 
     def infer_stream(
         self, source: Source[Values], consumer: int | None = None
@@ -358,8 +402,13 @@ class Execution:
                 yield {name: value[at : at + 1] for name, value in values.items()}
         source.check()
 
-    def _pass_through(self, pipeline: Pipeline, source: Source[Values]) -> Iterator[Values]:
-        """Samples one behind the other; those whose answers are lost are run again."""
+    def _pass_through(
+        self, pipeline: Pipeline, source: Source[Values], *, with_host: bool = True
+    ) -> Iterator[Values]:
+        """Samples one behind the other; those whose answers are lost are run again.
+
+        ``with_host``: with the host's steps, before and after.
+        """
         sharing = sharing_of(self.device)
         if sharing.unfinished:
             self.device.reset()
@@ -371,26 +420,28 @@ class Execution:
             room = len(flights) <= _AHEAD
             if room and source.wait(0.0 if asked else _GRACE_SECONDS):
                 sample = source.take()
-                flights.append((sample, self._put(pipeline, dict(sample), more=True)))
+                flights.append((sample, self._put(pipeline, dict(sample), with_host, more=True)))
                 # the last one's outputs are asked for with the next one
                 asked = False
                 continue
             if room and not asked:
                 pipeline.flush()
                 asked = True
-            yield self._collect_or_again(pipeline, *flights.popleft())
+            yield self._collect_or_again(pipeline, *flights.popleft(), with_host)
         sharing.unfinished = False
         source.check()
 
-    def _collect_or_again(self, pipeline: Pipeline, sample: Values, flight: Flight) -> Values:
+    def _collect_or_again(
+        self, pipeline: Pipeline, sample: Values, flight: Flight, with_host: bool
+    ) -> Values:
         for _ in range(_RESTARTS):
             try:
-                return self._collect(pipeline, flight)
+                return self._collect(pipeline, flight, with_host)
             except LostAnswerError:
                 # behind all that are on their way
-                flight = self._put(pipeline, dict(sample), more=True)
+                flight = self._put(pipeline, dict(sample), with_host, more=True)
                 pipeline.flush()
-        return self._collect(pipeline, flight)
+        return self._collect(pipeline, flight, with_host)
 
     def _follow(
         self,

@@ -75,8 +75,10 @@ def test_the_loader_is_told_board_memory_and_file(
 
 
 @pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if target.board])
-def test_every_board_can_be_programmed(name: str) -> None:
-    assert find_board(TARGETS[name].board or "").programmer is not None
+def test_boards_can_be_programmed(name: str) -> None:
+    """But for ButterStick, whose boot loader has to be told by its own tool."""
+    programmer = find_board(TARGETS[name].board or "").programmer
+    assert (programmer is not None) == (name != "butterstick")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import stateful_networks as networks
 from slipstick import kernels
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
-from slipstick.devices.link.errors import LinkError
+from slipstick.devices.link import LinkDevice, LostAnswerError
 from slipstick.devices.model import BatchCore, ModelDevice
 from slipstick.errors import DeviceError, StateLostError
 from slipstick.frontends.tflite import load_tflite_bytes
@@ -20,7 +20,7 @@ from slipstick.session import InferenceSession
 from slipstick.targets import find_target
 from slipstick.verify.tflm_reference import TflmReference
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.protocol import Space
+from slipstick_rtl.link.protocol import Region
 from tflm_networks import SMALL
 
 RNG = np.random.default_rng(71)
@@ -99,16 +99,16 @@ def test_what_is_kept_is_not_the_callers_array() -> None:
 
 
 class _Cable:
-    """A device's or core's ``run`` that fails after some."""
+    """A device's ``submit_run`` or a core's ``run`` that fails after some."""
 
     def __init__(self, ordinary: Any, left: int) -> None:
         self._ordinary, self.left = ordinary, left
 
-    def __call__(self, *arguments: Any) -> None:
+    def __call__(self, *arguments: Any, **options: Any) -> None:
         if not self.left:
             raise DeviceError("the cable is out")
         self.left -= 1
-        self._ordinary(*arguments)
+        self._ordinary(*arguments, **options)
 
 
 def wake_word() -> tuple[Graph, np.ndarray, np.ndarray]:
@@ -125,7 +125,7 @@ def test_run_that_fails_over_what_the_device_keeps_loses_it(
     with session(graph) as own:
         own.run(None, {"frames": x[:3]})
         with monkeypatch.context() as patched:
-            patched.setattr(own.device, "run", _Cable(own.device.run, 0))
+            patched.setattr(own.device, "submit_run", _Cable(None, 0))
             with pytest.raises(StateLostError, match=r"the cable is out; what model keeps on the"):
                 own.run(None, {"frames": x[3]})
         for batch in (x[3], x[3:]):
@@ -136,13 +136,13 @@ def test_run_that_fails_over_what_the_device_keeps_loses_it(
 
 
 def test_interrupted_run_loses_what_the_device_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     graph, x, _ = wake_word()
     with session(graph) as own:
         with monkeypatch.context() as patched:
-            patched.setattr(own.device, "run", interrupted)
+            patched.setattr(own.device, "submit_run", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 own.run(None, {"frames": x[0]})
         with pytest.raises(StateLostError, match="reset_state"):
@@ -152,14 +152,14 @@ def test_interrupted_run_loses_what_the_device_keeps(monkeypatch: pytest.MonkeyP
 def test_run_that_fails_before_it_begins_leaves_the_state_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def failing(*_: Any) -> None:
+    def failing(*_: Any, **__: Any) -> None:
         raise DeviceError("the cable is out")
 
     graph, x, wanted = wake_word()
     with session(graph) as own:
         for at, frames in enumerate(x):
             with monkeypatch.context() as patched:
-                patched.setattr(own.device, "write", failing)
+                patched.setattr(own.device, "submit_put", failing)
                 with pytest.raises(DeviceError, match="^the cable is out$"):
                     own.run(None, {"frames": frames})
             np.testing.assert_array_equal(own.run(None, {"frames": frames})[0][0], wanted[at])
@@ -181,12 +181,12 @@ def test_run_that_may_have_run_is_not_done_again(monkeypatch: pytest.MonkeyPatch
     graph, x, _ = wake_word()
     asked = []
 
-    def unanswered(*_: Any) -> None:
+    def unanswered(*_: Any, **__: Any) -> None:
         asked.append(1)
-        raise LinkError("NO_ANSWER", "nothing came")
+        raise LostAnswerError("NO_ANSWER", "nothing came")
 
     with session(graph) as own:
-        monkeypatch.setattr(own.device, "run", unanswered)
+        monkeypatch.setattr(own.device, "submit_run", unanswered)
         with pytest.raises(StateLostError):
             own.run(None, {"frames": x[0]})
     assert len(asked) == 1
@@ -223,7 +223,8 @@ def test_failed_batch_on_the_rtl_leaves_the_state_as_it_was(
         with InferenceSession(program, device) as own:
             begun = own.run(None, {"frames": x[:3]})
             with monkeypatch.context() as patched:
-                patched.setattr(device, "run", _Cable(device.run, 2))
+                assert isinstance(device, LinkDevice)
+                patched.setattr(device, "submit_run", _Cable(device.submit_run, 2))
                 with pytest.raises(DeviceError, match="^the cable is out$"):
                     own.run(None, {"frames": x[3:]})
             ended = own.run(None, {"frames": x[3:]})
@@ -237,15 +238,16 @@ def test_state_stays_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = {step.tensor for step in program.steps if isinstance(step, UploadStep | DownloadStep)}
     assert not moved & {name for each in program.variables for name in (each.source, each.result)}
     device = open_device("model", SMALL)
+    assert isinstance(device, LinkDevice)
     written: list[int] = []
-    ordinary = device.write
+    ordinary = device.submit_put
 
-    def counted(space: Space, address: int, data: bytes) -> None:
+    def counted(region: Region, data: bytes, **options: bool) -> None:
         written.append(len(data))
-        ordinary(space, address, data)
+        ordinary(region, data, **options)
 
     with InferenceSession(program, device) as own:
-        monkeypatch.setattr(device, "write", counted)
+        monkeypatch.setattr(device, "submit_put", counted)
         for expected in (program.resident_bytes, 0, 0):
             written.clear()
             own.run(None, {"frames": x[0]})

@@ -1,0 +1,72 @@
+"""Measures what the host itself costs: batches through devices that only answer."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...devices.link import LinkDevice
+from ...program import Program
+from ...runtime.feeds import random_feeds
+from ...session import InferenceSession
+from .null_device import null_device
+
+IMAGES = 20_000
+_FEEDS = 16
+
+
+def host_cost(program: Program, images: int = IMAGES, devices: int = 1) -> dict[str, Any]:
+    """Images per second of this process's time, and of the clock on the wall.
+
+    Parameters
+    ----------
+    program : Program
+    images : int
+        All together.
+    devices : int
+        Each has a session and a thread of its own.
+    """
+    feeds = _feeds(program, images // devices)
+    with ExitStack() as stack:
+        sessions = [stack.enter_context(_session(program)) for _ in range(devices)]
+        for session in sessions:
+            # describes regions, and warms up
+            session.run_batch(None, _feeds(program, _FEEDS))
+        threads = [
+            threading.Thread(target=session.run_batch, args=(None, feeds)) for session in sessions
+        ]
+        busy, start = time.process_time(), time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        busy, wall = time.process_time() - busy, time.perf_counter() - start
+    done = images // devices * devices
+    return {
+        "network": program.name,
+        "shape": program.hardware.shape,
+        "devices": devices,
+        "images": done,
+        "images_per_core_second": done / busy,
+        "images_per_second": done / wall,
+    }
+
+
+@contextmanager
+def _session(program: Program) -> Iterator[InferenceSession]:
+    with null_device(program.hardware) as transport:
+        device = LinkDevice(transport, configuration=program.hardware)
+        with InferenceSession(program, device) as session:
+            yield session
+        device.close()
+
+
+def _feeds(program: Program, images: int) -> dict[str, np.ndarray]:
+    drawn = [random_feeds(program, seed) for seed in range(_FEEDS)]
+    return {
+        name: np.concatenate([drawn[k % _FEEDS][name] for k in range(images)])
+        for name in program.inputs
+    }
