@@ -109,6 +109,7 @@ class SocketTransport:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self._received = bytearray()
 
     def seconds(self, count: int) -> float:
         """Loopback is as fast as the computer."""
@@ -120,13 +121,14 @@ class SocketTransport:
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
         """``count`` bytes, or the fewer that came within the time."""
-        data = b""
-        while len(data) < count:
+        while len(self._received) < count:
             ready, _, _ = select.select([self._connection], [], [], timeout_seconds)
-            part = self._connection.recv(count - len(data)) if ready else b""
+            part = self._connection.recv(_RECEIVE_BYTES) if ready else b""
             if not part:
                 break
-            data += part
+            self._received += part
+        data = bytes(self._received[:count])
+        del self._received[:count]
         return data
 
     def close(self) -> None:

@@ -313,9 +313,7 @@ class LinkDevice:
 
     def submit_status(self, *, waiting: bool = False) -> Request:
         """The state is the answer, for ``state_of``; ``waiting``: when no program runs."""
-        request = _status()
-        request.waiting = waiting
-        return self._queue.submit(request)
+        return self._queue.submit(_status(waiting=waiting))
 
     def push(self) -> None:
         """Sends what was submitted, as far as the window allows."""
@@ -377,5 +375,5 @@ def _packed(pcs: Sequence[int]) -> bytes:
     return b"".join(pc.to_bytes(2, "little") for pc in pcs)
 
 
-def _status() -> Request:
-    return Request(Command.STATUS, answer_bytes=STATUS_BYTES)
+def _status(*, waiting: bool = False) -> Request:
+    return Request(Command.STATUS, answer_bytes=STATUS_BYTES, waiting=waiting)

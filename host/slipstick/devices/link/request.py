@@ -46,6 +46,14 @@ class Request:
 
     Members
     -------
+    size : int
+        Bytes of its frame.
+    is_ordered : bool
+        It has a place in the order of the session.
+    is_after : bool
+        It is a RUN_GET that answers when its own run has ended.
+    waits : bool
+        Its answer may come only when a run has ended.
     is_done : bool
         ``answer`` or ``error`` is there.
     """
@@ -56,31 +64,22 @@ class Request:
     silent: bool = False
     waiting: bool = False
     run_seconds: float = 0.0
+    size: int = field(default=0, init=False)
+    is_ordered: bool = field(default=True, init=False)
+    is_after: bool = field(default=False, init=False)
+    waits: bool = field(default=False, init=False)
     sequence: int = field(default=-1, init=False)
     asks: bool = field(default=False, init=False)
     is_done: bool = field(default=False, init=False)
     answer: bytes = field(default=b"", init=False)
     error: LinkError | None = field(default=None, init=False)
 
-    @property
-    def is_ordered(self) -> bool:
-        """It has a place in the order of the session."""
-        return self.command not in UNORDERED
-
-    @property
-    def is_after(self) -> bool:
-        """It is a RUN_GET that answers when its own run has ended."""
-        return self.command is Command.RUN_GET and bool(self.payload[0] & AFTER)
-
-    @property
-    def waits(self) -> bool:
-        """Its answer may come only when a run has ended."""
-        return self.waiting or self.is_after
-
-    @property
-    def size(self) -> int:
-        """Bytes of its frame."""
-        return FRAME_BYTES + len(self.payload)
+    def __post_init__(self) -> None:
+        # looked at for every frame several times: kept, not computed anew
+        self.size = FRAME_BYTES + len(self.payload)
+        self.is_ordered = self.command not in UNORDERED
+        self.is_after = self.command is Command.RUN_GET and bool(self.payload[0] & AFTER)
+        self.waits = self.waiting or self.is_after
 
     def frame(self, seal: int) -> bytes:
         """Its bytes on the wire, with its number and flags of now."""

@@ -137,6 +137,9 @@ class RequestQueue:
         """Sends what may be sent now."""
         frames = []
         was_empty = not self._flying
+        if self._asking and self._flying_bytes > self._patience.window_bytes * 3 // 4:
+            # a few large pieces cost less than many small ones
+            return
         while self._queued and self._may_send(self._queued[0]):
             frames.append(self._launch(self._queued.popleft()))
         if frames:
