@@ -140,10 +140,10 @@ def test_a_core_with_macros_is_clean_verilog(tmp_path: Path, counted: None) -> N
     assert files == ["slipstick.v", *MODELS]
     text = (tmp_path / "slipstick.v").read_text()
     instances = Counter(re.findall(r"^  (slipstick_sram_\w+) #\(", text, re.MULTILINE))
-    # what it computes with; parameters and, by columns, sums
+    # what it computes with; parameters, the link's regions and, by columns, sums
     assert instances == {
         "slipstick_sram_1rw": 1,
-        "slipstick_sram_1rw1r": 1 + compact.configuration.columns,
+        "slipstick_sram_1rw1r": 2 + compact.configuration.columns,
     }
     assert "core_compact_store_memory_0_0" in text
     with toolchain.tool_environment():

@@ -16,7 +16,7 @@ SMALL = Configuration(
     weight_bytes=1 << 15,
     weight_rows=2,
     accumulator_depth=256,
-    instruction_words=1 << 12,
+    instruction_words=1 << 10,
     payload_bytes=512,
 )
 """For a 25F."""
@@ -29,7 +29,6 @@ TINY = replace(
     activation_bytes=1 << 13,
     weight_bytes=1 << 14,
     weight_rows=1,
-    instruction_words=1 << 10,
 )
 """For a 12F."""
 
