@@ -17,7 +17,7 @@ from .transport import WireTransport
 from .wires import WireModel
 
 IMAGES = 32
-_PATIENCE = Patience(timeout_seconds=600.0)
+_TIMEOUT_SECONDS = 600.0
 """Seconds of the simulated clock and of this machine's are counted alike: neither may end it."""
 
 
@@ -135,7 +135,12 @@ def measure_end_to_end(
         expected = golden.run_batch(None, feeds)
     clock_mhz = clock_of(program, target)
     transport = _open_wire(program, wire, clock_mhz * 1e6)
-    device = LinkDevice(transport, configuration=program.hardware, patience=_PATIENCE)
+    patience = Patience(
+        timeout_seconds=_TIMEOUT_SECONDS,
+        receive_bytes=None if wire.holds_back else wire.queue_bytes,
+    )
+    device = LinkDevice(transport, configuration=program.hardware, patience=patience)
+    device.cycles_per_second = clock_mhz * 1e6
     with closing(device), InferenceSession(program, device) as session:
         # regions are described with the first image; what is measured is what follows
         session.run_batch(None, _feeds(program, 2))
@@ -145,7 +150,7 @@ def measure_end_to_end(
         cycles = transport.cycles - start
         counted = transport.bytes_up - up, transport.bytes_down - down
         trips = device.round_trips - trips
-        core_cycles = session.last_cycles
+        core_cycles, lost = session.last_cycles, transport.lost
     same = [(a == e).reshape(images, -1).all(axis=1) for a, e in zip(actual, expected, strict=True)]
     return EndToEnd(
         program=program,
@@ -160,7 +165,7 @@ def measure_end_to_end(
         bytes_up=counted[0],
         bytes_down=counted[1],
         round_trips=trips,
-        lost_bytes=transport.lost,
+        lost_bytes=lost,
     )
 
 

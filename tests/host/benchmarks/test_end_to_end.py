@@ -1,0 +1,63 @@
+"""Batches through modelled wires and the simulated core: right, and as small as they can be."""
+
+from pathlib import Path
+
+import pytest
+import slipstick
+from slipstick.benchmarks.end_to_end.host_cost import host_cost
+from slipstick.benchmarks.end_to_end.measure import measure_end_to_end
+from slipstick.benchmarks.end_to_end.wires import WIRES, find_wire_model
+from slipstick.errors import InputError
+from slipstick.loading import compile_file
+from slipstick.targets import find_target
+
+MODEL = Path(slipstick.__file__).parent / "assets" / "digits.tflite"
+IMAGES = 12
+
+
+@pytest.mark.parametrize("target", ["sim-small", "icebreaker"])
+@pytest.mark.parametrize("wire", ["uart@3000000", "spi", "usb-fs", "usb-hs", "rmii", "rgmii"])
+def test_a_batch_over_a_wire(wire: str, target: str) -> None:
+    program = compile_file(MODEL, find_target(target).configuration)
+    measured = measure_end_to_end(program, find_wire_model(wire), IMAGES, target)
+    assert measured.equal_images == IMAGES
+    assert measured.lost_bytes == 0
+    assert 0 < measured.per_second < 1.01 * measured.core_per_second
+    entry = measured.entry()
+    assert 0 < entry["share_of_wire"] < 1.01
+    # frames are 24 bytes of an image that has only 64
+    assert measured.bytes_up <= IMAGES * (1.05 * measured.input_bytes + 24)
+    assert measured.bytes_down <= IMAGES * (1.05 * measured.output_bytes + 32)
+    if wire != "uart@3000000" or target == "sim-small":
+        assert measured.round_trips <= 1
+
+
+def test_late_answers_cost_a_batch_little() -> None:
+    program = compile_file(MODEL, find_target("sim-small").configuration)
+    soon, late = (
+        measure_end_to_end(program, find_wire_model("uart@115200", seconds), 64)
+        for seconds in (0.0, 0.016)
+    )
+    assert late.equal_images == soon.equal_images == 64
+    assert late.cycles < 1.1 * soon.cycles
+
+
+def test_the_hosts_own_cost_counts_all_images() -> None:
+    program = compile_file(MODEL, find_target("sim-small").configuration)
+    for devices in (1, 3):
+        cost = host_cost(program, images=300, devices=devices)
+        assert cost["images"] == 300 and cost["devices"] == devices
+        assert cost["images_per_core_second"] > 0 < cost["images_per_second"]
+
+
+@pytest.mark.parametrize("name", ["", "uart@0", "uart@x", "spi@", "usb", "rgmii@5"])
+def test_unknown_wires_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match="wire must be one of uart"):
+        find_wire_model(name)
+    assert "rgmii" in WIRES
+
+
+@pytest.mark.parametrize("seconds", [-0.1, 11.0, float("nan")])
+def test_reply_latencies_are_bounded(seconds: float) -> None:
+    with pytest.raises(InputError, match=r"reply latency must be within 0\.\.10 seconds"):
+        find_wire_model("usb-hs", seconds)
