@@ -15,11 +15,10 @@ MODEL = Path(slipstick.__file__).parent / "assets" / "digits.tflite"
 IMAGES = 12
 
 
-@pytest.mark.parametrize("target", ["sim-small", "icebreaker"])
 @pytest.mark.parametrize("wire", ["uart@3000000", "spi", "usb-fs", "usb-hs", "rmii", "rgmii"])
-def test_a_batch_over_a_wire(wire: str, target: str) -> None:
-    program = compile_file(MODEL, find_target(target).configuration)
-    measured = measure_end_to_end(program, find_wire_model(wire), IMAGES, target)
+def test_a_batch_over_a_wire(wire: str) -> None:
+    program = compile_file(MODEL, find_target("sim-small").configuration)
+    measured = measure_end_to_end(program, find_wire_model(wire), IMAGES)
     assert measured.equal_images == IMAGES
     assert measured.lost_bytes == 0
     assert 0 < measured.per_second < 1.01 * measured.core_per_second
@@ -28,18 +27,7 @@ def test_a_batch_over_a_wire(wire: str, target: str) -> None:
     # frames are 24 bytes of an image that has only 64
     assert measured.bytes_up <= IMAGES * (1.05 * measured.input_bytes + 24)
     assert measured.bytes_down <= IMAGES * (1.05 * measured.output_bytes + 32)
-    if wire != "uart@3000000" or target == "sim-small":
-        assert measured.round_trips <= 1
-
-
-def test_late_answers_cost_a_batch_little() -> None:
-    program = compile_file(MODEL, find_target("sim-small").configuration)
-    soon, late = (
-        measure_end_to_end(program, find_wire_model("uart@115200", seconds), 64)
-        for seconds in (0.0, 0.016)
-    )
-    assert late.equal_images == soon.equal_images == 64
-    assert late.cycles < 1.1 * soon.cycles
+    assert measured.round_trips <= 1
 
 
 def test_the_hosts_own_cost_counts_all_images() -> None:
