@@ -21,8 +21,8 @@ from slipstick_sim.benches.registry import parameters
 IMAGES = 2
 PATIENCE = Patience(timeout_seconds=60.0, silence_seconds=0.0)
 """In seconds of this machine, of which a simulation takes many."""
-LONGEST_SILENCE = 3000
-"""Cycles without a byte after which no more will come."""
+LONGEST_SILENCE = 24_000
+"""Cycles without a byte after which no more will come: more than a run takes."""
 
 
 class PortTransport:
