@@ -60,6 +60,7 @@ bench: setup
 	$(BIN)/python -m slipstick.benchmarks.speed
 	$(BIN)/python -m slipstick.benchmarks.large
 	$(BIN)/python -m slipstick.benchmarks.wire
+	$(BIN)/python -m slipstick.benchmarks.end_to_end
 	$(BIN)/python -m slipstick.benchmarks.faults
 	$(BIN)/python -m slipstick.benchmarks.scalesim
 	$(BIN)/python -m slipstick.benchmarks.scaling
