@@ -168,7 +168,7 @@ class RequestQueue:
             self._step()
         self._raise_deferred()
 
-    def ask(self, request: Request, retries: int | None = None) -> bytes:
+    def ask(self, request: Request) -> bytes:
         """The answer to an unordered request, behind all that were sent.
 
         Raises
@@ -182,7 +182,7 @@ class RequestQueue:
         self._settle()
         try:
             self.finish()
-            return self._ask(request, self._patience.retries if retries is None else retries)
+            return self._ask(request, self._patience.retries)
         except LinkError as error:
             self._explain(error)
             raise
@@ -522,12 +522,11 @@ class RequestQueue:
         ordered = [request for request in self._flying if request.is_ordered]
         executed = (sequence - ordered[0].sequence) % SEQUENCE_NUMBERS if ordered else 0
         if executed > len(ordered):
-            error = LinkError(
+            raise LinkError(
                 "OUT_OF_ORDER",
                 f"the device expects request {sequence}, which was not sent: it, or another"
                 " program, uses the link otherwise",
             )
-            raise error
         last = ordered[executed - 1] if executed else None
         if last is not None and last.answer_bytes:
             # as a repetition it is answered, and executed no second time
