@@ -93,6 +93,9 @@ class GoldenBackend:
     *boards : UsbBoard
     """
 
+    # never called, but looked up together with bulk_read and bulk_write
+    intr_read = intr_write = iso_read = iso_write = None
+
     def __init__(self, *boards: UsbBoard) -> None:
         self.boards = list(boards)
 
