@@ -9,6 +9,8 @@ GW2A = replace(
     # the UART's queue; room for the key-word network DS-CNN
     UP5K,
     rows=4,
+    # an image of DS-CNN in one frame
+    payload_bytes=512,
     activation_bytes=16 << 10,
     weight_bytes=36 << 10,
     parameter_words=1024,

@@ -14,5 +14,6 @@ UP5K = Configuration(
     accumulator_depth=256,
     parameter_words=512,
     instruction_words=1 << 11,
-    payload_bytes=64,
+    # a block RAM holds as much, beside the table of regions
+    payload_bytes=256,
 )
