@@ -41,6 +41,18 @@ _ORDER = (HostStep, UploadStep, RunStep, DownloadStep, HostStep)
 """The kinds of a double-buffered program's steps, in their order; of each any number."""
 
 
+def odd_step(steps: Sequence[Step]) -> int | None:
+    """The first step out of the order of ``_ORDER``, or that moves a part of a tensor only."""
+    at = 0
+    for number, step in enumerate(steps):
+        while at < len(_ORDER) and not isinstance(step, _ORDER[at]):
+            at += 1
+        part = isinstance(step, UploadStep | DownloadStep) and step.part is not None
+        if at == len(_ORDER) or part:
+            return number
+    return None
+
+
 def moved_tensors(steps: Sequence[Step]) -> tuple[str, ...]:
     """The tensors that the steps upload or download, each once."""
     moved = (step.tensor for step in steps if isinstance(step, UploadStep | DownloadStep))
@@ -97,14 +109,10 @@ def _check_steps(program: "Program", where: str) -> None:
     kept = bool(program.units or program.loads or program.variables)
     require(not kept, f"{where} needs a program that neither streams nor keeps anything")
     require(not runs[0].overlapped, f"{where} needs a run that no transfer overlaps")
-    at = 0
-    for number, step in enumerate(program.steps):
-        while at < len(_ORDER) and not isinstance(step, _ORDER[at]):
-            at += 1
-        kind = type(step).__name__
-        require(at < len(_ORDER), f"{where} needs uploads, a run, downloads; {kind} is {number}")
-        part = isinstance(step, UploadStep | DownloadStep) and step.part is not None
-        require(not part, f"{where} needs whole tensors, not the part of step {number}")
+    odd = odd_step(program.steps)
+    kind = "" if odd is None else type(program.steps[odd]).__name__
+    order = "whole tensors uploaded, a run, whole tensors downloaded"
+    require(odd is None, f"{where} needs {order}, in that order; step {odd} is {kind}")
 
 
 def _check_apart(program: "Program", alternate: Alternate, where: str) -> None:

@@ -9,9 +9,8 @@ from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from ..devices.base import Device
 from ..devices.link import LinkDevice, LinkError, LostAnswerError, Request
-from ..devices.link.regions import region_of
 from ..program.steps import Image, Placement, RunStep
-from .placement_io import gather, runs, stored_bytes
+from .placement_io import gather, region_of, runs, stored_bytes
 
 COUNTER_MASK = 0xFFFF
 """The device's completion counters have 16 bits."""
@@ -150,8 +149,7 @@ class SubmittedMemory(DeviceMemory):
         if not data:
             return
         waiting = self._must_wait()
-        sizes = place.height, place.width, place.channels
-        region = region_of(place.address, place.row_pitch, place.pixel_pitch, *sizes)
+        region = region_of(place)
         if region is not None:
             self._link.submit_put(region, data, waiting=waiting)
             return

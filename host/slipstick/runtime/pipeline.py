@@ -16,10 +16,10 @@ import numpy as np
 from slipstick_rtl.link.protocol import Region
 
 from ..devices.link import LinkDevice, Request
-from ..devices.link.regions import region_of
 from ..program import Program
+from ..program.alternate import odd_step
 from ..program.steps import DownloadStep, HostStep, Placement, RunStep, Step, UploadStep
-from .placement_io import gather, stored_bytes
+from .placement_io import gather, region_of, stored_bytes
 
 Values = dict[str, np.ndarray]
 
@@ -64,19 +64,11 @@ class Flight:
 
 def is_simple(steps: Sequence[Step]) -> bool:
     """Whether these are host steps, uploads, one run, downloads, host steps, in that order."""
-    order = (HostStep, UploadStep, RunStep, DownloadStep, HostStep)
-    at, runs, moved = 0, 0, 0
-    for step in steps:
-        while at < len(order) and not isinstance(step, order[at]):
-            at += 1
-        if at == len(order) or (isinstance(step, UploadStep | DownloadStep) and step.part):
-            return False
-        if isinstance(step, RunStep):
-            runs += 1
-            if step.overlapped or not step.clear_counters:
-                return False
-        moved += isinstance(step, DownloadStep)
-    return runs == 1 and moved > 0
+    if odd_step(steps) is not None:
+        return False
+    runs = [step for step in steps if isinstance(step, RunStep)]
+    moved = any(isinstance(step, DownloadStep) for step in steps)
+    return moved and len(runs) == 1 and runs[0].clear_counters and not runs[0].overlapped
 
 
 class Pipeline:
@@ -209,7 +201,7 @@ def _place_of(
     for step in program.steps:
         if isinstance(step, UploadStep):
             place = placements[step.tensor]
-            region = None if place is None else _region(place)
+            region = None if place is None else region_of(place)
             if region is None:
                 return None
             inputs.append((step.tensor, region))
@@ -226,19 +218,6 @@ def _place_of(
     return _Place(inputs=tuple(inputs), outputs=tuple(outputs), pcs=pcs)
 
 
-def _region(place: Placement) -> Region | None:
-    if not place.height * place.width * place.channels:
-        return None
-    return region_of(
-        place.address,
-        place.row_pitch,
-        place.pixel_pitch,
-        place.height,
-        place.width,
-        place.channels,
-    )
-
-
 def _answer_regions(place: Placement, longest: int) -> tuple[Region, ...]:
     """The tensor's bytes in regions that an answer can hold, of whole rows; none if a row is
     longer."""
@@ -253,7 +232,7 @@ def _answer_regions(place: Placement, longest: int) -> tuple[Region, ...]:
             address=place.address + first * place.row_pitch,
             height=min(rows, place.height - first),
         )
-        region = _region(part)
+        region = region_of(part)
         if region is None:
             return ()
         regions.append(replace(region, count=region.size))

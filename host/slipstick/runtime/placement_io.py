@@ -3,8 +3,35 @@
 from collections.abc import Iterator
 
 import numpy as np
+from slipstick_rtl.link.protocol import Region
 
 from ..program.steps import Placement
+
+_MOST = 1 << 16
+"""Of the sizes of a region."""
+
+
+def region_of(place: Placement) -> Region | None:
+    """The region of the tensor's bytes in NHWC order.
+
+    None if it has no bytes, or its gaps or sizes are more than a region can have.
+    """
+    channels, width, height = place.channels, place.width, place.height
+    row = width * channels
+    if place.pixel_pitch == channels or width == 1:
+        # rows without gaps are one run each, and without gaps between them all one
+        whole = place.row_pitch == row or height == 1
+        sizes = {"run_bytes": row * height} if whole else {"run_bytes": row, "runs": height}
+        gaps = {} if whole else {"gap": place.row_pitch - row}
+    else:
+        sizes = {"run_bytes": channels, "runs": width, "planes": height}
+        gap = place.pixel_pitch - channels
+        gaps = {"gap": gap, "plane_gap": gap + place.row_pitch - width * place.pixel_pitch}
+    if not all(1 <= size <= _MOST for size in sizes.values()):
+        return None
+    if not all(gap < _MOST for gap in gaps.values()):
+        return None
+    return Region(address=place.address, **sizes, **gaps)
 
 
 def runs(place: Placement) -> Iterator[tuple[int, slice]]:

@@ -7,35 +7,6 @@ from slipstick_rtl.link.protocol import REGIONS, Command, Region
 
 from .request import Request
 
-_MOST = 1 << 16
-
-
-def region_of(
-    address: int, row_pitch: int, pixel_pitch: int, height: int, width: int, channels: int
-) -> Region | None:
-    """The region of a tensor's bytes in NHWC order; None if its gaps are too wide for one.
-
-    Parameters
-    ----------
-    address, row_pitch, pixel_pitch, height, width, channels : int
-        As in ``program.steps.Placement``.
-    """
-    run, row = channels, width * channels
-    if pixel_pitch == channels or width == 1:
-        # rows without gaps are one run each, and without gaps between them all one
-        whole = row_pitch == row or height == 1
-        sizes = {"run_bytes": row * height} if whole else {"run_bytes": row, "runs": height}
-        gaps = {} if whole else {"gap": row_pitch - row}
-    else:
-        sizes = {"run_bytes": run, "runs": width, "planes": height}
-        gaps = {"gap": pixel_pitch - run, "plane_gap": row_pitch - width * pixel_pitch}
-        gaps["plane_gap"] += pixel_pitch - run
-    if not all(1 <= size <= _MOST for size in sizes.values()):
-        return None
-    if not all(gap < _MOST for gap in gaps.values()):
-        return None
-    return Region(address=address, **sizes, **gaps)
-
 
 class RegionTable:
     """Which regions a device knows, and by which number; the least used one is forgotten."""
