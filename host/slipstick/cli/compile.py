@@ -6,11 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from .. import console
+from ..benchmarks.end_to_end.predict import predicted_per_second, wires_of
 from ..loading import compile_file
 from ..program import Program
 from ..program.slip_file import encode, write_file
 from ..program.steps import LayerRecord, RunStep
-from ..targets import DEFAULT_TARGET
+from ..targets import DEFAULT_TARGET, find_target
 from .options import Json, Network, SemanticsName, TargetName
 
 
@@ -50,6 +51,7 @@ def compile_command(
         "loaded_bytes": traffic.loaded,
         "uploaded_bytes": traffic.uploaded,
         "downloaded_bytes": traffic.downloaded,
+        "end_to_end": end_to_end(program, name),
         "state_bytes": program.state_bytes,
         "resident_bytes": program.resident_bytes,
         "output": None if output is None else str(output),
@@ -58,6 +60,22 @@ def compile_command(
         console.print_json(result)
     else:
         _show(program, result)
+
+
+def end_to_end(program: Program, target: str) -> list[dict[str, Any]]:
+    """Images per second that a batch is predicted to get over each wire of a target's board."""
+    board = find_target(target).board
+    if board is None or not program.predicted_cycles:
+        return []
+    core = program.hardware.clock_hz / program.predicted_cycles
+    return [
+        {
+            "wire": wire.name,
+            "inferences_per_second": predicted_per_second(program, wire),
+            "core_inferences_per_second": core,
+        }
+        for wire in wires_of(board)
+    ]
 
 
 def utilisation(program: Program, macs: int, cycles: int) -> float | None:
@@ -120,6 +138,21 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         + (_state(result) if result["state_bytes"] else "")
         + (f", written to {result['output']}" if result["output"] else ""),
     )
+    if result["end_to_end"]:
+        rows = [
+            [
+                entry["wire"],
+                f"{entry['inferences_per_second']:,.1f}",
+                f"{entry['core_inferences_per_second']:,.1f}",
+            ]
+            for entry in result["end_to_end"]
+        ]
+        console.print_table(
+            "End to end over the board's wires, images per second of a batch, predicted",
+            {"wire": "left", "images/s": "right", "core alone": "right"},
+            rows,
+            "slipstick bench --wire WIRE measures it, on the simulated RTL.",
+        )
 
 
 _DOUBLED = "; inputs and outputs have two places each, so transfers overlap the computation"

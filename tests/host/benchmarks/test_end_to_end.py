@@ -6,6 +6,7 @@ import pytest
 import slipstick
 from slipstick.benchmarks.end_to_end.host_cost import host_cost
 from slipstick.benchmarks.end_to_end.measure import measure_end_to_end
+from slipstick.benchmarks.end_to_end.predict import predicted_per_second, wires_of
 from slipstick.benchmarks.end_to_end.wires import WIRES, find_wire_model
 from slipstick.errors import InputError
 from slipstick.loading import compile_file
@@ -28,6 +29,10 @@ def test_a_batch_over_a_wire(wire: str) -> None:
     assert measured.bytes_up <= IMAGES * (1.05 * measured.input_bytes + 24)
     assert measured.bytes_down <= IMAGES * (1.05 * measured.output_bytes + 32)
     assert measured.round_trips <= 1
+    # the last answer of a batch is late, however long the batch is
+    model = find_wire_model(wire)
+    predicted = IMAGES / predicted_per_second(program, model) + model.reply_seconds
+    assert 0.9 < measured.per_second * predicted / IMAGES < 1.1
 
 
 def test_the_hosts_own_cost_counts_all_images() -> None:
@@ -36,6 +41,11 @@ def test_the_hosts_own_cost_counts_all_images() -> None:
         cost = host_cost(program, images=300, devices=devices)
         assert cost["images"] == 300 and cost["devices"] == devices
         assert cost["images_per_core_second"] > 0 < cost["images_per_second"]
+
+
+def test_the_wires_of_a_board() -> None:
+    assert [wire.name for wire in wires_of("icebreaker")] == ["uart@4000000", "spi@10000000"]
+    assert "usb-hs" in [wire.name for wire in wires_of("ecpix5-85f")]
 
 
 @pytest.mark.parametrize("name", ["", "uart@0", "uart@x", "spi@", "usb", "rgmii@5"])

@@ -83,6 +83,8 @@ def _spi(rate: int) -> WireModel:
         overhead_bytes=18,
         # Linux' spidev, per transfer; an answer waits for the next transfer
         pause_seconds=0.3e-3,
+        # an answer is not cut into transfers: it is in the board's queue before one can begin
+        flush_seconds=10e-6,
         reply_seconds=0.3e-3,
     )
 
