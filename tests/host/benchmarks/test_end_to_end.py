@@ -1,11 +1,15 @@
 """Batches through modelled wires and the simulated core: right, and as small as they can be."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import slipstick
+from slipstick.benchmarks.end_to_end import __main__ as suite
 from slipstick.benchmarks.end_to_end.host_cost import host_cost
-from slipstick.benchmarks.end_to_end.measure import measure_end_to_end
+from slipstick.benchmarks.end_to_end.measure import EndToEnd, measure_end_to_end
 from slipstick.benchmarks.end_to_end.predict import predicted_per_second, wires_of
 from slipstick.benchmarks.end_to_end.wires import WIRES, find_wire_model
 from slipstick.errors import InputError
@@ -59,3 +63,39 @@ def test_unknown_wires_are_refused(name: str) -> None:
 def test_reply_latencies_are_bounded(seconds: float) -> None:
     with pytest.raises(InputError, match=r"reply latency must be within 0\.\.10 seconds"):
         find_wire_model("usb-hs", seconds)
+
+
+def test_the_report_grows_case_by_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = EndToEnd(
+        program=compile_file(MODEL, find_target("ecpix5-85f").configuration),
+        wire=find_wire_model("rgmii"),
+        images=4,
+        equal_images=4,
+        clock_mhz=100.0,
+        cycles=20_000,
+        core_cycles=4_000,
+        input_bytes=64,
+        output_bytes=10,
+        bytes_up=400,
+        bytes_down=80,
+        round_trips=1,
+        lost_bytes=0,
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(suite, "_measure", lambda case: measured)
+    path = tmp_path / "reports" / "end_to_end.json"
+
+    def cases() -> dict[str, dict[str, Any]]:
+        return json.loads(path.read_text())["cases"]
+
+    assert suite.end_to_end_benchmark(only="VWW ecpix5-85f usb-hs") == 0
+    assert suite.end_to_end_benchmark(only="ResNet-8 ecpix5-85f rgmii") == 0
+    assert list(cases()) == ["ResNet-8 ecpix5-85f rgmii", "VWW ecpix5-85f usb-hs"]
+    assert "20,000.0 images per second, 80.0% of the core's 25,000.0" in capsys.readouterr().out
+    # what was measured on other hardware does not stay
+    path.write_text(path.read_text().replace(measured.program.fingerprint, "0" * 16))
+    monkeypatch.setattr(suite, "_measure", lambda case: replace(measured, equal_images=3))
+    assert suite.end_to_end_benchmark(only="DS-CNN ecpix5-85f rgmii") == 1
+    assert list(cases()) == ["DS-CNN ecpix5-85f rgmii"]
