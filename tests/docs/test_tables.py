@@ -67,6 +67,28 @@ def rounded(number: float) -> str:
     return str(Decimal(str(number)).quantize(Decimal("0.1"), ROUND_HALF_UP))
 
 
+def test_end_to_end() -> None:
+    """figures.md repeats the report, which is of today's hardware."""
+    cases = report("end_to_end")["cases"].values()
+    expected = [
+        [
+            f"{entry['name']}, {entry['target']}, {entry['wire']}",
+            f"{entry['inferences_per_second']:,.1f}",
+            f"{entry['core_inferences_per_second']:,.1f}",
+            f"{100 * entry['share_of_core']:.1f} %",
+            f"{100 * entry['share_of_wire']:.1f} %",
+            f"{entry['bytes_up_per_image']:,.0f}",
+            str(entry["round_trips"]),
+            str(entry["images"]),
+        ]
+        for entry in cases
+    ]
+    assert rows("docs/reference/figures.md", "| network, board, wire |") == expected
+    for entry in cases:
+        assert entry["fingerprint"] == TARGETS[entry["target"]].configuration.fingerprint
+        assert entry["equal_images"] == entry["images"]
+
+
 @pytest.mark.parametrize(
     ("page", "heading"),
     [("README.md", "| board, whole design"), ("docs/reference/figures.md", "| board | array")],
