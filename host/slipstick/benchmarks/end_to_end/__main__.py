@@ -106,7 +106,7 @@ def _text(case: Case) -> str:
 
 
 def _kept() -> dict[str, dict[str, Any]]:
-    """What the report says of hardware that has not changed."""
+    """Returns the cases of the last report whose hardware has not changed."""
     try:
         report = json.loads((Path(reports.FOLDER) / f"{REPORT}.json").read_text("utf-8"))
     except (OSError, ValueError):
