@@ -12,7 +12,8 @@ the ``lease``, that the host draws at random. CLAIM asks for the board, and is g
 it, if the owner was silent for ``LEASE_SECONDS``, or if the same address and port ask. TAKE is
 granted always. RELEASE, of the owner, gives the board back. A CLAIM or TAKE that comes again with
 the owner's own address, port and lease is granted again and changes nothing. An owner whose lease
-ran out stays the owner until somebody claims the board.
+ran out stays the owner until somebody claims the board. DATA and POLL of the owner count as signs
+of life, and so do CLAIM and TAKE that are granted; DISCOVER does not.
 
 **To the board.** The owner's bytes travel in DATA datagrams, which are numbered from 0 after each
 new grant, modulo 65536. The board has ``slots``, each for one datagram of up to ``slot_bytes``
@@ -25,7 +26,8 @@ alone, one that comes twice has no effect, and any order will do.
 what has arrived: ``next``, and a bit for each of the datagrams from ``next`` on that waits in its
 slot. A SEND without bytes has the number of the next one with bytes, and only says what has
 arrived. The board sends one when ``next`` went on, after a POLL, and after a DATA that it drops.
-Nothing from the board is sent again: the link asks anew for answers that were lost.
+Nothing from the board is sent again: the link asks anew for answers that were lost. Bytes that the
+link gives while nobody is the owner are lost, and so are those that wait when a new lease is granted.
 """
 
 import struct
