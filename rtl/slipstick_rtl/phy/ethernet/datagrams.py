@@ -26,8 +26,8 @@ alone, one that comes twice has no effect, and any order will do.
 what has arrived: ``next``, and a bit for each of the datagrams from ``next`` on that waits in its
 slot. A SEND without bytes has the number of the next one with bytes, and only says what has
 arrived. The board sends one when ``next`` went on, after a POLL, and after a DATA that it drops.
-Nothing from the board is sent again: the link asks anew for answers that were lost. Bytes that the
-link gives while nobody is the owner are lost, and so are those that wait when a new lease is granted.
+Nothing from the board is sent again: the link asks anew for answers that were lost. What the
+link gives while nobody is the owner is lost, and so is what waits when a new lease is granted.
 """
 
 import struct
