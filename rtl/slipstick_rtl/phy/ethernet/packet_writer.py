@@ -1,0 +1,204 @@
+"""Writes the board's datagrams, word by word."""
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from .board_owner import REPLY_KIND
+from .datagram_choice import SEND
+from .datagrams import (
+    ARRIVED_BYTES,
+    HEADER_BYTES,
+    LONGEST_SEND,
+    MAGIC,
+    PRESENCE_BYTES,
+    VERSION,
+    Kind,
+)
+from .packet_words import HEAD, HEAD_WORDS, SENT_WORD
+from .send_buffer import SEND_WORDS
+
+IDENTITY_BYTES = 12
+
+_FIRST = -HEAD_WORDS - ARRIVED_BYTES // 4
+"""Places count the words of a packet, so that the link's bytes in a SEND begin at 0."""
+_LAST_OF_PRESENCE = _FIRST + HEAD_WORDS + PRESENCE_BYTES // 4 - 1
+_MOST_BYTES = HEADER_BYTES + ARRIVED_BYTES + LONGEST_SEND
+_GRANTED = Kind.GRANTED & (1 << REPLY_KIND) - 1
+_PLACE = signed(SEND_WORDS.bit_length())
+
+PACKET = data.StructLayout(
+    {
+        "kind": REPLY_KIND,
+        "head": HEAD,
+        "length": range(_MOST_BYTES + 1),
+        "next": 16,
+        "waiting": 16,
+        "owned": 1,
+    }
+)
+"""What is kept of a packet while it is written."""
+
+
+class PacketWriter(wiring.Component):
+    """Sends a word per cycle, with a cycle of rest between packets.
+
+    A packet says what holds in the cycle in which it begins; whose the board is, in the cycle that
+    writes its second word, but GRANTED names the host itself.
+
+    Parameters
+    ----------
+    identity : bytes
+        12 bytes, as ``Identity.pack`` makes them.
+    slots, slot_bytes : int
+        Told to hosts.
+
+    Members
+    -------
+    available, kind, to : In, take : Out
+        As of ``DatagramChoice``.
+    owned, owner : In
+        As of ``BoardOwner``.
+    next, waiting : In
+        As of ``DatagramSlots``.
+    ready, count, word : In; leaves, left, place : Out
+        As of ``SendBuffer``.
+    sent : Out(stream of SENT_WORD)
+
+    Raises
+    ------
+    ValueError
+        If the identity has not 12 bytes.
+    """
+
+    available: Signal
+    kind: Signal
+    to: data.View
+    take: Signal
+    owned: Signal
+    owner: data.View
+    next: Signal
+    waiting: Signal
+    ready: Signal
+    count: Signal
+    word: Signal
+    leaves: Signal
+    left: Signal
+    place: Signal
+    sent: stream.Interface
+
+    def __init__(self, *, identity: bytes, slots: int, slot_bytes: int) -> None:
+        if len(identity) != IDENTITY_BYTES:
+            raise ValueError(f"identity must have {IDENTITY_BYTES} bytes, not {len(identity)}")
+        self._identity = identity
+        self._slots = slots
+        self._slot_bytes = slot_bytes
+        super().__init__(
+            {
+                "available": In(1),
+                "kind": In(REPLY_KIND),
+                "to": In(HEAD),
+                "take": Out(1),
+                "owned": In(1),
+                "owner": In(HEAD),
+                "next": In(16),
+                "waiting": In(slots),
+                "ready": In(1),
+                "count": In(range(LONGEST_SEND + 1)),
+                "word": In(32),
+                "leaves": Out(1),
+                "left": Out(1),
+                "place": Out(range(SEND_WORDS)),
+                "sent": Out(stream.Signature(SENT_WORD)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        packet = Signal(PACKET)
+        place, following, last_place = Signal(_PLACE), Signal(_PLACE), Signal(_PLACE)
+        moves = ~self.sent.valid | self.sent.ready
+        last = place == last_place
+        m.d.comb += [following.eq(place), self.place.eq(following[: len(self.place)])]
+        m.d.sync += place.eq(following)
+        with m.If(moves):
+            m.d.sync += self.sent.valid.eq(0)
+        with m.FSM():
+            with m.State("rests"):
+                m.d.comb += following.eq(_FIRST)
+                with m.If(self.available):
+                    self._begin(m, packet, last_place)
+                    m.next = "writes"
+            with m.State("writes"):
+                m.d.comb += self.leaves.eq((packet.kind == SEND) & (last_place >= 0))
+                with m.If(moves):
+                    m.d.comb += following.eq(place + 1)
+                    m.d.sync += [
+                        self.sent.valid.eq(1),
+                        self.sent.p.last.eq(last),
+                        self.sent.p.data.eq(self._word(m, packet, place)),
+                    ]
+                    with m.If((place == _FIRST + 1) & (packet.kind != _GRANTED)):
+                        self._name_owner(m, packet)
+                    with m.If(last):
+                        m.d.comb += self.left.eq(self.leaves)
+                        m.next = "rests"
+        return m
+
+    def _begin(self, m: Module, packet: data.View, last_place: Signal) -> None:
+        """Keeps what the packet is going to say, so that it is of one moment."""
+        m.d.comb += self.take.eq(1)
+        m.d.sync += [
+            packet.kind.eq(self.kind),
+            packet.head.eq(self.to),
+            packet.next.eq(self.next),
+            packet.waiting.eq(self.waiting),
+            packet.owned.eq(1),
+            packet.length.eq(HEADER_BYTES + PRESENCE_BYTES),
+            last_place.eq(_LAST_OF_PRESENCE),
+        ]
+        with m.If(self.kind == SEND):
+            m.d.comb += self.leaves.eq(self.ready)
+            m.d.sync += [packet.length.eq(HEADER_BYTES + ARRIVED_BYTES), last_place.eq(-1)]
+            with m.If(self.ready):
+                m.d.sync += [
+                    packet.length.eq(self.count + HEADER_BYTES + ARRIVED_BYTES),
+                    last_place.eq((self.count - 1) >> 2),
+                ]
+
+    def _name_owner(self, m: Module, packet: data.View) -> None:
+        """The receiver's address, which has been sent, makes room for the owner's."""
+        m.d.sync += [
+            packet.head.address.eq(self.owner.address),
+            packet.head.port.eq(self.owner.port),
+            packet.owned.eq(self.owned),
+        ]
+
+    def _word(self, m: Module, packet: data.View, place: Signal) -> Value:
+        head = packet.head
+        kind = Cat(packet.kind, Const(Kind.HERE >> REPLY_KIND, 8 - REPLY_KIND))
+        first, second, third = (
+            Const(int.from_bytes(self._identity[at : at + 4], "little"), 32) for at in (0, 4, 8)
+        )
+        sizes = Cat(Const(self._slots, 8), packet.owned, Const(0, 7), Const(self._slot_bytes, 16))
+        address = Cat(head.address.word_select(byte, 8) for byte in (3, 2, 1, 0))
+        start = [
+            head.address,
+            Cat(head.port, packet.length),
+            Cat(Const(MAGIC, 16), Const(VERSION, 8), kind),
+            Cat(head.number, head.lease),
+        ]
+        presence = [first, second, third, sizes, address, head.port]
+        word, of_presence = Signal(32), Signal(32)
+        for words, value, begin in ((start, word, _FIRST), (presence, of_presence, -1)):
+            with m.Switch(place):
+                for at, found in enumerate(words, begin):
+                    with m.Case(at):
+                        m.d.comb += value.eq(found)
+        with m.If((packet.kind != SEND) & (place >= -1)):
+            m.d.comb += word.eq(of_presence)
+        with m.Elif(place == -1):
+            m.d.comb += word.eq(Cat(packet.next, packet.waiting))
+        with m.Elif(place >= 0):
+            m.d.comb += word.eq(self.word)
+        return word
