@@ -1,0 +1,268 @@
+"""EthernetPort against its model: hosts that fight for the board over a network that spoils all."""
+
+import random
+from typing import Any
+
+import cocotb
+from cocotb.triggers import ClockCycles
+from slipstick_rtl.link.identity import Identity
+from slipstick_rtl.phy.ethernet.datagrams import Arrived, Datagram, Kind
+from slipstick_rtl.phy.ethernet.ethernet_port import EthernetPort
+
+from ..golden import ethernet as golden
+from .drivers.udp_host import Scribe, UdpHost
+from .drivers.udp_packets import UdpBench, damaged, packet_words
+from .registry import Bench, parameters
+
+IDENTITY = Identity("0123456789abcdef", 3, 4, 512)
+LEASE_CYCLES = 6000
+QUIET_CYCLES = 64
+OWNER, OTHER = (bytes([10, 1, 2, 3]), 0x1234), (bytes([192, 168, 0, 77]), 0xFEDC)
+NEIGHBOURS = (OWNER, OTHER, (OWNER[0], OTHER[1]), (OTHER[0], OWNER[1]))
+REST = 4 * QUIET_CYCLES
+"""Cycles without a word after which nothing more is to come."""
+STALLS = {"received": 0.2, "sent": 0.3, "i": 0.1, "o": 0.2}
+STEPS = 1000
+
+
+def component(*, slots: int, slot_bytes: int) -> EthernetPort:
+    """The port under test, with a short lease."""
+    return EthernetPort(
+        identity=IDENTITY.pack(),
+        lease_cycles=LEASE_CYCLES,
+        slots=slots,
+        slot_bytes=slot_bytes,
+        quiet_cycles=QUIET_CYCLES,
+    )
+
+
+BENCH = Bench(
+    name="bench_ethernet_port",
+    component=component,
+    test_module=__name__,
+    parameters=({"slots": 4, "slot_bytes": 512}, {"slots": 2, "slot_bytes": 256}),
+    timeout_seconds=600,
+)
+
+
+class Link:
+    """What the model's link hears, and what it has to say."""
+
+    def __init__(self) -> None:
+        self.heard = bytearray()
+        self.says = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Notes the bytes; gives what there is to say."""
+        self.heard += data
+        says, self.says = self.says, b""
+        return says
+
+
+class Pair:
+    """The port and its model, step by step: each step ends when the port is at rest."""
+
+    def __init__(self, dut: Any, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.bench = UdpBench(dut, seed=seed, stalls=STALLS)
+        self.link = Link()
+        self.model = golden.EthernetPort(
+            self.link, IDENTITY, **parameters(), lease_seconds=LEASE_CYCLES
+        )
+        self.kinds: dict[Kind, int] = dict.fromkeys(Kind, 0)
+
+    async def step(self) -> None:
+        """One thing that happens, to both."""
+        expected: list[golden.Packet] = []
+        await self._leave_margin()
+        match self.random.random():
+            case chance if chance < 0.1:
+                size = self.random.choice([1, 3, 4, 5, 511, 512, 513, 700])
+                self.link.says = self.random.randbytes(size)
+                await self.bench.say(self.link.says)
+                expected = self.model.poll(self.bench.cycles)
+            case chance if chance < 0.11:
+                await ClockCycles(self.bench.dut.clk, LEASE_CYCLES + self.random.randrange(300))
+            case chance if chance < 0.2:
+                await self._spoil()
+            case _:
+                packet = self._packet()
+                await self.bench.send(packet)
+                expected = self.model.receive(*packet, self.bench.cycles)
+        await self.bench.rest(REST)
+        self._compare(expected)
+        self.bench.packets.clear()
+        now = self.bench.cycles
+        assert self.bench.dut.owned.value == self.model.owned(now)
+
+    async def _leave_margin(self) -> None:
+        """The lease does not end in the cycles that a packet takes."""
+        now = self.bench.cycles
+        if self.model.owned(now) and not self.model.owned(now + 4 * REST):
+            await ClockCycles(self.bench.dut.clk, 4 * REST)
+
+    def _packet(self) -> golden.Packet:
+        slots, slot_bytes = parameters()["slots"], parameters()["slot_bytes"]
+        owner = self.model.owner
+        address, port = self.random.choice(NEIGHBOURS)
+        lease = self.random.randrange(3)
+        if owner is not None and self.random.random() < 0.85:
+            address, port, lease = owner.address, owner.port, owner.lease
+        kinds = [Kind.DATA] * 40 + [Kind.POLL] * 4 + list(Kind)
+        if owner is None or self.random.random() < 0.01:
+            kinds = [Kind.CLAIM, Kind.TAKE]
+        kind = self.random.choice(kinds)
+        number = self.random.choice([0, 0, 0, *range(-1, slots + 2), 0x4000, 0x8000])
+        body = b""
+        if kind is Kind.DATA or self.random.random() < 0.03:
+            sizes = [*range(10), slot_bytes - 1, slot_bytes, slot_bytes + 1, slot_bytes + 5]
+            body = self.random.randbytes(self.random.choice(sizes))
+        packed = Datagram(
+            kind=kind, number=(self.model.next + number) % 65536, lease=lease, body=body
+        ).pack()
+        if self.random.random() < 0.05:
+            place = self.random.randrange(8)
+            packed = packed[:place] + self.random.randbytes(1) + packed[place + 1 :]
+        if self.random.random() < 0.03:
+            packed = packed[: self.random.randrange(9)]
+        return address, port, packed
+
+    async def _spoil(self) -> None:
+        """A packet that must change nothing."""
+        packet = self._packet()
+        if self.random.random() < 0.5:
+            await self.bench.send(packet, error=True)
+        else:
+            await self.bench.send_words(damaged(self.random, packet_words(packet)))
+
+    def _compare(self, expected: list[golden.Packet]) -> None:
+        found = self.bench.packets
+        assert self.bench.heard == self.link.heard
+        for packets in (expected, found):
+            for packet in packets:
+                self.kinds[Datagram.unpack(packet[2]).kind] += packets is expected
+        assert _replies(found) == _replies(expected)
+        sent, wanted = _sends(found), _sends(expected)
+        assert [part for part in sent if part[-1]] == [part for part in wanted if part[-1]]
+        assert bool(sent) == bool(wanted), (sent, wanted)
+        if sent:
+            assert sent[-1][1:4] == wanted[-1][1:4], (sent[-1], wanted[-1])
+
+
+def _replies(packets: list[golden.Packet]) -> list[tuple[bytes, int, Datagram]]:
+    unpacked = [(address, port, Datagram.unpack(data)) for address, port, data in packets]
+    return [packet for packet in unpacked if packet[2].kind is not Kind.SEND]
+
+
+def _sends(
+    packets: list[golden.Packet],
+) -> list[tuple[int, int, tuple[bytes, int], Arrived, bytes]]:
+    """Number, lease, receiver, what has arrived, and bytes of each SEND."""
+    unpacked = [(address, port, Datagram.unpack(data)) for address, port, data in packets]
+    return [
+        (found.number, found.lease, (address, port), Arrived.unpack(found.body), found.body[4:])
+        for address, port, found in unpacked
+        if found.kind is Kind.SEND
+    ]
+
+
+@cocotb.test()
+async def does_what_the_model_does(dut: Any) -> None:
+    pair = Pair(dut, 1)
+    await pair.bench.start()
+    for _ in range(STEPS):
+        await pair.step()
+    dut._log.info(f"{pair.kinds}, {len(pair.bench.heard)} bytes, {pair.bench.cycles} cycles")
+    for kind in (Kind.HERE, Kind.GRANTED, Kind.REFUSED, Kind.SEND):
+        assert pair.kinds[kind] > 4, pair.kinds
+
+
+@cocotb.test()
+@cocotb.parametrize(busy=["sent", "o", "none"])
+async def carries_all_bytes_while_others_disturb(dut: Any, busy: str) -> None:
+    """A host's bytes come once and in order, whatever the network and strangers do."""
+    seed = {"sent": 20, "o": 30, "none": 40}[busy]
+    bench = UdpBench(dut, seed=seed, stalls={**STALLS, busy: 0.9})
+    await bench.start()
+    scribe = Scribe(bench, random.Random(seed), NEIGHBOURS, **parameters())
+    said = random.Random(seed + 1).randbytes(6000)
+    owner = UdpHost(scribe, OWNER, lease=7)
+    await owner.claim(Kind.CLAIM)
+    saying = bench.say(said)
+    data = random.Random(seed + 2).randbytes(6000)
+    await owner.carry(data, disturb=True)
+    assert bench.heard == data
+    await saying
+    await bench.rest(REST)
+    assert owner.received == said
+    assert scribe.refused > 0
+
+
+@cocotb.test()
+async def changes_hands_amid_the_traffic(dut: Any) -> None:
+    """What one owner sent and what it was sent ends somewhere; the next one's is whole."""
+    bench = UdpBench(dut, seed=50, stalls={**STALLS, "o": 0.8})
+    await bench.start()
+    generator = random.Random(50)
+    scribe = Scribe(bench, generator, NEIGHBOURS, **parameters())
+    before = len(bench.heard)
+    for lease in range(1, 13):
+        host = UdpHost(scribe, generator.choice(NEIGHBOURS), lease=lease)
+        await host.claim(Kind.TAKE)
+        # an answer of the board shows that the old owner's bytes have stopped but for one
+        stopped = len(bench.heard)
+        said = generator.randbytes(900)
+        saying = bench.say(said)
+        data = bytes([lease]) * 50 + generator.randbytes(generator.randrange(1, 2000))
+        await host.carry(data, disturb=False)
+        assert bench.heard.endswith(data)
+        assert len(bench.heard) - len(data) <= stopped + 1
+        await saying
+        await bench.rest(REST)
+        assert host.received and said.endswith(host.received[-800:])
+        assert len(bench.heard) > before
+        before = len(bench.heard)
+        # some that the next owner cuts off
+        await host.leave(generator.randrange(3))
+        bench.say(generator.randbytes(generator.randrange(QUIET_CYCLES)))
+        await ClockCycles(dut.clk, generator.randrange(2 * QUIET_CYCLES))
+
+
+@cocotb.test()
+async def lives_through_any_words(dut: Any) -> None:
+    bench = UdpBench(dut, seed=60, stalls={"sent": 0.5, "o": 0.5})
+    await bench.start()
+    generator = random.Random(60)
+    scribe = Scribe(bench, generator, NEIGHBOURS, **parameters())
+    host = UdpHost(scribe, OWNER, lease=9)
+    for _ in range(8):
+        for _ in range(150):
+            await bench.send_words(scribe.any_words(), error=generator.random() < 0.3)
+        await host.discover()
+        await host.claim(Kind.TAKE)
+        del bench.heard[:]
+        await bench.rest(REST)
+        tail = len(bench.heard)
+        data = generator.randbytes(1500)
+        await host.carry(data, disturb=False)
+        assert bench.heard[tail:] == data
+
+
+@cocotb.test()
+async def rests_two_cycles_between_packets(dut: Any) -> None:
+    """Whatever waits behind it."""
+    bench = UdpBench(dut, seed=70, stalls={"sent": 1.0, "o": 1.0})
+    await bench.start()
+    discover = (*OTHER, Datagram(kind=Kind.DISCOVER).pack())
+    claim = (*OWNER, Datagram(kind=Kind.CLAIM).pack())
+    await bench.send(claim)
+    packets = [discover]
+    for number in range(3 * parameters()["slots"]):
+        body = bytes(parameters()["slot_bytes"])
+        packets.append((*OWNER, Datagram(kind=Kind.DATA, number=number, body=body).pack()))
+    words = [packet_words(packet) for packet in packets]
+    await ClockCycles(dut.clk, 4)
+    since = bench.cycles
+    for packet in words:
+        await bench.send_words(packet)
+    assert bench.cycles - since == sum(map(len, words)) + 2 * (len(words) - 1)
