@@ -30,11 +30,14 @@ class DatagramChoice(wiring.Component):
     ready : In
         There are bytes for a SEND.
     available : Out
-        There is something to send.
+        There is something to send; a cycle after it came.
     kind : Out(3), to : Out(HEAD)
         What, and to whom, with its number and lease.
     take : In
-        Strobe, while ``available``: it begins.
+        Strobe, while ``available``: it begins. The next is available two cycles later at the
+        earliest.
+    left : In
+        Strobe: the bytes that are ``ready`` have left.
     """
 
     reply: Signal
@@ -48,6 +51,7 @@ class DatagramChoice(wiring.Component):
     kind: Signal
     to: data.View
     take: Signal
+    left: Signal
 
     def __init__(self) -> None:
         super().__init__(
@@ -63,6 +67,7 @@ class DatagramChoice(wiring.Component):
                 "kind": Out(REPLY_KIND),
                 "to": Out(HEAD),
                 "take": In(1),
+                "left": In(1),
             }
         )
 
@@ -72,14 +77,17 @@ class DatagramChoice(wiring.Component):
         wanted, sent_last = Signal(), Signal()
         number = Signal(16)
         answers, sends = answer_kind != 0, self.present & (wanted | self.ready)
-        answers_next = answers & (sent_last | ~sends)
+        answers_next = Signal()
         m.d.comb += [
-            self.available.eq(answers | sends),
             self.kind.eq(Mux(answers_next, answer_kind, SEND)),
             self.to.eq(Mux(answers_next, answer, self.owner)),
         ]
         with m.If(~answers_next):
             m.d.comb += self.to.number.eq(number)
+        m.d.sync += [
+            self.available.eq((answers | sends) & ~(self.take | self.left | self.clear)),
+            answers_next.eq(answers & (sent_last | ~sends)),
+        ]
         with m.If(self.take):
             m.d.sync += sent_last.eq(~answers_next)
             with m.If(answers_next):

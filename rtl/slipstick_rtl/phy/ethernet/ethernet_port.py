@@ -102,7 +102,7 @@ class EthernetPort(wiring.Component):
             (owner, choice, ("reply", "present", "owner")),
             (owner, writer, ("owned", "owner")),
             (choice, writer, ("available", "kind", "to")),
-            (writer, choice, ("take",)),
+            (writer, choice, ("take", "left")),
             (slots, writer, ("next", "waiting")),
             (buffer, choice, ("ready",)),
             (buffer, writer, ("ready", "count", "word")),

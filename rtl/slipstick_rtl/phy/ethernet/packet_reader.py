@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from .datagrams import HEADER_BYTES, MAGIC, VERSION, Kind
 from .packet_words import ADDRESS_WORDS, HEAD, HEAD_WORDS, PORT_AND_LENGTH, RECEIVED_WORD
@@ -128,12 +129,14 @@ class PacketReader(wiring.Component):
         ahead of the sum.
         """
         bare, filled, ours = Signal(), Signal(), Signal()
-        expected = Signal(15)
+        expected = Signal.like(place)
         kinds, found = Signal(KINDS), Signal(KINDS.size)
+        beyond = (length - HEADER_BYTES - 1)[:16]  # bytes of the body, less one
         m.d.sync += [
             bare.eq(length == HEADER_BYTES),
-            filled.eq((length > HEADER_BYTES) & (length <= HEADER_BYTES + self._slot_bytes)),
-            expected.eq(((length + 3) >> 2) + ADDRESS_WORDS),
+            filled.eq(beyond[exact_log2(self._slot_bytes) :] == 0),
+            # right if one of the two is; without a body there are -1 words before the last
+            expected.eq((beyond >> 2) + HEAD_WORDS + 1),
             ours.eq(start.magic_and_version == _OURS),
             *(kinds[name].eq(start.kind == Kind[name.upper()]) for name in KINDS.members),
         ]

@@ -1,6 +1,6 @@
 """Writes the board's datagrams, word by word."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,12 +20,15 @@ from .send_buffer import SEND_WORDS
 
 IDENTITY_BYTES = 12
 
-_FIRST = -HEAD_WORDS - ARRIVED_BYTES // 4
-"""Places count the words of a packet, so that the link's bytes in a SEND begin at 0."""
-_LAST_OF_PRESENCE = _FIRST + HEAD_WORDS + PRESENCE_BYTES // 4 - 1
+_LEASE = HEAD_WORDS - 1
+_LAST_OF_PRESENCE = HEAD_WORDS + PRESENCE_BYTES // 4 - 1
+_ARRIVED = _LAST_OF_PRESENCE + 1
+_BYTES = _ARRIVED + 1
+"""Steps through a packet, a word each: the last of those that all have in common, then the presence
+in an answer, or what has arrived and bytes in a SEND; the step of these stays."""
+
 _MOST_BYTES = HEADER_BYTES + ARRIVED_BYTES + LONGEST_SEND
 _GRANTED = Kind.GRANTED & (1 << REPLY_KIND) - 1
-_PLACE = signed(SEND_WORDS.bit_length())
 
 PACKET = data.StructLayout(
     {
@@ -115,37 +118,45 @@ class PacketWriter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        packet = Signal(PACKET)
-        place, following, last_place = Signal(_PLACE), Signal(_PLACE), Signal(_PLACE)
+        packet, leaves = Signal(PACKET), Signal()
+        step, last = Signal(range(_BYTES + 1)), Signal()
+        place, last_place = Signal.like(self.place), Signal.like(self.place)
         moves = ~self.sent.valid | self.sent.ready
-        last = place == last_place
-        m.d.comb += [following.eq(place), self.place.eq(following[: len(self.place)])]
-        m.d.sync += place.eq(following)
+        in_bytes = step == _BYTES
+        m.d.comb += [
+            self.leaves.eq(leaves),
+            self.place.eq(place),
+            last.eq((step == _LAST_OF_PRESENCE) | (step == _ARRIVED) & ~leaves),
+        ]
+        m.d.sync += place.eq(self.place)
         with m.If(moves):
             m.d.sync += self.sent.valid.eq(0)
         with m.FSM():
             with m.State("rests"):
-                m.d.comb += following.eq(_FIRST)
+                m.d.sync += [step.eq(0), place.eq(0)]
                 with m.If(self.available):
-                    self._begin(m, packet, last_place)
+                    self._begin(m, packet, leaves, last_place)
                     m.next = "writes"
-            with m.State("writes"):
-                m.d.comb += self.leaves.eq((packet.kind == SEND) & (last_place >= 0))
-                with m.If(moves):
-                    m.d.comb += following.eq(place + 1)
-                    m.d.sync += [
-                        self.sent.valid.eq(1),
-                        self.sent.p.last.eq(last),
-                        self.sent.p.data.eq(self._word(m, packet, place)),
-                    ]
-                    with m.If((place == _FIRST + 1) & (packet.kind != _GRANTED)):
-                        self._name_owner(m, packet)
-                    with m.If(last):
-                        m.d.comb += self.left.eq(self.leaves)
-                        m.next = "rests"
+            with m.State("writes"), m.If(moves):
+                m.d.sync += [
+                    step.eq(step + ~in_bytes),
+                    self.sent.valid.eq(1),
+                    self.sent.p.last.eq(last),
+                    self.sent.p.data.eq(self._word(m, packet, step)),
+                ]
+                with m.If((step == _LEASE) & (packet.kind == SEND)):
+                    m.d.sync += step.eq(_ARRIVED)
+                with m.If(in_bytes):
+                    m.d.comb += [self.place.eq(place + 1), last.eq(place == last_place)]
+                with m.If((step == 1) & (packet.kind != _GRANTED)):
+                    self._name_owner(m, packet)
+                with m.If(last):
+                    m.d.comb += self.left.eq(leaves)
+                    m.d.sync += leaves.eq(0)
+                    m.next = "rests"
         return m
 
-    def _begin(self, m: Module, packet: data.View, last_place: Signal) -> None:
+    def _begin(self, m: Module, packet: data.View, leaves: Signal, last_place: Signal) -> None:
         """Keeps what the packet is going to say, so that it is of one moment."""
         m.d.comb += self.take.eq(1)
         m.d.sync += [
@@ -155,16 +166,13 @@ class PacketWriter(wiring.Component):
             packet.waiting.eq(self.waiting),
             packet.owned.eq(1),
             packet.length.eq(HEADER_BYTES + PRESENCE_BYTES),
-            last_place.eq(_LAST_OF_PRESENCE),
+            last_place.eq((self.count - 1) >> 2),
         ]
         with m.If(self.kind == SEND):
             m.d.comb += self.leaves.eq(self.ready)
-            m.d.sync += [packet.length.eq(HEADER_BYTES + ARRIVED_BYTES), last_place.eq(-1)]
+            m.d.sync += [leaves.eq(self.ready), packet.length.eq(HEADER_BYTES + ARRIVED_BYTES)]
             with m.If(self.ready):
-                m.d.sync += [
-                    packet.length.eq(self.count + HEADER_BYTES + ARRIVED_BYTES),
-                    last_place.eq((self.count - 1) >> 2),
-                ]
+                m.d.sync += packet.length.eq(self.count + HEADER_BYTES + ARRIVED_BYTES)
 
     def _name_owner(self, m: Module, packet: data.View) -> None:
         """The receiver's address, which has been sent, makes room for the owner's."""
@@ -174,31 +182,28 @@ class PacketWriter(wiring.Component):
             packet.owned.eq(self.owned),
         ]
 
-    def _word(self, m: Module, packet: data.View, place: Signal) -> Value:
+    def _word(self, m: Module, packet: data.View, step: Signal) -> Value:
         head = packet.head
         kind = Cat(packet.kind, Const(Kind.HERE >> REPLY_KIND, 8 - REPLY_KIND))
-        first, second, third = (
-            Const(int.from_bytes(self._identity[at : at + 4], "little"), 32) for at in (0, 4, 8)
+        identity = (
+            Const(int.from_bytes(self._identity[at : at + 4], "little"), 32)
+            for at in range(0, IDENTITY_BYTES, 4)
         )
-        sizes = Cat(Const(self._slots, 8), packet.owned, Const(0, 7), Const(self._slot_bytes, 16))
-        address = Cat(head.address.word_select(byte, 8) for byte in (3, 2, 1, 0))
-        start = [
+        words = (
             head.address,
             Cat(head.port, packet.length),
             Cat(Const(MAGIC, 16), Const(VERSION, 8), kind),
             Cat(head.number, head.lease),
-        ]
-        presence = [first, second, third, sizes, address, head.port]
-        word, of_presence = Signal(32), Signal(32)
-        for words, value, begin in ((start, word, _FIRST), (presence, of_presence, -1)):
-            with m.Switch(place):
-                for at, found in enumerate(words, begin):
-                    with m.Case(at):
-                        m.d.comb += value.eq(found)
-        with m.If((packet.kind != SEND) & (place >= -1)):
-            m.d.comb += word.eq(of_presence)
-        with m.Elif(place == -1):
-            m.d.comb += word.eq(Cat(packet.next, packet.waiting))
-        with m.Elif(place >= 0):
-            m.d.comb += word.eq(self.word)
+            *identity,
+            Cat(Const(self._slots, 8), packet.owned, Const(0, 7), Const(self._slot_bytes, 16)),
+            Cat(head.address.word_select(byte, 8) for byte in (3, 2, 1, 0)),
+            head.port,
+            Cat(packet.next, packet.waiting),
+            self.word,
+        )
+        word = Signal(32)
+        with m.Switch(step):
+            for at, value in enumerate(words):
+                with m.Case(at):
+                    m.d.comb += word.eq(value)
         return word
