@@ -19,7 +19,9 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
         ``model`` (the golden model), ``sim`` (the compiled RTL), either with ``:TARGET``;
         ``serial:PORT`` or ``serial:PORT@BAUD`` (a board; without a rate the board's is found);
         ``spi:PATH`` or ``spi:PATH@HZ`` (a board; 10 MHz, or what its clock allows, likewise);
-        ``usb:`` or ``usb:SERIAL`` (a board on USB at high speed; the only one, or by its number).
+        ``usb:`` or ``usb:SERIAL`` (a board on USB at high speed; the only one, or by its number);
+        ``udp:`` or ``udp:ADDRESS`` (a board on Ethernet; the only one of its configuration on the
+        network, or by its IPv4 address or name; ``+take`` behind it takes it from another host).
         ``KINDS`` has all of them.
     configuration : Configuration, optional
         Without it the target's counts, and that is the default target if the name has none.

@@ -134,6 +134,13 @@ KINDS: dict[str, DeviceKind] = {
             place="[SERIAL]",
             finder="usb:found_boards",
         ),
+        DeviceKind(
+            name="udp",
+            help="board on Ethernet",
+            opener="udp:open_udp",
+            place="[ADDRESS[:PORT]]",
+            finder="udp:found_boards",
+        ),
     )
 }
 """Every kind, by name. :attr:`slipstick_rtl.phy.wire.Wire.device` names those of wires."""

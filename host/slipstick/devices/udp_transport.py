@@ -1,0 +1,414 @@
+"""A board on Ethernet as a transport: the host's end of the datagrams."""
+
+import math
+import secrets
+import select
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from slipstick_rtl.phy.ethernet.datagrams import (
+    HEADER_BYTES,
+    LONGEST_SLOT,
+    MAGIC,
+    MOST_SLOTS,
+    VERSION,
+    Datagram,
+    Kind,
+    Presence,
+)
+
+from ..errors import DeviceError
+from .link.errors import LinkError
+from .link.request import FRAME_BYTES
+from .udp_streams import REORDER_SECONDS, Incoming, Outgoing, RoundTrip
+
+Address = tuple[str, int]
+
+BYTES_PER_SECOND = 5_000_000
+"""Half of what 100 Mbit/s carry."""
+
+_CLAIM_SECONDS = (0.1, 0.2, 0.4, 0.4, 0.4)
+"""How long each attempt to claim a board waits."""
+_REFUSALS = 2
+"""How often a computer says that nothing listens there until it is believed."""
+_SEND_SECONDS = 2e-3
+"""How long ``send`` waits for the board to take something; the rest is left to later calls."""
+_LONGEST_PAUSE_SECONDS = 0.05
+"""Between two questions to a board that has nothing to say."""
+_GIVE_UP_SECONDS = 5.0
+_GIVE_UP_POLLS = 20
+"""So long, and so many questions, until a silent board is given up."""
+_QUIET_SECONDS = 0.02
+"""How long no bytes must come after lost ones for whoever waits to be told."""
+_RECEIVE_BYTES = 2048
+_RECEIVE_BUFFER = 1 << 20
+_UDP_SEGMENT = 103
+"""Of Linux, since 4.18."""
+_MOST_AT_ONCE = 256
+"""Datagrams taken before the clock is looked at again: strangers may send without end."""
+
+_SEND = struct.Struct("<IHHHH")
+_SEND_START = MAGIC | VERSION << 16 | Kind.SEND << 24
+"""The magic, the version and the kind as one number."""
+
+
+class UdpTransport:
+    """A board that this host owns, as a transport.
+
+    Lost, repeated and reordered datagrams to the board are mended here. Of those from the board
+    lost ones are skipped: the link asks for its answers again.
+
+    Parameters
+    ----------
+    connection : socket
+        Connected to the board, and not blocking; closed together with the transport.
+    name : str
+        For messages.
+    lease : int
+        As granted.
+    presence : Presence
+        What the board says of itself.
+    round_trip_seconds : float
+        A first measurement.
+    """
+
+    buffered_bytes = 1 << 14
+    receive_bytes: int | None = None
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        name: str,
+        lease: int,
+        presence: Presence,
+        round_trip_seconds: float = 1e-3,
+    ) -> None:
+        self._socket, self._name, self._lease = connection, name, lease
+        self._wait = _waiter(connection)
+        self._outgoing = Outgoing(lease, presence.slots, presence.slot_bytes)
+        self._incoming = Incoming(presence.identity.payload_bytes + FRAME_BYTES)
+        self._round_trip = RoundTrip(round_trip_seconds)
+        self._is_cut_for_us = _let_the_system_cut(connection, HEADER_BYTES + presence.slot_bytes)
+        self._error: LinkError | None = None
+        self._poll = Datagram(kind=Kind.POLL, lease=lease).pack()
+        self._poll_at = self._pause = 0.0
+        self._progress_at = self._measured_at = 0.0
+        self._polls = 0  # that no SEND has answered
+        self._polling_since = 0.0
+
+    def seconds(self, count: int) -> float:
+        """How long so many bytes take on the wire, at the slowest."""
+        return count / BYTES_PER_SECOND
+
+    def send(self, data: bytes) -> None:
+        """Sends what the board has room for, and keeps the rest for when it has.
+
+        Raises
+        ------
+        LinkError
+            SESSION_LOST if another host took the board, or it was reset; DISCONNECTED if it is
+            silent for too long.
+        """
+        self._check()
+        outgoing = self._outgoing
+        outgoing.waiting += data
+        now = time.monotonic()
+        if not outgoing.is_flying:
+            self._rest(now)
+        self._move(now)
+        self._progress_at = now
+        while outgoing.waiting:
+            now = time.monotonic()
+            deadline = self._progress_at + _SEND_SECONDS
+            if now >= deadline:
+                break
+            self._wait_until(deadline, now)
+            self._move(time.monotonic())
+
+    def receive(self, count: int, timeout_seconds: float) -> bytes:
+        """``count`` bytes, or the fewer that came within the time; LinkError as ``send``.
+
+        The time begins anew whenever the board has taken bytes. It ends early if bytes are lost
+        that were waited for.
+        """
+        self._check()
+        received = self._incoming.received
+        if len(received) < count:
+            now = start = time.monotonic()
+            if not self._outgoing.is_flying and now >= self._poll_at:
+                self._rest(now)
+            self._move(now)
+            while len(received) < count:
+                now = time.monotonic()
+                deadline = max(start, self._progress_at) + timeout_seconds
+                if now >= deadline or self._is_lost(now):
+                    break
+                self._wait_until(deadline, now)
+                self._move(time.monotonic())
+        data = bytes(received[:count])
+        del received[:count]
+        return data
+
+    def close(self) -> None:
+        """Gives the board back; bytes that wait are dropped."""
+        release = Datagram(kind=Kind.RELEASE, lease=self._lease).pack()
+        # twice, as it is not answered
+        for _ in range(2):
+            self._put(release)
+        if self._error is None:
+            self._error = LinkError("DISCONNECTED", f"{self._name} is closed: open it anew")
+        self._socket.close()
+
+    # time
+
+    def _rest(self, now: float) -> None:
+        """The board is asked if it is silent for longer than a round trip."""
+        self._pause = self._round_trip.timeout
+        self._poll_at = now + self._pause
+
+    def _wait_until(self, deadline: float, now: float) -> None:
+        """Waits for a datagram, for the time, or for something else to do; does that."""
+        until = min(deadline, self._poll_at)
+        if self._incoming.is_waiting:
+            until = min(until, now + REORDER_SECONDS)
+        if until > now and self._wait(until - now):
+            return
+        now = time.monotonic()
+        self._incoming.give_up(now)
+        if now >= self._poll_at:
+            self._ask(now)
+
+    def _ask(self, now: float) -> None:
+        if not self._polls:
+            self._polling_since = now
+        elif self._polls >= _GIVE_UP_POLLS and now - self._polling_since >= _GIVE_UP_SECONDS:
+            self._fail(
+                "DISCONNECTED",
+                f"{self._name} is silent for {_GIVE_UP_SECONDS:g} s: check its power and the cable,"
+                " and open the device anew",
+            )
+        self._polls += 1
+        self._put(self._poll)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
+        self._poll_at = now + self._pause
+
+    def _is_lost(self, now: float) -> bool:
+        """Whether bytes are lost that are waited for; it says so once."""
+        incoming = self._incoming
+        if incoming.lost_at is None or now - incoming.lost_at < _QUIET_SECONDS:
+            return False
+        incoming.lost_at = None
+        return True
+
+    # datagrams
+
+    def _move(self, now: float) -> None:
+        """Takes all datagrams that have come, and sends those that may be sent."""
+        receive = self._socket.recv
+        for _ in range(_MOST_AT_ONCE):
+            try:
+                datagram = receive(_RECEIVE_BYTES)
+            except BlockingIOError:
+                break
+            except OSError:
+                # what the network says of a datagram sent earlier; it may be mended
+                continue
+            self._take(datagram, now)
+        if self._outgoing.waiting:
+            self._put_all(self._outgoing.cut(now))
+
+    def _take(self, datagram: bytes, now: float) -> None:
+        if len(datagram) < _SEND.size:
+            return
+        start, number, lease, first, waiting = _SEND.unpack_from(datagram)
+        if lease != self._lease:
+            return
+        if start != _SEND_START:
+            self._take_other(datagram)
+            return
+        outgoing = self._outgoing
+        seconds = outgoing.arrive(first, waiting, now)
+        if seconds is not None:
+            self._progress_at = now
+            # once per look at the clock
+            if seconds and now != self._measured_at:
+                self._measured_at = now
+                self._round_trip.measure(seconds)
+            self._rest(now)
+        if self._polls:
+            self._polls = 0
+            again = outgoing.missing()
+            if again:
+                self._rest(now)
+        else:
+            again = outgoing.holes() if waiting else ()
+        for each in again:
+            self._put(each)
+        self._incoming.take(number, datagram[_SEND.size :], now)
+
+    def _take_other(self, datagram: bytes) -> None:
+        try:
+            decoded = Datagram.unpack(datagram)
+            if decoded.kind is not Kind.REFUSED:
+                return
+            presence = Presence.unpack(decoded.body)
+        except ValueError:
+            return
+        owner = owner_of(presence)
+        reason = f"{owner} took it" if owner else "it was reset, or another host used it"
+        self._fail(
+            "SESSION_LOST",
+            f"{self._name} does not listen to this host any more, {reason}: open it anew and load"
+            " the program again",
+        )
+
+    def _put(self, datagram: bytes) -> None:
+        try:
+            self._socket.send(datagram)
+        except OSError:
+            # without a network it is lost, as on a network that loses it
+            return
+
+    def _put_all(self, datagrams: list[bytes]) -> None:
+        """Sends new datagrams: all but the last are as long as they may be."""
+        if self._is_cut_for_us and len(datagrams) > 1:
+            try:
+                self._socket.send(b"".join(datagrams))
+                return
+            except BlockingIOError:
+                return
+            except OSError:
+                # this network adapter cannot
+                self._is_cut_for_us = False
+        for datagram in datagrams:
+            self._put(datagram)
+
+    # errors
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise LinkError(self._error.code, self._error.detail)
+
+    def _fail(self, code: str, message: str) -> None:
+        self._error = LinkError(code, message)
+        raise self._error
+
+
+def claim(address: Address, name: str, *, take: bool = False) -> UdpTransport:
+    """Claims the board at an address.
+
+    Parameters
+    ----------
+    address : tuple
+        IPv4 address and port.
+    name : str
+        For messages.
+    take : bool
+        Also from another host that has it.
+
+    Raises
+    ------
+    DeviceError
+        If another host has it, or it cannot be reached.
+    LinkError
+        NO_ANSWER if there is no board.
+    """
+    connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        connection.setblocking(False)
+        with suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+        try:
+            connection.connect(address)
+        except OSError as error:
+            raise DeviceError(f"{name} cannot be reached: {error.strerror}") from error
+        lease, number = secrets.randbelow(1 << 16), secrets.randbelow(1 << 16)
+        kind = Kind.TAKE if take else Kind.CLAIM
+        claim = Datagram(kind=kind, number=number, lease=lease)
+        granted, presence, seconds = _negotiate(connection, claim, name)
+        if not granted:
+            raise DeviceError(
+                f"{name} is in use by {owner_of(presence)}: wait until that host closes it, or take"
+                f" it by --device {name.partition('+')[0]}+take"
+            )
+        if not (0 < presence.slots <= MOST_SLOTS and 0 < presence.slot_bytes <= LONGEST_SLOT):
+            raise DeviceError(f"{name} must have slots as this version of Slipstick knows them")
+        return UdpTransport(connection, name, lease, presence, seconds)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def owner_of(presence: Presence) -> str:
+    """Address and port of the host that has a board; empty if none has."""
+    if not presence.owned:
+        return ""
+    return f"{socket.inet_ntoa(presence.owner_address)}:{presence.owner_port}"
+
+
+def _negotiate(
+    connection: socket.socket, claim: Datagram, name: str
+) -> tuple[bool, Presence, float]:
+    """Whether the board is granted, what it says of itself, and the seconds until it did."""
+    wait, packed = _waiter(connection), claim.pack()
+    refusals, reason = 0, ""
+    for seconds in _CLAIM_SECONDS:
+        sent_at = time.monotonic()
+        try:
+            connection.send(packed)
+            while (left := sent_at + seconds - time.monotonic()) > 0 and wait(left):
+                reply = _reply(connection.recv(_RECEIVE_BYTES), claim)
+                if reply is not None:
+                    return reply[0], reply[1], time.monotonic() - sent_at
+        except BlockingIOError:
+            continue
+        except ConnectionRefusedError:
+            refusals += 1
+            reason = "nothing listens there; "
+        except OSError as error:
+            reason = f"{error.strerror}; "
+        if refusals >= _REFUSALS:
+            break
+        if reason:
+            time.sleep(seconds)
+    raise LinkError(
+        "NO_ANSWER",
+        f"no board answers at {name}: {reason}check its power, the cable and the address (slipstick"
+        " devices lists the boards of this network), and that no firewall blocks UDP",
+    )
+
+
+def _reply(payload: bytes, claim: Datagram) -> tuple[bool, Presence] | None:
+    with suppress(ValueError):
+        reply = Datagram.unpack(payload)
+        is_ours = (reply.number, reply.lease) == (claim.number, claim.lease)
+        if is_ours and reply.kind in (Kind.GRANTED, Kind.REFUSED):
+            return reply.kind is Kind.GRANTED, Presence.unpack(reply.body)
+    return None
+
+
+def _let_the_system_cut(connection: socket.socket, size: int) -> bool:
+    """Asks Linux to cut what is sent at once into datagrams; returns whether it will.
+
+    A call of the system costs more than all else that is done for a datagram.
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        connection.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, size)
+    except OSError:
+        return False
+    return True
+
+
+def _waiter(connection: socket.socket) -> Callable[[float], bool]:
+    """Returns a function that waits for a datagram, and tells whether there is one."""
+    if not hasattr(select, "poll"):  # on Windows
+        return lambda seconds: bool(select.select([connection], [], [], max(0.0, seconds))[0])
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return lambda seconds: bool(poll.poll(math.ceil(1000 * max(0.0, seconds))))
