@@ -9,7 +9,8 @@ from slipstick_rtl.phy.ethernet.datagrams import PORT
 from ..errors import DeviceError
 from .attached import AttachedDevice
 from .udp_discovery import FoundBoard, discover
-from .udp_transport import Address, claim, owner_of
+from .udp_socket import Address, UdpSocket
+from .udp_transport import claim, owner_of
 
 __all__ = ["found_boards", "open_udp"]
 
@@ -37,7 +38,7 @@ def open_udp(place: str, configuration: Configuration) -> AttachedDevice:
         board = _only_board(configuration)
         place, address = board.place, (board.address, board.port)
     name = f"udp:{place}"
-    transport = claim(address, f"{name}{plus}{word}", take=bool(plus))
+    transport = claim(UdpSocket(address, name), name, take=bool(plus))
     advice = "that nothing between this computer and the board drops large datagrams"
     return AttachedDevice(transport, name, configuration, advice)
 
@@ -61,7 +62,9 @@ def _only_board(configuration: Configuration) -> FoundBoard:
         return found[0]
     if found:
         places = ", ".join(f"udp:{board.place}" for board in found)
-        raise DeviceError(f"there are {len(found)} boards of {wanted} on the network: give {places}")
+        raise DeviceError(
+            f"there are {len(found)} boards of {wanted} on the network: give {places}"
+        )
     others = ", ".join(f"udp:{_tell(board)}" for board in boards)
     raise DeviceError(
         f"there is no board of {wanted} ({configuration.shape}) on this network, but {others}: give"

@@ -19,7 +19,7 @@ ATTEMPTS = 2
 ATTEMPT_SECONDS = 0.25
 """How long the answers to one question may take."""
 
-_LOOPBACK = ("127.0.0.1", "127.0.0.1")
+_LOOPBACK: tuple[str, str] = ("127.0.0.1", "127.0.0.1")
 _EVERYWHERE = "255.255.255.255"
 _RECEIVE_BYTES = 2048
 _MOST_BOARDS = 1000
@@ -107,7 +107,7 @@ def _networks() -> list[tuple[str, str]]:
     """This machine's own address and the broadcast address of each of its networks."""
     if fcntl is None:
         return [_LOOPBACK, *((own, _EVERYWHERE) for own in _named_addresses())]
-    networks = [_LOOPBACK]
+    networks: list[tuple[str, str]] = [_LOOPBACK]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
         for _, name in socket.if_nameindex():
             # an interface without an address, or without broadcasts

@@ -21,8 +21,8 @@ class DatagramBoard(Protocol):
     """A board that takes and gives datagrams, such as ``EthernetPort``, and its time."""
 
     @property
-    def idle(self) -> bool:
-        """Nothing happens before the next datagram."""
+    def rest_seconds(self) -> float:
+        """How long nothing happens unless a datagram comes; 0: time must go on now."""
         ...
 
     def receive(self, address: bytes, port: int, payload: bytes, now: float) -> list[Packet]:
@@ -60,15 +60,14 @@ def serve(
         Asked several times a second.
     """
     while not stopped():
-        select.select([connection], [], [], _PATIENCE_SECONDS if board.idle else 0.0)
+        select.select([connection], [], [], min(board.rest_seconds, _PATIENCE_SECONDS))
         # what the network says of hosts that are gone is of no interest
         with suppress(OSError):
             for _ in range(_MOST_AT_ONCE):
                 payload, (address, port) = connection.recvfrom(_RECEIVE_BYTES)
                 now = time.monotonic()
                 _send(connection, board.receive(socket.inet_aton(address), port, payload, now))
-        if not board.idle:
-            _send(connection, board.poll(time.monotonic()))
+        _send(connection, board.poll(time.monotonic()))
 
 
 def _send(connection: socket.socket, packets: list[Packet]) -> None:

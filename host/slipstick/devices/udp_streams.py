@@ -159,6 +159,8 @@ class Incoming:
 
     Members
     -------
+    next : int
+        The number of the next datagram with bytes.
     received : bytearray
         Bytes to take from the front.
     lost_at : float or None
@@ -171,7 +173,7 @@ class Incoming:
         self.lost_at: float | None = None
         self._frame_bytes = frame_bytes
         self._since_lost = 0
-        self._next = 0
+        self.next = 0
         self._early: dict[int, bytes] = {}
         self._early_since = 0.0
 
@@ -182,7 +184,7 @@ class Incoming:
 
     def take(self, number: int, data: bytes, now: float) -> None:
         """Takes in a datagram; one without bytes has the number of the next one with bytes."""
-        ahead = (number - self._next) & _LAST
+        ahead = (number - self.next) & _LAST
         if not ahead:
             if data:
                 self._append(data, now)
@@ -203,19 +205,19 @@ class Incoming:
             self._skip(now)
 
     def _skip(self, now: float) -> None:
-        self._next = min(self._early, key=lambda number: (number - self._next) & _LAST)
+        self.next = min(self._early, key=lambda number: (number - self.next) & _LAST)
         self.lost_at, self._since_lost = now, 0
         self._close_up(now)
 
     def _close_up(self, now: float) -> None:
         """Takes those that came early, up to the next that is missing."""
-        while data := self._early.pop(self._next, b""):
+        while data := self._early.pop(self.next, b""):
             self._append(data, now)
         self._early_since = now
 
     def _append(self, data: bytes, now: float) -> None:
         self.received += data
-        self._next = (self._next + 1) & _LAST
+        self.next = (self.next + 1) & _LAST
         if self.lost_at is not None:
             self._since_lost += len(data)
             self.lost_at = now if self._since_lost < self._frame_bytes else None

@@ -1,13 +1,8 @@
 """A board on Ethernet as a transport: the host's end of the datagrams."""
 
-import math
 import secrets
-import select
 import socket
 import struct
-import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 
 from slipstick_rtl.phy.ethernet.datagrams import (
@@ -24,9 +19,8 @@ from slipstick_rtl.phy.ethernet.datagrams import (
 from ..errors import DeviceError
 from .link.errors import LinkError
 from .link.request import FRAME_BYTES
+from .udp_socket import Connection
 from .udp_streams import REORDER_SECONDS, Incoming, Outgoing, RoundTrip
-
-Address = tuple[str, int]
 
 BYTES_PER_SECOND = 5_000_000
 """Half of what 100 Mbit/s carry."""
@@ -44,10 +38,6 @@ _GIVE_UP_POLLS = 20
 """So long, and so many questions, until a silent board is given up."""
 _QUIET_SECONDS = 0.02
 """How long no bytes must come after lost ones for whoever waits to be told."""
-_RECEIVE_BYTES = 2048
-_RECEIVE_BUFFER = 1 << 20
-_UDP_SEGMENT = 103
-"""Of Linux, since 4.18."""
 _MOST_AT_ONCE = 256
 """Datagrams taken before the clock is looked at again: strangers may send without end."""
 
@@ -64,8 +54,8 @@ class UdpTransport:
 
     Parameters
     ----------
-    connection : socket
-        Connected to the board, and not blocking; closed together with the transport.
+    connection : Connection
+        To the board; closed together with the transport.
     name : str
         For messages.
     lease : int
@@ -81,22 +71,21 @@ class UdpTransport:
 
     def __init__(
         self,
-        connection: socket.socket,
+        connection: Connection,
         name: str,
         lease: int,
         presence: Presence,
         round_trip_seconds: float = 1e-3,
     ) -> None:
-        self._socket, self._name, self._lease = connection, name, lease
-        self._wait = _waiter(connection)
+        self._connection, self._name, self._lease = connection, name, lease
         self._outgoing = Outgoing(lease, presence.slots, presence.slot_bytes)
         self._incoming = Incoming(presence.identity.payload_bytes + FRAME_BYTES)
         self._round_trip = RoundTrip(round_trip_seconds)
-        self._is_cut_for_us = _let_the_system_cut(connection, HEADER_BYTES + presence.slot_bytes)
+        self._is_cut_for_us = connection.cut_into(HEADER_BYTES + presence.slot_bytes)
         self._error: LinkError | None = None
         self._poll = Datagram(kind=Kind.POLL, lease=lease).pack()
         self._poll_at = self._pause = 0.0
-        self._progress_at = self._measured_at = 0.0
+        self._progress_at = 0.0
         self._polls = 0  # that no SEND has answered
         self._polling_since = 0.0
 
@@ -116,18 +105,18 @@ class UdpTransport:
         self._check()
         outgoing = self._outgoing
         outgoing.waiting += data
-        now = time.monotonic()
+        now = self._connection.now()
         if not outgoing.is_flying:
             self._rest(now)
         self._move(now)
         self._progress_at = now
         while outgoing.waiting:
-            now = time.monotonic()
+            now = self._connection.now()
             deadline = self._progress_at + _SEND_SECONDS
             if now >= deadline:
                 break
             self._wait_until(deadline, now)
-            self._move(time.monotonic())
+            self._move(self._connection.now())
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
         """``count`` bytes, or the fewer that came within the time; LinkError as ``send``.
@@ -138,17 +127,17 @@ class UdpTransport:
         self._check()
         received = self._incoming.received
         if len(received) < count:
-            now = start = time.monotonic()
+            now = start = self._connection.now()
             if not self._outgoing.is_flying and now >= self._poll_at:
                 self._rest(now)
             self._move(now)
             while len(received) < count:
-                now = time.monotonic()
+                now = self._connection.now()
                 deadline = max(start, self._progress_at) + timeout_seconds
                 if now >= deadline or self._is_lost(now):
                     break
                 self._wait_until(deadline, now)
-                self._move(time.monotonic())
+                self._move(self._connection.now())
         data = bytes(received[:count])
         del received[:count]
         return data
@@ -161,7 +150,7 @@ class UdpTransport:
             self._put(release)
         if self._error is None:
             self._error = LinkError("DISCONNECTED", f"{self._name} is closed: open it anew")
-        self._socket.close()
+        self._connection.close()
 
     # time
 
@@ -175,9 +164,9 @@ class UdpTransport:
         until = min(deadline, self._poll_at)
         if self._incoming.is_waiting:
             until = min(until, now + REORDER_SECONDS)
-        if until > now and self._wait(until - now):
+        if until > now and self._connection.wait(until - now):
             return
-        now = time.monotonic()
+        now = self._connection.now()
         self._incoming.give_up(now)
         if now >= self._poll_at:
             self._ask(now)
@@ -208,16 +197,18 @@ class UdpTransport:
 
     def _move(self, now: float) -> None:
         """Takes all datagrams that have come, and sends those that may be sent."""
-        receive = self._socket.recv
+        receive = self._connection.receive
         for _ in range(_MOST_AT_ONCE):
             try:
-                datagram = receive(_RECEIVE_BYTES)
+                datagram = receive()
             except BlockingIOError:
                 break
             except OSError:
                 # what the network says of a datagram sent earlier; it may be mended
                 continue
             self._take(datagram, now)
+        if self._progress_at == now:
+            self._rest(now)
         if self._outgoing.waiting:
             self._put_all(self._outgoing.cut(now))
 
@@ -233,12 +224,10 @@ class UdpTransport:
         outgoing = self._outgoing
         seconds = outgoing.arrive(first, waiting, now)
         if seconds is not None:
-            self._progress_at = now
-            # once per look at the clock
-            if seconds and now != self._measured_at:
-                self._measured_at = now
+            # measured once per look at the clock
+            if seconds and now != self._progress_at:
                 self._round_trip.measure(seconds)
-            self._rest(now)
+            self._progress_at = now
         if self._polls:
             self._polls = 0
             again = outgoing.missing()
@@ -248,7 +237,9 @@ class UdpTransport:
             again = outgoing.holes() if waiting else ()
         for each in again:
             self._put(each)
-        self._incoming.take(number, datagram[_SEND.size :], now)
+        incoming = self._incoming
+        if len(datagram) > _SEND.size or number != incoming.next:
+            incoming.take(number, datagram[_SEND.size :], now)
 
     def _take_other(self, datagram: bytes) -> None:
         try:
@@ -268,7 +259,7 @@ class UdpTransport:
 
     def _put(self, datagram: bytes) -> None:
         try:
-            self._socket.send(datagram)
+            self._connection.send(datagram)
         except OSError:
             # without a network it is lost, as on a network that loses it
             return
@@ -277,7 +268,7 @@ class UdpTransport:
         """Sends new datagrams: all but the last are as long as they may be."""
         if self._is_cut_for_us and len(datagrams) > 1:
             try:
-                self._socket.send(b"".join(datagrams))
+                self._connection.send(b"".join(datagrams))
                 return
             except BlockingIOError:
                 return
@@ -298,13 +289,12 @@ class UdpTransport:
         raise self._error
 
 
-def claim(address: Address, name: str, *, take: bool = False) -> UdpTransport:
-    """Claims the board at an address.
+def claim(connection: Connection, name: str, *, take: bool = False) -> UdpTransport:
+    """Claims the board at the other end of a connection, which is closed if that fails.
 
     Parameters
     ----------
-    address : tuple
-        IPv4 address and port.
+    connection : Connection
     name : str
         For messages.
     take : bool
@@ -313,27 +303,19 @@ def claim(address: Address, name: str, *, take: bool = False) -> UdpTransport:
     Raises
     ------
     DeviceError
-        If another host has it, or it cannot be reached.
+        If another host has it, or it speaks otherwise.
     LinkError
         NO_ANSWER if there is no board.
     """
-    connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        connection.setblocking(False)
-        with suppress(OSError):
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-        try:
-            connection.connect(address)
-        except OSError as error:
-            raise DeviceError(f"{name} cannot be reached: {error.strerror}") from error
         lease, number = secrets.randbelow(1 << 16), secrets.randbelow(1 << 16)
         kind = Kind.TAKE if take else Kind.CLAIM
-        claim = Datagram(kind=kind, number=number, lease=lease)
-        granted, presence, seconds = _negotiate(connection, claim, name)
+        question = Datagram(kind=kind, number=number, lease=lease)
+        granted, presence, seconds = _negotiate(connection, question, name)
         if not granted:
             raise DeviceError(
                 f"{name} is in use by {owner_of(presence)}: wait until that host closes it, or take"
-                f" it by --device {name.partition('+')[0]}+take"
+                f" it by --device {name}+take"
             )
         if not (0 < presence.slots <= MOST_SLOTS and 0 < presence.slot_bytes <= LONGEST_SLOT):
             raise DeviceError(f"{name} must have slots as this version of Slipstick knows them")
@@ -351,30 +333,27 @@ def owner_of(presence: Presence) -> str:
 
 
 def _negotiate(
-    connection: socket.socket, claim: Datagram, name: str
+    connection: Connection, question: Datagram, name: str
 ) -> tuple[bool, Presence, float]:
     """Whether the board is granted, what it says of itself, and the seconds until it did."""
-    wait, packed = _waiter(connection), claim.pack()
     refusals, reason = 0, ""
     for seconds in _CLAIM_SECONDS:
-        sent_at = time.monotonic()
+        sent_at = connection.now()
         try:
-            connection.send(packed)
-            while (left := sent_at + seconds - time.monotonic()) > 0 and wait(left):
-                reply = _reply(connection.recv(_RECEIVE_BYTES), claim)
+            connection.send(question.pack())
+            while (left := sent_at + seconds - connection.now()) > 0 and connection.wait(left):
+                reply = _reply(connection.receive(), question)
                 if reply is not None:
-                    return reply[0], reply[1], time.monotonic() - sent_at
+                    return *reply, connection.now() - sent_at
         except BlockingIOError:
             continue
-        except ConnectionRefusedError:
-            refusals += 1
-            reason = "nothing listens there; "
         except OSError as error:
-            reason = f"{error.strerror}; "
-        if refusals >= _REFUSALS:
-            break
-        if reason:
-            time.sleep(seconds)
+            if isinstance(error, ConnectionRefusedError):
+                refusals += 1
+            reason = "nothing listens there; " if refusals else f"{error.strerror}; "
+            if refusals >= _REFUSALS:
+                break
+            connection.wait(seconds)
     raise LinkError(
         "NO_ANSWER",
         f"no board answers at {name}: {reason}check its power, the cable and the address (slipstick"
@@ -382,33 +361,10 @@ def _negotiate(
     )
 
 
-def _reply(payload: bytes, claim: Datagram) -> tuple[bool, Presence] | None:
+def _reply(payload: bytes, question: Datagram) -> tuple[bool, Presence] | None:
     with suppress(ValueError):
         reply = Datagram.unpack(payload)
-        is_ours = (reply.number, reply.lease) == (claim.number, claim.lease)
+        is_ours = (reply.number, reply.lease) == (question.number, question.lease)
         if is_ours and reply.kind in (Kind.GRANTED, Kind.REFUSED):
             return reply.kind is Kind.GRANTED, Presence.unpack(reply.body)
     return None
-
-
-def _let_the_system_cut(connection: socket.socket, size: int) -> bool:
-    """Asks Linux to cut what is sent at once into datagrams; returns whether it will.
-
-    A call of the system costs more than all else that is done for a datagram.
-    """
-    if sys.platform != "linux":
-        return False
-    try:
-        connection.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, size)
-    except OSError:
-        return False
-    return True
-
-
-def _waiter(connection: socket.socket) -> Callable[[float], bool]:
-    """Returns a function that waits for a datagram, and tells whether there is one."""
-    if not hasattr(select, "poll"):  # on Windows
-        return lambda seconds: bool(select.select([connection], [], [], max(0.0, seconds))[0])
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return lambda seconds: bool(poll.poll(math.ceil(1000 * max(0.0, seconds))))
