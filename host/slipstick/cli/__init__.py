@@ -12,6 +12,7 @@ from .asic import asic_command
 from .bench import bench_command
 from .build import build_command
 from .compile import compile_command
+from .devices import devices_command
 from .evaluate import eval_command
 from .explore import explore_command
 from .export import export_command
@@ -77,5 +78,6 @@ app.command("asic")(asic_command)
 app.command("program")(program_command)
 app.command("export")(export_command)
 app.command("serve-sim")(serve_sim_command)
+app.command("devices")(devices_command)
 app.command("targets")(targets_command)
 app.add_typer(study_app, name="study")

@@ -7,7 +7,7 @@ from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.link.protocol import Command
 
 from ..errors import DeviceError
-from ..targets import TARGETS
+from .found import targets_of
 from .link import LinkDevice
 from .link.errors import LinkError
 from .link.patience import WINDOW_BYTES, Patience, wait_seconds
@@ -159,11 +159,7 @@ def _check(identity: Identity, name: str, configuration: Configuration) -> None:
 
 
 def _way_out(fingerprint: str) -> str:
-    names = [
-        target.name
-        for target in TARGETS.values()
-        if target.configuration.fingerprint == fingerprint
-    ]
+    names = targets_of(fingerprint)
     if names:
         return f"give --target {' or '.join(names)}, or program the board anew"
     return "program the board with that target's bitstream, or give the --target of the one it has"

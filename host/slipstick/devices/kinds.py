@@ -12,6 +12,7 @@ from slipstick_rtl.config import Configuration
 
 from ..errors import DeviceError
 from .base import Device
+from .found import FoundDevice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +32,8 @@ class DeviceKind:
         The form of the place, such as ``PORT[@BAUD]``; one that begins with a square bracket may be
         left out. Empty: the kind is simulated, and takes the name of a target, or nothing.
     finder : str
-        ``module:function`` of this package: returns the places that this machine has, for the
-        message if none is given. Simulated kinds have none.
+        ``module:function`` of this package: returns the places that this machine has, each a
+        ``FoundDevice``. Simulated kinds have none.
     system : str
         The system without which the module cannot be imported; empty: any will do.
     """
@@ -91,12 +92,18 @@ class DeviceKind:
             raise DeviceError(f"{self.name} devices need {self.system} ({error})") from error
         return opener(configuration) if self.is_simulated else opener(place, configuration)
 
+    def find(self) -> list[FoundDevice]:
+        """Returns the places that this machine has; none if this system cannot have the kind."""
+        if self.is_simulated:
+            return []
+        try:
+            return _load(self.finder)()
+        except ImportError:
+            return []
+
     def tell_places(self) -> str:
         """Says which places this machine has."""
-        try:
-            found = _load(self.finder)()
-        except ImportError:
-            found = []
+        found = self.find()
         if not found:
             return f"this machine has none that {self.name} could use; plug the board in"
         return f"this machine has {', '.join(f'{self.name}:{place}' for place in found)}"

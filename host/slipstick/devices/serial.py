@@ -12,6 +12,7 @@ from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, DEFAULT_BAUD, RATES, REC
 
 from ..errors import DeviceError
 from .attached import AttachedDevice, answers, split_place
+from .found import FoundDevice
 from .link.errors import LinkError
 
 try:
@@ -193,11 +194,11 @@ def _answering_rate(port: str, configuration: Configuration, tried: int) -> int 
     return None
 
 
-def found_ports() -> list[str]:
+def found_ports() -> list[FoundDevice]:
     """The serial ports of this machine that have a device, each with what it says of itself."""
     ports = sorted(list_ports.comports(), key=lambda port: port.device)
     return [
-        f"{port.device} ({port.product or port.description})"
+        FoundDevice(place=port.device, description=port.product or port.description)
         for port in ports
         if port.hwid != _NO_DEVICE
     ]

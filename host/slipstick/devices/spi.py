@@ -21,6 +21,7 @@ from slipstick_rtl.phy.spi_protocol import (
 
 from ..errors import DeviceError
 from .attached import AttachedDevice, split_place
+from .found import FoundDevice
 from .spi_bus import LOWEST_HZ, SpiBus, open_bus
 
 _FIRST_PAUSE_SECONDS = 20e-6
@@ -154,9 +155,9 @@ class SpiTransport:
 _FILLER = bytes([FILLER])
 
 
-def found_controllers() -> list[str]:
+def found_controllers() -> list[FoundDevice]:
     """Returns the SPI devices of this machine."""
-    return sorted(glob.glob("/dev/spidev*"))
+    return [FoundDevice(place=path) for path in sorted(glob.glob("/dev/spidev*"))]
 
 
 def open_spi(place: str, configuration: Configuration) -> AttachedDevice:

@@ -8,6 +8,7 @@ from slipstick_rtl.phy.ethernet.datagrams import PORT
 
 from ..errors import DeviceError
 from .attached import AttachedDevice
+from .found import FoundDevice
 from .udp_discovery import FoundBoard, discover
 from .udp_socket import Address, UdpSocket
 from .udp_transport import claim, owner_of
@@ -43,15 +44,15 @@ def open_udp(place: str, configuration: Configuration) -> AttachedDevice:
     return AttachedDevice(transport, name, configuration, advice)
 
 
-def found_boards() -> list[str]:
+def found_boards() -> list[FoundDevice]:
     """The boards on the networks of this machine, each with its fingerprint and owner."""
-    return [_tell(board) for board in discover()]
+    return [_describe(board) for board in discover()]
 
 
-def _tell(board: FoundBoard) -> str:
-    owner = owner_of(board.presence)
-    used = f", in use by {owner}" if owner else ""
-    return f"{board.place} ({board.presence.identity.fingerprint}{used})"
+def _describe(board: FoundBoard) -> FoundDevice:
+    presence = board.presence
+    fingerprint = presence.identity.fingerprint
+    return FoundDevice(place=board.place, fingerprint=fingerprint, owner=owner_of(presence))
 
 
 def _only_board(configuration: Configuration) -> FoundBoard:
@@ -65,7 +66,7 @@ def _only_board(configuration: Configuration) -> FoundBoard:
         raise DeviceError(
             f"there are {len(found)} boards of {wanted} on the network: give {places}"
         )
-    others = ", ".join(f"udp:{_tell(board)}" for board in boards)
+    others = ", ".join(f"udp:{_describe(board)}" for board in boards)
     raise DeviceError(
         f"there is no board of {wanted} ({configuration.shape}) on this network, but {others}: give"
         " that board's --target"

@@ -14,6 +14,7 @@ from slipstick_rtl.phy.usb.high_speed import BULK_ENDPOINT, BULK_PACKET_BYTES, I
 
 from ..errors import DeviceError
 from .attached import AttachedDevice
+from .found import FoundDevice
 from .link.errors import LinkError
 
 BYTES_PER_SECOND = 10_000_000
@@ -161,13 +162,19 @@ def open_usb(place: str, configuration: Configuration) -> AttachedDevice:
     return AttachedDevice(transport, name, configuration, advice)
 
 
-def found_boards() -> list[str]:
+def found_boards() -> list[FoundDevice]:
     """The boards of this machine, each with its serial number."""
     try:
         devices = _devices()
     except DeviceError:
         return []
-    return [f"{_address(device)} ({_serial(device) or 'may not be opened'})" for device in devices]
+    return [_describe(_address(device), _serial(device)) for device in devices]
+
+
+def _describe(place: str, serial: str) -> FoundDevice:
+    """The serial number is the fingerprint."""
+    description = "" if serial else "may not be opened"
+    return FoundDevice(place=place, fingerprint=serial, description=description)
 
 
 def _devices() -> list[Any]:

@@ -133,23 +133,23 @@ def test_programs_that_hang_or_break_rules_are_device_errors() -> None:
 def test_a_new_kind_is_a_module_and_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     """An imaginary kind, whose functions are those of a module of the package."""
     entry = DeviceKind(
-        name="udp", help="board on the network", opener="udp:open_udp", place="ADDRESS[@PORT]",
-        finder="udp:found", system="a network",
+        name="tcp", help="board on the network", opener="tcp:open_tcp", place="ADDRESS[@PORT]",
+        finder="tcp:found", system="a network",
     )  # fmt: skip
-    module = ModuleType("slipstick.devices.udp")
+    module = ModuleType("slipstick.devices.tcp")
     opened = open_device("model")
-    module.__dict__.update(open_udp=lambda place, configuration: opened, found=lambda: ["10.0.0.2"])
-    monkeypatch.setitem(KINDS, "udp", entry)
-    assert entry.forms == ("udp:ADDRESS[@PORT]",)
-    assert "udp:ADDRESS@PORT (board on the network)." in device_help()
-    with pytest.raises(DeviceError, match="udp devices need a network"):
-        open_device("udp:10.0.0.2")
-    with pytest.raises(DeviceError, match="this machine has none that udp could use"):
-        open_device("udp:")
+    module.__dict__.update(open_tcp=lambda place, configuration: opened, found=lambda: ["10.0.0.2"])
+    monkeypatch.setitem(KINDS, "tcp", entry)
+    assert entry.forms == ("tcp:ADDRESS[@PORT]",)
+    assert "tcp:ADDRESS@PORT (board on the network)." in device_help()
+    with pytest.raises(DeviceError, match="tcp devices need a network"):
+        open_device("tcp:10.0.0.2")
+    with pytest.raises(DeviceError, match="this machine has none that tcp could use"):
+        open_device("tcp:")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    assert open_device("udp:10.0.0.2") is opened
-    with pytest.raises(DeviceError, match=r"must name a place: this machine has udp:10\.0\.0\.2"):
-        open_device("udp")
+    assert open_device("tcp:10.0.0.2") is opened
+    with pytest.raises(DeviceError, match=r"must name a place: this machine has tcp:10\.0\.0\.2"):
+        open_device("tcp")
 
 
 def test_names_give_configurations() -> None:
@@ -162,7 +162,7 @@ def test_names_give_configurations() -> None:
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("gpu", DeviceError, r"device must be one of model, .*, usb:\[SERIAL\], not 'gpu'"),
+        ("gpu", DeviceError, r"device must be one of model, .*, usb:\[SERIAL\], udp:.*, not 'gpu'"),
         ("", DeviceError, "device must be one of .* not ''"),
         ("serial:", DeviceError, "device .serial:. must name a place: this machine has"),
         ("serial:/dev/no-port", DeviceError, "there is no port /dev/no-port: plug the board in"),
