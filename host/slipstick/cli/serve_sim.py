@@ -1,4 +1,4 @@
-"""``slipstick serve-sim``: the simulated board on a pseudo-terminal, or behind SPI's wires."""
+"""``slipstick serve-sim``: the simulated board on a pseudo-terminal, SPI's wires or a UDP port."""
 
 import signal
 from contextlib import closing
@@ -20,9 +20,11 @@ def serve_sim_command(
     physical: Annotated[
         Physical,
         typer.Option(
+            "--wire",
             "--physical",
             "-p",
-            help="The board's pins: a UART behind a pseudo-terminal, or SPI behind a socket.",
+            help="The board's wire: a UART behind a pseudo-terminal, SPI behind a socket, or"
+            " Ethernet behind a UDP port of this machine.",
         ),
     ] = Physical.UART,
     baud: Annotated[
@@ -35,6 +37,14 @@ def serve_sim_command(
             show_default=False,
         ),
     ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            help="Ethernet's UDP port; 0: a free one. By default that of boards, or a free one.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Simulate a board, pins included, for other programs to open; Ctrl-C ends it."""
@@ -43,15 +53,17 @@ def serve_sim_command(
     divisor = None
     if baud is not None:
         divisor = _divisor(physical, configuration, baud)
+    if port is not None and physical is not Physical.ETHERNET:
+        raise InputError(f"--port is one of Ethernet: leave it out with --wire {physical}")
     with console.waiting(f"opening {name}"):
-        board = open_board(physical, configuration, divisor)
+        board = open_board(physical, configuration, divisor, port)
     with closing(board):
         _serve(board, name, configuration, json)
 
 
 def _divisor(physical: Physical, configuration: Configuration, baud: int) -> int:
     if physical is not Physical.UART:
-        raise InputError(f"--baud is the rate of a UART: leave it out with --physical {physical}")
+        raise InputError(f"--baud is the rate of a UART: leave it out with --wire {physical}")
     try:
         return uart_divisor(configuration.clock_hz, baud)
     except ValueError as error:

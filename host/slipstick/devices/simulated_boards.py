@@ -1,11 +1,13 @@
 """Boards that this machine simulates, pins included, for other processes to open."""
 
+import math
 import time
 from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.phy.spi_protocol import DEFAULT_SCK_HZ, MINIMUM_SCK_CYCLES, highest_sck_hz
 from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, MINIMUM_DIVISOR, RATES
 
@@ -13,7 +15,10 @@ from ..errors import DeviceError
 from ..targets import describe
 
 if TYPE_CHECKING:
+    from slipstick_sim.verilated.byte_endpoint import ByteEndpoint
     from slipstick_sim.verilated.endpoint import SerialEndpoint, SpiEndpoint
+
+    from .udp_server import DatagramBoard, Packet
 
 FASTEST = 460_800
 """Of the rates that pseudo-terminals know, the highest that is of use."""
@@ -27,6 +32,7 @@ class Physical(StrEnum):
 
     UART = "uart"
     SPI = "spi"
+    ETHERNET = "ethernet"
 
 
 class SimulatedBoard(Protocol):
@@ -74,7 +80,7 @@ class SimulatedBoard(Protocol):
 class _Simulated:
     """What the boards have in common."""
 
-    def __init__(self, endpoint: "SerialEndpoint | SpiEndpoint") -> None:
+    def __init__(self, endpoint: "SerialEndpoint | SpiEndpoint | ByteEndpoint") -> None:
         self._measured = endpoint
 
     @property
@@ -144,6 +150,55 @@ class _SpiBoard(_Simulated):
         self._endpoint.close()
 
 
+class _PortBoard:
+    """A ``DatagramBoard``: the golden port before a compiled core.
+
+    The seam for another one, such as LiteEth's gateware, whose datagrams are in Ethernet frames.
+    """
+
+    def __init__(self, endpoint: "ByteEndpoint", configuration: Configuration) -> None:
+        from slipstick_sim.golden.ethernet import EthernetPort
+
+        self._endpoint = endpoint
+        self._port = EthernetPort(endpoint, Identity.of(configuration))
+
+    @property
+    def rest_seconds(self) -> float:
+        return math.inf if self._endpoint.idle else 0.0
+
+    def receive(self, address: bytes, port: int, payload: bytes, now: float) -> "list[Packet]":
+        return self._port.receive(address, port, payload, now)
+
+    def poll(self, now: float) -> "list[Packet]":
+        if not self._endpoint.idle:
+            self._endpoint.rest()
+        return self._port.poll(now)
+
+
+class _EthernetBoard(_Simulated):
+    def __init__(
+        self, endpoint: "ByteEndpoint", board: "DatagramBoard", udp_port: int | None
+    ) -> None:
+        from .udp_server import open_port
+
+        super().__init__(endpoint)
+        self._endpoint, self._board = endpoint, board
+        self._socket = open_port(udp_port)
+        address, number = self._socket.getsockname()
+        self.port = f"{address}:{number}"
+        self.rate = round(self._pace(endpoint.rest, 8))
+        self.device = f"udp:{self.port}"
+
+    def serve(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        from .udp_server import serve
+
+        serve(self._socket, self._board, stopped)
+
+    def close(self) -> None:
+        self._socket.close()
+        self._endpoint.close()
+
+
 def _timeout_cycles(divisor: int) -> int:
     """After which a simulated board forgets half a frame: a board's own number takes it seconds,
     in which it takes every request for a part of the frame that garbage began."""
@@ -151,7 +206,10 @@ def _timeout_cycles(divisor: int) -> int:
 
 
 def open_board(
-    physical: Physical, configuration: Configuration, divisor: int | None = None
+    physical: Physical,
+    configuration: Configuration,
+    divisor: int | None = None,
+    udp_port: int | None = None,
 ) -> SimulatedBoard:
     """A board's simulation, built the first time.
 
@@ -160,16 +218,19 @@ def open_board(
     physical : Physical
     configuration : Configuration
     divisor : int, optional
-        Clock cycles of a bit; by default as few as the gateware can do.
+        Clock cycles of a bit; by default as few as the gateware can do. Ethernet has none.
+    udp_port : int, optional
+        Of Ethernet; by default a board's, or a free one.
 
     Raises
     ------
     DeviceError
-        If packages or tools are missing, or fail.
+        If packages or tools are missing, or fail, or the port is in use.
     """
     try:
         from slipstick_sim.toolchain import ToolError
-        from slipstick_sim.verilated import serial_library, spi_library
+        from slipstick_sim.verilated import accelerator_library, serial_library, spi_library
+        from slipstick_sim.verilated.byte_endpoint import ByteEndpoint
         from slipstick_sim.verilated.endpoint import SerialEndpoint, SpiEndpoint
     except ImportError as error:
         raise DeviceError(
@@ -182,6 +243,12 @@ def open_board(
             timeout = _timeout_cycles(divisor)
             library = serial_library(configuration, divisor, timeout_cycles=timeout, label=label)
             return _SerialBoard(SerialEndpoint(library, divisor, timeout))
+        if physical is Physical.ETHERNET:
+            library = accelerator_library(
+                configuration, timeout_cycles=_TIMEOUT_CYCLES, label=label
+            )
+            endpoint = ByteEndpoint(library, _TIMEOUT_CYCLES)
+            return _EthernetBoard(endpoint, _PortBoard(endpoint, configuration), udp_port)
         divisor = divisor or MINIMUM_SCK_CYCLES
         endpoint = SpiEndpoint(spi_library(configuration, divisor, label=label), divisor)
         return _SpiBoard(endpoint, configuration.clock_hz)

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
+from slipstick_rtl.phy.ethernet.datagrams import PORT
+
+from ..errors import DeviceError
+
 Packet = tuple[bytes, int, bytes]
 """A UDP payload with the address and port that it comes from or goes to."""
 
@@ -34,16 +38,27 @@ class DatagramBoard(Protocol):
         ...
 
 
-def open_port(port: int = 0) -> socket.socket:
-    """Opens a UDP port of the loopback interface; 0: one that is free."""
+def open_port(port: int | None = None) -> socket.socket:
+    """Opens a UDP port of the loopback interface.
+
+    Parameters
+    ----------
+    port : int, optional
+        0: one that is free. By default that of boards, or if it is in use one that is free.
+
+    Raises
+    ------
+    DeviceError
+        If it is in use.
+    """
     connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        connection.setblocking(False)
-        connection.bind((LOOPBACK, port))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    connection.setblocking(False)
+    for number in (PORT, 0) if port is None else (port,):
+        with suppress(OSError, OverflowError):
+            connection.bind((LOOPBACK, number))
+            return connection
+    connection.close()
+    raise DeviceError(f"UDP port {port} of this machine is in use, or none: give another one, or 0")
 
 
 def serve(

@@ -7,7 +7,6 @@ from slipstick_rtl.phy.ethernet.datagrams import HEADER, MAGIC, NUMBERS, VERSION
 _LAST = NUMBERS - 1
 _BEHIND = NUMBERS // 2
 """A number that is so far ahead is behind."""
-_RESENT = -1.0
 
 REORDER_SECONDS = 4e-3
 """How long a datagram from the board that is missing may come late."""
@@ -31,6 +30,7 @@ class RoundTrip:
     """
 
     LEAST, MOST = 2e-3, 0.1
+    MOST_BACKED_OFF = 0.5
 
     def __init__(self, seconds: float) -> None:
         self._mean, self._deviation = seconds, seconds / 2
@@ -42,6 +42,10 @@ class RoundTrip:
         self._mean += difference / 8
         self._deviation += (abs(difference) - self._deviation) / 4
         self._set_timeout()
+
+    def back_off(self) -> None:
+        """Something was late: until the next measurement, all may be later than was thought."""
+        self.timeout = min(2 * self.timeout, self.MOST_BACKED_OFF)
 
     def _set_timeout(self) -> None:
         self.timeout = min(max(self._mean + 4 * self._deviation, self.LEAST), self.MOST)
@@ -68,7 +72,8 @@ class Outgoing:
         self._next = 0  # the number of the next new datagram
         self._flying: deque[bytes] = deque()
         self._sent_at: deque[float] = deque()
-        self._arrived = 0  # bit i: the datagram at place i of those that fly is in its slot
+        # bit i: the datagram at place i of those that fly is in its slot; was sent again
+        self._arrived = self._resent = 0
         self._evidence = 0
 
     @property
@@ -115,16 +120,19 @@ class Outgoing:
         if gone:
             self._arrived >>= gone
             self._evidence = 0
-            sent = _RESENT
+            seconds = 0.0
             for _ in range(gone):
                 flying.popleft()
-                sent = sent_at.popleft()
-            seconds = 0.0 if sent == _RESENT else now - sent
+                seconds = now - sent_at.popleft()
+            if self._resent:
+                if self._resent >> gone - 1 & 1:
+                    seconds = 0.0
+                self._resent >>= gone
         if waiting:
             self._arrived |= waiting & ((1 << len(flying)) - 1)
         return seconds
 
-    def holes(self) -> list[bytes]:
+    def holes(self, now: float) -> list[bytes]:
         """Returns datagrams before one that has arrived, if that was told of often enough."""
         if not self._arrived:
             return []
@@ -134,17 +142,19 @@ class Outgoing:
         self._evidence += 1
         if self._evidence < _EVIDENCE:
             return []
-        # once: after that it is the next POLL that tells
-        return self._again([k for k in range(last) if self._sent_at[k] != _RESENT])
+        # once: after that it is time that tells
+        return self._again([k for k in range(last) if not self._resent >> k & 1], now)
 
-    def missing(self) -> list[bytes]:
-        """Returns all datagrams that have not arrived, as far as is known."""
-        return self._again(range(len(self._flying)))
+    def missing(self, late: float, now: float) -> list[bytes]:
+        """Returns all datagrams that have not arrived, as far as is known, in ``late`` seconds."""
+        places = range(len(self._flying))
+        return self._again([k for k in places if now - self._sent_at[k] >= late], now)
 
-    def _again(self, places: "range | list[int]") -> list[bytes]:
+    def _again(self, places: list[int], now: float) -> list[bytes]:
         again = [k for k in places if not self._arrived >> k & 1]
         for k in again:
-            self._sent_at[k] = _RESENT
+            self._sent_at[k] = now
+            self._resent |= 1 << k
         self._evidence = 0
         return [self._flying[k] for k in again]
 

@@ -182,7 +182,8 @@ class UdpTransport:
             )
         self._polls += 1
         self._put(self._poll)
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
+        longest = max(_LONGEST_PAUSE_SECONDS, self._round_trip.timeout)
+        self._pause = min(2 * self._pause, longest)
         self._poll_at = now + self._pause
 
     def _is_lost(self, now: float) -> bool:
@@ -230,11 +231,12 @@ class UdpTransport:
             self._progress_at = now
         if self._polls:
             self._polls = 0
-            again = outgoing.missing()
+            again = outgoing.missing(self._round_trip.timeout, now)
             if again:
+                self._round_trip.back_off()
                 self._rest(now)
         else:
-            again = outgoing.holes() if waiting else ()
+            again = outgoing.holes(now) if waiting else ()
         for each in again:
             self._put(each)
         incoming = self._incoming
