@@ -114,7 +114,9 @@ class DatagramSlots(wiring.Component):
         place = Signal(range(self._slot_words))
         slot = self.number[: self._bits]
         taken = full.bit_select(slot, 1)
-        spoilt, in_window, kept = Signal(), Signal(), Signal()
+        spoilt = Signal()
+        in_window = Signal()
+        kept = Signal()
         m.d.comb += [
             port.addr.eq(Cat(place, slot)),
             port.data.eq(Cat(self.body, self.ending, self.body_last)),
