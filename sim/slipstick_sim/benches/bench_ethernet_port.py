@@ -22,7 +22,7 @@ NEIGHBOURS = (OWNER, OTHER, (OWNER[0], OTHER[1]), (OTHER[0], OWNER[1]))
 REST = 4 * QUIET_CYCLES
 """Cycles without a word after which nothing more is to come."""
 STALLS = {"received": 0.2, "sent": 0.3, "i": 0.1, "o": 0.2}
-STEPS = 1000
+STEPS = 700
 
 
 def component(*, slots: int, slot_bytes: int) -> EthernetPort:
@@ -229,6 +229,31 @@ async def changes_hands_amid_the_traffic(dut: Any) -> None:
         await host.leave(generator.randrange(3))
         bench.say(generator.randbytes(generator.randrange(QUIET_CYCLES)))
         await ClockCycles(dut.clk, generator.randrange(2 * QUIET_CYCLES))
+
+
+@cocotb.test()
+async def says_nothing_to_nobody(dut: Any) -> None:
+    """At whatever moment an owner leaves, a SEND goes to a host and with the lease of that host."""
+    bench = UdpBench(dut, seed=80, stalls={"sent": 0.1})
+    await bench.start()
+    generator = random.Random(80)
+    leases = {OWNER: 1, OTHER: 2}
+    for _ in range(400):
+        host = generator.choice([OWNER, OTHER])
+        kinds = [Kind.TAKE, Kind.DATA, generator.choice([Kind.POLL, Kind.DATA, Kind.RELEASE])]
+        for number, kind in enumerate([*kinds, Kind.RELEASE], -1):
+            body = b"byte"[: generator.randint(1, 4)] if kind is Kind.DATA else b""
+            number = max(number, 0)
+            packed = Datagram(kind=kind, number=number, lease=leases[host], body=body).pack()
+            await bench.send((*host, packed))
+            await ClockCycles(dut.clk, generator.randrange(12))
+        bench.say(b"says"[: generator.randrange(4)])
+    await bench.rest(REST)
+    sends = [packet for packet in bench.packets if Datagram.unpack(packet[2]).kind is Kind.SEND]
+    assert len(sends) > 100
+    for address, port, packed in bench.packets:
+        found = Datagram.unpack(packed)
+        assert leases.get((address, port)) == found.lease, (address, port, found)
 
 
 @cocotb.test()

@@ -12,7 +12,7 @@ from .registry import Proof
 _SLOTS = 4
 _BITS = exact_log2(_SLOTS)
 _INPUTS = {"body": 32, "store": 1, "body_last": 1, "ending": 2, "ended": 1, "keep": 1, "clear": 1}
-_PROBES = {"kept": 1, "gone": 1, "spoilt": 1, "in_window": 1, "state": 3}
+_PROBES = {"kept": 1, "writes": 1, "gone": 1, "spoilt": 1, "in_window": 1, "state": 3}
 _EMPTY, _OFFERED = 0, 5
 """Numbers of the states in which no slot is read; the latter is the last one."""
 
@@ -20,7 +20,8 @@ _EMPTY, _OFFERED = 0, 5
 class LeavesInOrder(wiring.Component):
     """The slots with any packets: the number of what is kept is noted beside each slot.
 
-    ``kept``, ``gone``, ``spoilt``, ``in_window`` and ``state`` are signals of the slots.
+    ``kept``, ``writes``, ``gone``, ``spoilt``, ``in_window`` and ``state`` are signals of the
+    slots.
     """
 
     number: Signal
@@ -33,6 +34,7 @@ class LeavesInOrder(wiring.Component):
     clear: Signal
     o: stream.Interface
     kept: Signal
+    writes: Signal
     gone: Signal
     spoilt: Signal
     in_window: Signal
@@ -58,12 +60,17 @@ class LeavesInOrder(wiring.Component):
         taken = slots.waiting.bit_select(ahead[:_BITS], 1)
         self._assert_numbers(m, slots.next, slots.waiting)
         reading = ~self.state.matches(_EMPTY, _OFFERED)
+        missed = Signal()
+        m.d.sync += missed.eq((missed | self.store & ~self.writes) & ~self.ended)
         before = Signal(16, init=0xFFFF)
         m.d.sync += before.eq((self.number - slots.next)[:16])
         m.d.comb += [
             Assert(~self.kept | (ahead < _SLOTS), "a number beyond the window is kept"),
             Assert(~self.kept | ~taken, "a slot that is full is filled"),
-            Assert(~(started & ~self.spoilt) | ~taken, "a full slot is written to"),
+            Assert(~self.writes | ~taken, "a full slot is written to"),
+            Assert(~(started & ~self.spoilt) | ~taken, "a packet for a full slot is not spoilt"),
+            Assert(~missed | self.spoilt, "a packet without all of its words is not spoilt"),
+            Assert(~(self.kept & missed), "a datagram is kept without all of its words"),
             Assert(self.in_window == (before < _SLOTS), "another window"),
             Assert(self.state <= _OFFERED, "a state that there is not"),
             Assert(~reading | slots.waiting[0], "an empty slot is read"),

@@ -117,10 +117,12 @@ class DatagramSlots(wiring.Component):
         spoilt = Signal()
         in_window = Signal()
         kept = Signal()
+        writes = Signal()
         m.d.comb += [
             port.addr.eq(Cat(place, slot)),
             port.data.eq(Cat(self.body, self.ending, self.body_last)),
-            port.en.eq(self.store & ~taken),
+            writes.eq(self.store & ~taken),
+            port.en.eq(writes),
             kept.eq(self.keep & in_window & ~spoilt),
         ]
         # A cycle old, in which ``next`` may have gone on: a number that was in the window is

@@ -122,10 +122,14 @@ def _packet(words: list[int]) -> Packet:
 
 def damaged(generator: random.Random, words: list[int]) -> list[int]:
     """The words of a packet with a length or a number of words that cannot be right."""
-    match generator.randrange(3):
+    match generator.randrange(4):
         case 0:
             return words[: generator.randrange(1, len(words))]
         case 1:
             return words + [generator.getrandbits(32) for _ in range(generator.randint(1, 300))]
+        case 2:
+            # comes again where a counter of the words could begin anew
+            filled = words + [0] * (generator.choice([128, 256, 512]) - len(words))
+            return filled + words
     wrong = words[1] ^ 1 << generator.randrange(18, 32)
     return [words[0], wrong, *words[2:]]
