@@ -11,7 +11,7 @@ from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
 from .number_formats import FormatTraits, format_traits
 from .numbers.lns.array_arithmetic import ArrayArithmetic
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 MULTIPLIERS = ("plain", "lut")
 DIGITS = 5
 """Signed digits of base 256 that hold any multiplier: a compact engine has a column for each."""

@@ -125,6 +125,7 @@ EFFECTS = {
     "bytes move for the second time",
 }
 """The solver shows one of them."""
+STOPS = {"a byte is not taken", "it comes no nearer to the end"}
 ANSWERS = {"an answer that nobody wants", "a request without an answer of its own"}
 """Likewise."""
 NUMBERS = {"another number is the next", "a refused request is counted", "it counts too early"}
@@ -147,7 +148,7 @@ WAITING = {"it waits, or does not", "a program runs, and it is executed"}
 MUTATIONS = (
     (knows_no_session, "compact_link_acts", SOUNDNESS),
     (judges_before_the_checksum_is_there, "compact_link_acts", {"judged before it is counted"}),
-    (refuses_nothing, "compact_link_acts", EFFECTS),
+    (refuses_nothing, "compact_link_acts", EFFECTS | ANSWERS),
     (runs_whatever_the_rules_say, "compact_link_acts", EFFECTS),
     (runs_again, "compact_link_acts", EFFECTS),
     (writes_again, "compact_link_acts", EFFECTS),
@@ -165,7 +166,7 @@ MUTATIONS = (
     (waits_for_nothing, "compact_link_goes_on", WAITING),
     (reads_a_description_for_ever, "compact_link_goes_on", {"it comes no nearer to the end"}),
     (never_answers, "compact_link_goes_on", {"it comes no nearer to the end"}),
-    (hears_no_request_to_its_end, "compact_link_goes_on", {"a byte is not taken"}),
+    (hears_no_request_to_its_end, "compact_link_goes_on", STOPS),
     (changes_what_is_to_be_written, "compact_link_streams", {"writes changes an offer"}),
     (tells_the_state_of_now, "compact_link_streams", {"o changes an offer"}),
 )

@@ -163,9 +163,9 @@ def _define(number: int, region: Region = INPUT) -> tuple[int, bytes]:
 
 BROKEN = [
     (0, b"", Status.BAD_COMMAND),
-    (12, bytes(3), Status.BAD_COMMAND),
+    (13, bytes(3), Status.BAD_COMMAND),
     (63, b"", Status.BAD_COMMAND),
-    (12, bytes(257), Status.BAD_LENGTH),
+    (13, bytes(257), Status.BAD_LENGTH),
     (Command.OPEN, bytes(3), Status.BAD_LENGTH),
     (Command.IDENTIFY, b"x", Status.BAD_LENGTH),
     (Command.STATUS, b"x", Status.BAD_LENGTH),

@@ -7,11 +7,14 @@ from ..isa import STREAMS
 ByteWrite = data.StructLayout({"space": 2, "address": 24, "offset": 10, "data": 8})
 """A byte on its way to memory: ``address`` counts units of ``space``, ``offset`` bytes within."""
 
+Completions = data.ArrayLayout(16, len(STREAMS))
+"""Instructions that each stream has completed; arguments of HOLD."""
+
 RunStatus = data.StructLayout(
     {
         "running": 1,
         "bad_instruction": 1,
-        "done": data.ArrayLayout(16, len(STREAMS)),
+        "done": Completions,
         "cycles": 32,
         "stream_cycles": data.ArrayLayout(32, len(STREAMS)),
     }

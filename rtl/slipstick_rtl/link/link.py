@@ -98,6 +98,7 @@ class Link(LinkInterface):
             reader.expired.eq(patience.expired),
             processor.expired.eq(patience.expired),
             reader.running.eq(self.status.running),
+            reader.done.eq(self.status.done),
             reader.bad_instruction.eq(self.status.bad_instruction),
             reader.executed.eq(processor.executed),
             processor.next_sequence.eq(reader.next_sequence),

@@ -23,8 +23,8 @@ place in that order: they are executed when they come, whatever their number, wh
 answer.
 
 **Flags** of the command byte: a ``SILENT`` request is not answered if it is OK. A ``WAITING``
-request is executed once no program runs; requests behind it wait in the device. It is refused with
-BUSY if the program has not ended within ``WAIT_TIMEOUTS`` x ``timeout`` cycles.
+request is executed once no program runs (HOLD: sooner); requests behind it wait in the device. It
+is refused with BUSY if the program has not ended within ``WAIT_TIMEOUTS`` x ``timeout`` cycles.
 
 **Sessions.** A host begins a session with OPEN and a number that it draws at random. From then on
 every CRC is sealed: a request's is XORed with the seal that gave the number (``session_of``), a
@@ -116,6 +116,12 @@ class Command(IntEnum):
     run before. With bit 7 of ``region`` (``AFTER``) they are read when this run has ended; BUSY if
     it does not end in time (see WAITING), and then the request has been executed: GET has the
     bytes later."""
+
+    HOLD = 12
+    """(done u16 per stream) -> (); holds back what is behind it. With WAITING it is executed once
+    no program runs, or the one that runs has completed so many instructions in each stream, as
+    STATUS counts them: from then on its inputs may be written over. A PUT that continues goes on
+    across it. BAD_COMMAND on a compact engine."""
 
 
 UNSEALED = frozenset({Command.IDENTIFY, Command.OPEN})

@@ -9,6 +9,7 @@ from ..config import Configuration
 from ..isa import STREAMS
 from .layouts import (
     Arguments,
+    Completions,
     FrameHeader,
     OpenArguments,
     RegionArgument,
@@ -37,6 +38,7 @@ ARGUMENT_BYTES = {
     Command.PUT: REGION_ARGUMENTS,
     Command.GET: REGION_ARGUMENTS,
     Command.RUN_GET: RunArguments.size // 8,
+    Command.HOLD: Completions.size // 8,
 }
 """Payload bytes that a command is judged by; behind them are the data of those that have some."""
 
@@ -208,7 +210,7 @@ class RequestChecker(wiring.Component):
     data_bytes, some_data : In
         Payload bytes behind the arguments; that there are some.
     running, bad_instruction : In
-        Of the status.
+        Of the status; to a HOLD nothing runs that has come far enough.
     unknown, early, repeated, may_continue : In
         As :class:`RequestOrder` has them.
     done : Out

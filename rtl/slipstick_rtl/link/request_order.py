@@ -59,7 +59,7 @@ class RequestOrder(wiring.Component):
         m = Module()
         code = self.header.command.code
         ahead = Signal(8)
-        ordered, opens, put = Signal(), Signal(), Signal()
+        ordered, opens, put, breaks = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             ahead.eq(self.next_sequence - self.header.sequence),
             ordered.eq(~code.matches(*UNORDERED)),
@@ -72,11 +72,12 @@ class RequestOrder(wiring.Component):
             self.early.eq(~known | ordered & (ahead > 1)),
             opens.eq(code == Command.OPEN),
             put.eq(code == Command.PUT),
+            breaks.eq(ordered & (code != Command.HOLD) | (code == Command.OPEN)),
         ]
         with m.If(self.executed & (self.ordered | opens)):
             m.d.sync += self.next_sequence.eq(self.header.sequence + 1)
         with m.If(self.executed & put & ~self.repeated):
             m.d.sync += self.may_continue.eq(1)
-        with m.Elif(self.in_turn & Mux(put, self.good & ~self.repeated, self.ordered | opens)):
+        with m.Elif(self.in_turn & Mux(put, self.good & ~self.repeated, breaks)):
             m.d.sync += self.may_continue.eq(0)
         return m

@@ -1,11 +1,11 @@
 """Reads requests and their payload, and judges them."""
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from .layouts import Arguments, DataByte, FrameHeader, JudgedRequest, Request
+from .layouts import Arguments, Completions, DataByte, FrameHeader, JudgedRequest, Request
 from .protocol import Command, Status
 from .request_checker import ARGUMENT_BYTES, RequestChecker
 from .request_order import RequestOrder
@@ -16,7 +16,8 @@ class RequestReader(wiring.Component):
 
     A judged request is offered until it has been executed *and* answered; only then is the next
     one judged, so that its judgement sees what the one before did. A WAITING request waits before
-    it is judged, the data of one that has been executed already are dropped.
+    it is judged: for the end of a run; a HOLD for its progress as well. The data of a request
+    that has been executed already are dropped.
 
     Members
     -------
@@ -25,6 +26,8 @@ class RequestReader(wiring.Component):
         Payloads of the requests that are OK.
     running, bad_instruction : In
         A program runs; the last one met a bad instruction.
+    done : In(Completions)
+        Instructions that the program has completed. It does not fall while one runs.
     expired : In
         The request has been ``waiting`` long enough.
     executed : In
@@ -44,6 +47,7 @@ class RequestReader(wiring.Component):
     payload: stream.Interface
     running: Signal
     bad_instruction: Signal
+    done: Signal
     expired: Signal
     executed: Signal
     waiting: Signal
@@ -61,6 +65,7 @@ class RequestReader(wiring.Component):
                 "requests": In(stream.Signature(Request)),
                 "payload": In(stream.Signature(8)),
                 **dict.fromkeys(("running", "bad_instruction", "expired", "executed"), In(1)),
+                "done": In(Completions),
                 "waiting": Out(1),
                 "judged": Out(stream.Signature(JudgedRequest)),
                 "write_data": Out(stream.Signature(DataByte)),
@@ -80,6 +85,7 @@ class RequestReader(wiring.Component):
         unread = Signal(16)
         # registers, as much hangs on them
         complete, filled, all_read = Signal(), Signal(), Signal()
+        holding = self._holding(m, header, arguments)
         done_before = order.repeated & header.command.code.matches(Command.WRITE, Command.PUT)
 
         m.d.comb += [
@@ -87,7 +93,7 @@ class RequestReader(wiring.Component):
             steps.sound.eq(self.requests.p.verdict == Status.OK),
             steps.complete.eq(complete),
             steps.patient.eq(header.command.waiting),
-            steps.enough.eq(order.early | ~self.running | self.expired),
+            steps.enough.eq(order.early | ~holding | self.expired),
             steps.judged.eq(checker.done),
             steps.good.eq((checker.verdict == Status.OK) & ~done_before),
             steps.empty.eq(all_read),
@@ -96,6 +102,7 @@ class RequestReader(wiring.Component):
             checker.filled.eq(filled),
             checker.data_bytes.eq(unread),
             checker.some_data.eq(~all_read),
+            checker.running.eq(holding),
             self.some_data.eq(~all_read),
             self.write_data.p.last.eq(unread == 1),
         ]
@@ -134,13 +141,23 @@ class RequestReader(wiring.Component):
             checker.start.eq(steps.ready),
             checker.header.eq(header),
             checker.arguments.eq(arguments),
-            checker.running.eq(self.running),
             checker.bad_instruction.eq(self.bad_instruction),
             *(
                 getattr(checker, name).eq(getattr(order, name))
                 for name in ("unknown", "early", "repeated", "may_continue")
             ),
         ]
+
+    def _holding(self, m: Module, header: data.View, arguments: data.View) -> Value:
+        """Whether the run holds a WAITING request back.
+
+        Arguments have a say a cycle after they came, no later than the request begins to wait.
+        """
+        counts = data.View(Completions, arguments.as_value()[: Completions.size])
+        reached = Cat(self.done[k] >= counts[k] for k in range(Completions.length)).all()
+        frees = Signal()
+        m.d.sync += frees.eq((header.command.code == Command.HOLD) & reached)
+        return self.running & ~frees
 
     def _keep_order(self, m: Module, header: data.View) -> None:
         """What came of a request decides which one is next."""

@@ -245,7 +245,7 @@ class CompactLinkUnderProof(AcceleratorInterface):
         length, good = self.header.length, self.verdict == Status.OK
         fits = Signal()
         with m.Switch(self.header.command.code):
-            for known in Command:
+            for known in (command for command in Command if command is not Command.HOLD):
                 with m.Case(known):
                     if known in _LEAST_ARGUMENTS:
                         m.d.comb += fits.eq(length >= _LEAST_ARGUMENTS[known])

@@ -3,6 +3,7 @@
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from operator import ge
 from typing import Protocol
 
 from slipstick_rtl.config import Configuration
@@ -38,6 +39,7 @@ from slipstick_rtl.link.spaces import WRITE_ARGUMENTS, unit_bytes, unit_count, u
 _READ = struct.Struct("<BHBH")
 _RUN = struct.Struct(f"<B{len(STREAMS)}H")
 _OPEN = struct.Struct("<I")
+_HOLD = struct.Struct(f"<{len(STREAMS)}H")
 
 
 class Backend(Protocol):
@@ -142,7 +144,10 @@ class Endpoint:
             Command.PUT: self._put,
             Command.GET: self._get,
             Command.RUN_GET: self._run_get,
+            Command.HOLD: self._hold,
         }
+        if configuration.traits.shares_memory:
+            del self._executors[Command.HOLD]
 
     @property
     def next_sequence(self) -> int:
@@ -196,16 +201,17 @@ class Endpoint:
         return encode(RESPONSE_START, status, sequence, answer, seal)
 
     def _execute(self, byte: int, sequence: int, payload: bytes) -> bytes:
-        if byte & ~FLAGS not in tuple(Command):
+        if byte & ~FLAGS not in self._executors:
             raise _Refused(Status.BAD_COMMAND)
         command = Command(byte & ~FLAGS)
         ordered = command not in UNORDERED
         repeated = ordered and sequence == self._last
         if ordered and not repeated and sequence != self.next_sequence:
             raise _Refused(Status.OUT_OF_ORDER)
-        if byte & WAITING and not self._ended():
+        if byte & WAITING and not self._ended(payload if command is Command.HOLD else b""):
             raise _Refused(Status.BUSY)
-        if (ordered or command is Command.OPEN) and command is not Command.PUT:
+        breaks = command is Command.OPEN or (ordered and command is not Command.HOLD)
+        if breaks and command is not Command.PUT:
             self._position = None
         try:
             answer = self._executors[command](sequence, payload, repeated)
@@ -220,9 +226,12 @@ class Endpoint:
         if command not in UNORDERED or command is Command.OPEN:
             self._last = sequence
 
-    def _ended(self) -> bool:
-        """Waits for the end of a run; whether it has come in time."""
-        return not self._backend.status().running or self._backend.wait()
+    def _ended(self, counts: bytes = b"") -> bool:
+        """Waits for the end of a run, or for a HOLD's counts; whether it has come in time."""
+        status = self._backend.status()
+        if len(counts) == _HOLD.size and all(map(ge, status.done, _HOLD.unpack(counts))):
+            return True
+        return not status.running or self._backend.wait()
 
     def _identify(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
         _require(not payload, Status.BAD_LENGTH)
@@ -337,6 +346,10 @@ class Endpoint:
         if not after and not repeated:
             self._backend.run(pcs, True)
         return answer
+
+    def _hold(self, sequence: int, payload: bytes, repeated: bool) -> bytes:
+        _require(len(payload) == _HOLD.size, Status.BAD_LENGTH)
+        return b""
 
     def _bytes_of(self, region: _Region) -> bytes:
         """What a GET answers; a host does not ask for bytes beyond the region or the memory."""

@@ -30,6 +30,9 @@ _ARGUMENT_BYTES = {
 }
 """Of the commands that have a fixed number, but none."""
 
+_KNOWN = tuple(command for command in Command if command is not Command.HOLD)
+"""An engine that runs from one memory has no inputs to be written over while it runs."""
+
 _INPUTS = ("running", "bad_instruction", "whole", "may_continue")
 
 
@@ -103,7 +106,7 @@ class CompactRules(wiring.Component):
         known, is_next, ahead = Signal(), Signal(), Signal(8)
         m.d.comb += [
             ahead.eq(self.next_sequence - self.header.sequence),
-            known.eq(code.matches(*Command)),
+            known.eq(code.matches(*_KNOWN)),
             self.ordered.eq(~code.matches(*UNORDERED)),
             self.repeated.eq(self.ordered & (ahead == 1)),
             is_next.eq(ahead == 0),

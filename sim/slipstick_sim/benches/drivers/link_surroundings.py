@@ -6,6 +6,9 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 from slipstick_rtl.link.spaces import unit_bytes, unit_count
 
+RUN_DONE = 0x1234, 0x5678
+"""Instructions that every run has completed."""
+
 
 class Surroundings:
     """What a link acts upon, and what the golden endpoint acts upon.
@@ -56,5 +59,5 @@ class Surroundings:
         self.running = False
 
     def status(self) -> DeviceStatus:
-        done, cycles = (0x1234, 0x5678), (3, 0x01020304)
-        return DeviceStatus(self.running, self.bad_instruction, done, 0x89ABCDEF, cycles)
+        cycles = 3, 0x01020304
+        return DeviceStatus(self.running, self.bad_instruction, RUN_DONE, 0x89ABCDEF, cycles)

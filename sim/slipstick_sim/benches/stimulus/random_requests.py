@@ -22,6 +22,7 @@ from slipstick_rtl.link.protocol import (
 )
 from slipstick_rtl.link.spaces import unit_bytes, unit_count, units_per_frame
 
+from ..drivers.link_surroundings import RUN_DONE
 from .random_regions import random_region
 
 
@@ -60,6 +61,7 @@ class RequestSource:
             self.get,
             self.run_get,
             self.run_get,
+            self.hold,
         )
         self._faults: tuple[Callable[[bytes], bytes], ...] = (
             self._flip,
@@ -132,6 +134,8 @@ class RequestSource:
                 frames += self._plain()
             if self._random.random() < 0.1:
                 frames += self.read(1)
+            if self._random.random() < 0.3:
+                frames += self.hold()
             frames += self._one_put(self._region(CONTINUES, always=True))
         return frames
 
@@ -147,6 +151,11 @@ class RequestSource:
     def run_get(self) -> bytes:
         """A RUN_GET."""
         return self._encode(Command.RUN_GET, self._region(AFTER) + self._counters())
+
+    def hold(self) -> bytes:
+        """A HOLD, with counts near those that the surroundings have."""
+        drawn = (self._random.choice([0, near - 1, near, near + 1, 0xFFFF]) for near in RUN_DONE)
+        return self._encode(Command.HOLD, b"".join(count.to_bytes(2, "little") for count in drawn))
 
     def _region(self, flag: int, *, always: bool = False) -> bytes:
         """A region's number, with the flag half the time; now and then none that there is."""
@@ -169,7 +178,7 @@ class RequestSource:
 
     def _odd(self) -> bytes:
         """A frame that is sound as a frame only."""
-        command = self._random.choice([*Command, 0, 12, self._random.randrange(64)])
+        command = self._random.choice([*Command, 0, 13, self._random.randrange(64)])
         return self._encode(command, self._random.randbytes(self._random.randint(0, 12)))
 
     def _encode(self, command: int, payload: bytes = b"") -> bytes:
