@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.fpga.parts import Part
 from slipstick_rtl.latencies import BLOCK_COLUMNS
 
 from ..errors import TargetError
@@ -57,6 +58,8 @@ _ACCUMULATOR_BITS = 32
 _TABLE_WORDS, _TABLE_BITS = 512, 32
 _INSTRUCTION_BITS = 32
 _UART_BLOCKS = 1
+LINK = "link"
+"""Of ``block_rams``: memories that may be made of look-up tables."""
 _REGION_BLOCKS = 1
 """The table of regions."""
 
@@ -143,8 +146,18 @@ def block_rams(configuration: Configuration) -> dict[str, int]:
         "accumulators": 2 * c.columns * _blocks(c.accumulator_depth, _ACCUMULATOR_BITS * c.pixels),
         "tables": c.tables * _blocks(_TABLE_WORDS, _TABLE_BITS),
         "instructions": _blocks(c.instruction_words, _INSTRUCTION_BITS),
-        "link": _blocks(2 * c.payload_bytes, 8) + _REGION_BLOCKS + _UART_BLOCKS,
+        LINK: _blocks(2 * c.payload_bytes, 8) + _REGION_BLOCKS + _UART_BLOCKS,
     }
+
+
+def link_is_in_luts(configuration: Configuration, part: Part) -> bool:
+    """Whether a build makes the link's memories of look-up tables: a chip's block RAMs are too few.
+
+    There are three: payloads, regions, and the queue of a UART.
+    """
+    if configuration.traits.shares_memory:
+        return False
+    return sum(block_rams(configuration).values()) > part.block_rams
 
 
 def _blocks(words: int, bits: int) -> int:

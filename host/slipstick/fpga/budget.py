@@ -8,7 +8,7 @@ from slipstick_rtl.fpga.parts import Part
 
 from ..errors import TargetError
 from ..targets import Target
-from .area import block_rams, post_multipliers
+from .area import LINK, block_rams, link_is_in_luts, post_multipliers
 from .place_and_route import Layout
 from .toolchains import Toolchain
 
@@ -52,6 +52,8 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
             " tables instead"
         )
     blocks = {} if configuration.traits.shares_memory else block_rams(configuration)
+    if blocks and link_is_in_luts(configuration, part):
+        del blocks[LINK]
     if toolchain.block_bytes == _BLOCK_BYTES and sum(blocks.values()) > part.block_rams:
         parts = ", ".join(f"{name} {count}" for name, count in blocks.items())
         raise TargetError(

@@ -16,6 +16,7 @@ from .. import reports
 from .. import toolchain as tools
 from ..errors import TargetError
 from ..targets import TARGETS, Target
+from .area import link_is_in_luts
 from .budget import check_capacity, check_netlist, count_registers
 from .place_and_route import Layout
 from .seeds import Attempt, Placer, best_of
@@ -160,7 +161,13 @@ def build(
     with show("gateware to RTLIL"):
         _generate(target, part, link, options or {}, toolchain, folder)
     with show("synthesis"):
-        netlist = synthesise(programs[tools.YOSYS.name], toolchain, part, folder)
+        netlist = synthesise(
+            programs[tools.YOSYS.name],
+            toolchain,
+            part,
+            folder,
+            link_in_luts=link_is_in_luts(target.configuration, part),
+        )
         check_netlist(netlist, target, part, toolchain)
     with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):
         program = programs[toolchain.place_and_route.name]

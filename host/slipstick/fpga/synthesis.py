@@ -10,7 +10,9 @@ from .. import toolchain as tools
 from .toolchains import NETLIST, Toolchain
 
 
-def synthesise(yosys: str, toolchain: Toolchain, part: Part, folder: Path) -> dict[str, Any]:
+def synthesise(
+    yosys: str, toolchain: Toolchain, part: Part, folder: Path, *, link_in_luts: bool = False
+) -> dict[str, Any]:
     """The netlist of the design that lies in a folder as ``toplevel.design`` names it.
 
     It is also written there, as ``NETLIST``.
@@ -23,6 +25,8 @@ def synthesise(yosys: str, toolchain: Toolchain, part: Part, folder: Path) -> di
     part : Part
     folder : Path
         For all files and logs.
+    link_in_luts : bool
+        The link's memories are made of look-up tables.
 
     Raises
     ------
@@ -31,7 +35,9 @@ def synthesise(yosys: str, toolchain: Toolchain, part: Part, folder: Path) -> di
     """
     from slipstick_rtl.toplevel import design
 
-    script = toolchain.synthesis_script(rtlil=design.RTLIL, verilog=design.VERILOG, top=design.TOP)
+    script = toolchain.synthesis_script(
+        rtlil=design.RTLIL, verilog=design.VERILOG, top=design.TOP, link_in_luts=link_in_luts
+    )
     (folder / "synthesis.ys").write_text(script, "utf-8")
     # what YoWASP's Yosys says on its standard output ends where it calls ABC
     command = [yosys, "-l", "yosys.log", "-s", "synthesis.ys"]

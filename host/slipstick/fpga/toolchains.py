@@ -54,12 +54,19 @@ class Toolchain(ABC):
         """All that a build calls."""
         return (YOSYS, self.place_and_route, self.packer)
 
-    def synthesis_script(self, *, rtlil: str, verilog: str, top: str) -> str:
-        """Yosys commands that write the Verilog and ``NETLIST``."""
+    def synthesis_script(
+        self, *, rtlil: str, verilog: str, top: str, link_in_luts: bool = False
+    ) -> str:
+        """Yosys commands that write the Verilog and ``NETLIST``; as ``synthesis_script`` has it."""
         from slipstick_rtl.fpga.yosys_script import synthesis_script
 
         return synthesis_script(
-            family=self.family, rtlil=rtlil, verilog=verilog, netlist=NETLIST, top=top
+            family=self.family,
+            rtlil=rtlil,
+            verilog=verilog,
+            netlist=NETLIST,
+            top=top,
+            link_in_luts=link_in_luts,
         )
 
     def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:

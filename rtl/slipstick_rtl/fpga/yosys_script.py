@@ -23,6 +23,18 @@ SMALL_PAYLOAD = 'setattr -set ram_style "distributed" *.link/m:payload'
 small enough for look-up tables. The engine takes every block RAM of a Tang Nano 20K.
 """
 
+LINK_IN_LUTS = " ".join(
+    (
+        'setattr -set ram_style "distributed"',
+        "*.link.receiver.ring/m:memory",
+        "*.transfers*/m:table",
+        "*.uart.queue*/m:storage",
+    )
+)
+"""Yosys command, after the RTLIL is read: the pipelined link's payloads and regions, and the queue
+of a UART, are made of look-up tables. In an 85F the engine takes nearly every block RAM.
+"""
+
 COMMANDS = {
     "ECP5": (FREE_COLLISIONS, "synth_ecp5 -abc9"),
     "iCE40": (FREE_COLLISIONS, NO_CONTENTS, "synth_ice40 -device u -spram -abc9"),
@@ -32,7 +44,15 @@ COMMANDS = {
 """What each family needs beyond Yosys' defaults, and its synthesis; iCE40 is the UltraPlus."""
 
 
-def synthesis_script(*, family: str, rtlil: str, verilog: str, netlist: str, top: str) -> str:
+def synthesis_script(
+    *,
+    family: str,
+    rtlil: str,
+    verilog: str,
+    netlist: str,
+    top: str,
+    link_in_luts: bool = False,
+) -> str:
     """The Yosys commands from a design's RTLIL to its Verilog and its netlist for nextpnr.
 
     Parameters
@@ -42,8 +62,12 @@ def synthesis_script(*, family: str, rtlil: str, verilog: str, netlist: str, top
     rtlil, verilog, netlist : str
         File names; the first is read, the others are written.
     top : str
+    link_in_luts : bool
+        ``LINK_IN_LUTS`` is wanted.
     """
     *before, synthesis = COMMANDS[family]
+    if link_in_luts:
+        before.append(LINK_IN_LUTS)
     return "\n".join(
         (
             f"read_rtlil {rtlil}",
