@@ -47,6 +47,7 @@ def compile_command(
         "utilisation": utilisation(program, program.macs, program.predicted_cycles),
         "streamed": program.is_streamed,
         "double_buffered": program.alternate is not None,
+        "input_released_after": released_after(program),
         "runs": sum(isinstance(step, RunStep) for step in program.steps),
         "loaded_bytes": traffic.loaded,
         "uploaded_bytes": traffic.uploaded,
@@ -133,7 +134,7 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         f" {seconds * 1e3:.3g} ms at {hardware.clock_hz / 1e6:g} MHz;"
         f" program of {result['program_bytes']:,} bytes"
         + (_UNQUANTISED if _is_unquantised(program) else "")
-        + (_DOUBLED if result["double_buffered"] else _SINGLE if result["runs"] else "")
+        + _places(result)
         + (_streaming(result) if result["streamed"] else "")
         + (_state(result) if result["state_bytes"] else "")
         + (f", written to {result['output']}" if result["output"] else ""),
@@ -157,7 +158,20 @@ def _show(program: Program, result: dict[str, Any]) -> None:
 
 _DOUBLED = "; inputs and outputs have two places each, so transfers overlap the computation"
 _SINGLE = "; inputs and outputs have one place each"
+_RELEASED = ", and the next input arrives from cycle {:,} of a run on"
 _UNQUANTISED = "; nothing runs on the device, as the network has no codes: quantise it to int8"
+
+
+def _places(result: dict[str, Any]) -> str:
+    if result["double_buffered"]:
+        return _DOUBLED
+    after = result["input_released_after"]
+    return (_SINGLE if result["runs"] else "") + ("" if after is None else _RELEASED.format(after))
+
+
+def released_after(program: Program) -> int | None:
+    """The predicted cycle of a run from which on the next input may arrive; None if at its end."""
+    return program.releases[0].cycle if program.releases else None
 
 
 def _is_unquantised(program: Program) -> bool:

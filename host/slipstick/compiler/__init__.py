@@ -13,6 +13,7 @@ from ..graph import Graph, Tensor
 from ..passes import optimize
 from ..program import Program
 from ..program.alternate import Alternate, moved_tensors
+from ..program.release import Release
 from ..program.steps import Image, LayerRecord, Placement, Step, TensorDescription
 from .codegen.assemble import Assembler, layer_record
 from .ir.operations import Convolution, HostOperation, Map, Operation
@@ -23,6 +24,7 @@ from .memory.constants import Images
 from .memory.kept_variables import Pair, staying
 from .memory.liveness import Arrangement, Arranger
 from .memory.planner import PlanError
+from .memory.release import Early, find_releases
 from .memory.second_place import Doubled, DoubleError, double
 from .partition.offload import layers_to_offload
 from .partition.partitioner import Cutter
@@ -153,9 +155,19 @@ def _compile_whole(
     may_double = double_buffer and not inspect and not graph.variables
     may_double = may_double and _is_simple(arrangement, plain)
     streams = _streams(plain, configuration, effort, may_double)
-    doubled = None
+    doubled = early = None
     if may_double:
         doubled = _doubled(operations, buffers, arrangement, streams, configuration)
+    if may_double and doubled is None and not configuration.traits.shares_memory:
+        early = _early(arrangement, streams, configuration)
+        if early.end > _cycles(streams.values()):
+            other = _plan(graph, configuration, inspect, on_host, returning=True)
+            other, others_loads, others_runs = _schedule(other, configuration, in_ninth)
+            others = _streams(others_runs, configuration, effort, False)
+            sooner = _early(other.arrangement, others, configuration)
+            if _period(others, sooner) < _period(streams, early):
+                (operations, buffers, arrangement), loaded = other, others_loads
+                streams, early = others, sooner
     if doubled is None:
         assembler = Assembler(operations, arrangement, streams)
     else:
@@ -177,7 +189,24 @@ def _compile_whole(
         layers=assembler.layers(),
         kept=arrangement.kept,
         alternate=alternate,
+        releases=early.releases if early else (),
     )
+
+
+def _early(
+    arrangement: Arrangement, streams: Mapping[int, Timeline], configuration: Configuration
+) -> Early:
+    """From when on the only run's inputs may be written over."""
+    ((run, timeline),) = streams.items()
+    places = arrangement.places
+    uploaded = [(name, places[name]) for name in arrangement.uploads.get(run, ())]
+    downloaded = [places[name] for name in arrangement.downloads.get(run, ())]
+    return find_releases(uploaded, downloaded, timeline, configuration)
+
+
+def _period(streams: Mapping[int, Timeline], early: Early) -> int:
+    """Cycles per image of a batch that comes a byte per cycle."""
+    return max(_cycles(streams.values()), early.end)
 
 
 def _is_simple(arrangement: Arrangement, runs: Mapping[int, Run]) -> bool:
@@ -290,6 +319,7 @@ def _program(
     units: tuple[tuple[Step, ...], ...] = (),
     kept: Collection[str] = (),
     alternate: Alternate | None = None,
+    releases: tuple[Release, ...] = (),
 ) -> Program:
     return Program(
         name=graph.name,
@@ -308,6 +338,7 @@ def _program(
         variables=graph.variables,
         resident=tuple(each.source for each in graph.variables if each.source in kept),
         alternate=alternate,
+        releases=releases,
     )
 
 
@@ -318,21 +349,25 @@ def _plan(
     on_host: frozenset[str],
     *,
     uncopied: frozenset[str] = frozenset(),
+    returning: bool = False,
 ) -> Plan:
-    """What runs where; copies of activations on the device but, if memory is short, the largest."""
+    """What runs where; copies of activations on the device but, if memory is short, the largest.
+
+    ``returning``: as of ``Arranger``.
+    """
     selected, views = select(graph, configuration, uncopied=uncopied, on_host=on_host)
     operations = fold(selected, configuration)
     pairs = () if inspect else staying(graph, operations)
     buffers = make_buffers(operations, views.known, views.written_by_device)
     if assign_pitches(operations, buffers, configuration, spares=True, together=pairs):
         try:
-            spared = _arrange(graph, operations, buffers, configuration, inspect, pairs)
+            spared = _arrange(graph, operations, buffers, configuration, inspect, pairs, returning)
             return Plan(operations, buffers, spared)
         except PlanError:
             buffers = make_buffers(operations, views.known, views.written_by_device)
             assign_pitches(operations, buffers, configuration, together=pairs)
     try:
-        arrangement = _arrange(graph, operations, buffers, configuration, inspect, pairs)
+        arrangement = _arrange(graph, operations, buffers, configuration, inspect, pairs, returning)
     except PlanError as error:
         more = _largest_copies(operations, len(uncopied))
         if not more:
@@ -341,7 +376,9 @@ def _plan(
     else:
         return Plan(operations, buffers, arrangement)
     try:
-        return _plan(graph, configuration, inspect, on_host, uncopied=uncopied | more)
+        return _plan(
+            graph, configuration, inspect, on_host, uncopied=uncopied | more, returning=returning
+        )
     except PlanError:
         raise failure from None
 
@@ -392,6 +429,7 @@ def _arrange(
     configuration: Configuration,
     inspect: bool,
     pairs: Sequence[Pair],
+    returning: bool,
 ) -> Arrangement:
     """With maps fused into the convolutions before them, or, if memory is short, without.
 
@@ -409,6 +447,7 @@ def _arrange(
                 inspect=inspect,
                 prolongs=prolongs,
                 staying=pairs,
+                returning=returning,
             )
             return arranger.arrange(configuration)
         except PlanError as error:

@@ -14,6 +14,7 @@ from slipstick_rtl.link.spaces import unit_bytes, unit_count
 from ..errors import ProgramError
 from ..graph import Tensor, Variable
 from .alternate import Alternate, check_alternate
+from .release import Release, check_releases
 from .steps import (
     DownloadStep,
     HostStep,
@@ -83,6 +84,9 @@ class Program:
     alternate : Alternate, optional
         The second place of its inputs and outputs, if it is double-buffered: then the next inputs
         may arrive, and the last outputs leave, while it computes.
+    releases : tuple of Release
+        With one place: from when on each part of the next inputs may arrive while it computes. All
+        rows of all uploads, in their order; or none.
 
     Raises
     ------
@@ -106,6 +110,7 @@ class Program:
     variables: tuple[Variable, ...] = ()
     resident: tuple[str, ...] = ()
     alternate: Alternate | None = None
+    releases: tuple[Release, ...] = ()
 
     def __post_init__(self) -> None:
         try:
@@ -128,6 +133,7 @@ class Program:
         self._check_steps()
         self._check_memories(configuration)
         check_alternate(self, configuration)
+        check_releases(self)
 
     def _check_steps(self) -> None:
         for steps in (self.steps, *self.units):

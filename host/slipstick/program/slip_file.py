@@ -28,7 +28,7 @@ from . import Program
 from .steps import DTYPES
 
 MAGIC = b"SLIP"
-VERSION = 5
+VERSION = 6
 LARGEST_FILE = 1 << 28
 _HEADER = struct.Struct("<4sHHII")
 

@@ -7,6 +7,10 @@ A program with one place for its tensors computes while nothing moves::
 With two places an image arrives, and the scores before leave, while one is computed::
 
     PUT(A) RUN(A)  PUT(B) RUN_GET(B; scores of A)  PUT(A) RUN_GET(A; scores of B) ... GET(scores)
+
+With one place that the run releases, the next image arrives as the run has done with its own::
+
+    PUT(1) RUN  HOLD PUT(2) GET(scores of 1) RUN  HOLD PUT(3) GET(scores of 2) RUN ... GET(scores)
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from slipstick_rtl.link.protocol import Region
 
-from ..devices.link import LinkDevice, Request
+from ..devices.link import Hold, LinkDevice, Request
 from ..program import Program
 from ..program.alternate import odd_step
 from ..program.steps import DownloadStep, HostStep, Placement, RunStep, Step, UploadStep
@@ -37,10 +41,19 @@ class _Output:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Input:
+    """A tensor to be written."""
+
+    name: str
+    region: Region
+    holds: tuple[Hold, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Place:
     """Where one image lies on the device."""
 
-    inputs: tuple[tuple[str, Region], ...]
+    inputs: tuple["_Input", ...]
     outputs: tuple[_Output, ...]
     pcs: tuple[int, ...]
 
@@ -85,6 +98,7 @@ class Pipeline:
 
     def __init__(self, program: Program, device: LinkDevice, places: Sequence[_Place]) -> None:
         self._program, self._device, self._places = program, device, places
+        self._overlaps = len(places) == 2 or bool(program.releases)
         self._run_seconds = _SPARE * program.predicted_cycles / device.cycles_per_second
         steps = program.steps
         run = next(k for k, step in enumerate(steps) if isinstance(step, RunStep))
@@ -106,7 +120,7 @@ class Pipeline:
             sources.append((program.alternate.placements, program.alternate.pcs))
         places = []
         for placements, pcs in sources:
-            place = _place_of(program, placements, pcs)
+            place = _place_of(program, placements, pcs, device.cycles_per_second)
             if place is None:
                 return None
             places.append(place)
@@ -133,18 +147,21 @@ class Pipeline:
         flight = Flight(values, self._next_place)
         place = self._places[self._next_place]
         waiting, self._waits = self._waits, False
-        for name, region in place.inputs:
-            data = np.ascontiguousarray(values[name], np.int8).tobytes()
-            device.submit_put(region, data, waiting=waiting)
-            waiting = False
         before = self._computing
-        if len(self._places) == 2 and (more or before is not None):
-            if before is None:
-                device.submit_run(place.pcs, waiting=waiting, run_seconds=self._run_seconds)
-            else:
+        for each in place.inputs:
+            data = np.ascontiguousarray(values[each.name], np.int8).tobytes()
+            holds = each.holds if before is not None else ()
+            device.submit_put(each.region, data, waiting=waiting, holds=holds)
+            waiting = False
+        if self._overlaps and (more or before is not None):
+            if before is not None and len(self._places) == 2:
                 self._ask(before, lambda region: self._run_get(place, region, waiting=True))
+            else:
+                if before is not None:
+                    self._ask(before, lambda region: device.submit_get(region, waiting=True))
+                device.submit_run(place.pcs, waiting=waiting, run_seconds=self._run_seconds)
             self._computing = flight
-            self._next_place = 1 - self._next_place
+            self._next_place = (self._next_place + 1) % len(self._places)
         else:
             self._ask(
                 flight, lambda region: self._run_get(place, region, waiting=waiting, after=True)
@@ -195,16 +212,29 @@ class Pipeline:
 
 
 def _place_of(
-    program: Program, placements: Mapping[str, Placement | None], pcs: tuple[int, ...]
+    program: Program,
+    placements: Mapping[str, Placement | None],
+    pcs: tuple[int, ...],
+    hertz: float,
 ) -> _Place | None:
     inputs, outputs = [], []
     for step in program.steps:
         if isinstance(step, UploadStep):
             place = placements[step.tensor]
             region = None if place is None else region_of(place)
-            if region is None:
+            if place is None or region is None:
                 return None
-            inputs.append((step.tensor, region))
+            row = place.width * place.channels
+            holds = tuple(
+                Hold(
+                    place=release.rows[0] * row,
+                    completed=release.completed,
+                    seconds=release.cycle / hertz,
+                )
+                for release in program.releases
+                if release.tensor == step.tensor and any(release.completed)
+            )
+            inputs.append(_Input(name=step.tensor, region=region, holds=holds))
         elif isinstance(step, DownloadStep):
             place = placements[step.tensor]
             if place is None:

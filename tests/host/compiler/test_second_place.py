@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slipstick import kernels
 from slipstick.compiler import compile_graph
 from slipstick.devices.model import BatchCore
 from slipstick.errors import ProgramError, SlipstickError
@@ -13,14 +12,11 @@ from slipstick.examples.digits import MODEL
 from slipstick.frontends import load
 from slipstick.frontends.onnx import load_onnx_bytes
 from slipstick.frontends.tflite import load_tflite_bytes
-from slipstick.graph import Node
 from slipstick.program import Program
 from slipstick.program.alternate import Alternate, at_second_place
-from slipstick.program.checks import graph_of
 from slipstick.program.slip_file import decode, encode
-from slipstick.program.steps import DownloadStep, HostStep, Placement, RunStep, UploadStep
+from slipstick.program.steps import DownloadStep, HostStep, RunStep, UploadStep
 from slipstick.runtime.device_memory import BatchMemory
-from slipstick.runtime.feeds import random_feeds
 from slipstick.targets import find_target
 from slipstick.verify.fuzz.onnx import onnx_seeds
 from slipstick.verify.fuzz.tflite import tflite_seeds
@@ -28,6 +24,7 @@ from slipstick.verify.random_networks.formats import FORMATS
 from slipstick_rtl.isa import INSTRUCTION_BITS, MATRIX_FIELDS, pack, unpack
 from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.core import GoldenCore
+from stepwise_inference import Inference
 
 TARGETS = ("sim-small", "ulx3s-85f", "icebreaker")
 
@@ -58,49 +55,6 @@ def loaded(program: Program) -> BatchMemory:
     for image in program.images:
         memory.load(image)
     return memory
-
-
-class Inference:
-    """One inference of a program, whose steps are done as they are asked for."""
-
-    def __init__(self, program: Program, memory: BatchMemory, seed: int) -> None:
-        self._program, self._memory = program, memory
-        self._graph = graph_of(program)
-        self.values: dict[str, Any] = dict(random_feeds(program, seed))
-
-    def do(self, *kinds: type) -> None:
-        """Does all steps of these kinds."""
-        for step in self._program.steps:
-            if not isinstance(step, kinds):
-                continue
-            match step:
-                case UploadStep(name):
-                    self._memory.upload(self._place(name), self.values[name])
-                case DownloadStep(name):
-                    flat = self._memory.download(self._place(name))()
-                    self.values[name] = flat.reshape(self._program.tensors[name].shape)
-                case RunStep():
-                    self._memory.start(step)
-                    self._memory.finish(step)
-                case HostStep():
-                    self._host(step)
-
-    def _place(self, name: str) -> Placement:
-        place = self._program.tensors[name].placement
-        assert place is not None
-        return place
-
-    def _host(self, step: HostStep) -> None:
-        node = Node(step.name, step.operator, step.inputs, step.outputs, step.attributes)
-        operands = [self.values[name] for name in step.inputs if name in self.values]
-        if len(operands) == sum(name in self._program.tensors for name in step.inputs):
-            made = kernels.run(node, self._graph, operands)
-            self.values.update(zip(step.outputs, made, strict=True))
-
-    def outputs(self) -> list[Any]:
-        """All outputs, host steps behind the run done."""
-        self.do(HostStep)
-        return [self.values[name] for name in self._program.outputs]
 
 
 @pytest.mark.parametrize("target", TARGETS)

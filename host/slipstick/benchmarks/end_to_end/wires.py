@@ -3,6 +3,12 @@
 import re
 from dataclasses import dataclass, replace
 
+from slipstick_rtl.phy.ethernet.datagrams import (
+    GIGABIT_SLOT_BYTES,
+    GIGABIT_SLOTS,
+    SLOT_BYTES,
+    SLOTS,
+)
 from slipstick_rtl.phy.spi_protocol import DEFAULT_SCK_HZ
 from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE
 
@@ -42,6 +48,8 @@ class WireModel:
         The board can make the sender wait; otherwise bytes that find its queue full are lost.
     queue_bytes : int
         Of the board's queue towards the core.
+    window_bytes : int
+        Most bytes on their way that nobody has acknowledged; 0: any number.
     """
 
     name: str
@@ -54,6 +62,7 @@ class WireModel:
     is_shared: bool = False
     holds_back: bool = True
     queue_bytes: int = _BOARD_QUEUE
+    window_bytes: int = 0
 
     def seconds(self, count: int) -> float:
         """How long bytes take on the wire, one way, packets and pauses included."""
@@ -107,25 +116,31 @@ _USB_HS = WireModel(
     reply_seconds=125e-6,
     is_shared=True,
 )
-_ETHERNET = WireModel(
-    name="rgmii",
-    bytes_per_second=1e9 / _BITS,
-    packet_bytes=1472,
-    # preamble 8, Ethernet 14 + 4, IP 20, UDP 8, gap 12
-    overhead_bytes=66,
-    flush_seconds=3e-6,
-    # interrupt, kernel, wake-up of the program
-    reply_seconds=50e-6,
-    holds_back=False,
-    queue_bytes=4096,
-)
+_DATAGRAM_BYTES = 8 + 66
+"""Our header; preamble 8, Ethernet 14 + 4, IP 20, UDP 8, gap 12."""
+
+
+def _ethernet(name: str, bits_per_second: float, slots: int, slot_bytes: int) -> WireModel:
+    return WireModel(
+        name=name,
+        bytes_per_second=bits_per_second / _BITS,
+        packet_bytes=slot_bytes,
+        overhead_bytes=_DATAGRAM_BYTES,
+        flush_seconds=3e-6,
+        # interrupt, kernel, wake-up of the program
+        reply_seconds=50e-6,
+        queue_bytes=slots * slot_bytes,
+        window_bytes=slots * slot_bytes,
+    )
+
+
 _FIXED = {
     wire.name: wire
     for wire in (
         _USB_FS,
         _USB_HS,
-        replace(_ETHERNET, name="rmii", bytes_per_second=100e6 / _BITS),
-        _ETHERNET,
+        _ethernet("rmii", 100e6, SLOTS, SLOT_BYTES),
+        _ethernet("rgmii", 1e9, GIGABIT_SLOTS, GIGABIT_SLOT_BYTES),
     )
 }
 _RATED = {"uart": (_uart, 3_000_000), "spi": (_spi, DEFAULT_SCK_HZ)}

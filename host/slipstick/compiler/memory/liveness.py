@@ -1,7 +1,8 @@
 """The order of things: groups, runs between host layers, lifetimes, and addresses."""
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slipstick_rtl.config import Configuration
 
@@ -9,8 +10,10 @@ from ...program.steps import Placement
 from ..ir.operations import Alias, Convolution, HostOperation, Map, Operation
 from ..mapping.activation_layout import Buffer
 from .kept_variables import Pair, alike
-from .planner import Block, Piece, plan, prolonged
+from .planner import Block, Piece, PlanError, plan, prolonged
 
+_BANDS = 8
+"""Parts of an input that are looked at each by itself for the next one to come."""
 _LONGER = 2
 """Moments that a buffer outlives its last one, if it may."""
 
@@ -125,7 +128,8 @@ class Arranger:
 
     With ``prolongs`` buffers live longer than they must where memory allows it, so that layers may
     be interleaved (``interleave.py``). ``staying`` are variables that stay on the device if they
-    can.
+    can. With ``returning`` nothing lies where the inputs of the only run do, from as early a moment
+    on as memory allows: the next ones may come there.
     """
 
     def __init__(
@@ -139,8 +143,9 @@ class Arranger:
         trailing: Mapping[str, int] | None = None,
         prolongs: bool = False,
         staying: Sequence[Pair] = (),
+        returning: bool = False,
     ) -> None:
-        self._prolongs, self._staying = prolongs, staying
+        self._prolongs, self._staying, self._returning = prolongs, staying, returning
         self._fixed: set[str] = set()
         self._outputs, self._operations, self._buffers = outputs, operations, buffers
         self._inspect = inspect
@@ -177,6 +182,8 @@ class Arranger:
         titles = [self._title(moment) for moment in self._arrangement.moments]
         alignment = max(configuration.rows, configuration.lanes)
         limits = (configuration.activation_bytes, alignment, titles)
+        if self._returning:
+            blocks = self._with_returns(blocks, overlaps, limits)
         if self._prolongs:
             blocks = prolonged(blocks, *limits, _LONGER)
         addresses = plan(blocks, *limits)
@@ -185,6 +192,55 @@ class Arranger:
                 address = addresses[overlaps.root(buffer.name)] + overlaps.offset(buffer.name)
                 self._arrangement.places[name] = buffer.placed(address)
         return self._arrangement
+
+    def _with_returns(
+        self, blocks: Sequence[Block], overlaps: "_Overlaps", limits: tuple[int, int, list[str]]
+    ) -> list[Block]:
+        """The inputs live again to the end, from as early on as memory allows: the next ones come.
+
+        They come in their order, so the beginning of the memory is wanted first.
+        """
+        names = list(dict.fromkeys(itertools.chain(*self._arrangement.uploads.values())))
+        free = max((self._last[name] for name in names), default=0) + 1
+        never = len(self._arrangement.moments)
+        bands = list(itertools.product(names, range(_BANDS)))
+
+        def trial(moments: Sequence[int]) -> list[Block]:
+            made = []
+            for block in blocks:
+                again = tuple(
+                    self._band(name, band, overlaps, moment, never - 1)
+                    for (name, band), moment in zip(bands, moments, strict=True)
+                    if overlaps.root(name) == block.name and moment < never
+                )
+                last = never - 1 if again else block.last
+                made.append(replace(block, last=last, pieces=(*block.pieces, *again)))
+            return made
+
+        def fits(moments: Sequence[int]) -> bool:
+            try:
+                plan(trial(moments), *limits)
+            except PlanError:
+                return False
+            return True
+
+        together = (moment for moment in range(free, never) if fits([moment] * len(bands)))
+        moments = [next(together, never)] * len(bands)
+        for number in range(len(bands)):
+            # one before it is of no use any earlier
+            earliest = moments[number - 1] if number else free
+            for moment in range(earliest, moments[number]):
+                sooner = [*moments[:number], moment, *moments[number + 1 :]]
+                if fits(sooner):
+                    moments = sooner
+                    break
+        return trial(moments)
+
+    def _band(self, name: str, band: int, overlaps: "_Overlaps", first: int, last: int) -> Piece:
+        """A part of a buffer, one of ``_BANDS``, for the time from one moment to another."""
+        size = self._buffers[name].bytes
+        begin, end = (size * each // _BANDS for each in (band, band + 1))
+        return Piece(overlaps.offset(name) + begin, end - begin, first, last)
 
     def _title(self, moment: Moment) -> str:
         node = self._operations[moment.operations[0]]

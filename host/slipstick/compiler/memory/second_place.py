@@ -26,6 +26,11 @@ _WORD_BYTES = 16
 """No word of an activation memory is wider, unless R, L or C is."""
 
 
+def word_bytes(configuration: Configuration) -> int:
+    """Bytes of the widest word of the activation memory, or a multiple."""
+    return max(configuration.rows, configuration.lanes, configuration.columns, _WORD_BYTES)
+
+
 @dataclass(frozen=True)
 class Doubled:
     """A run with two places: for each, its placements of what is transferred, and its streams."""
@@ -77,7 +82,7 @@ def _free(
 ) -> tuple[Addresses, Addresses]:
     """Two addresses for each buffer, where nothing else of the run ever lies."""
     # the host writes one place while a run reads near it: they must share no word of the memory
-    step = max(configuration.rows, configuration.lanes, configuration.columns, _WORD_BYTES)
+    step = word_bytes(configuration)
     moved = sorted(moved, key=lambda buffer: -buffer.bytes)
     names = {buffer.name for buffer in moved}
     taken = [

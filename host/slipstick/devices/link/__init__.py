@@ -1,8 +1,10 @@
 """A device at the other end of a framed link: boards, the simulated board, the golden endpoint."""
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.identity import Identity
@@ -26,10 +28,29 @@ from .request import LostAnswerError, Request
 from .request_queue import RequestQueue
 from .transport import Transport
 
-__all__ = ["Identity", "LinkDevice", "LinkError", "LostAnswerError", "Patience", "Request"]
+__all__ = ["Hold", "Identity", "LinkDevice", "LinkError", "LostAnswerError", "Patience", "Request"]
 
 _FIRST_PAUSE_SECONDS = 100e-6
 _LONGEST_PAUSE_SECONDS = 20e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """Bytes that are written once no program runs, or the one that runs has come far enough.
+
+    Parameters
+    ----------
+    place : int
+        Of the first one.
+    completed : sequence of int
+        Instructions of each stream that have been completed by then.
+    seconds : float
+        From the beginning of the run until then, probably.
+    """
+
+    place: int
+    completed: Sequence[int]
+    seconds: float = 0.0
 
 
 class LinkDevice:
@@ -238,13 +259,34 @@ class LinkDevice:
                 Request(Command.WRITE, payload, silent=True, waiting=waiting and not first)
             )
 
-    def submit_put(self, region: Region, data: bytes, *, waiting: bool = False) -> None:
-        """Writes bytes into a region, from its beginning on; ``waiting``: once no program runs."""
+    def submit_put(
+        self,
+        region: Region,
+        data: bytes,
+        *,
+        waiting: bool = False,
+        holds: Sequence[Hold] = (),
+    ) -> None:
+        """Writes bytes into a region, from its beginning on.
+
+        Parameters
+        ----------
+        region : Region
+        data : bytes
+        waiting : bool
+            Once no program runs.
+        holds : sequence of Hold
+            Of places within the data, ascending.
+        """
         number, flags, longest = self._number_of(region), 0, self._configuration.payload_bytes - 1
-        for first in range(0, len(data), longest):
-            payload = bytes((number | flags,)) + data[first : first + longest]
-            self._queue.submit(Request(Command.PUT, payload, silent=True, waiting=waiting))
-            flags, waiting = CONTINUES, False
+        at = {hold.place: hold for hold in holds}
+        for begin, end in itertools.pairwise(sorted({0, len(data), *at})):
+            if begin in at:
+                self._queue.submit(_held(at[begin]))
+            for first in range(begin, end, longest):
+                payload = bytes((number | flags,)) + data[first : min(first + longest, end)]
+                self._queue.submit(Request(Command.PUT, payload, silent=True, waiting=waiting))
+                flags, waiting = CONTINUES, False
 
     def submit_get(self, region: Region, *, waiting: bool = False) -> Request:
         """The ``count`` bytes of a region are its answer; ``waiting``: when no program runs."""
@@ -369,6 +411,16 @@ class LinkDevice:
     @staticmethod
     def _place(space: Space, address: int) -> bytes:
         return bytes([space]) + address.to_bytes(3, "little")
+
+
+def _held(hold: Hold) -> Request:
+    return Request(
+        Command.HOLD,
+        _packed(hold.completed),
+        silent=True,
+        waiting=True,
+        run_seconds=hold.seconds,
+    )
 
 
 def _packed(pcs: Sequence[int]) -> bytes:

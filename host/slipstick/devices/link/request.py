@@ -42,7 +42,8 @@ class Request:
     waiting : bool
         The device executes it when no program runs.
     run_seconds : float
-        How long the run probably takes that it starts.
+        How long the run probably takes that it starts; of a HOLD, how long the run has gone on when
+        it is executed.
 
     Members
     -------

@@ -310,7 +310,9 @@ class RequestQueue:
         # bytes take their time on the wire, so a run before them is so much older
         self._wire_at += self._seconds(request.size)
         left = self._run_ends_at - self._wire_at if request.waiting else 0.0
-        if request.run_seconds:
+        if request.command is Command.HOLD:
+            left -= self._run_seconds - request.run_seconds
+        elif request.run_seconds:
             self._run_seconds = request.run_seconds
             self._run_ends_at = self._wire_at + max(left, 0.0) + request.run_seconds
             if request.is_after:
