@@ -10,8 +10,7 @@ from amaranth.sim import Simulator
 from echo_core import Echo
 from slipstick_rtl.boards.butterstick import SUPPLIES
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.fpga.ecp5.clock import Ecp5Pll
-from slipstick_rtl.fpga.ecp5.ulpi_clock import find_ulpi_pll
+from slipstick_rtl.fpga.ecp5.clock import Ecp5Pll, find_pll
 from slipstick_rtl.phy.interface import make_phy
 from slipstick_rtl.phy.registry import find_wire
 from slipstick_rtl.phy.usb.bulk_descriptors import bulk_descriptors
@@ -56,9 +55,10 @@ def test_the_identity_is_the_configurations() -> None:
 
 
 def test_the_clock_that_a_chip_takes() -> None:
-    assert find_ulpi_pll(30_000_000) == Ecp5Pll(1, 2, 10)
+    wire = find_wire("usb-hs")
+    assert find_pll(30_000_000, wire.domains[0].hertz) == Ecp5Pll(1, 2, 10)
     with pytest.raises(ValueError, match="must be within 8..400 MHz, not 3 MHz"):
-        find_ulpi_pll(3_000_000)
+        wire.make_clocks("ECP5", 3_000_000, ("clk",))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from slipstick_rtl.phy.ethernet.addresses import parse_ip, parse_mac
 from slipstick_rtl.phy.registry import all_wires
 from slipstick_rtl.phy.uart_rates import DEFAULT_BAUD, uart_divisor
 
@@ -58,6 +59,19 @@ def build_command(
             show_default=False,
         ),
     ] = None,
+    ip: Annotated[
+        str | None,
+        typer.Option(
+            "--ip", help="IP address of the board, on Ethernet; by default it asks by DHCP."
+        ),
+    ] = None,
+    mac: Annotated[
+        str | None,
+        typer.Option(
+            "--mac",
+            help="MAC address of the board, on Ethernet; by default one of its configuration's.",
+        ),
+    ] = None,
     bare: Annotated[
         bool, typer.Option("--bare", help="The core without a board, to measure it.")
     ] = False,
@@ -85,7 +99,8 @@ def build_command(
         tried = list(range(1, seeds + 1))
         given = f"--seeds {seeds}" + ("" if route is None else f" --route {route}")
     layer = BARE if bare else link
-    options = _options(wanted, layer, baud)
+    given_options = {"baud": baud, "ip": ip, "mac": mac}
+    options = _options(wanted, layer, {k: v for k, v in given_options.items() if v is not None})
     done = build(
         wanted,
         seeds=tried,
@@ -96,7 +111,9 @@ def build_command(
         step=console.step,
     )
     folder = default_output(wanted) if output is None else output
-    face = "--bare" if bare else f"--link {link}" + ("" if baud is None else f" --baud {baud}")
+    face = " ".join(
+        ["--bare" if bare else f"--link {link}", *(f"--{k} {v}" for k, v in options.items())]
+    )
     command = f"slipstick build --target {wanted.name} {face} {given} --output {folder}"
     report = write_report(done, command)
     if json:
@@ -108,17 +125,27 @@ def build_command(
         raise typer.Exit(CLOCK_MISSED)
 
 
-def _options(target: Target, layer: str, baud: int | None) -> dict[str, int]:
-    """Returns the PHY's options; InputError if wire or clock cannot have the rate."""
-    if baud is None:
-        return {}
-    if layer != "uart":
-        raise InputError(f"--baud is the rate of a UART: leave it out with {layer}")
-    try:
-        uart_divisor(target.configuration.clock_hz, baud)
-    except ValueError as error:
-        raise InputError(f"--baud: {error}") from None
-    return {"baud": baud}
+def _options(target: Target, layer: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the PHY's options; InputError if wire or clock cannot have one."""
+    known = all_wires()[layer].options if layer in all_wires() else ()
+    for name, what in (
+        ("baud", "the rate of a UART"),
+        ("ip", "the address of a board on Ethernet"),
+        ("mac", "the address of a board on Ethernet"),
+    ):
+        if name in given and name not in known:
+            raise InputError(f"--{name} is {what}: leave it out with {layer}")
+    checks = {
+        "baud": lambda baud: uart_divisor(target.configuration.clock_hz, baud),
+        "ip": parse_ip,
+        "mac": parse_mac,
+    }
+    for name, value in given.items():
+        try:
+            checks[name](value)
+        except ValueError as error:
+            raise InputError(f"--{name}: {error}") from None
+    return given
 
 
 def _verdict(done: Build) -> str:

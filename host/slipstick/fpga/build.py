@@ -55,7 +55,7 @@ class Build:
     registers : int
         Flip-flops after synthesis.
     options : mapping
-        Of the physical layer, where they are not the board's own: ``baud``.
+        Of the physical layer, where they are not the board's own: ``baud``, ``ip``, ``mac``.
     """
 
     target: Target
@@ -138,7 +138,8 @@ def build(
     link : str
         The physical layer, one that the board has pins for; ``BARE`` for none, and no board.
     options : mapping, optional
-        For the physical layer, in place of the board's own: a UART's ``baud``.
+        For the physical layer, in place of the board's own: a UART's ``baud``, or ``ip`` and
+        ``mac`` of Ethernet.
     output : Path
         A folder, made if it is missing; by default ``build/bitstreams/TARGET``.
     step : callable
@@ -234,7 +235,7 @@ def _clear(folder: Path, toolchain: Toolchain) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in (toolchain.bitstream, "design.json"):
         (folder / name).unlink(missing_ok=True)
-    for earlier in folder.glob("seed_*"):
+    for earlier in (*folder.glob("seed_*"), *folder.glob("sources")):
         shutil.rmtree(earlier)
 
 
@@ -265,8 +266,9 @@ def _generate(
                 options,
             )
     except ImportError as error:
+        extra = "ethernet" if error.name == "liteeth" else "build"
         raise TargetError(
-            f"building needs the Python package {error.name}: pip install 'slipstick[build]'"
+            f"building needs the Python package {error.name}: pip install 'slipstick[{extra}]'"
         ) from None
     except ValueError as error:
         raise TargetError(f"target {target.name}: {error}") from None

@@ -36,7 +36,11 @@ def synthesise(
     from slipstick_rtl.toplevel import design
 
     script = toolchain.synthesis_script(
-        rtlil=design.RTLIL, verilog=design.VERILOG, top=design.TOP, link_in_luts=link_in_luts
+        rtlil=design.RTLIL,
+        verilog=design.VERILOG,
+        top=design.TOP,
+        link_in_luts=link_in_luts,
+        sources=[f"{design.SOURCES}/{path.name}" for path in sorted(_sources(folder))],
     )
     (folder / "synthesis.ys").write_text(script, "utf-8")
     # what YoWASP's Yosys says on its standard output ends where it calls ABC
@@ -46,3 +50,9 @@ def synthesise(
     netlist = toolchain.finish(json.loads(path.read_text("utf-8")), part)
     path.write_text(json.dumps(netlist), "utf-8")
     return netlist
+
+
+def _sources(folder: Path) -> list[Path]:
+    from slipstick_rtl.toplevel import design
+
+    return list((folder / design.SOURCES).glob("*.v"))

@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,13 @@ class Toolchain(ABC):
         return (YOSYS, self.place_and_route, self.packer)
 
     def synthesis_script(
-        self, *, rtlil: str, verilog: str, top: str, link_in_luts: bool = False
+        self,
+        *,
+        rtlil: str,
+        verilog: str,
+        top: str,
+        link_in_luts: bool = False,
+        sources: Sequence[str] = (),
     ) -> str:
         """Yosys commands that write the Verilog and ``NETLIST``; as ``synthesis_script`` has it."""
         from slipstick_rtl.fpga.yosys_script import synthesis_script
@@ -67,6 +73,7 @@ class Toolchain(ABC):
             netlist=NETLIST,
             top=top,
             link_in_luts=link_in_luts,
+            sources=sources,
         )
 
     def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""ECPIX-5 with two sizes of LFE5UM5G: FTDI's USB serial port, ULPI, four lights; SPI on PMOD 0."""
+"""ECPIX-5 with two sizes of LFE5UM5G: FTDI's USB serial port, ULPI, Ethernet; SPI on PMOD 0."""
 
 import importlib
 from typing import Any
@@ -8,6 +8,16 @@ from ..fpga.ecp5.cores import LARGE, MEDIUM
 from ..fpga.parts import ECP5_45F, ECP5_85F, Part
 from ..phy.wires.spi import PMOD_PINS
 from ..toplevel.board import Board, Light, Programmer, WirePins, clocked
+
+RGMII_PINS = {
+    "rx_clk": "E11",
+    "rx_ctl": "A11",
+    "rx_data": "B11 A10 B10 A9",
+    "tx_clk": "A12",
+    "tx_ctl": "C9",
+    "tx_data": "D8 C8 B8 A8",
+    "rst_n": "C13",
+}
 
 
 def _board(size: str, counts: tuple[int, int, int], configuration: Configuration) -> Board:
@@ -32,6 +42,14 @@ def _board(size: str, counts: tuple[int, int, int], configuration: Configuration
                 note="PMOD 0",
             ),
             WirePins(wire="usb-hs", note="its USB-C port"),
+            # the KSZ9031 delays what it sends, but not the clock that it is given
+            WirePins(
+                wire="rgmii",
+                pins=RGMII_PINS,
+                attributes={"IO_TYPE": "LVCMOS33"},
+                options={"tx_delay": 2e-9, "rx_delay": 0.0},
+                note="its Ethernet port, 1 Gbit/s",
+            ),
         ),
         lights=(
             Light(resource="rgb_led", number=0, signal="g", states=("alive",)),

@@ -1,4 +1,4 @@
-"""ULX3S: LFE5U of four sizes, FTDI's USB serial chip, SPI on J1, USB on US2."""
+"""ULX3S: LFE5U of four sizes, FTDI's USB serial chip, SPI or RMII on J1, USB on US2."""
 
 import importlib
 from typing import Any
@@ -40,6 +40,25 @@ def _board(
                 note="J1: GP0 (SCK), GN0 (select), GP1 (MOSI), GN1 (MISO)",
             ),
             WirePins(wire="usb", note="US2"),
+            WirePins(
+                wire="rmii",
+                # GP12 is the one that can be a clock; SPI is at the other end
+                pins={
+                    "ref_clk": "12+",
+                    "crs_dv": "11+",
+                    "rx_data": "11- 10+",
+                    "tx_en": "10-",
+                    "tx_data": "9+ 9-",
+                    "rst_n": "13+",
+                },
+                connector=("gpio", 0),
+                attributes={"IO_TYPE": "LVCMOS33"},
+                note=(
+                    "J1, a module with LAN8720: GP12 (nINT/RETCLK), GP11 (CRS), GN11 (RX0),"
+                    " GP10 (RX1), GN10 (TX-EN), GP9 (TX0), GN9 (TX1), and GP13 (reset) if it has"
+                    " it; 3.3 V; the ESP32 has GP11 and GP12 as well, and must leave them alone"
+                ),
+            ),
         ),
         lights=(
             Light(number=0, states=("alive",)),

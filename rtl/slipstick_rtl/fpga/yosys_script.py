@@ -1,5 +1,7 @@
 """The Yosys script of a build: what all FPGA families share."""
 
+from collections.abc import Sequence
+
 FREE_COLLISIONS = "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 *.unbuffered/t:$memrd_v2 %d"
 """Yosys command, after the RTLIL is read: no reader minds what a word is while it is written.
 
@@ -52,6 +54,7 @@ def synthesis_script(
     netlist: str,
     top: str,
     link_in_luts: bool = False,
+    sources: Sequence[str] = (),
 ) -> str:
     """The Yosys commands from a design's RTLIL to its Verilog and its netlist for nextpnr.
 
@@ -64,12 +67,15 @@ def synthesis_script(
     top : str
     link_in_luts : bool
         ``LINK_IN_LUTS`` is wanted.
+    sources : sequence of str
+        Verilog of other people's cores, which the RTLIL has instances of.
     """
     *before, synthesis = COMMANDS[family]
     if link_in_luts:
         before.append(LINK_IN_LUTS)
     return "\n".join(
         (
+            *(f"read_verilog {source}" for source in sources),
             f"read_rtlil {rtlil}",
             "design -save elaborated",
             "proc -nomux -norom",

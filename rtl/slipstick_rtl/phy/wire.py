@@ -82,6 +82,8 @@ class Wire:
         From the oscillator in Hz to a component with an input ``oscillator``; it drives the domains
         that have no pin, or one that the board's FPGA drives. Only families listed here can have
         the wire, if such domains exist.
+    options : tuple of str
+        Of ``phy``, those that a user may set for a build.
     streams_last : bool
         On a board the streams are connected after the pins. It changes no logic, only the names
         that Amaranth gives to wires: SPI's keep the RTLIL that they had before PHYs were generic.
@@ -97,6 +99,7 @@ class Wire:
     status: tuple[str, ...] = ()
     domains: tuple[Domain, ...] = ()
     clocks: Mapping[str, Callable[[int], Any]] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
     streams_last: bool = False
 
     def __post_init__(self) -> None:

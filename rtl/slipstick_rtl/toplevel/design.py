@@ -22,6 +22,8 @@ TOP = "slipstick"
 RTLIL = "design.il"
 VERILOG = "design.v"
 DESCRIPTION = "design.json"
+SOURCES = "sources"
+"""Folder of Verilog that is not from here, beside the RTLIL that has instances of it."""
 CONSTRAINTS = (".lpf", ".pcf", ".cst")
 """What place and route reads: pins and clocks, of ECP5, iCE40 and Gowin."""
 
@@ -92,6 +94,8 @@ def write_board_design(
 ) -> str:
     """Writes a board's RTLIL and its description; returns the constraints for place and route.
 
+    Verilog of other people's cores goes to the folder ``SOURCES`` in it.
+
     Parameters
     ----------
     name : str
@@ -126,6 +130,9 @@ def write_board_design(
     description = {**describe(top.accelerator), "board": name, "link": link, **(options or {})}
     plan = platform.prepare(top, TOP, emit_src=False)
     _write(plan.files[f"{TOP}.il"], description, folder)
+    for file, text in platform.extra_files.items():
+        (folder / SOURCES).mkdir(exist_ok=True)
+        (folder / SOURCES / file).write_text(text, "utf-8")
     found = [text for file, text in plan.files.items() if file.endswith(CONSTRAINTS)]
     if len(found) != 1:
         raise ValueError(f"board {name} must have one file of constraints, not {len(found)}")

@@ -20,6 +20,7 @@ from slipstick_rtl.phy.spi_protocol import MINIMUM_SCK_CYCLES
 from slipstick_rtl.phy.uart_rates import MINIMUM_DIVISOR
 
 from .. import toolchain
+from .ethernet_board import LEASE_CYCLES, EthernetBoard
 from .notice import compiling
 
 LIBRARY = "core.so"
@@ -219,6 +220,51 @@ def spi_library(
     return _find_or_build(key, directory, build, compiling(configuration, label))
 
 
+def ethernet_library(
+    configuration: Configuration,
+    *,
+    ip: str | None,
+    mac: str,
+    lease_cycles: int = LEASE_CYCLES,
+    directory: Path | None = None,
+    label: str = "",
+) -> Path:
+    """The library of a board: the core with this configuration behind an Ethernet port.
+
+    All clocks are one: LiteEth's, the core's, and that of the wire, which has a byte per cycle.
+
+    Parameters
+    ----------
+    configuration, directory, label
+        As for ``accelerator_library``.
+    ip, mac : str
+        Of the board, as the options of its wire.
+    lease_cycles : int
+        Of a lease; the fewer, the sooner does a silent owner lose the board.
+
+    Raises
+    ------
+    ImportError
+        If LiteEth is not installed.
+    ToolError
+        If a tool is missing or fails.
+    ValueError
+        If an address is none.
+    """
+
+    def build() -> Path:
+        board = EthernetBoard(
+            configuration=configuration, ip=ip, mac=mac, lease_cycles=lease_cycles
+        )
+        return build_library(
+            board, name="ethernet", directory=directory, line=line, others=board.verilog
+        )
+
+    line = Line("ethernet")
+    key = _sources_key(configuration, line, f"{ip} {mac} {lease_cycles}")
+    return _find_or_build(key, directory, build, compiling(configuration, label))
+
+
 def _find_or_build(
     key: str,
     directory: Path | None,
@@ -264,6 +310,7 @@ def build_library(
     name: str = "core",
     directory: Path | None = None,
     line: Line = Line(),
+    others: str = "",
 ) -> Path:
     """A shared library that runs a core by the functions of ``harness.cpp``.
 
@@ -282,6 +329,8 @@ def build_library(
         tools; ``toolchain.cache_directory()`` by default.
     line : Line
         The one for the component's ports.
+    others : str
+        Verilog of modules that the component has instances of.
 
     Returns
     -------
@@ -294,13 +343,15 @@ def build_library(
         If a tool is missing or fails.
     """
     rtlil = toolchain.convert_to_rtlil(component, name, resettable=False)
-    return _library_of(rtlil, name, directory, line)
+    return _library_of(rtlil, name, directory, line, others)
 
 
-def _library_of(rtlil: str, name: str, directory: Path | None, line: Line) -> Path:
-    key = toolchain.content_key(rtlil, *_recipe(line))
+def _library_of(
+    rtlil: str, name: str, directory: Path | None, line: Line, others: str = ""
+) -> Path:
+    key = toolchain.content_key(rtlil, others, *_recipe(line))
     target = _folder(directory) / f"{name}-{key}"
-    toolchain.build_once(target, lambda part: _build(rtlil, name, part, line), _is_whole)
+    toolchain.build_once(target, lambda part: _build(rtlil, name, part, line, others), _is_whole)
     return target / LIBRARY
 
 
@@ -342,8 +393,8 @@ def _sources_key(configuration: Configuration, line: Line, *others: str) -> str:
     return toolchain.content_key(str(configuration.to_dict()), *others, *_recipe(line), *sources)
 
 
-def _build(rtlil: str, name: str, part: Path, line: Line) -> None:
-    (part / f"{name}.v").write_text(toolchain.convert_to_verilog(rtlil))
+def _build(rtlil: str, name: str, part: Path, line: Line, others: str) -> None:
+    (part / f"{name}.v").write_text(toolchain.convert_to_verilog(rtlil) + others)
     for source, code in _sources(line).items():
         (part / source).write_bytes(code)
     verilate = ["verilator", "-cc", "-Mdir", ".", "--prefix", "Vtop", "--top-module", name]

@@ -21,5 +21,6 @@ WIRE = Wire(
     phy=_phy,
     submodule="uart",
     faults=("framing_error", "overflow"),
+    options=("baud",),
 )
 """The lines are high at rest: 8 data bits, no parity, one stop bit."""

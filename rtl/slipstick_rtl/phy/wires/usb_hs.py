@@ -28,9 +28,9 @@ def _phy(
 
 
 def _ecp5_clocks(oscillator_hz: int) -> Any:
-    from ...fpga.ecp5.ulpi_clock import Ecp5UlpiClock, find_ulpi_pll
+    from ...fpga.ecp5.domain_clock import Ecp5DomainClock
 
-    return Ecp5UlpiClock(pll=find_ulpi_pll(oscillator_hz))
+    return Ecp5DomainClock(oscillator_hz=oscillator_hz, domain="ulpi", hertz=ULPI_HZ)
 
 
 WIRE = Wire(
