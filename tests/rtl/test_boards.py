@@ -196,6 +196,7 @@ PINS = {
     "ulx3s-45f": ("clk25_0__io", "G2", "led_7__io", "H3"),
     "ulx3s-85f": ("clk25_0__io", "G2", "button_pwr_0__io", "D6"),
     "orangecrab-85f": ("clk_0__io", "A9", "uart_0__rx__io", "N17"),
+    "colorlight-5a75b": ("clk25_0__io", "P6", "uart_0__tx__io", "P11"),
     "ecpix5-45f": ("clk100_0__io", "K23", "uart_0__rx__io", "R26"),
     "ecpix5-85f": ("clk100_0__io", "K23", "rst_0__io", "AB1"),
     "butterstick": ("clk30_0__io", "B12", "usb_0__clk__io", "B6"),
@@ -246,6 +247,9 @@ def test_every_board_has_its_pins(name: str, tmp_path: Path) -> None:
         ("orangecrab-85f", "usb", {"usb_0__d_n__io": "M2"}),
         ("ecpix5-85f", "spi", {"spi_link_0__chip_select_n__io": "T25"}),
         ("ecpix5-45f", "usb-hs", {"ulpi_0__clk__io": "H24", "ulpi_0__data__io[7]": "H25"}),
+        ("ecpix5-85f", "rgmii", {"rgmii_0__rx_clk__io": "E11", "rgmii_0__tx_data__io[3]": "A8"}),
+        ("colorlight-5a75b", "rgmii", {"rgmii_0__rx_clk__io": "M1", "rgmii_0__rst_n__io": "P5"}),
+        ("ulx3s-12f", "rmii", {"rmii_0__ref_clk__io": "G3", "rmii_0__rx_data__io[1]": "C4"}),
         ("icebreaker", "spi", {"spi_link_0__sck__io": "45"}),
     ],
 )

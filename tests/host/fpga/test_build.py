@@ -146,6 +146,22 @@ def test_a_missing_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ),
         (["--baud", "0"], "--baud: baud must be at least 1, not 0"),
         (
+            ["--ip", "10.0.0.0", "--link", "rmii"],
+            "--ip: an IP address must be that of one host, not 10.0.0.0",
+        ),
+        (
+            ["--mac", "02", "--link", "rmii"],
+            "--mac: a MAC address must be six bytes, such as 02:00:00:00:00:01, not '02'",
+        ),
+        (
+            ["--ip", "10.0.0.1", "--link", "uart"],
+            "--ip is the address of a board on Ethernet: leave it out with uart",
+        ),
+        (
+            ["--mac", "02:00:00:00:00:01", "--bare"],
+            "--mac is the address of a board on Ethernet: leave it out with bare",
+        ),
+        (
             ["--baud", "9600", "--link", "spi"],
             "--baud is the rate of a UART: leave it out with spi",
         ),

@@ -22,21 +22,29 @@ _GIVEN = {"valid", "last", "last_be", "data"}
 _PARAMETERS = {"ip_address", "src_port", "dst_port", "length"}
 
 
-class BarePhy(LiteXModule):
+class _Module(LiteXModule):
+    """A module of Migen, whose blocks of statements type checkers do not see."""
+
+    comb: Any
+    sync: Any
+
+
+class BarePhy(_Module):
     """A byte per cycle, in LiteEth's clock, in the place of a PHY chip."""
 
     dw = 8
 
     def __init__(self, pads: Any) -> None:
-        self.cd_eth_rx = ClockDomain()
-        self.cd_eth_tx = ClockDomain()
+        receiving: Any = ClockDomain("eth_rx")
+        sending: Any = ClockDomain("eth_tx")
+        self.cd_eth_rx, self.cd_eth_tx = receiving, sending
         self.sink = stream.Endpoint(eth_phy_description(8))
         self.source = stream.Endpoint(eth_phy_description(8))
         self.comb += [
-            self.cd_eth_rx.clk.eq(pads.clk),
-            self.cd_eth_tx.clk.eq(pads.clk),
-            self.cd_eth_rx.rst.eq(pads.reset),
-            self.cd_eth_tx.rst.eq(pads.reset),
+            receiving.clk.eq(pads.clk),
+            sending.clk.eq(pads.clk),
+            receiving.rst.eq(pads.reset),
+            sending.rst.eq(pads.reset),
             pads.tx_valid.eq(self.sink.valid),
             pads.tx_data.eq(self.sink.data),
             pads.tx_last.eq(self.sink.last),
@@ -47,7 +55,7 @@ class BarePhy(LiteXModule):
         ]
 
 
-class PreambleAligner(LiteXModule):
+class PreambleAligner(_Module):
     """Makes each preamble as long as a word, in the clock of the wire.
 
     LiteEth looks for the end of the preamble in words of 32 bits, and would miss frames whose
@@ -77,7 +85,7 @@ class PreambleAligner(LiteXModule):
         ]
 
 
-class FrameTap(LiteXModule):
+class FrameTap(_Module):
     """The way of the frames from the MAC to the IP stack, through ports."""
 
     def __init__(self, incoming: Any, checked: Any) -> None:
@@ -92,7 +100,7 @@ class FrameTap(LiteXModule):
         ]
 
 
-class CoreTop(LiteXModule):
+class CoreTop(_Module):
     """All of it; ``ports`` are those of the Verilog."""
 
     def __init__(self, settings: LiteEthSettings) -> None:
@@ -151,7 +159,8 @@ class CoreTop(LiteXModule):
                 rx_delay=settings.rx_delay,
             )
         else:
-            phy = LiteEthPHYRMII(clocks, pads, refclk_cd=None, with_hw_init_reset=False)
+            no_domain: Any = None  # the clock of the pads
+            phy = LiteEthPHYRMII(clocks, pads, refclk_cd=no_domain, with_hw_init_reset=False)
         # a register of a bus that is not there
         self.comb += phy.crg._reset.storage.eq(self.cd_sys.rst)
         return phy

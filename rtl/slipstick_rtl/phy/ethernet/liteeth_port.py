@@ -21,7 +21,8 @@ from .datagrams import PORT
 from .dhcp_start import DhcpStart
 from .frame_filter import FrameFilter
 from .liteeth import INPUT, NAME, LiteEthSettings, liteeth_verilog
-from .packet_crossings import PACKET_WORD, RECEIVED_WORD, ReceivedCrossing, SentCrossing
+from .packet_crossings import ReceivedCrossing, SentCrossing
+from .packet_words import RECEIVED_WORD, SENT_WORD
 
 _CLOCK_PINS = {"tx": "tx_clk", "rx": "rx_clk", "ref_clk": "ref_clk"}
 """The names of clock pins here, by LiteEth's."""
@@ -54,7 +55,7 @@ class LiteEthPort(wiring.Component):
     received : Out(stream)
         Of ``RECEIVED_WORD``.
     sent : In(stream)
-        Of ``PACKET_WORD``.
+        Of ``SENT_WORD``.
     rst_n : Out
         Low while all is reset, for the PHY chip.
     each pin of the medium, clocks included
@@ -89,7 +90,7 @@ class LiteEthPort(wiring.Component):
         super().__init__(
             {
                 "received": Out(stream.Signature(RECEIVED_WORD)),
-                "sent": In(stream.Signature(PACKET_WORD)),
+                "sent": In(stream.Signature(SENT_WORD)),
                 "rst_n": Out(1),
                 **_pin_members(settings),
             }

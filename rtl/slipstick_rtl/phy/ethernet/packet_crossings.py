@@ -5,12 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import AsyncFIFO, AsyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
-PACKET_WORD = data.StructLayout({"data": 32, "last": 1})
-"""A word of a packet. The first is the other end's IP address, the second its port and, from bit
-16, the bytes of the payload; then comes the payload, the first byte in bits 0 to 7."""
-
-RECEIVED_WORD = data.StructLayout({**PACKET_WORD.members, "error": 1})
-"""``error`` counts in the last word: forget the packet."""
+from .packet_words import RECEIVED_WORD, SENT_WORD
 
 RECEIVED_WORDS = 33
 """Room for what comes while ``sync`` does not take it; more waits in the ``FrameFilter``."""
@@ -112,13 +107,13 @@ class SentCrossing(wiring.Component):
 
     def __init__(self) -> None:
         super().__init__(
-            {"i": In(stream.Signature(PACKET_WORD)), "o": Out(stream.Signature(DATAGRAM))}
+            {"i": In(stream.Signature(SENT_WORD)), "o": Out(stream.Signature(DATAGRAM))}
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.queue = queue = AsyncFIFOBuffered(
-            width=PACKET_WORD.size, depth=SENT_WORDS, w_domain="sync", r_domain="ethernet"
+            width=SENT_WORD.size, depth=SENT_WORDS, w_domain="sync", r_domain="ethernet"
         )
         # a token for each whole packet in the queue
         m.submodules.packets = packets = AsyncFIFO(
@@ -131,7 +126,7 @@ class SentCrossing(wiring.Component):
             packets.w_en.eq(self.i.valid & given.last & queue.w_rdy),
             self.i.ready.eq(queue.w_rdy & (packets.w_rdy | ~given.last)),
         ]
-        word = data.View(PACKET_WORD, queue.r_data)
+        word = data.View(SENT_WORD, queue.r_data)
         out = self.o.payload
         address, port, length = Signal(32), Signal(16), Signal(16)
         m.d.comb += [
