@@ -109,7 +109,7 @@ class Pair:
         lease = self.random.randrange(3)
         if owner is not None and self.random.random() < 0.85:
             address, port, lease = owner.address, owner.port, owner.lease
-        kinds = [Kind.DATA] * 40 + [Kind.POLL] * 4 + list(Kind)
+        kinds = [Kind.DATA] * 32 + [Kind.POLL] * 4 + [Kind.DISCOVER] * 3 + list(Kind)
         if owner is None or self.random.random() < 0.01:
             kinds = [Kind.CLAIM, Kind.TAKE]
         kind = self.random.choice(kinds)

@@ -106,7 +106,7 @@ class EthernetPort(wiring.Component):
             (slots, writer, ("next", "waiting")),
             (buffer, choice, ("ready",)),
             (buffer, writer, ("ready", "count", "word")),
-            (writer, buffer, ("leaves", "left", "place")),
+            (writer, buffer, ("leaves", "left", "place", "fetch")),
         ):
             m.d.comb += [getattr(sink, name).eq(getattr(source, name)) for name in names]
         changes = owner.granted | owner.released

@@ -64,7 +64,7 @@ class PacketWriter(wiring.Component):
         As of ``BoardOwner``.
     next, waiting : In
         As of ``DatagramSlots``.
-    ready, count, word : In; leaves, left, place : Out
+    ready, count, word : In; leaves, left, place, fetch : Out
         As of ``SendBuffer``.
     sent : Out(stream of SENT_WORD)
 
@@ -88,6 +88,7 @@ class PacketWriter(wiring.Component):
     leaves: Signal
     left: Signal
     place: Signal
+    fetch: Signal
     sent: stream.Interface
 
     def __init__(self, *, identity: bytes, slots: int, slot_bytes: int) -> None:
@@ -112,6 +113,7 @@ class PacketWriter(wiring.Component):
                 "leaves": Out(1),
                 "left": Out(1),
                 "place": Out(range(SEND_WORDS)),
+                "fetch": Out(1),
                 "sent": Out(stream.Signature(SENT_WORD)),
             }
         )
@@ -120,15 +122,15 @@ class PacketWriter(wiring.Component):
         m = Module()
         packet, leaves = Signal(PACKET), Signal()
         step, last = Signal(range(_BYTES + 1)), Signal()
-        place, last_place = Signal.like(self.place), Signal.like(self.place)
+        # a word is fetched two moves before it is sent
+        place, last_place = Signal(range(SEND_WORDS + 2)), Signal(range(SEND_WORDS + 2))
         moves = ~self.sent.valid | self.sent.ready
         in_bytes = step == _BYTES
         m.d.comb += [
             self.leaves.eq(leaves),
-            self.place.eq(place),
+            self.place.eq(place[: len(self.place)]),
             last.eq((step == _LAST_OF_PRESENCE) | (step == _ARRIVED) & ~leaves),
         ]
-        m.d.sync += place.eq(self.place)
         with m.If(moves):
             m.d.sync += self.sent.valid.eq(0)
         with m.FSM():
@@ -138,8 +140,10 @@ class PacketWriter(wiring.Component):
                     self._begin(m, packet, leaves, last_place)
                     m.next = "writes"
             with m.State("writes"), m.If(moves):
+                m.d.comb += self.fetch.eq(1)
                 m.d.sync += [
                     step.eq(step + ~in_bytes),
+                    place.eq(place + (step.matches(_LEASE, _ARRIVED) | in_bytes)),
                     self.sent.valid.eq(1),
                     self.sent.p.last.eq(last),
                     self.sent.p.data.eq(self._word(m, packet, step)),
@@ -147,7 +151,7 @@ class PacketWriter(wiring.Component):
                 with m.If((step == _LEASE) & (packet.kind == SEND)):
                     m.d.sync += step.eq(_ARRIVED)
                 with m.If(in_bytes):
-                    m.d.comb += [self.place.eq(place + 1), last.eq(place == last_place)]
+                    m.d.comb += last.eq(place == last_place)
                 with m.If((step == 1) & (packet.kind != _GRANTED)):
                     self._name_owner(m, packet)
                 with m.If(last):
@@ -166,7 +170,7 @@ class PacketWriter(wiring.Component):
             packet.waiting.eq(self.waiting),
             packet.owned.eq(1),
             packet.length.eq(HEADER_BYTES + PRESENCE_BYTES),
-            last_place.eq((self.count - 1) >> 2),
+            last_place.eq((self.count + 7) >> 2),
         ]
         with m.If(self.kind == SEND):
             m.d.comb += self.leaves.eq(self.ready)

@@ -36,9 +36,11 @@ class SendBuffer(wiring.Component):
     left : In
         Strobe: the half has left.
     place : In
-        Of the word of it that is wanted.
+        Of a word of it.
+    fetch : In
+        Strobe: takes ``place``, and ``word`` becomes that of the ``fetch`` before.
     word : Out(32)
-        A cycle after ``place``. First byte in the lowest bits; bytes beyond ``count`` are anything.
+        First byte in the lowest bits; bytes beyond ``count`` are anything.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class SendBuffer(wiring.Component):
     leaves: Signal
     left: Signal
     place: Signal
+    fetch: Signal
     word: Signal
 
     def __init__(self, *, quiet_cycles: int) -> None:
@@ -70,6 +73,7 @@ class SendBuffer(wiring.Component):
                 "leaves": In(1),
                 "left": In(1),
                 "place": In(range(SEND_WORDS)),
+                "fetch": In(1),
                 "word": Out(32),
             }
         )
@@ -92,9 +96,10 @@ class SendBuffer(wiring.Component):
             write.data.eq(self.i.payload.replicate(4)),
             write.en.eq(takes << filled[:2]),
             read.addr.eq(Cat(self.place, ~half)),
-            read.en.eq(1),
-            self.word.eq(read.data),
+            read.en.eq(self.fetch),
         ]
+        with m.If(self.fetch):
+            m.d.sync += self.word.eq(read.data)
         with m.If(takes):
             m.d.sync += [filled.eq(filled + 1), quiet.eq(0)]
         with m.Elif(~paused & (filled != 0)):
