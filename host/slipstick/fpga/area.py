@@ -150,14 +150,15 @@ def block_rams(configuration: Configuration) -> dict[str, int]:
     }
 
 
-def link_is_in_luts(configuration: Configuration, part: Part) -> bool:
+def link_is_in_luts(configuration: Configuration, part: Part, wire_blocks: int = 0) -> bool:
     """Whether a build makes the link's memories of look-up tables: a chip's block RAMs are too few.
 
-    There are three: payloads, regions, and the queue of a UART.
+    There are three: payloads, regions, and the queue of a UART. ``wire_blocks`` are those that a
+    board's wire takes besides (``Wire.block_rams``).
     """
     if configuration.traits.shares_memory:
         return False
-    return sum(block_rams(configuration).values()) > part.block_rams
+    return sum(block_rams(configuration).values()) + wire_blocks > part.block_rams
 
 
 def _blocks(words: int, bits: int) -> int:

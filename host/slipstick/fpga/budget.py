@@ -18,8 +18,10 @@ _BLOCK_BYTES = 2048 * 9 // 8
 """Of a block RAM of 18 kbit."""
 
 
-def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
+def check_capacity(target: Target, part: Part, toolchain: Toolchain, wire_blocks: int = 0) -> None:
     """Compares what the configuration says with what the chip has, before anything is built.
+
+    ``wire_blocks`` are block RAMs that the board's wire takes (``Wire.block_rams``).
 
     Raises
     ------
@@ -52,8 +54,10 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain) -> None:
             " tables instead"
         )
     blocks = {} if configuration.traits.shares_memory else block_rams(configuration)
-    if blocks and link_is_in_luts(configuration, part):
+    if blocks and link_is_in_luts(configuration, part, wire_blocks):
         del blocks[LINK]
+    if blocks and wire_blocks:
+        blocks["wire"] = wire_blocks
     if toolchain.block_bytes == _BLOCK_BYTES and sum(blocks.values()) > part.block_rams:
         parts = ", ".join(f"{name} {count}" for name, count in blocks.items())
         raise TargetError(

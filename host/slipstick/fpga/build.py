@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstick_rtl.fpga.parts import Part
+from slipstick_rtl.phy.registry import all_wires
 from slipstick_rtl.toplevel.registry import all_boards
 
 from .. import reports
@@ -153,7 +154,8 @@ def build(
     """
     part = _part(target)
     toolchain = find_toolchain(part)
-    check_capacity(target, part, toolchain)
+    wire_blocks = all_wires()[link].block_rams if link in all_wires() else 0
+    check_capacity(target, part, toolchain, wire_blocks)
     programs = {tool.name: tool.find() for tool in toolchain.tools}
     folder = (output or default_output(target)).resolve()
     _clear(folder, toolchain)
@@ -167,7 +169,7 @@ def build(
             toolchain,
             part,
             folder,
-            link_in_luts=link_is_in_luts(target.configuration, part),
+            link_in_luts=link_is_in_luts(target.configuration, part, wire_blocks),
         )
         check_netlist(netlist, target, part, toolchain)
     with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):

@@ -253,8 +253,9 @@ def ethernet_library(
     """
 
     def build() -> Path:
+        core = Accelerator(configuration=configuration)
         board = EthernetBoard(
-            configuration=configuration, ip=ip, mac=mac, lease_cycles=lease_cycles
+            core=core, configuration=configuration, ip=ip, mac=mac, lease_cycles=lease_cycles
         )
         return build_library(
             board, name="ethernet", directory=directory, line=line, others=board.verilog

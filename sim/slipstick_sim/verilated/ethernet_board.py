@@ -1,9 +1,11 @@
 """A core behind an Ethernet port, with one clock for all, for the compiled simulation."""
 
+from typing import Any
+
 from amaranth.hdl import ClockDomain, ClockSignal, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out, connect
-from slipstick_rtl.accelerator import EVENTS, Accelerator
+from slipstick_rtl.accelerator import EVENTS
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.phy.ethernet.liteeth import BARE
 from slipstick_rtl.phy.ethernet.wire_phy import ethernet_phy
@@ -16,8 +18,11 @@ class EthernetBoard(wiring.Component):
 
     Parameters
     ----------
+    core : Accelerator
     configuration : Configuration
+        Of the core.
     ip : str or None
+        None for DHCP.
     mac : str
     lease_cycles : int
 
@@ -40,6 +45,7 @@ class EthernetBoard(wiring.Component):
     def __init__(
         self,
         *,
+        core: Any,
         configuration: Configuration,
         ip: str | None,
         mac: str,
@@ -53,7 +59,7 @@ class EthernetBoard(wiring.Component):
             reset_milliseconds=0,
             lease_cycles=lease_cycles,
         )
-        self._accelerator = Accelerator(configuration=configuration)
+        self._core = core
         members = dict(self._phy.signature.members.items())
         self._pins = {name: members[name] for name in members if name not in ("i", "o")}
         super().__init__({**self._pins, "running": Out(1), "events": Out(EVENTS)})
@@ -67,7 +73,7 @@ class EthernetBoard(wiring.Component):
         m = Module()
         m.domains.ethernet = ClockDomain("ethernet")
         m.d.comb += ClockSignal("ethernet").eq(ClockSignal("sync"))
-        m.submodules.core = core = self._accelerator
+        m.submodules.core = core = self._core
         m.submodules.ethernet = phy = self._phy
         connect(m, phy.o, core.i)
         connect(m, core.o, phy.i)

@@ -10,6 +10,7 @@ from slipstick.fpga.toolchains import find_toolchain
 from slipstick.targets import DEFAULT_TARGET, TARGETS, Target, find_target
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.fpga.parts import Part
+from slipstick_rtl.phy.registry import find_wire
 
 BLOCK_RAM_BYTES = 2048
 
@@ -77,6 +78,17 @@ def test_boards_are_within_the_budget_that_refuses_others(target: Target) -> Non
         return
     with pytest.raises(TargetError, match=r"multipliers must be within .* \(array "):
         check_capacity(target, few, toolchain)
+
+
+@pytest.mark.parametrize("wire", ["rgmii", "rmii"])
+def test_every_ecp5_has_block_rams_for_ethernet(wire: str) -> None:
+    blocks = find_wire(wire).block_rams
+    for target in ON_ECP5:
+        assert target.part is not None
+        toolchain = find_toolchain(target.part)
+        check_capacity(target, target.part, toolchain, blocks)
+        with pytest.raises(TargetError, match=r"must be within \d+ block RAMs, .* wire 999\)"):
+            check_capacity(target, target.part, toolchain, 999)
 
 
 @pytest.mark.parametrize(

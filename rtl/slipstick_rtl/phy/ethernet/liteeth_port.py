@@ -35,7 +35,7 @@ class LiteEthPort(wiring.Component):
     ``error`` is never set in practice. Packets are sent without a UDP check sum. LiteEth knows no
     router: only hosts of the same network are reached. Before it sends to a host, it asks for the
     host's MAC address by ARP, and what follows waits for the answer: if none comes within 0.8 s,
-    the packet is lost. A ping of more than 120 bytes is not answered, and a second one waits until
+    the packet is lost. A ping of more than 128 bytes is not answered, and a second one waits until
     the first is answered.
 
     Domains: ``sync``, and ``ethernet`` of 50 MHz, which this resets.
