@@ -6,7 +6,15 @@ from typing import Any
 import cocotb
 from cocotb.triggers import ClockCycles
 from slipstick_rtl.link.identity import Identity
-from slipstick_rtl.phy.ethernet.datagrams import NUMBERS, Arrived, Datagram, Kind
+from slipstick_rtl.phy.ethernet.datagrams import (
+    ARRIVED_BYTES,
+    HEADER_BYTES,
+    LONGEST_SEND,
+    NUMBERS,
+    Arrived,
+    Datagram,
+    Kind,
+)
 from slipstick_rtl.phy.ethernet.ethernet_port import EthernetPort
 
 from ..golden import ethernet as golden
@@ -180,6 +188,16 @@ async def does_what_the_model_does(dut: Any) -> None:
         assert pair.kinds[kind] > 4, pair.kinds
 
 
+async def _falter(bench: UdpBench, data: bytes) -> None:
+    """The link says something, with pauses that are just about the end of a packet."""
+    generator = random.Random(len(data))
+    while data:
+        size = generator.choice([1, 2, 7, 100, 512, 513])
+        await bench.say(data[:size])
+        data = data[size:]
+        await ClockCycles(bench.dut.clk, QUIET_CYCLES + generator.randint(-4, 4))
+
+
 @cocotb.test()
 @cocotb.parametrize(busy=["sent", "o", "none"])
 async def carries_all_bytes_while_others_disturb(dut: Any, busy: str) -> None:
@@ -191,7 +209,7 @@ async def carries_all_bytes_while_others_disturb(dut: Any, busy: str) -> None:
     said = random.Random(seed + 1).randbytes(6000)
     owner = UdpHost(scribe, OWNER, lease=7)
     await owner.claim(Kind.CLAIM)
-    saying = bench.say(said)
+    saying = cocotb.start_soon(_falter(bench, said))
     data = random.Random(seed + 2).randbytes(6000)
     await owner.carry(data, disturb=True)
     assert bench.heard == data
@@ -222,8 +240,34 @@ async def changes_hands_amid_the_traffic(dut: Any) -> None:
         assert host.received == said
         # some that the next owner cuts off
         await host.leave(generator.randrange(3))
-        await bench.say(generator.randbytes(generator.choice([0, 1, 30, 512, 600, 1024])))
-        await ClockCycles(dut.clk, generator.choice([0, 30, 2 * QUIET_CYCLES]))
+        saying = bench.say(generator.randbytes(generator.choice([0, 1, 30, 512, 512, 600, 1024])))
+        discover = Datagram(kind=Kind.DISCOVER, lease=lease).pack()
+        while not saying.done():
+            await bench.send((*generator.choice(NEIGHBOURS), discover))
+        await ClockCycles(dut.clk, generator.choice([1, 1, 30, 2 * QUIET_CYCLES]))
+
+
+@cocotb.test()
+async def changes_hands_as_a_send_begins(dut: Any) -> None:
+    """In each of the cycles around its beginning: it is the old owner's, and comes whole."""
+    bench = UdpBench(dut, seed=90, stalls={"sent": 0.85})
+    await bench.start()
+    generator = random.Random(90)
+    scribe = Scribe(bench, generator, NEIGHBOURS, **parameters())
+    for early in range(20):
+        await UdpHost(scribe, OWNER, lease=early).claim(Kind.TAKE)
+        saying = bench.say(generator.randbytes(LONGEST_SEND))
+        await ClockCycles(dut.clk, LONGEST_SEND - early)
+        host, said = UdpHost(scribe, OTHER, lease=early), generator.randbytes(LONGEST_SEND + 20)
+        bench.packets.clear()
+        cocotb.start_soon(host.claim(Kind.TAKE, said=b""))
+        await saying
+        await ClockCycles(dut.clk, 20)
+        await bench.say(said)
+        await bench.rest(REST)
+        assert host.received.endswith(said)
+        sizes = [len(packet[2]) for packet in bench.packets if packet[:2] == OWNER]
+        assert set(sizes) <= {HEADER_BYTES + ARRIVED_BYTES + LONGEST_SEND}
 
 
 @cocotb.test()
