@@ -1,11 +1,17 @@
 """A compiled board on Ethernet: LiteEth, the datagrams' port and the core, from frame to frame."""
 
+import json
+import os
+import shutil
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tap_network
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -211,6 +217,33 @@ def test_frames_without_a_pause_between_them_are_all_answered(board: Board) -> N
         for frame in (udp(datagram.pack()) for datagram in datagrams):
             for answer in board.endpoint.feed(frame):
                 assert datagram_of(answer).kind is Kind.HERE
+
+
+def test_linux_and_the_host_find_the_board(library: Path) -> None:
+    """Linux's own network stack, in a network namespace, where nobody else hears of it."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("no unshare on this machine")
+    configuration = json.dumps(CONFIGURATION.to_dict())
+    script = [sys.executable, tap_network.__file__, str(library), configuration]
+    namespace = [unshare, "--net"] if os.geteuid() == 0 else [unshare, "--net", "--map-root-user"]
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(
+        [*namespace, *script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **paths},
+        check=False,
+    )
+    if done.returncode == tap_network.NOT_PERMITTED or "unshare failed" in done.stderr:
+        pytest.skip(f"no network namespace with a TAP interface here: {done.stdout or done.stderr}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"pinged {BOARD_IP}",
+        f"found ['{BOARD_IP}']",
+        "opened True",
+    ]
 
 
 class EchoCore(wiring.Component):
