@@ -33,7 +33,8 @@ def devices_command(json: Json = False) -> None:
             for entry in entries
         ]
         footer = (
-            "A dash: only opening it tells. slipstick run MODEL --device DEVICE --target TARGET"
+            "A dash: none, or only opening it tells."
+            " slipstick run MODEL --device DEVICE --target TARGET"
         )
         console.print_table("Devices", columns, rows, footer)
     else:

@@ -64,7 +64,7 @@ def _only_board(configuration: Configuration) -> FoundBoard:
     if found:
         places = ", ".join(f"udp:{board.place}" for board in found)
         raise DeviceError(
-            f"there are {len(found)} boards of {wanted} on the network: give {places}"
+            f"there are {len(found)} boards of {wanted} on this network: give one of {places}"
         )
     others = ", ".join(f"udp:{_describe(board)}" for board in boards)
     raise DeviceError(

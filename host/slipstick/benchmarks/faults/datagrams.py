@@ -15,6 +15,7 @@ from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.phy.ethernet.datagrams import (
     ARRIVED_BYTES,
     HEADER_BYTES,
+    LEASE_SECONDS,
     SLOT_BYTES,
     SLOTS,
     Datagram,
@@ -56,19 +57,29 @@ class GoldenBoard:
     ----------
     configuration : Configuration
     slots, slot_bytes : int
+    lease_seconds : float
     """
 
     rest_seconds = math.inf
 
     def __init__(
-        self, configuration: Configuration, slots: int = SLOTS, slot_bytes: int = SLOT_BYTES
+        self,
+        configuration: Configuration,
+        *,
+        slots: int = SLOTS,
+        slot_bytes: int = SLOT_BYTES,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         from slipstick_sim.golden.ethernet import EthernetPort
 
         self._core = ModelBoard(configuration)
         self._fed_at = 0.0
         self._port = EthernetPort(
-            self, Identity.of(configuration), slots=slots, slot_bytes=slot_bytes
+            self,
+            Identity.of(configuration),
+            slots=slots,
+            slot_bytes=slot_bytes,
+            lease_seconds=lease_seconds,
         )
 
     def feed(self, data: bytes) -> bytes:
