@@ -151,6 +151,7 @@ def test_a_lease_that_ran_out() -> None:
             second.status()
             with pytest.raises(LinkError, match=r"SESSION_LOST: .*127\.0\.0\.1:\d+ took it"):
                 first.read(0, 4)
+        first.close()
 
 
 def test_a_board_that_restarts() -> None:
