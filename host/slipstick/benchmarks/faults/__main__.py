@@ -18,6 +18,7 @@ import typer
 from ... import console, reports
 from ...failures import exit_status
 from .boards import BOARDS, Board, open_board
+from .ethernet import disturb_ethernet
 from .hosts import interrupt, share
 from .network import HARDWARE, HARDWARE_OF, Work, small_work
 from .suite import FaultSuite, Tally
@@ -29,6 +30,7 @@ FAULTS = 10_000
 """Of every kind, unless the command says otherwise."""
 HANG_SECONDS = 120.0
 WIRES = "wires"
+ETHERNET = "ethernet"
 _BYTES_STEP = 10_000
 """From so many faults on, sessions are interrupted at every byte; from a tenth, at every 10th."""
 
@@ -82,6 +84,14 @@ def torment_wires(disturbances: int, seed: int) -> Figures:
     """The RTL behind the pins of its UART, whose wires are disturbed; watched like ``torment``."""
     try:
         return disturb(HARDWARE, small_work(), disturbances, seed, _tick)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def torment_ethernet(faults: int, seed: int) -> Figures:
+    """The golden model behind a network that fails, in imagined time; watched like ``torment``."""
+    try:
+        return disturb_ethernet(HARDWARE, small_work(), faults, seed, _tick)
     finally:
         faulthandler.cancel_dump_traceback_later()
 
@@ -178,15 +188,31 @@ def show(result: Figures) -> None:
 
 def show_wires(result: Figures) -> None:
     """Prints the figures of disturbed wires."""
-    rows: list[list[object]] = [
-        [f"disturbance: {name}", f"{count:,}"] for name, count in result["disturbances"].items()
-    ]
+    figures = {
+        f"disturbance: {name}": f"{count:,}" for name, count in result["disturbances"].items()
+    }
+    _show_disturbed(result, figures, "disturbed wires of the UART")
+
+
+def show_ethernet(result: Figures) -> None:
+    """Prints the figures of a network that fails."""
+    figures = {f"fault: {name}": f"{count:,}" for name, count in result["faults"].items()}
+    figures |= {
+        "datagrams": f"{result['datagrams']:,}",
+        "imagined time, s": f"{result['imagined_seconds']:,.0f}",
+        "longest wait in it, s": f"{result['longest_wait_seconds']:.2f}",
+    }
+    _show_disturbed(result, figures, "a faulty Ethernet")
+
+
+def _show_disturbed(result: Figures, figures: dict[str, str], title: str) -> None:
+    rows: list[list[object]] = [[name, value] for name, value in figures.items()]
     rows += _outcomes(result)
     rows += [
         ["wrong results", result["wrong"]],
         ["not recovered", f"{result['without_recovery']} of {result['recoveries']:,}"],
     ]
-    title = f"disturbed wires of the UART, {result['seconds']:.0f} s"
+    title = f"{title}, {result['seconds']:.0f} s"
     console.print_table(title, {"figure": "left", "value": "right"}, rows)
 
 
@@ -208,27 +234,31 @@ def _pair(result: Figures, name: str, scale: float) -> str:
     return " / ".join(f"{value:,.0f}" if scale == 1 else f"{value:,.2f}" for value in values)
 
 
+_DISTURBED = {WIRES: (torment_wires, show_wires), ETHERNET: (torment_ethernet, show_ethernet)}
+"""What fails, and what shows it, by the name of the device."""
+
+
 def fault_benchmark(
     faults: Annotated[int, typer.Option(min=1, help="Of every kind.")] = FAULTS,
     device: Annotated[
         str | None,
-        typer.Option(help="model, sim, compact, streamed, wires; by default all."),
+        typer.Option(help="model, sim, compact, streamed, wires, ethernet; by default all."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of faults and operations.")] = 1,
 ) -> int:
     """Torments boards, prints the figures and writes the report; 1 if anything was wrong."""
     result: Figures = {"faults_wanted": faults, "boards": []}
-    for name in [device] if device else [*BOARDS, WIRES]:
+    for name in [device] if device else [*BOARDS, *_DISTURBED]:
         with console.step(f"faults on the {name}"):
-            if name == WIRES:
-                result[WIRES] = torment_wires(faults, seed)
+            if name in _DISTURBED:
+                result[name] = _DISTURBED[name][0](faults, seed)
             else:
                 result["boards"].append(torment(name, faults, seed))
-        show_wires(result[WIRES]) if name == WIRES else show(result["boards"][-1])
+        _DISTURBED[name][1](result[name]) if name in _DISTURBED else show(result["boards"][-1])
     path = reports.write("faults", COMMAND, result)
     console.print_line(f"written to {path}")
-    wires = result.get(WIRES)
-    sound = wires is None or not (wires["wrong"] or wires["without_recovery"])
+    disturbed = [result[name] for name in _DISTURBED if name in result]
+    sound = not any(each["wrong"] or each["without_recovery"] for each in disturbed)
     return 0 if sound and all(map(passed, result["boards"])) else 1
 
 

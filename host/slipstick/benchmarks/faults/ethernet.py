@@ -44,6 +44,8 @@ class EthernetBoard:
     network : FaultyNetwork
     claims : int
         How often the board was taken.
+    longest_wait_seconds : float
+        The longest call of a transport, in imagined time.
     """
 
     cycles = None
@@ -55,6 +57,7 @@ class EthernetBoard:
         self.transport: Transport = self
         self.network = FaultyNetwork(lambda: GoldenBoard(configuration), seed, intruder=intrusion)
         self.claims = 0
+        self.longest_wait_seconds = 0.0
         self._imagined = ImaginedNetwork(self.network)
         self._line: UdpTransport | None = None
 
@@ -72,15 +75,20 @@ class EthernetBoard:
         return self._owned(lambda line: line.receive(count, timeout_seconds))
 
     def _owned(self, action: Callable[[UdpTransport], Any]) -> Any:
-        if self._line is None:
-            self._line = claim(self._imagined.connect(), _NAME, take=True)
-            self.claims += 1
+        start = self._imagined.time
         try:
+            if self._line is None:
+                self._line = claim(self._imagined.connect(), _NAME, take=True)
+                self.claims += 1
             return action(self._line)
         except LinkError:
-            self._line.close()
+            if self._line is not None:
+                self._line.close()
             self._line = None
             raise
+        finally:
+            waited = self._imagined.time - start
+            self.longest_wait_seconds = max(self.longest_wait_seconds, waited)
 
     def idle(self, seconds: float) -> None:
         """Lets time pass."""
@@ -156,6 +164,7 @@ def _figures(board: EthernetBoard, tally: Tally) -> dict[str, Any]:
         "faults": {fault.value: board.network.counts[fault] for fault in NetworkFault},
         "datagrams": board.network.datagrams,
         "claims": board.claims,
+        "longest_wait_seconds": board.longest_wait_seconds,
         "imagined_seconds": board.imagined_seconds,
         **tally.figures(),
     }
