@@ -1,13 +1,11 @@
 """Boards that this machine simulates, pins included, for other processes to open."""
 
-import math
 import time
 from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.phy.spi_protocol import DEFAULT_SCK_HZ, MINIMUM_SCK_CYCLES, highest_sck_hz
 from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE, MINIMUM_DIVISOR, RATES
 
@@ -15,16 +13,21 @@ from ..errors import DeviceError
 from ..targets import describe
 
 if TYPE_CHECKING:
-    from slipstick_sim.verilated.byte_endpoint import ByteEndpoint
     from slipstick_sim.verilated.endpoint import SerialEndpoint, SpiEndpoint
+    from slipstick_sim.verilated.ethernet_endpoint import EthernetEndpoint
 
-    from .udp_server import DatagramBoard, Packet
+    from .udp_server import DatagramBoard
 
 FASTEST = 460_800
 """Of the rates that pseudo-terminals know, the highest that is of use."""
 _TIMEOUT_CYCLES, _TIMEOUT_BYTES = 1 << 14, 64
 """Silence of that long ends a frame: a tenth of a second, or bytes on a line that is slower."""
 _TRIAL_SECONDS = 0.2
+_BOARD_IP, _BOARD_MAC = "192.168.1.50", "02:00:00:00:00:01"
+_HOST_IP, _HOST_MAC = "192.168.1.2", "02:00:00:00:00:02"
+"""Of the network in the simulation; this machine's has nothing to do with it."""
+_LEASE_CYCLES = 1 << 22
+"""About ten seconds of a simulation."""
 
 
 class Physical(StrEnum):
@@ -80,7 +83,7 @@ class SimulatedBoard(Protocol):
 class _Simulated:
     """What the boards have in common."""
 
-    def __init__(self, endpoint: "SerialEndpoint | SpiEndpoint | ByteEndpoint") -> None:
+    def __init__(self, endpoint: "SerialEndpoint | SpiEndpoint | EthernetEndpoint") -> None:
         self._measured = endpoint
 
     @property
@@ -150,34 +153,9 @@ class _SpiBoard(_Simulated):
         self._endpoint.close()
 
 
-class _PortBoard:
-    """A ``DatagramBoard``: the golden port before a compiled core.
-
-    The seam for another one, such as LiteEth's gateware, whose datagrams are in Ethernet frames.
-    """
-
-    def __init__(self, endpoint: "ByteEndpoint", configuration: Configuration) -> None:
-        from slipstick_sim.golden.ethernet import EthernetPort
-
-        self._endpoint = endpoint
-        self._port = EthernetPort(endpoint, Identity.of(configuration))
-
-    @property
-    def rest_seconds(self) -> float:
-        return math.inf if self._endpoint.idle else 0.0
-
-    def receive(self, address: bytes, port: int, payload: bytes, now: float) -> "list[Packet]":
-        return self._port.receive(address, port, payload, now)
-
-    def poll(self, now: float) -> "list[Packet]":
-        if not self._endpoint.idle:
-            self._endpoint.rest()
-        return self._port.poll(now)
-
-
 class _EthernetBoard(_Simulated):
     def __init__(
-        self, endpoint: "ByteEndpoint", board: "DatagramBoard", udp_port: int | None
+        self, endpoint: "EthernetEndpoint", board: "DatagramBoard", udp_port: int | None
     ) -> None:
         from .udp_server import open_port
 
@@ -186,7 +164,7 @@ class _EthernetBoard(_Simulated):
         self._socket = open_port(udp_port)
         address, number = self._socket.getsockname()
         self.port = f"{address}:{number}"
-        self.rate = round(self._pace(endpoint.rest, 8))
+        self.rate = round(self._pace(lambda: endpoint.feed(b""), 8))
         self.device = f"udp:{self.port}"
 
     def serve(self, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -197,6 +175,32 @@ class _EthernetBoard(_Simulated):
     def close(self) -> None:
         self._socket.close()
         self._endpoint.close()
+
+
+def _ethernet_board(
+    configuration: Configuration, udp_port: int | None, label: str
+) -> SimulatedBoard:
+    """LiteEth and all behind it are gateware; the rest of its network is one host."""
+    from slipstick_rtl.phy.ethernet.datagrams import PORT
+    from slipstick_sim.verilated import ethernet_library
+    from slipstick_sim.verilated.ethernet_endpoint import EthernetEndpoint
+
+    from .ethernet_frames import FrameBoard, Station
+
+    library = ethernet_library(
+        configuration,
+        ip=_BOARD_IP,
+        mac=_BOARD_MAC,
+        lease_cycles=_LEASE_CYCLES,
+        timeout_cycles=_TIMEOUT_CYCLES,
+        label=label,
+    )
+    endpoint = EthernetEndpoint(library, _TIMEOUT_CYCLES)
+    board = Station.of(_BOARD_MAC, _BOARD_IP)
+    frames = FrameBoard(
+        endpoint.feed, lambda: endpoint.idle, board, Station.of(_HOST_MAC, _HOST_IP), PORT
+    )
+    return _EthernetBoard(endpoint, frames, udp_port)
 
 
 def _timeout_cycles(divisor: int) -> int:
@@ -229,8 +233,7 @@ def open_board(
     """
     try:
         from slipstick_sim.toolchain import ToolError
-        from slipstick_sim.verilated import accelerator_library, serial_library, spi_library
-        from slipstick_sim.verilated.byte_endpoint import ByteEndpoint
+        from slipstick_sim.verilated import serial_library, spi_library
         from slipstick_sim.verilated.endpoint import SerialEndpoint, SpiEndpoint
     except ImportError as error:
         raise DeviceError(
@@ -244,17 +247,14 @@ def open_board(
             library = serial_library(configuration, divisor, timeout_cycles=timeout, label=label)
             return _SerialBoard(SerialEndpoint(library, divisor, timeout))
         if physical is Physical.ETHERNET:
-            library = accelerator_library(
-                configuration, timeout_cycles=_TIMEOUT_CYCLES, label=label
-            )
-            endpoint = ByteEndpoint(library, _TIMEOUT_CYCLES)
-            return _EthernetBoard(endpoint, _PortBoard(endpoint, configuration), udp_port)
+            return _ethernet_board(configuration, udp_port, label)
         divisor = divisor or MINIMUM_SCK_CYCLES
         endpoint = SpiEndpoint(spi_library(configuration, divisor, label=label), divisor)
         return _SpiBoard(endpoint, configuration.clock_hz)
     except ImportError as error:
         raise DeviceError(
-            f"serve-sim needs pseudo-terminals and sockets, as on Linux: {error}"
+            "serve-sim needs LiteEth for Ethernet (pip install 'slipstick[build]'), and for other"
+            f" wires pseudo-terminals and sockets, as on Linux: {error}"
         ) from error
     except (ToolError, OSError) as error:
         raise DeviceError(f"the simulation of {configuration.shape}: {error}") from error

@@ -68,7 +68,7 @@ def discover(
     )
     found: dict[tuple[str, int], FoundBoard] = {}
     with ExitStack() as stack:
-        sockets: dict[socket.socket, str] = {}
+        sockets: dict[socket.socket, set[str]] = {}
         for own, broadcast in _networks():
             connection = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
             connection.setblocking(False)
@@ -76,11 +76,13 @@ def discover(
             with suppress(OSError):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
                 connection.bind((own, 0))
-                sockets[connection] = broadcast
+                # a board without an address of this network hears the second
+                sockets[connection] = {broadcast, own if own == broadcast else _EVERYWHERE}
         for _ in range(attempts):
-            for connection, broadcast in sockets.items():
-                with suppress(OSError):
-                    connection.sendto(question.pack(), (broadcast, port))
+            for connection, broadcasts in sockets.items():
+                for broadcast in broadcasts:
+                    with suppress(OSError):
+                        connection.sendto(question.pack(), (broadcast, port))
             _collect([*sockets], question, found, time.monotonic() + seconds)
     return sorted(found.values(), key=lambda board: (socket.inet_aton(board.address), board.port))
 

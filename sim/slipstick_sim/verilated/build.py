@@ -226,6 +226,7 @@ def ethernet_library(
     ip: str | None,
     mac: str,
     lease_cycles: int = LEASE_CYCLES,
+    timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
     directory: Path | None = None,
     label: str = "",
 ) -> Path:
@@ -241,6 +242,8 @@ def ethernet_library(
         Of the board, as the options of its wire.
     lease_cycles : int
         Of a lease; the fewer, the sooner does a silent owner lose the board.
+    timeout_cycles : int
+        After which the link forgets half a frame.
 
     Raises
     ------
@@ -253,7 +256,7 @@ def ethernet_library(
     """
 
     def build() -> Path:
-        core = Accelerator(configuration=configuration)
+        core = Accelerator(configuration=configuration, timeout_cycles=timeout_cycles)
         board = EthernetBoard(
             core=core, configuration=configuration, ip=ip, mac=mac, lease_cycles=lease_cycles
         )
@@ -262,7 +265,7 @@ def ethernet_library(
         )
 
     line = Line("ethernet")
-    key = _sources_key(configuration, line, f"{ip} {mac} {lease_cycles}")
+    key = _sources_key(configuration, line, f"{ip} {mac} {lease_cycles} timeout {timeout_cycles}")
     return _find_or_build(key, directory, build, compiling(configuration, label))
 
 

@@ -29,6 +29,8 @@ class EthernetEndpoint:
     ----------
     library : Path
         As ``ethernet_library`` returns it.
+    timeout_cycles : int
+        After which half a frame of the link is forgotten, as of the library.
 
     Raises
     ------
@@ -36,8 +38,9 @@ class EthernetEndpoint:
         If the library cannot be loaded.
     """
 
-    def __init__(self, library: Path) -> None:
+    def __init__(self, library: Path, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES) -> None:
         self._core = CompiledCore(library)
+        self._timeout_cycles = timeout_cycles
         self._last_frame = 0
 
     @property
@@ -61,7 +64,7 @@ class EthernetEndpoint:
         forgotten: nothing can happen until the next, but that a lease runs out or an address is
         asked for."""
         quiet = self._core.cycles - self._last_frame
-        return quiet > DEFAULT_TIMEOUT_CYCLES + _SPARE_CYCLES and self._core.wait_idle(0)
+        return quiet > self._timeout_cycles + _SPARE_CYCLES and self._core.wait_idle(0)
 
     def feed(self, frame: bytes, fcs: bytes | None = None) -> list[bytes]:
         """Lets a frame arrive, or else a little time pass; returns the frames that came meanwhile.

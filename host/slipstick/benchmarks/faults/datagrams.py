@@ -27,7 +27,7 @@ from .boards import ModelBoard
 
 WAY_SECONDS = 50e-6
 """From one end to the other."""
-_FIRST_PORT = 50_000
+_PORTS = range(50_000, 60_000)
 _INTRUDER = (socket.inet_aton("10.0.0.66"), 6666)
 _HOST = socket.inet_aton("10.0.0.5")
 _KIND = struct.Struct("<xxxB")
@@ -256,7 +256,7 @@ class ImaginedNetwork:
     def __init__(self, network: FaultyNetwork) -> None:
         self.time = 1.0
         self.network = network
-        self._ports = itertools.count(_FIRST_PORT)
+        self._ports = itertools.cycle(_PORTS)
         self._inboxes: dict[int, deque[bytes]] = {}
 
     def connect(self) -> "ImaginedSocket":
