@@ -18,8 +18,10 @@ from .options import (
     Limit,
     Model,
     SemanticsName,
+    Take,
     TargetName,
     check_least,
+    taken,
 )
 from .run import one_input
 
@@ -36,6 +38,7 @@ def eval_command(
         ),
     ] = None,
     device: DeviceName = "model",
+    take: Take = False,
     target: TargetName = None,
     semantics: SemanticsName = None,
     limit: Limit = None,
@@ -43,6 +46,7 @@ def eval_command(
 ) -> None:
     """Measure a network's accuracy (top 1) over a labelled set."""
     check_least("--limit", limit, 1)
+    device = taken(device, take)
     with open_session(model, device, target, semantics) as session:
         name = one_input(session.program)
         samples = load_inputs([inputs], session.program.tensors[name].shape)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..devices.kinds import device_help
+from ..devices.kinds import TAKE, device_help
 from ..errors import InputError
 from .completion import complete_device, complete_model, complete_network, complete_target
 
@@ -59,7 +59,20 @@ DeviceName = Annotated[
         autocompletion=complete_device,
     ),
 ]
+Take = Annotated[
+    bool, typer.Option("--take", help="Take a board on Ethernet from the host that uses it.")
+]
 INPUTS_HELP = "A .npy, .npz (x, y) or idx .gz file, an image, or a folder of images."
+
+
+def taken(device: str, take: bool) -> str:
+    """The name of a device, with --take in it; InputError if no other host can have the device."""
+    if not take:
+        return device
+    kind, _, place = device.partition(":")
+    if kind != "udp":
+        raise InputError(f"--take is for boards on Ethernet, udp:, not {device}")
+    return f"udp:{place.removesuffix(TAKE)}{TAKE}"
 
 
 def check_least(option: str, value: int | None, least: int) -> None:

@@ -20,8 +20,10 @@ from .options import (
     Limit,
     Model,
     SemanticsName,
+    Take,
     TargetName,
     check_least,
+    taken,
 )
 
 
@@ -34,6 +36,7 @@ def run_command(
         list[Path] | None, typer.Option("--input", "-i", help=INPUTS_HELP, show_default=False)
     ] = None,
     device: DeviceName = "sim",
+    take: Take = False,
     target: TargetName = None,
     semantics: SemanticsName = None,
     top: Annotated[int, typer.Option("--top", "-k", help="Classes to show.")] = 5,
@@ -49,6 +52,7 @@ def run_command(
     paths = [*(inputs or []), *(files or [])]
     if not paths:
         raise InputError("inputs must be at least one file: --input FILE")
+    device = taken(device, take)
     with open_session(model, device, target, semantics) as session:
         name = one_input(session.program)
         samples = load_inputs(paths, session.program.tensors[name].shape).first(limit)

@@ -109,6 +109,10 @@ class DeviceKind:
         return f"this machine has {', '.join(f'{self.name}:{place}' for place in found)}"
 
 
+TAKE = "+take"
+"""Behind the place of a board on Ethernet: also from another host that has it."""
+
+
 def _load(place: str) -> Any:
     module, _, function = place.partition(":")
     return getattr(importlib.import_module(f".{module}", __package__), function)

@@ -9,13 +9,13 @@ from slipstick_rtl.phy.ethernet.datagrams import PORT
 from ..errors import DeviceError
 from .attached import AttachedDevice
 from .found import FoundDevice
+from .kinds import TAKE
 from .udp_discovery import FoundBoard, discover
 from .udp_socket import Address, UdpSocket
 from .udp_transport import claim, owner_of
 
 __all__ = ["found_boards", "open_udp"]
 
-_TAKE = "+take"
 _FORM = "udp:ADDRESS or udp:ADDRESS:PORT, such as udp:192.168.1.50"
 
 
@@ -31,8 +31,8 @@ def open_udp(place: str, configuration: Configuration) -> AttachedDevice:
         As of ``claim`` and ``AttachedDevice``; or if the place is none, or there is no such board.
     """
     place, plus, word = place.partition("+")
-    if plus and word != _TAKE[1:]:
-        raise DeviceError(f"after the + must come take, not {word!r}: give udp:{place}{_TAKE}")
+    if plus and word != TAKE[1:]:
+        raise DeviceError(f"after the + must come take, not {word!r}: give udp:{place}{TAKE}")
     if place:
         address = _find_address(place)
     else:

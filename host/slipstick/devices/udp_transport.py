@@ -317,7 +317,7 @@ def claim(connection: Connection, name: str, *, take: bool = False) -> UdpTransp
         if not granted:
             raise DeviceError(
                 f"{name} is in use by {owner_of(presence)}: wait until that host closes it, or take"
-                f" it by --device {name}+take"
+                f" it by --take (--device {name}+take)"
             )
         if not (0 < presence.slots <= MOST_SLOTS and 0 < presence.slot_bytes <= LONGEST_SLOT):
             raise DeviceError(f"{name} must have slots as this version of Slipstick knows them")

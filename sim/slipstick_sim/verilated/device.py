@@ -100,9 +100,13 @@ class CompiledCore:
         """The core with this configuration; builds its library the first time (a minute)."""
         return cls(accelerator_library(configuration, directory, timeout_cycles, label))
 
+    def offer(self, data: bytes, max_cycles: int) -> int:
+        """Offers bytes to ``i``, one a cycle; returns how many the core has taken."""
+        return self._library.core_send(self._open(), data, len(data), max_cycles)
+
     def send(self, data: bytes, max_cycles: int) -> None:
         """Offers bytes to ``i``, one a cycle; SimulationError if the core has not taken them."""
-        sent = self._library.core_send(self._open(), data, len(data), max_cycles)
+        sent = self.offer(data, max_cycles)
         if sent != len(data):
             raise SimulationError(
                 f"the core took {sent} of {len(data)} bytes in {max_cycles} cycles"

@@ -123,7 +123,7 @@ def test_a_cable_that_is_out_for_a_while() -> None:
 def test_one_host_at_a_time() -> None:
     with served(GoldenBoard(CONFIGURATION)) as name:
         first = open_device(name, CONFIGURATION)
-        message = rf"{name} is in use by {LOOPBACK}:\d+: wait .* --device {name}\+take"
+        message = rf"{name} is in use by {LOOPBACK}:\d+: wait .* --take \(--device {name}\+take\)"
         with pytest.raises(DeviceError, match=message):
             open_device(name, CONFIGURATION)
         first.status()
@@ -262,6 +262,20 @@ def test_the_simulated_board_gives_what_the_model_gives(digits: Digits) -> None:
             assert process.wait(10) == 0
         finally:
             process.kill()
+
+
+def test_the_command_line_takes_a_board(slipstick, tmp_path: Path, digits: Digits) -> None:
+    digits.program.save(tmp_path / "digits.slip")
+    np.save(tmp_path / "x.npy", digits.images[:1])
+    words = ["run", str(tmp_path / "digits.slip"), str(tmp_path / "x.npy"), "--json", "--device"]
+    with served(GoldenBoard(CONFIGURATION)) as name:
+        with closing(open_device(name, CONFIGURATION)):
+            status, _, error = slipstick(*words, name)
+            assert status == 2 and "is in use by" in error
+            status, out, _ = slipstick(*words, name, "--take")
+            assert status == 0 and json.loads(out)["device"] == f"{name}+take"
+    status, _, error = slipstick(*words, "model", "--take")
+    assert status == 2 and "--take is for boards on Ethernet, udp:, not model" in error
 
 
 def test_ports_that_cannot_be_served(slipstick) -> None:
