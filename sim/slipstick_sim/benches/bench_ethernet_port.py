@@ -118,7 +118,7 @@ class Pair:
         if owner is not None and self.random.random() < 0.85:
             address, port, lease = owner.address, owner.port, owner.lease
         kinds = [Kind.DATA] * 32 + [Kind.POLL] * 4 + [Kind.DISCOVER] * 3 + list(Kind)
-        if owner is None or self.random.random() < 0.01:
+        if self.random.random() < (0.4 if owner is None else 0.01):
             kinds = [Kind.CLAIM, Kind.TAKE]
         kind = self.random.choice(kinds)
         number = self.random.choice([0, 0, 0, *range(-1, slots + 2), 0x4000, 0x8000])
@@ -268,6 +268,21 @@ async def changes_hands_as_a_send_begins(dut: Any) -> None:
         assert host.received.endswith(said)
         sizes = [len(packet[2]) for packet in bench.packets if packet[:2] == OWNER]
         assert set(sizes) <= {HEADER_BYTES + ARRIVED_BYTES + LONGEST_SEND}
+
+
+@cocotb.test()
+async def keeps_a_lease_that_is_used(dut: Any) -> None:
+    bench = UdpBench(dut, seed=100, stalls={})
+    await bench.start()
+    kinds = {Kind.DATA: 1, Kind.POLL: 1, Kind.CLAIM: 1, Kind.TAKE: 1, Kind.DISCOVER: 0}
+    for kind, keeps in kinds.items():
+        for sent in (Kind.TAKE, kind):
+            body = b"x" if sent is Kind.DATA else b""
+            await bench.send((*OWNER, Datagram(kind=sent, lease=1, body=body).pack()))
+            await ClockCycles(dut.clk, LEASE_CYCLES * 2 // 3)
+        assert dut.owned.value == keeps, kind
+        await ClockCycles(dut.clk, LEASE_CYCLES)
+        assert dut.owned.value == 0
 
 
 @cocotb.test()
