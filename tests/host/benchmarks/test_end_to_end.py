@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import slipstick
 from slipstick.benchmarks.end_to_end import __main__ as suite
-from slipstick.benchmarks.end_to_end.host_cost import host_cost
+from slipstick.benchmarks.end_to_end.host_cost import TCP, UDP, host_cost
 from slipstick.benchmarks.end_to_end.measure import EndToEnd, measure_end_to_end
 from slipstick.benchmarks.end_to_end.predict import predicted_per_second, wires_of
 from slipstick.benchmarks.end_to_end.wires import WIRES, find_wire_model
@@ -41,8 +41,8 @@ def test_a_batch_over_a_wire(wire: str) -> None:
 
 def test_the_hosts_own_cost_counts_all_images() -> None:
     program = compile_file(MODEL, find_target("sim-small").configuration)
-    for devices in (1, 3):
-        cost = host_cost(program, images=300, devices=devices)
+    for devices, over in ((1, TCP), (3, TCP), (1, UDP)):
+        cost = host_cost(program, images=300, devices=devices, over=over)
         assert cost["images"] == 300 and cost["devices"] == devices
         assert cost["images_per_core_second"] > 0 < cost["images_per_second"]
 

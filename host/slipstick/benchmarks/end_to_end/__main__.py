@@ -17,7 +17,7 @@ from ...failures import exit_status
 from ...loading import load_program
 from ...targets import find_target
 from ..suite import shared_folder
-from .host_cost import host_cost
+from .host_cost import TCP, UDP, host_cost
 from .measure import EndToEnd, measure_end_to_end
 from .wires import find_wire_model
 
@@ -88,13 +88,13 @@ def end_to_end_benchmark(
     if only in (None, HOST):
         path = shared_folder() / "models" / NETWORKS["ResNet-8"]
         program = load_program(path, find_target("ulx3s-85f").configuration)
-        for devices in (1, 4):
-            with console.step(f"the host's own cost, {devices} devices"):
-                cost = host_cost(program, devices=devices)
-            figures["host"][str(devices)] = cost
+        for devices, over in ((1, TCP), (4, TCP), (1, UDP)):
+            with console.step(f"the host's own cost, {devices} devices over {over}"):
+                cost = host_cost(program, devices=devices, over=over)
+            figures["host"][str(devices) if over == TCP else f"{devices} {over}"] = cost
             _write(figures)
             console.print_line(
-                f"{devices} devices: {cost['images_per_core_second']:,.0f} images per"
+                f"{devices} devices over {over}: {cost['images_per_core_second']:,.0f} images per"
                 f" second and core, {cost['images_per_second']:,.0f} on this machine"
             )
     measured = [figures["cases"][_text(case)] for case in chosen]

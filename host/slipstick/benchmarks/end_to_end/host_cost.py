@@ -2,23 +2,30 @@
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
+from slipstick_rtl.config import Configuration
 
 from ...devices.link import LinkDevice
+from ...devices.link.transport import Transport
 from ...program import Program
 from ...runtime.feeds import random_feeds
 from ...session import InferenceSession
-from .null_device import null_device
+from .null_device import null_board, null_device
+
+TCP, UDP = "tcp", "udp"
+"""A stream that loses nothing, as USB's or a serial driver's; and the datagrams of Ethernet."""
 
 IMAGES = 20_000
 _FEEDS = 16
 
 
-def host_cost(program: Program, images: int = IMAGES, devices: int = 1) -> dict[str, Any]:
+def host_cost(
+    program: Program, images: int = IMAGES, devices: int = 1, over: str = TCP
+) -> dict[str, Any]:
     """Images per second of this process's time, and of the clock on the wall.
 
     Parameters
@@ -28,10 +35,12 @@ def host_cost(program: Program, images: int = IMAGES, devices: int = 1) -> dict[
         All together.
     devices : int
         Each has a session and a thread of its own.
+    over : str
+        ``TCP`` or ``UDP``.
     """
     feeds = _feeds(program, images // devices)
     with ExitStack() as stack:
-        sessions = [stack.enter_context(_session(program)) for _ in range(devices)]
+        sessions = [stack.enter_context(_session(program, over)) for _ in range(devices)]
         for session in sessions:
             # describes regions, and warms up
             session.run_batch(None, _feeds(program, _FEEDS))
@@ -48,6 +57,7 @@ def host_cost(program: Program, images: int = IMAGES, devices: int = 1) -> dict[
     return {
         "network": program.name,
         "shape": program.hardware.shape,
+        "over": over,
         "devices": devices,
         "images": done,
         "images_per_core_second": done / busy,
@@ -56,12 +66,18 @@ def host_cost(program: Program, images: int = IMAGES, devices: int = 1) -> dict[
 
 
 @contextmanager
-def _session(program: Program) -> Iterator[InferenceSession]:
-    with null_device(program.hardware) as transport:
+def _session(program: Program, over: str) -> Iterator[InferenceSession]:
+    with _NULL[over](program.hardware) as transport:
         device = LinkDevice(transport, configuration=program.hardware)
         with InferenceSession(program, device) as session:
             yield session
         device.close()
+
+
+_NULL: dict[str, Callable[[Configuration], AbstractContextManager[Transport]]] = {
+    TCP: null_device,
+    UDP: null_board,
+}
 
 
 def _feeds(program: Program, images: int) -> dict[str, np.ndarray]:

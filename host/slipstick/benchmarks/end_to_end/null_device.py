@@ -1,8 +1,9 @@
-"""A device that does nothing but answer, at once, in a process of its own; and a socket to it.
+"""A device that does nothing but answer, at once, in a process of its own; and a way to it.
 
 What a batch through it takes is the host's own cost: frames, checksums, system calls, Python.
 """
 
+import math
 import multiprocessing
 import select
 import socket
@@ -10,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.queues import SimpleQueue
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.identity import Identity
@@ -27,6 +29,11 @@ from slipstick_rtl.link.protocol import (
     Status,
     pack_status,
 )
+from slipstick_rtl.phy.ethernet.datagrams import SLOT_BYTES, SLOTS
+
+from ...devices.udp_server import LOOPBACK, Packet, open_port, serve
+from ...devices.udp_socket import UdpSocket
+from ...devices.udp_transport import UdpTransport, claim
 
 _RECEIVE_BYTES = 1 << 18
 _HEADER = struct.Struct("<xBBH")
@@ -134,6 +141,53 @@ class SocketTransport:
     def close(self) -> None:
         """Closes the socket."""
         self._connection.close()
+
+
+@contextmanager
+def null_board(
+    configuration: Configuration, slots: int = SLOTS, slot_bytes: int = SLOT_BYTES
+) -> Iterator[UdpTransport]:
+    """A null device in a process of its own, behind the golden model of a board's Ethernet port."""
+    context = multiprocessing.get_context("spawn")
+    ports = context.SimpleQueue()
+    arguments = (ports, configuration, slots, slot_bytes)
+    process = context.Process(target=_serve_board, args=arguments, daemon=True)
+    process.start()
+    name = f"udp:{LOOPBACK}:{ports.get()}"
+    address, port = LOOPBACK, int(name.rpartition(":")[2])
+    transport = claim(UdpSocket((address, port), name), name)
+    try:
+        yield transport
+    finally:
+        transport.close()
+        process.terminate()
+        process.join(10)
+
+
+def _serve_board(
+    ports: "SimpleQueue[int]", configuration: Configuration, slots: int, slot_bytes: int
+) -> None:
+    """Answers for ever."""
+    with open_port(0) as connection:
+        ports.put(connection.getsockname()[1])
+        serve(connection, _NullBoard(configuration, slots, slot_bytes))
+
+
+class _NullBoard:
+    """A ``DatagramBoard``."""
+
+    rest_seconds = math.inf
+
+    def __init__(self, configuration: Configuration, slots: int, slot_bytes: int) -> None:
+        from slipstick_sim.golden.ethernet import EthernetPort
+
+        identity, link = Identity.of(configuration), NullDevice(configuration)
+        self._port = EthernetPort(link, identity, slots=slots, slot_bytes=slot_bytes)
+        self.receive = self._port.receive
+
+    def poll(self, now: float) -> list[Packet]:
+        """Nothing comes by itself."""
+        return []
 
 
 @contextmanager
