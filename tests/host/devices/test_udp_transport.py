@@ -1,12 +1,15 @@
 """The host's end of the datagrams: in imagined time, and with anything in its socket."""
 
+import json
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slipstick.benchmarks.faults.__main__ import fault_benchmark
 from slipstick.benchmarks.faults.datagrams import (
     FaultyNetwork,
     GoldenBoard,
@@ -333,3 +336,15 @@ def test_a_host_waits_no_longer_than_it_must() -> None:
     start = imagined.time
     assert transport.receive(1, 0.3) == b""
     assert 0.3 <= imagined.time - start < 0.4
+
+
+def test_the_campaign_writes_its_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # its watchdog needs a real standard error
+    monkeypatch.setattr("slipstick.benchmarks.faults.__main__._tick", int)
+    assert fault_benchmark(faults=3, device="ethernet", seed=1) == 0
+    assert "cable out" in capsys.readouterr().out
+    report = json.loads((tmp_path / "reports" / "faults.json").read_text())["ethernet"]
+    assert report["wrong"] == 0 and report["longest_wait_seconds"] < GIVE_UP_SECONDS
