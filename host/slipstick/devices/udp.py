@@ -10,9 +10,10 @@ from ..errors import DeviceError
 from .attached import AttachedDevice
 from .found import FoundDevice
 from .kinds import TAKE
+from .udp_claim import claim
 from .udp_discovery import FoundBoard, discover
 from .udp_socket import Address, UdpSocket
-from .udp_transport import claim, owner_of
+from .udp_transport import owner_of
 
 __all__ = ["found_boards", "open_udp"]
 

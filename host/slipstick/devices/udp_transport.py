@@ -1,22 +1,18 @@
 """A board on Ethernet as a transport: the host's end of the datagrams."""
 
-import secrets
+import errno
 import socket
 import struct
-from contextlib import suppress
 
 from slipstick_rtl.phy.ethernet.datagrams import (
     HEADER_BYTES,
-    LONGEST_SLOT,
     MAGIC,
-    MOST_SLOTS,
     VERSION,
     Datagram,
     Kind,
     Presence,
 )
 
-from ..errors import DeviceError
 from .link.errors import LinkError
 from .link.request import FRAME_BYTES
 from .udp_socket import Connection
@@ -25,10 +21,6 @@ from .udp_streams import REORDER_SECONDS, Incoming, Outgoing, RoundTrip
 BYTES_PER_SECOND = 5_000_000
 """Half of what 100 Mbit/s carry."""
 
-_CLAIM_SECONDS = (0.1, 0.2, 0.4, 0.4, 0.4)
-"""How long each attempt to claim a board waits."""
-_REFUSALS = 2
-"""How often a computer says that nothing listens there until it is believed."""
 _SEND_SECONDS = 2e-3
 """How long ``send`` waits for the board to take something; the rest is left to later calls."""
 _LONGEST_PAUSE_SECONDS = 0.05
@@ -38,6 +30,8 @@ _GIVE_UP_POLLS = 20
 """So long, and so many questions, until a silent board is given up."""
 _QUIET_SECONDS = 0.02
 """How long no bytes must come after lost ones for whoever waits to be told."""
+_CANNOT_CUT = (errno.EIO, errno.EINVAL, errno.EMSGSIZE)
+"""What Linux says if a network adapter cannot."""
 _MOST_AT_ONCE = 256
 """Datagrams taken before the clock is looked at again: strangers may send without end."""
 
@@ -272,10 +266,9 @@ class UdpTransport:
             try:
                 self._connection.send(b"".join(datagrams))
                 return
-            except BlockingIOError:
-                return
-            except OSError:
-                # this network adapter cannot
+            except OSError as error:
+                if error.errno not in _CANNOT_CUT:
+                    return
                 self._is_cut_for_us = False
         for datagram in datagrams:
             self._put(datagram)
@@ -291,82 +284,8 @@ class UdpTransport:
         raise self._error
 
 
-def claim(connection: Connection, name: str, *, take: bool = False) -> UdpTransport:
-    """Claims the board at the other end of a connection, which is closed if that fails.
-
-    Parameters
-    ----------
-    connection : Connection
-    name : str
-        For messages.
-    take : bool
-        Also from another host that has it.
-
-    Raises
-    ------
-    DeviceError
-        If another host has it, or it speaks otherwise.
-    LinkError
-        NO_ANSWER if there is no board.
-    """
-    try:
-        lease, number = secrets.randbelow(1 << 16), secrets.randbelow(1 << 16)
-        kind = Kind.TAKE if take else Kind.CLAIM
-        question = Datagram(kind=kind, number=number, lease=lease)
-        granted, presence, seconds = _negotiate(connection, question, name)
-        if not granted:
-            raise DeviceError(
-                f"{name} is in use by {owner_of(presence)}: wait until that host closes it, or take"
-                f" it by --take (--device {name}+take)"
-            )
-        if not (0 < presence.slots <= MOST_SLOTS and 0 < presence.slot_bytes <= LONGEST_SLOT):
-            raise DeviceError(f"{name} must have slots as this version of Slipstick knows them")
-        return UdpTransport(connection, name, lease, presence, seconds)
-    except BaseException:
-        connection.close()
-        raise
-
-
 def owner_of(presence: Presence) -> str:
     """Address and port of the host that has a board; empty if none has."""
     if not presence.owned:
         return ""
     return f"{socket.inet_ntoa(presence.owner_address)}:{presence.owner_port}"
-
-
-def _negotiate(
-    connection: Connection, question: Datagram, name: str
-) -> tuple[bool, Presence, float]:
-    """Whether the board is granted, what it says of itself, and the seconds until it did."""
-    refusals, reason = 0, ""
-    for seconds in _CLAIM_SECONDS:
-        sent_at = connection.now()
-        try:
-            connection.send(question.pack())
-            while (left := sent_at + seconds - connection.now()) > 0 and connection.wait(left):
-                reply = _reply(connection.receive(), question)
-                if reply is not None:
-                    return *reply, connection.now() - sent_at
-        except BlockingIOError:
-            continue
-        except OSError as error:
-            if isinstance(error, ConnectionRefusedError):
-                refusals += 1
-            reason = "nothing listens there; " if refusals else f"{error.strerror}; "
-            if refusals >= _REFUSALS:
-                break
-            connection.wait(seconds)
-    raise LinkError(
-        "NO_ANSWER",
-        f"no board answers at {name}: {reason}check its power, the cable and the address (slipstick"
-        " devices lists the boards of this network), and that no firewall blocks UDP",
-    )
-
-
-def _reply(payload: bytes, question: Datagram) -> tuple[bool, Presence] | None:
-    with suppress(ValueError):
-        reply = Datagram.unpack(payload)
-        is_ours = (reply.number, reply.lease) == (question.number, question.lease)
-        if is_ours and reply.kind in (Kind.GRANTED, Kind.REFUSED):
-            return reply.kind is Kind.GRANTED, Presence.unpack(reply.body)
-    return None

@@ -19,8 +19,9 @@ from slipstick.benchmarks.faults.datagrams import (
 from slipstick.benchmarks.faults.ethernet import disturb_ethernet
 from slipstick.benchmarks.faults.network import HARDWARE, small_work
 from slipstick.devices.link.errors import CODES, LinkError
+from slipstick.devices.udp_claim import claim
 from slipstick.devices.udp_streams import REORDER_SECONDS, Incoming, Outgoing, RoundTrip
-from slipstick.devices.udp_transport import UdpTransport, claim
+from slipstick.devices.udp_transport import UdpTransport
 from slipstick.errors import DeviceError
 from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.phy.ethernet.datagrams import (

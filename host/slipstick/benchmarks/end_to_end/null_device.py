@@ -31,9 +31,10 @@ from slipstick_rtl.link.protocol import (
 )
 from slipstick_rtl.phy.ethernet.datagrams import SLOT_BYTES, SLOTS
 
+from ...devices.udp_claim import claim
 from ...devices.udp_server import LOOPBACK, Packet, open_port, serve
 from ...devices.udp_socket import UdpSocket
-from ...devices.udp_transport import UdpTransport, claim
+from ...devices.udp_transport import UdpTransport
 
 _RECEIVE_BYTES = 1 << 18
 _HEADER = struct.Struct("<xBBH")

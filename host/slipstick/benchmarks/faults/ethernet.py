@@ -11,7 +11,8 @@ from slipstick_rtl.config import Configuration
 from ...devices.link.errors import LinkError
 from ...devices.link.patience import Patience
 from ...devices.link.transport import Transport
-from ...devices.udp_transport import UdpTransport, claim
+from ...devices.udp_claim import claim
+from ...devices.udp_transport import UdpTransport
 from .datagrams import FaultyNetwork, GoldenBoard, ImaginedNetwork, NetworkFault
 from .network import Work
 from .suite import FaultSuite, Tally, intrusion
