@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 from ..errors import DeviceError
@@ -77,16 +78,9 @@ class UdpSocket:
             raise DeviceError(f"{name} cannot be reached: {error.strerror}") from error
         # called for every datagram: no step between
         self.send: Callable[[bytes], object] = self._socket.send
+        self.receive: Callable[[], bytes] = partial(self._socket.recv, _RECEIVE_BYTES)
+        self.wait = _waiter(self._socket)
         self.close = self._socket.close
-        self._wait = _waiter(self._socket)
-
-    def receive(self) -> bytes:
-        """As ``Connection.receive``; an OSError that tells what became of one sent earlier."""
-        return self._socket.recv(_RECEIVE_BYTES)
-
-    def wait(self, seconds: float) -> bool:
-        """As ``Connection.wait``."""
-        return self._wait(max(0.0, seconds))
 
     def cut_into(self, size: int) -> bool:
         """As ``Connection.cut_into``: Linux can, which saves most of the system's time."""
@@ -102,7 +96,9 @@ class UdpSocket:
 def _waiter(connection: socket.socket) -> Callable[[float], bool]:
     """Returns a function that waits for a datagram, and tells whether there is one."""
     if not hasattr(select, "poll"):  # on Windows
-        return lambda seconds: bool(select.select([connection], [], [], seconds)[0])
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return lambda seconds: bool(poll.poll(math.ceil(1000 * seconds)))
+        return lambda seconds: bool(select.select([connection], [], [], max(0.0, seconds))[0])
+    poller = select.poll()
+    poller.register(connection, select.POLLIN)
+    poll, ceil = poller.poll, math.ceil
+    # below 0 it would wait for ever
+    return lambda seconds: bool(poll(ceil(1000 * seconds) if seconds > 0 else 0))
