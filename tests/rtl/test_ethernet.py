@@ -148,6 +148,7 @@ GOOD = {
     "long": udp(bytes(range(256)) * 2 + b"12345678"),
     "broadcast": udp(b"abcdefgh", mac=EVERYBODY, target="255.255.255.255"),
     "network's broadcast": udp(b"abcdefgh", mac=EVERYBODY, target="192.168.1.255"),
+    "large network's broadcast": udp(b"abcdefgh", mac=EVERYBODY, target="192.168.255.255"),
     "unfragmented": udp(b"abcdefgh", flags="DF"),
 }
 BAD = {
@@ -160,6 +161,7 @@ BAD = {
     "TCP": udp(b"abcdefgh", proto=6),
     "another host's": udp(b"abcdefgh", target="192.168.1.51"),
     "another network's": udp(b"abcdefgh", target="192.168.2.255"),
+    "a broadcast to another port": udp(b"abcdefgh", mac=EVERYBODY, port=PORT + 1),
     "another port": udp(b"abcdefgh", port=PORT + 1),
     "no payload": udp(b""),
     "UDP longer than IP": udp(b"abcdefgh", length=17),
@@ -172,8 +174,8 @@ BAD = {
 
 def test_right_frames_come_through_and_others_do_not() -> None:
     good, bad = list(GOOD.values()), list(BAD.values())
-    mixed = [frame for pair in zip(bad, good * 2, strict=True) for frame in pair]
-    expected = [padded(frame) for frame in good * 2]
+    mixed = [frame for pair in zip(bad, good * 2, strict=False) for frame in pair]
+    expected = [padded(frame) for frame in (good * 2)[: len(bad)]]
     assert filtered([(padded(frame), False) for frame in mixed]) == expected
 
 

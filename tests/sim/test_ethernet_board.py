@@ -186,7 +186,7 @@ def test_frames_with_a_wrong_check_sequence_are_forgotten(board: Board) -> None:
         udp(DISCOVER, target="192.168.1.51"),
         udp(b""),
         udp(b"SL"),
-        udp(DISCOVER, mac=EVERYBODY, target="192.168.2.255"),
+        udp(DISCOVER, target="192.168.1.255"),
         arp_request("192.168.1.51"),
     ],
 )

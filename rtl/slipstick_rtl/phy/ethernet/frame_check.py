@@ -91,11 +91,10 @@ class FrameCheck(wiring.Component):
     ) -> None:
         bytes_of = self.word.data
         low, high = bytes_of[:16], bytes_of[16:]
-        station, broadcast, is_ip, own_ip, any_ip = (Signal() for _ in range(5))
+        station, broadcast, is_ip, own_ip = (Signal() for _ in range(4))
         is_udp, is_icmp, is_dhcp = Signal(), Signal(), Signal()
         target_high = Signal(16)
         mac, ip = _in_order(self.mac), _in_order(self.ip)
-        target = Cat(target_high, low)
         cases: dict[int, list[tuple[Signal, Value]]] = {
             0: [(station, bytes_of == mac[:32]), (broadcast, bytes_of.all())],
             1: [(station, station & (low == mac[32:])), (broadcast, broadcast & low.all())],
@@ -105,17 +104,14 @@ class FrameCheck(wiring.Component):
                 (is_icmp, is_ip & (bytes_of[24:] == _ICMP)),
             ],
             7: [(target_high, high)],
-            8: [
-                (own_ip, target == ip),
-                (any_ip, target.all() | (target[:24] == ip[:24]) & target[24:].all()),
-            ],
+            8: [(own_ip, Cat(target_high, low) == ip)],
             9: [(is_dhcp, is_udp & (low == _swapped(DHCP_PORT)))],
         }
         no_fragment = (low & ~Const(_swapped(_DONT_FRAGMENT), 16)) == 0
         udp_length = Cat(high[8:], high[:8])
         udp_right = (udp_length > _UDP_BYTES) & (udp_length + _IP_BYTES == total_length)
         port = low == _swapped(PORT)
-        for_me = own_ip | any_ip
+        for_me = own_ip | broadcast
         if self._dhcp:
             client = low == _swapped(DHCP_PORT)
             port, for_me = port | client, for_me | client

@@ -24,9 +24,9 @@ class FrameFilter(wiring.Component):
     - it is neither for ``mac`` nor a broadcast, or is neither ARP nor IPv4,
     - of IPv4, if its header has options, it is a fragment, or its lengths do not fit each other,
     - it is neither UDP to the board's port nor ICMP,
-    - it is for another IP address. UDP may be for ``255.255.255.255``, and for the last of the 256
-      addresses that share three bytes with ``ip``; DHCP's answers, for any address if they have
-      this MAC address in them.
+    - it is for another IP address. UDP in a broadcast may be for any, as the board does not know
+      how many bits of its address are the network's; so may DHCP's answers, if they have this MAC
+      address in them.
 
     LiteEth checks the sum of the IP header after that. Nobody checks that of UDP.
 
