@@ -12,8 +12,8 @@ _RUN_BYTES = 6
 """What the frames of PUT and RUN_GET hold beside data: their regions, and a word per stream."""
 _GET_CYCLES = 60
 """From the end of a run to the beginning of the next: the outputs are read between."""
-_NAMES = {"spi": "spi", "usb": "usb-fs", "usb-hs": "usb-hs"}
-"""The model of each wire but the UART, which has a rate."""
+_NAMES = {"usb": "usb-fs"}
+"""The model of a wire whose name is another; a UART has a rate as well."""
 
 
 def wires_of(board: str) -> list[WireModel]:
@@ -23,7 +23,7 @@ def wires_of(board: str) -> list[WireModel]:
         if pins.wire == "uart":
             wires.append(find_wire_model(f"uart@{pins.options.get('baud', DEFAULT_BAUD)}"))
         else:
-            wires.append(find_wire_model(_NAMES[pins.wire]))
+            wires.append(find_wire_model(_NAMES.get(pins.wire, pins.wire)))
     return wires
 
 
