@@ -310,6 +310,11 @@ class Configuration:
         return self.lanes >> self.halved_tables
 
     @property
+    def slots(self) -> int:
+        """Groups of L banks side by side in the activation memory."""
+        return self.rows // self.lanes
+
+    @property
     def tile_words(self) -> int:
         """Words of the weight memory that hold a tile's weights."""
         return self.rows // self.weight_rows

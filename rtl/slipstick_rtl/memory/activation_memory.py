@@ -23,7 +23,7 @@ class ActivationMemory(wiring.Component):
     """Byte ``a`` lies in bank ``a mod R``, row ``a div R``.
 
     Port A gives P x R bytes a cycle, every bank at its own row. Port B moves L aligned bytes a
-    cycle: the post-processor's write first, then its read, then the link, byte by byte.
+    cycle for the post-processor, and a byte for the link, which waits if it wants the same banks.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ActivationMemory(wiring.Component):
     read_data : Out
         L bytes, ACTIVATION_READ_LATENCY cycles after ``read``.
     link_writes, link_reads : In(stream)
-        One byte a transfer; they wait while the post-processor uses the port.
+        One byte a transfer; they wait for the post-processor (``PortArbiter``).
     link_read_data, link_read_valid : Out
         The byte of each transfer of ``link_reads``, in order.
     """
@@ -105,12 +105,13 @@ class ActivationMemory(wiring.Component):
             shape=8, depth=c.activation_bytes // c.rows, init=[]
         )
         writer, reader = bank.write_port(), bank.read_port()
+        row = arbiter.rows[k // c.lanes]
         # the same address on both lets synthesis map them to one port of a block RAM
         m.d.comb += [
-            writer.addr.eq(arbiter.row),
+            writer.addr.eq(row),
             writer.data.eq(arbiter.bytes.word_select(k, 8)),
             writer.en.eq(arbiter.enables[k]),
-            reader.addr.eq(arbiter.row),
+            reader.addr.eq(row),
             reader.en.eq(1),
             # no reset: then it is the block RAM's own register
             row_byte.eq(delay(m, reader.data, 1, f"row_byte_{k}", reset_less=True)),
@@ -129,9 +130,7 @@ class ActivationMemory(wiring.Component):
         lanes = self._configuration.lanes
         byte = delay(m, arbiter.byte, 2, "byte")
         slot = byte[exact_log2(lanes) :]
-        slots = [
-            row_bytes.word_select(k, 8 * lanes) for k in range(self._configuration.rows // lanes)
-        ]
+        slots = [row_bytes.word_select(k, 8 * lanes) for k in range(self._configuration.slots)]
         m.d.sync += self.read_data.eq(Array(slots)[slot])
         # out of L, not of R: the link's byte is chosen a cycle later
         lane = delay(m, byte[: exact_log2(lanes)], 1, "lane")

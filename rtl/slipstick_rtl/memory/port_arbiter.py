@@ -9,7 +9,10 @@ from ..config import Configuration
 
 
 class PortArbiter(wiring.Component):
-    """Turns requests into one row address, write enables and write data for all banks.
+    """Turns requests into row addresses, write enables and write data for all banks.
+
+    A slot is L banks side by side, which the post-processor uses together. A write of the link goes
+    on beside it if it is to another slot.
 
     Parameters
     ----------
@@ -20,9 +23,10 @@ class PortArbiter(wiring.Component):
     write, read : In
         The post-processor's; L bytes at a multiple of L; never both.
     link_writes, link_reads : In(stream)
-        Bytes; ready in cycles that the post-processor leaves, writes before reads.
-    row, enables, bytes : Out
-        For the banks, one cycle later.
+        Bytes. A write is ready unless the post-processor uses its slot; a read, in cycles in which
+        neither the post-processor nor a write wants anything.
+    rows, enables, bytes : Out
+        For the banks, one cycle later; ``rows`` has one of each slot.
     byte : Out
         Which byte of the row a read wants (its first, for L of them).
     link_reading : Out
@@ -33,7 +37,7 @@ class PortArbiter(wiring.Component):
     read: data.View
     link_writes: stream.Interface
     link_reads: stream.Interface
-    row: Signal
+    rows: data.View
     enables: Signal
     bytes: Signal
     byte: Signal
@@ -49,7 +53,7 @@ class PortArbiter(wiring.Component):
                 "read": In(data.StructLayout({"enable": 1, "address": address})),
                 "link_writes": In(stream.Signature(byte_write_layout(c))),
                 "link_reads": In(stream.Signature(address)),
-                "row": Out(address - self._byte_bits),
+                "rows": Out(data.ArrayLayout(address - self._byte_bits, c.slots)),
                 "enables": Out(c.rows),
                 "bytes": Out(8 * c.rows),
                 "byte": Out(self._byte_bits),
@@ -61,37 +65,38 @@ class PortArbiter(wiring.Component):
         m = Module()
         c, bits = self._configuration, self._byte_bits
         lane_bits = exact_log2(c.lanes)
+        written, wanted = self.link_writes.payload, self.link_reads.payload
         idle = ~self.write.enable & ~self.read.enable
-        link_write = self.link_writes.valid & idle
-        link_read = self.link_reads.valid & idle & ~self.link_writes.valid
-        address = Signal(exact_log2(c.activation_bytes))
-        written = self.link_writes.payload
+        address = Mux(self.write.enable, self.write.address, self.read.address)
+        byte_address = Mux(self.link_writes.valid, written.address, wanted)
+        slot, link_slot = address[lane_bits:bits], written.address[lane_bits:bits]
+        link_write, link_read = Signal(), Signal()
         m.d.comb += [
-            self.link_writes.ready.eq(idle),
+            self.link_writes.ready.eq(idle | (slot != link_slot)),
             self.link_reads.ready.eq(idle & ~self.link_writes.valid),
-            address.eq(Mux(self.link_writes.valid, written.address, self.link_reads.payload)),
+            link_write.eq(self.link_writes.valid & self.link_writes.ready),
+            link_read.eq(self.link_reads.valid & self.link_reads.ready),
         ]
-        with m.If(self.write.enable):
-            m.d.comb += address.eq(self.write.address)
-        with m.Elif(self.read.enable):
-            m.d.comb += address.eq(self.read.address)
-        by_link, results, byte = Signal(), Signal(8 * c.lanes), Signal(8)
-        # each of its own address: which of them it is comes late
-        slot = self.write.address[lane_bits:bits]
-        slot_enables = Cat((slot == k).replicate(c.lanes) for k in range(c.rows // c.lanes))
-        byte_enables = Cat(written.address[:bits] == k for k in range(c.rows))
+        results, byte = Signal(8 * c.lanes), Signal(8)
         m.d.sync += [
-            self.row.eq(address[bits:]),
-            self.byte.eq(address[:bits]),
-            self.enables.eq(Mux(self.write.enable, slot_enables, Mux(link_write, byte_enables, 0))),
-            by_link.eq(~self.write.enable),
+            self.byte.eq(Mux(self.read.enable, self.read.address, wanted)[:bits]),
             results.eq(self.write.data),
             byte.eq(written.data),
             self.link_reading.eq(link_read),
         ]
-        # chosen after the registers: before them the choice would hang on the write's enable
-        chosen = Mux(by_link, byte.replicate(c.lanes), results)
-        m.d.comb += self.bytes.eq(chosen.replicate(c.rows // c.lanes))
+        for k in range(c.slots):
+            here = ~idle & (slot == k)
+            by_link = Signal(name=f"by_link_{k}")
+            own = Cat(written.address[:bits] == k * c.lanes + lane for lane in range(c.lanes))
+            enables = Mux(here, self.write.enable.replicate(c.lanes), Mux(link_write, own, 0))
+            m.d.sync += [
+                self.rows[k].eq(Mux(here, address[bits:], byte_address[bits:])),
+                self.enables.word_select(k, c.lanes).eq(enables),
+                by_link.eq(~here),
+            ]
+            # chosen after the registers: before them the choice would hang on the write's enable
+            chosen = Mux(by_link, byte.replicate(c.lanes), results)
+            m.d.comb += self.bytes.word_select(k, 8 * c.lanes).eq(chosen)
         return m
 
 

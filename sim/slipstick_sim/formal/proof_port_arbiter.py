@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, connect, flipped
 from amaranth.utils import exact_log2
@@ -44,16 +44,24 @@ class WritesWhatIsAddressed(wiring.Component):
         link_write = self.link_writes.valid & self.link_writes.ready
         link_read = self.link_reads.valid & self.link_reads.ready
         busy = self.write.enable | self.read
-        lane_bits = exact_log2(CONFIGURATION.lanes)
+        bits, lane_bits = exact_log2(CONFIGURATION.rows), exact_log2(CONFIGURATION.lanes)
+        used = Mux(self.write.enable, self.write.address, self.read_address)
+        slot, link_slot = (
+            address[lane_bits:bits] for address in (used, self.link_writes.payload.address)
+        )
         m.d.comb += [
             arbiter.write.eq(self.write),
             arbiter.read.enable.eq(self.read),
             arbiter.read.address.eq(self.read_address),
             Assume(~(self.write.enable & self.read), "it writes or reads"),
             Assume(self.write.address[:lane_bits] == 0, "whole slices are written"),
-            Assert(~(busy & (link_write | link_read)), "the link interferes"),
+            Assert(~(busy & link_read), "the link interferes"),
+            Assert(~(busy & link_write & (slot == link_slot)), "the link's write interferes"),
             Assert(~(link_write & link_read), "the link writes and reads at once"),
-            Assert(busy | link_write | ~self.link_writes.valid, "a link's write must wait"),
+            Assert(
+                busy & (slot == link_slot) | link_write | ~self.link_writes.valid,
+                "a link's write must wait",
+            ),
             Assert(busy | link_write | link_read | ~self.link_reads.valid, "the link starves"),
         ]
         self._check_banks(m, arbiter, link_write, link_read)
@@ -62,42 +70,47 @@ class WritesWhatIsAddressed(wiring.Component):
     def _check_banks(self, m: Module, arbiter: Any, link_write: Value, link_read: Value) -> None:
         """What the banks see, one cycle later, byte by byte."""
         bits = exact_log2(CONFIGURATION.rows)
-        address = Signal.like(self.read_address)
-        first, last = Signal(bits), Signal(bits)
-        writes, link_wrote, accessed, reads = Signal(), Signal(), Signal(), Signal()
-        sent = Signal.like(self.write.data)
-        where = Mux(
-            self.write.enable,
-            self.write.address,
-            Mux(
-                self.read,
-                self.read_address,
-                Mux(link_write, self.link_writes.payload.address, self.link_reads.payload),
-            ),
-        )
-        count = Mux(self.write.enable, CONFIGURATION.lanes, 1)
+        wrote, read, link_wrote, link_has_read = Signal(), Signal(), Signal(), Signal()
+        address, link_address = Signal.like(self.read_address), Signal.like(self.read_address)
+        byte, sent = Signal(8), Signal.like(self.write.data)
         m.d.sync += [
-            address.eq(where),
-            first.eq(where[:bits]),
-            last.eq(where[:bits] + count - 1),
-            writes.eq(self.write.enable | link_write),
+            wrote.eq(self.write.enable),
+            read.eq(self.read),
             link_wrote.eq(link_write),
-            reads.eq(link_read),
-            accessed.eq(self.write.enable | self.read | link_write | link_read),
-            sent.eq(Mux(self.write.enable, self.write.data, self.link_writes.payload.data)),
+            link_has_read.eq(link_read),
+            address.eq(Mux(self.write.enable, self.write.address, self.read_address)),
+            link_address.eq(
+                Mux(link_write, self.link_writes.payload.address, self.link_reads.payload)
+            ),
+            byte.eq(self.link_writes.payload.data),
+            sent.eq(self.write.data),
         ]
+        wanted = Mux(read, address, link_address)
         m.d.comb += [
-            Assert(~accessed | (Cat(arbiter.byte, arbiter.row) == address), "another address"),
-            Assert(arbiter.link_reading == reads, "a link read is not told from others"),
+            Assert(~(read | link_has_read) | (arbiter.byte == wanted[:bits]), "another byte"),
+            Assert(arbiter.link_reading == link_has_read, "a link read is not told from others"),
         ]
-        lanes = Array(sent.word_select(k, 8) for k in range(CONFIGURATION.lanes))
+        lane_bits = exact_log2(CONFIGURATION.lanes)
         for k in range(CONFIGURATION.rows):
-            enable, byte = arbiter.enables[k], arbiter.bytes.word_select(k, 8)
-            addressed = writes & (first <= k) & (k <= last)
-            expected = Mux(link_wrote, sent[:8], lanes[k % CONFIGURATION.lanes])
+            enable, told = arbiter.enables[k], arbiter.bytes.word_select(k, 8)
+            row = arbiter.rows[k // CONFIGURATION.lanes]
+            here = address[lane_bits:bits] == k // CONFIGURATION.lanes
+            by_engine, by_link = wrote & here, link_wrote & (link_address[:bits] == k)
+            link_reads = link_has_read & (link_address[:bits] == k)
+            own = sent.word_select(k % CONFIGURATION.lanes, 8)
             m.d.comb += [
-                Assert(enable == addressed, f"byte {k} is written when it must not, or not"),
-                Assert(~enable | (byte == expected), f"byte {k} is not what was sent"),
+                Assert(
+                    enable == by_engine | by_link, f"byte {k} is written when it must not, or not"
+                ),
+                Assert(~by_engine | (told == own), f"byte {k} is not what was sent"),
+                Assert(~by_link | (told == byte), f"byte {k} is not what the link sent"),
+                Assert(
+                    ~((wrote | read) & here) | (row == address[bits:]), f"another row of byte {k}"
+                ),
+                Assert(
+                    ~(by_link | link_reads) | (row == link_address[bits:]),
+                    f"another row of the link's byte {k}",
+                ),
             ]
 
 

@@ -44,6 +44,7 @@ _SIGNATURES = {
     ),
     "core_run_until": (None, (ctypes.c_void_p, ctypes.c_uint64)),
     "core_lost": (ctypes.c_uint64, (ctypes.c_void_p,)),
+    "core_taken": (ctypes.c_uint64, (ctypes.c_void_p,)),
     "core_stamps": (None, (ctypes.c_void_p, ctypes.c_void_p)),
     "core_record": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)),
     "core_end_record": (None, (ctypes.c_void_p,)),
@@ -251,6 +252,11 @@ class CompiledCore:
     def lost(self) -> int:
         """Bytes that found a full queue on a paced wire that cannot hold back."""
         return self._library.core_lost(self._open())
+
+    @property
+    def taken(self) -> int:
+        """Bytes that the core has taken from a paced wire."""
+        return self._library.core_taken(self._open())
 
     def take_events(self) -> NDArray[np.void]:
         """The events since the last call, an array of ``EVENT`` in the order of their cycles."""

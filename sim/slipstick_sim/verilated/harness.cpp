@@ -36,6 +36,7 @@ struct PlainLine {
     uint64_t idle_cycles(uint64_t) const { return 0; }
     void skip(uint64_t) {}
     uint64_t lost() const { return 0; }
+    uint64_t taken() const { return 0; }
     std::vector<uint64_t>& stamps() { return stamps_; }
 
 private:
@@ -183,7 +184,7 @@ int core_wait_idle(Core* core, uint64_t max_cycles) { return core->wait_idle(max
 
 void core_run_cycles(Core* core, uint64_t cycles) { core->run_cycles(cycles); }
 
-// The next five are for a wire with a timing of its own; see lines/paced.h.
+// The next six are for a wire with a timing of its own; see lines/paced.h.
 void core_set_wire(Core* core, size_t depth, int holds_back, uint64_t period) {
     core->line().set_wire(depth, holds_back, period);
 }
@@ -195,6 +196,8 @@ void core_plan(Core* core, const uint8_t* data, size_t size, uint64_t cycle, uin
 void core_run_until(Core* core, uint64_t cycle) { core->run_until(cycle); }
 
 uint64_t core_lost(Core* core) { return core->line().lost(); }
+
+uint64_t core_taken(Core* core) { return core->line().taken(); }
 
 // Copies the cycles at which the bytes that were not received yet had left the wire, and forgets
 // them; as many as core_available tells.

@@ -8,7 +8,6 @@ import numpy as np
 
 from ... import reports
 from ...devices.link import LinkDevice, Patience
-from ...devices.link.patience import WINDOW_BYTES
 from ...errors import DeviceError
 from ...program import Program
 from ...runtime.feeds import random_feeds
@@ -138,7 +137,6 @@ def measure_end_to_end(
     transport = _open_wire(program, wire, clock_mhz * 1e6)
     patience = Patience(
         timeout_seconds=_TIMEOUT_SECONDS,
-        window_bytes=wire.window_bytes or WINDOW_BYTES,
         receive_bytes=None if wire.holds_back else wire.queue_bytes,
     )
     device = LinkDevice(transport, configuration=program.hardware, patience=patience)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from slipstick_sim.verilated.device import CompiledCore
 
 
+_LOOK_CYCLES = 100
+"""So often the board is asked what it has taken."""
 _PACED_CYCLES = 1.04
 """Per byte, of packets that the board cannot hold back."""
 
@@ -38,6 +40,13 @@ class WireTransport:
         self._up_free = self._down_free = 0.0
         self._packet = bytearray()
         self._packet_cycle = 0
+        self._queued: deque[bytes] = deque()
+        """Packets that the window does not let go yet."""
+        self._unacknowledged: deque[int] = deque()
+        """Packets on their way: how many bytes the board has taken when it has taken each."""
+        self._acknowledged: deque[float] = deque()
+        """The cycles in which the host hears of packets that were taken."""
+        self._sent = self._on_the_way = 0
         self._arriving: deque[tuple[float, bytes]] = deque()
         self._arrived = bytearray()
         self.bytes_up = self.bytes_down = 0
@@ -74,8 +83,18 @@ class WireTransport:
         self.bytes_up += len(data)
         wire = self._wire
         size = wire.packet_bytes or len(data) or 1
-        for first in range(0, len(data), size):
-            part = data[first : first + size]
+        self._queued += (data[first : first + size] for first in range(0, len(data), size))
+        self._launch()
+
+    def _launch(self) -> None:
+        """Packets go, as many as the window allows."""
+        wire = self._wire
+        while self._queued and (not wire.slots or self._on_the_way < wire.slots):
+            part = self._queued.popleft()
+            if wire.slots:
+                self._sent += len(part)
+                self._on_the_way += 1
+                self._unacknowledged.append(self._sent)
             start = max(float(self._core.cycles), self._up_free)
             if wire.is_shared:
                 start = max(start, self._down_free)
@@ -117,11 +136,26 @@ class WireTransport:
         flush = self._packet_cycle + round(self._wire.flush_seconds * self._clock_hz) + 1
         if self._packet:
             until = min(until, flush)
+        if self._unacknowledged or self._acknowledged:
+            until = min(until, self._core.cycles + _LOOK_CYCLES)
         data, stamps = self._core.run_until(until)
+        self._hear()
         for byte, stamp in zip(data, stamps.tolist(), strict=True):
             self._collect(byte, stamp)
         if self._packet and self._core.cycles >= flush and not data:
             self._leave()
+
+    def _hear(self) -> None:
+        """Acknowledgements leave as packets are taken, and let others go as they arrive."""
+        wire, now = self._wire, self._core.cycles
+        while self._unacknowledged and self._unacknowledged[0] <= self._core.taken:
+            self._unacknowledged.popleft()
+            arrival = now + wire.overhead_bytes * self._byte_cycles + self._reply_cycles
+            self._acknowledged.append(arrival)
+        while self._acknowledged and self._acknowledged[0] <= now:
+            self._acknowledged.popleft()
+            self._on_the_way -= 1
+        self._launch()
 
     def _collect(self, byte: int, stamp: int) -> None:
         if not self._wire.packet_bytes:

@@ -48,8 +48,8 @@ class WireModel:
         The board can make the sender wait; otherwise bytes that find its queue full are lost.
     queue_bytes : int
         Of the board's queue towards the core.
-    window_bytes : int
-        Most bytes on their way that nobody has acknowledged; 0: any number.
+    slots : int
+        Most packets on their way that the board has not acknowledged; 0: any number.
     """
 
     name: str
@@ -62,7 +62,7 @@ class WireModel:
     is_shared: bool = False
     holds_back: bool = True
     queue_bytes: int = _BOARD_QUEUE
-    window_bytes: int = 0
+    slots: int = 0
 
     def seconds(self, count: int) -> float:
         """How long bytes take on the wire, one way, packets and pauses included."""
@@ -130,7 +130,7 @@ def _ethernet(name: str, bits_per_second: float, slots: int, slot_bytes: int) ->
         # interrupt, kernel, wake-up of the program
         reply_seconds=50e-6,
         queue_bytes=slots * slot_bytes,
-        window_bytes=slots * slot_bytes,
+        slots=slots,
     )
 
 

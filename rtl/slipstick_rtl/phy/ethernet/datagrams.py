@@ -45,13 +45,18 @@ LEASE_SECONDS = 10
 """A silent owner has the board for so long."""
 SLOTS = 4
 SLOT_BYTES = 512
-GIGABIT_SLOTS = 8
+GIGABIT_SLOTS = 4
 GIGABIT_SLOT_BYTES = 1024
-"""Of boards at 1 Gb/s: a host that answers within 60 us keeps the wire busy."""
+"""Of boards at 1 Gb/s: a host that hears from the board every 60 us can send 68 MB/s."""
 MOST_SLOTS = 16
 LONGEST_SLOT = 1024
 LONGEST_SEND = 512
 """Bytes of the link in one datagram from the board."""
+
+
+def block_rams(slots: int, slot_bytes: int) -> int:
+    """Block RAMs of an ECP5 that the slots take, of 2 KiB each."""
+    return -(-slots * slot_bytes // 2048)
 
 
 class Kind(IntEnum):

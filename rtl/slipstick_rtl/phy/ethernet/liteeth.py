@@ -22,8 +22,9 @@ RGMII, RMII, BARE = "rgmii", "rmii", "bare"
 NAME = "liteeth_core"
 BITS = 32
 DHCP_PORT = 68
-BLOCK_RAMS = 4
-"""Of an Ethernet PHY: received frames, packets to be sent, and two of ``EthernetPort``."""
+BLOCK_RAMS = 2
+"""Of an Ethernet PHY: received frames, and packets to be sent; ``EthernetPort`` has its slots in
+others."""
 _CDC_DEPTH = 32  # in look-up tables: an 85F or 45F has no block RAM to spare
 INPUT, OUTPUT = "i", "o"
 _PINS = {

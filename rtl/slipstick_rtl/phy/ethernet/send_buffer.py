@@ -80,7 +80,13 @@ class SendBuffer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(shape=32, depth=2 * SEND_WORDS, init=[])
+        m.submodules.memory = memory = Memory(
+            # an 85F's engine leaves four block RAMs, and others need them more
+            shape=32,
+            depth=2 * SEND_WORDS,
+            init=[],
+            attrs={"ram_style": "distributed"},
+        )
         write, read = memory.write_port(granularity=8), memory.read_port()
         half = Signal()  # that is filled; the other one leaves
         filled = Signal.like(self.count)

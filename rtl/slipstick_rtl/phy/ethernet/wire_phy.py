@@ -5,8 +5,8 @@ from typing import Any
 from ...config import Configuration
 from ...link.identity import Identity
 from .addresses import default_mac, parse_ip, parse_mac
-from .datagrams import LEASE_SECONDS
-from .liteeth import LiteEthSettings
+from .datagrams import GIGABIT_SLOT_BYTES, GIGABIT_SLOTS, LEASE_SECONDS, SLOT_BYTES, SLOTS
+from .liteeth import RGMII, LiteEthSettings
 
 RESET_MILLISECONDS = 20
 """Of the PHY chip and the core: chips ask for 10 ms."""
@@ -61,5 +61,8 @@ def ethernet_phy(
     port = EthernetPort(
         identity=Identity.of(configuration).pack(),
         lease_cycles=lease_cycles or configuration.clock_hz * LEASE_SECONDS,
+        # a faster wire needs more bytes on their way
+        slots=GIGABIT_SLOTS if medium == RGMII else SLOTS,
+        slot_bytes=GIGABIT_SLOT_BYTES if medium == RGMII else SLOT_BYTES,
     )
     return EthernetPhy(liteeth=liteeth, port=port)

@@ -4,6 +4,7 @@ from typing import Any
 
 from ...config import Configuration
 from ..ethernet.addresses import OPTIONS
+from ..ethernet.datagrams import SLOT_BYTES, SLOTS, block_rams
 from ..ethernet.liteeth import BLOCK_RAMS, CORE_HZ, RMII
 from ..wire import INPUT, OUTPUT, Domain, Pin, Wire
 
@@ -30,7 +31,7 @@ WIRE = Wire(
     submodule="ethernet",
     domains=(Domain(name="ethernet", hertz=CORE_HZ, pin="ref_clk"),),
     options=OPTIONS,
-    block_rams=BLOCK_RAMS,
+    block_rams=BLOCK_RAMS + block_rams(SLOTS, SLOT_BYTES),
 )
 """The module gives the clock of 50 MHz, which is LiteEth's as well: the FPGA needs no PLL for it.
 

@@ -51,6 +51,7 @@ public:
         }
         const bool taken = top.i___05Fvalid && top.i___05Fready;
         if (taken) queue_.pop_front();
+        taken_ += taken;
         if (sent || taken || top.running || top.o___05Fvalid) last_ = now_;
         ++now_;
         return taken;
@@ -66,6 +67,7 @@ public:
 
     void skip(uint64_t cycles) { now_ += cycles; }
     uint64_t lost() const { return lost_; }
+    uint64_t taken() const { return taken_; }
     std::vector<uint64_t>& stamps() { return stamps_; }
 
 private:
@@ -87,4 +89,5 @@ private:
     uint64_t now_ = 0;
     uint64_t last_ = 0;
     uint64_t lost_ = 0;
+    uint64_t taken_ = 0;
 };
