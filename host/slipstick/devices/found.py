@@ -1,4 +1,4 @@
-"""What the finders of the kinds of device give: places of this machine, and what is there."""
+"""Devices that finders have found: their places on this machine, and who has them."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How a host becomes the owner of a board on Ethernet."""
+"""Claims a board on Ethernet for this host."""
 
 import secrets
 from contextlib import suppress

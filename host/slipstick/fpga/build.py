@@ -202,13 +202,15 @@ def build(
 def write_report(done: Build, command: str) -> Path:
     """Writes ``reports/build-TARGET.json``, where benchmarks look for the clock; returns it.
 
-    The report of a bare core stays beside its bitstream.
+    Of another link than the usual one the name has it: ``build-TARGET-LINK.json``. The report of a
+    bare core stays beside its bitstream.
     """
     if done.link == BARE:
         path = done.bitstream.parent / "report.json"
         path.write_text(json.dumps({"command": command, **done.figures()}, indent=2) + "\n")
         return path
-    return reports.write(f"build-{done.target.name}", command, done.figures())
+    link = "" if done.link == DEFAULT_LINK else f"-{done.link}"
+    return reports.write(f"build-{done.target.name}{link}", command, done.figures())
 
 
 def _seeds_told(seeds: Sequence[int], routed: int | None) -> str:

@@ -1,4 +1,4 @@
-"""From when on the inputs of a program may be written over while its run goes on."""
+"""Releases: rows of an input that may be written over while a run goes on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -242,7 +242,7 @@ def test_state_stays_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
     ordinary = device.submit_put
 
-    def counted(region: Region, data: bytes, **options: bool) -> None:
+    def counted(region: Region, data: bytes, **options: Any) -> None:
         written.append(len(data))
         ordinary(region, data, **options)
 

@@ -40,8 +40,8 @@ class WireTransport:
         self._up_free = self._down_free = 0.0
         self._packet = bytearray()
         self._packet_cycle = 0
-        self._queued: deque[bytes] = deque()
-        """Packets that the window does not let go yet."""
+        self._queued = bytearray()
+        """Bytes that the board has no room for yet; they leave in full packets."""
         self._unacknowledged: deque[int] = deque()
         """Packets on their way: how many bytes the board has taken when it has taken each."""
         self._acknowledged: deque[float] = deque()
@@ -81,16 +81,16 @@ class WireTransport:
     def send(self, data: bytes) -> None:
         """Puts bytes on the wire, behind those that are on it."""
         self.bytes_up += len(data)
-        wire = self._wire
-        size = wire.packet_bytes or len(data) or 1
-        self._queued += (data[first : first + size] for first in range(0, len(data), size))
+        self._queued += data
         self._launch()
 
     def _launch(self) -> None:
         """Packets go, as many as the window allows."""
         wire = self._wire
         while self._queued and (not wire.slots or self._on_the_way < wire.slots):
-            part = self._queued.popleft()
+            size = wire.packet_bytes or len(self._queued)
+            part = bytes(self._queued[:size])
+            del self._queued[:size]
             if wire.slots:
                 self._sent += len(part)
                 self._on_the_way += 1
