@@ -25,7 +25,9 @@ from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.fpga.parts import Part
+from slipstick_rtl.fpga.yosys_script import LINK, WIRE
 from slipstick_rtl.latencies import BLOCK_COLUMNS
+from slipstick_rtl.phy.wire import Wire
 
 from ..errors import TargetError
 
@@ -58,8 +60,6 @@ _ACCUMULATOR_BITS = 32
 _TABLE_WORDS, _TABLE_BITS = 512, 32
 _INSTRUCTION_BITS = 32
 _UART_BLOCKS = 1
-LINK = "link"
-"""Of ``block_rams``: memories that may be made of look-up tables."""
 _REGION_BLOCKS = 1
 """The table of regions."""
 
@@ -150,15 +150,30 @@ def block_rams(configuration: Configuration) -> dict[str, int]:
     }
 
 
-def link_is_in_luts(configuration: Configuration, part: Part, wire_blocks: int = 0) -> bool:
-    """Whether a build makes the link's memories of look-up tables: a chip's block RAMs are too few.
+def build_memories(configuration: Configuration, part: Part, wire: Wire | None) -> dict[str, int]:
+    """Block RAMs of a build, by the memories' names, of a pipelined engine and a board's wire.
 
-    There are three: payloads, regions, and the queue of a UART. ``wire_blocks`` are those that a
-    board's wire takes besides (``Wire.block_rams``).
+    Where a chip has too few, memories of the link are made of look-up tables, then those of the
+    wire that may be: their names are missing, or have fewer (``in_luts``).
     """
+    blocks = block_rams(configuration)
+    if wire is not None and wire.block_rams:
+        blocks[WIRE] = wire.block_rams
+    if sum(blocks.values()) > part.block_rams:
+        del blocks[LINK]
+    if wire is not None and WIRE in blocks and sum(blocks.values()) > part.block_rams:
+        blocks[WIRE] -= wire.block_rams_or_luts
+    return blocks
+
+
+def in_luts(configuration: Configuration, part: Part, wire: Wire | None) -> tuple[str, ...]:
+    """What a build makes of look-up tables, as ``slipstick_rtl.fpga.yosys_script`` names it."""
     if configuration.traits.shares_memory:
-        return False
-    return sum(block_rams(configuration).values()) + wire_blocks > part.block_rams
+        return ()
+    blocks = build_memories(configuration, part, wire)
+    moved = () if LINK in blocks else (LINK,)
+    full = wire is None or blocks.get(WIRE, 0) == wire.block_rams
+    return moved if full else (*moved, WIRE)
 
 
 def _blocks(words: int, bits: int) -> int:

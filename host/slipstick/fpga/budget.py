@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipstick_rtl.fpga.parts import Part
+from slipstick_rtl.phy.wire import Wire
 
 from ..errors import TargetError
 from ..targets import Target
-from .area import LINK, block_rams, link_is_in_luts, post_multipliers
+from .area import build_memories, post_multipliers
 from .place_and_route import Layout
 from .toolchains import Toolchain
 
@@ -18,10 +19,12 @@ _BLOCK_BYTES = 2048 * 9 // 8
 """Of a block RAM of 18 kbit."""
 
 
-def check_capacity(target: Target, part: Part, toolchain: Toolchain, wire_blocks: int = 0) -> None:
+def check_capacity(
+    target: Target, part: Part, toolchain: Toolchain, wire: Wire | None = None
+) -> None:
     """Compares what the configuration says with what the chip has, before anything is built.
 
-    ``wire_blocks`` are block RAMs that the board's wire takes (``Wire.block_rams``).
+    ``wire`` is the board's, if that is known.
 
     Raises
     ------
@@ -53,11 +56,9 @@ def check_capacity(target: Target, part: Part, toolchain: Toolchain, wire_blocks
             f' {most}, not {sum(multipliers.values())} ({parts}); multiplier "lut" takes look-up'
             " tables instead"
         )
-    blocks = {} if configuration.traits.shares_memory else block_rams(configuration)
-    if blocks and link_is_in_luts(configuration, part, wire_blocks):
-        del blocks[LINK]
-    if blocks and wire_blocks:
-        blocks["wire"] = wire_blocks
+    blocks = {}
+    if not configuration.traits.shares_memory:
+        blocks = build_memories(configuration, part, wire)
     if toolchain.block_bytes == _BLOCK_BYTES and sum(blocks.values()) > part.block_rams:
         parts = ", ".join(f"{name} {count}" for name, count in blocks.items())
         raise TargetError(

@@ -17,7 +17,7 @@ from .. import reports
 from .. import toolchain as tools
 from ..errors import TargetError
 from ..targets import TARGETS, Target
-from .area import link_is_in_luts
+from .area import in_luts
 from .budget import check_capacity, check_netlist, count_registers
 from .place_and_route import Layout
 from .seeds import Attempt, Placer, best_of
@@ -154,8 +154,8 @@ def build(
     """
     part = _part(target)
     toolchain = find_toolchain(part)
-    wire_blocks = all_wires()[link].block_rams if link in all_wires() else 0
-    check_capacity(target, part, toolchain, wire_blocks)
+    wire = all_wires().get(link)
+    check_capacity(target, part, toolchain, wire)
     programs = {tool.name: tool.find() for tool in toolchain.tools}
     folder = (output or default_output(target)).resolve()
     _clear(folder, toolchain)
@@ -169,7 +169,7 @@ def build(
             toolchain,
             part,
             folder,
-            link_in_luts=link_is_in_luts(target.configuration, part, wire_blocks),
+            in_luts=in_luts(target.configuration, part, wire),
         )
         check_netlist(netlist, target, part, toolchain)
     with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):

@@ -1,6 +1,7 @@
 """Synthesis for an FPGA: Yosys run in a folder, its netlist finished for place and route."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from .toolchains import NETLIST, Toolchain
 
 
 def synthesise(
-    yosys: str, toolchain: Toolchain, part: Part, folder: Path, *, link_in_luts: bool = False
+    yosys: str, toolchain: Toolchain, part: Part, folder: Path, *, in_luts: Collection[str] = ()
 ) -> dict[str, Any]:
     """The netlist of the design that lies in a folder as ``toplevel.design`` names it.
 
@@ -25,8 +26,8 @@ def synthesise(
     part : Part
     folder : Path
         For all files and logs.
-    link_in_luts : bool
-        The link's memories are made of look-up tables.
+    in_luts : collection of str
+        What is made of look-up tables (``slipstick_rtl.fpga.yosys_script.IN_LUTS``).
 
     Raises
     ------
@@ -39,7 +40,7 @@ def synthesise(
         rtlil=design.RTLIL,
         verilog=design.VERILOG,
         top=design.TOP,
-        link_in_luts=link_in_luts,
+        in_luts=in_luts,
         sources=[f"{design.SOURCES}/{path.name}" for path in sorted(_sources(folder))],
     )
     (folder / "synthesis.ys").write_text(script, "utf-8")

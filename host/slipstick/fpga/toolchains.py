@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class Toolchain(ABC):
         rtlil: str,
         verilog: str,
         top: str,
-        link_in_luts: bool = False,
+        in_luts: Collection[str] = (),
         sources: Sequence[str] = (),
     ) -> str:
         """Yosys commands that write the Verilog and ``NETLIST``; as ``synthesis_script`` has it."""
@@ -72,7 +72,7 @@ class Toolchain(ABC):
             verilog=verilog,
             netlist=NETLIST,
             top=top,
-            link_in_luts=link_in_luts,
+            in_luts=in_luts,
             sources=sources,
         )
 

@@ -27,9 +27,6 @@ from .placement_io import gather, region_of, stored_bytes
 
 Values = dict[str, np.ndarray]
 
-_SPARE = 1.1
-"""A run may take so much longer than predicted."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Output:
@@ -99,7 +96,7 @@ class Pipeline:
     def __init__(self, program: Program, device: LinkDevice, places: Sequence[_Place]) -> None:
         self._program, self._device, self._places = program, device, places
         self._overlaps = len(places) == 2 or bool(program.releases)
-        self._run_seconds = _SPARE * program.predicted_cycles / device.cycles_per_second
+        self._run_seconds = program.predicted_cycles / device.cycles_per_second
         steps = program.steps
         run = next(k for k, step in enumerate(steps) if isinstance(step, RunStep))
         self.before = [step for step in steps[:run] if isinstance(step, HostStep)]

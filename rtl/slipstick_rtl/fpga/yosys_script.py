@@ -1,6 +1,6 @@
 """The Yosys script of a build: what all FPGA families share."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 FREE_COLLISIONS = "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 *.unbuffered/t:$memrd_v2 %d"
 """Yosys command, after the RTLIL is read: no reader minds what a word is while it is written.
@@ -37,6 +37,18 @@ LINK_IN_LUTS = " ".join(
 of a UART, are made of look-up tables. In an 85F the engine takes nearly every block RAM.
 """
 
+WIRE_IN_LUTS = " ".join(
+    (
+        'setattr -set ram_style "distributed"',
+        "*.ethernet.liteeth.filter*/m:frames",
+        "*.ethernet.liteeth.sent.queue*/m:storage",
+    )
+)
+"""Yosys command, after the RTLIL is read: of Ethernet only the slots stay in block RAM."""
+
+LINK, WIRE = "link", "wire"
+IN_LUTS = {LINK: LINK_IN_LUTS, WIRE: WIRE_IN_LUTS}
+
 COMMANDS = {
     "ECP5": (FREE_COLLISIONS, "synth_ecp5 -abc9"),
     "iCE40": (FREE_COLLISIONS, NO_CONTENTS, "synth_ice40 -device u -spram -abc9"),
@@ -53,7 +65,7 @@ def synthesis_script(
     verilog: str,
     netlist: str,
     top: str,
-    link_in_luts: bool = False,
+    in_luts: Collection[str] = (),
     sources: Sequence[str] = (),
 ) -> str:
     """The Yosys commands from a design's RTLIL to its Verilog and its netlist for nextpnr.
@@ -65,14 +77,13 @@ def synthesis_script(
     rtlil, verilog, netlist : str
         File names; the first is read, the others are written.
     top : str
-    link_in_luts : bool
-        ``LINK_IN_LUTS`` is wanted.
+    in_luts : collection of str
+        What is made of look-up tables, names of ``IN_LUTS``.
     sources : sequence of str
         Verilog of other people's cores, which the RTLIL has instances of.
     """
     *before, synthesis = COMMANDS[family]
-    if link_in_luts:
-        before.append(LINK_IN_LUTS)
+    before += (command for name, command in IN_LUTS.items() if name in in_luts)
     return "\n".join(
         (
             *(f"read_verilog {source}" for source in sources),

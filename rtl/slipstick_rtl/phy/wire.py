@@ -86,6 +86,8 @@ class Wire:
         Of ``phy``, those that a user may set for a build.
     block_rams : int
         Block RAMs of an ECP5 that the PHY takes; 0 stands for a UART's queue as well.
+    block_rams_or_luts : int
+        Those of them that may be made of look-up tables.
     streams_last : bool
         On a board the streams are connected after the pins. It changes no logic, only the names
         that Amaranth gives to wires: SPI's keep the RTLIL that they had before PHYs were generic.
@@ -103,6 +105,7 @@ class Wire:
     clocks: Mapping[str, Callable[[int], Any]] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     block_rams: int = 0
+    block_rams_or_luts: int = 0
     streams_last: bool = False
 
     def __post_init__(self) -> None:

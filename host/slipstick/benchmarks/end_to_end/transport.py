@@ -74,6 +74,10 @@ class WireTransport:
         """Bytes that came faster than the core took them."""
         return self._core.lost
 
+    def now(self) -> float:
+        """Seconds of the simulated clock."""
+        return self._core.cycles / self._clock_hz
+
     def seconds(self, count: int) -> float:
         """How long so many bytes take on the wire."""
         return self._wire.seconds(count)

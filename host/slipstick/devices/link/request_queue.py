@@ -25,6 +25,7 @@ from .errors import LinkError
 from .patience import ANSWER_WINDOW_BYTES, Patience
 from .request import FRAME_BYTES, Request
 from .response_reader import Response, ResponseReader
+from .stalls import Stalls
 from .transport import Transport
 
 __all__ = ["LinkError", "Patience", "Request", "RequestQueue"]
@@ -43,8 +44,6 @@ _UNORDERED_AHEAD = _MOST_IN_FLIGHT
 _UNORDERED_NUMBERS = SEQUENCE_NUMBERS - 2 * _MOST_IN_FLIGHT
 """Numbers of unordered requests: far enough from those of the others that none is both."""
 _PUSH_BYTES = 1 << 13
-_LONG_ANSWER = 64
-"""On a wire that cannot hold back, bytes of an answer that keep the device from taking requests."""
 
 
 class RequestQueue:
@@ -89,6 +88,7 @@ class RequestQueue:
         self._patience = patience
         self._reader = ResponseReader(transport, payload_bytes)
         self._seconds = getattr(transport, "seconds", None)
+        self._stalls = Stalls(transport, patience.receive_bytes)
         self._queued: deque[Request] = deque()
         self._flying: deque[Request] = deque()
         self._by_sequence: dict[int, Request] = {}
@@ -100,7 +100,6 @@ class RequestQueue:
         self._failures = 0
         self._busy_since: float | None = None
         self._held = False
-        self._wire_at = self._run_ends_at = self._run_seconds = 0.0
         self._clear_counts()
         self._queued_bytes = 0
         self.round_trips = self.bytes_up = self.failures_survived = self.generation = 0
@@ -109,7 +108,7 @@ class RequestQueue:
         """Nothing is in flight."""
         self._flying_bytes = self._answer_bytes = self._asking = self._waiting = 0
         self._silent_bytes = self._silent_count = 0
-        self._stalls: deque[tuple[Request, int]] = deque()
+        self._stalls.clear()
 
     @property
     def bytes_down(self) -> int:
@@ -265,10 +264,7 @@ class RequestQueue:
         answers = self._answer_bytes + request.answer_bytes + FRAME_BYTES
         if request.answer_bytes and self._asking and answers > ANSWER_WINDOW_BYTES:
             return False
-        if self._stalls and self._patience.receive_bytes is not None:
-            behind = self._flying_bytes - self._stalls[0][1]
-            return behind + request.size <= self._patience.receive_bytes
-        return True
+        return self._stalls.has_room(self._flying_bytes, request.size)
 
     def _launch(self, request: Request) -> bytes:
         """Notes that a request is sent; returns its frame."""
@@ -281,7 +277,9 @@ class RequestQueue:
             request.sequence = self._unordered_sequence()
         self._silent_bytes += size
         self._silent_count += 1
-        stalls = self._stalls_the_wire(request)
+        stalls = self._stalls.launch(
+            request, alone=not self._flying, sent=self._flying_bytes + size
+        )
         request.asks = (
             not request.silent
             or stalls
@@ -296,29 +294,7 @@ class RequestQueue:
         self._flying.append(request)
         self._by_sequence[request.sequence] = request
         self._flying_bytes += size
-        if stalls:
-            self._stalls.append((request, self._flying_bytes))
         return request.frame(self._seal)
-
-    def _stalls_the_wire(self, request: Request) -> bool:
-        """Whether the device takes so long for it that bytes behind it could be lost."""
-        if self._patience.receive_bytes is None or self._seconds is None:
-            return False
-        if not self._flying:
-            # what is left of a run is no more than a whole one
-            self._run_ends_at = min(self._run_ends_at, self._wire_at + self._run_seconds)
-        # bytes take their time on the wire, so a run before them is so much older
-        self._wire_at += self._seconds(request.size)
-        left = self._run_ends_at - self._wire_at if request.waiting else 0.0
-        if request.command is Command.HOLD:
-            left -= self._run_seconds - request.run_seconds
-        elif request.run_seconds:
-            self._run_seconds = request.run_seconds
-            self._run_ends_at = self._wire_at + max(left, 0.0) + request.run_seconds
-            if request.is_after:
-                left = self._run_ends_at - self._wire_at
-        long = request.answer_bytes > _LONG_ANSWER
-        return long or left > self._seconds(self._patience.receive_bytes) / 2
 
     def _unordered_sequence(self) -> int:
         """The next number that no request in flight has: unordered ones before may have it yet."""
@@ -350,7 +326,13 @@ class RequestQueue:
                 return
             deadline = self._deadline()
             while True:
-                response = self._reader.next(deadline)
+                pause = self._stalls.pause() if self._queued else None
+                if pause is not None and time.monotonic() + pause < deadline:
+                    if not self._reader.arrives(pause):
+                        return
+                    response = self._reader.next(deadline)
+                else:
+                    response = self._reader.next(deadline)
                 if response is None:
                     self._recover(silence=True)
                     return
@@ -450,11 +432,7 @@ class RequestQueue:
         if request.asks:
             self._asking -= 1
             self._answer_bytes -= request.answer_bytes + FRAME_BYTES
-        stalls = self._stalls
-        if stalls and stalls[0][0] is request:
-            stalls.popleft()
-        if stalls:
-            self._stalls = deque((each, at - request.size) for each, at in stalls)
+        self._stalls.remove(request)
         return request
 
     # failures
@@ -491,6 +469,7 @@ class RequestQueue:
     def _recover(self, *, silence: bool) -> None:
         """Something was lost: everything from there on is sent again."""
         self.failures_survived += 1
+        self._stalls.fail()
         if self._busy_since is None:
             self._count_failure()
         self._synchronise(silence=silence)

@@ -71,6 +71,13 @@ class ResponseReader:
             self.bytes += len(data)
             self._received += data
 
+    def arrives(self, seconds: float) -> bool:
+        """Waits for bytes as long as that; whether there are some that nobody has looked at."""
+        data = self._transport.receive(1, seconds)
+        self.bytes += len(data)
+        self._received += data
+        return bool(data)
+
     def drain(self, silence_seconds: float) -> None:
         """Throws away what comes until nothing has come for the time, or too much has."""
         self._received.clear()

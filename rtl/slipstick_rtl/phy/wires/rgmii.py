@@ -46,6 +46,7 @@ WIRE = Wire(
     ),
     clocks={"ECP5": _ecp5_clocks},
     options=OPTIONS,
+    block_rams_or_luts=BLOCK_RAMS,
     block_rams=BLOCK_RAMS + block_rams(GIGABIT_SLOTS, GIGABIT_SLOT_BYTES),
 )
 """The network must be one of 1 Gbit/s: LiteEth's part for RGMII knows no slower one.

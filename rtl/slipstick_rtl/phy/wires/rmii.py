@@ -31,6 +31,7 @@ WIRE = Wire(
     submodule="ethernet",
     domains=(Domain(name="ethernet", hertz=CORE_HZ, pin="ref_clk"),),
     options=OPTIONS,
+    block_rams_or_luts=BLOCK_RAMS,
     block_rams=BLOCK_RAMS + block_rams(SLOTS, SLOT_BYTES),
 )
 """The module gives the clock of 50 MHz, which is LiteEth's as well: the FPGA needs no PLL for it.
