@@ -55,6 +55,21 @@ def last_build(fingerprint: str, target: str | None = None) -> dict[str, Any] | 
     return max(found, key=lambda entry: entry[:2])[2] if found else None
 
 
+def end_to_end(fingerprint: str, target: str) -> list[dict[str, Any]]:
+    """What was measured of this hardware over wires, on this target; the newest of each case."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for _, report in sorted(_all(), key=lambda entry: (str(entry[1].get("date", "")), entry[0])):
+        cases = report.get("cases")
+        for case in cases.values() if isinstance(cases, dict) else ():
+            if (
+                isinstance(case, dict)
+                and (case.get("fingerprint"), case.get("target")) == (fingerprint, target)
+                and isinstance(case.get("inferences_per_second"), int | float)
+            ):
+                found[str(case.get("network")), str(case.get("wire"))] = case
+    return list(found.values())
+
+
 def write(name: str, command: str, figures: dict[str, Any]) -> Path:
     """Writes a report to ``reports/``, as ``write_file`` does; returns its file."""
     path = Path(FOLDER) / f"{name}.json"

@@ -7,6 +7,7 @@ from ..targets import DEFAULT_TARGET, TARGETS, Target
 from .options import Json
 
 _RESOURCES = ("lut", "ff", "dsp", "bram")
+_MEASURED = ("network", "wire", "inferences_per_second", "core_inferences_per_second")
 
 
 def targets_command(json: Json = False) -> None:
@@ -37,6 +38,7 @@ def targets_command(json: Json = False) -> None:
     footer = "Any shape PxRxC is a target for simulation as well, such as 1x32x32."
     console.print_table("Targets (memories in bytes)", columns, rows, footer)
     _show_builds([entry for entry in entries if entry["part"] is not None])
+    _show_wires(entries)
 
 
 def _show_builds(entries: list[dict[str, Any]]) -> None:
@@ -54,6 +56,29 @@ def _show_builds(entries: list[dict[str, Any]]) -> None:
     ]
     footer = "A dash: not built yet, or built as other hardware; slipstick build --target TARGET"
     console.print_table("Last builds (used of what the chip has)", columns, rows, footer)
+
+
+def _show_wires(entries: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            entry["target"],
+            case["network"],
+            case["wire"],
+            f"{case['inferences_per_second']:,.1f}",
+            f"{case['core_inferences_per_second']:,.1f}",
+        ]
+        for entry in entries
+        for case in entry["end_to_end"]
+    ]
+    if rows:
+        columns = {"target": "left", "network": "left", "wire": "left"}
+        columns |= {"images/s": "right", "core alone": "right"}
+        console.print_table(
+            "End to end over wires, measured on the simulated RTL at the bitstream's clock",
+            columns,
+            rows,
+            "slipstick compile predicts other networks; slipstick bench --wire WIRE measures them.",
+        )
 
 
 def _clock(build: dict[str, Any] | None) -> str | None:
@@ -78,6 +103,10 @@ def _entry(target: Target) -> dict[str, Any]:
         "target": target.name,
         "description": target.description,
         "default": target.name == DEFAULT_TARGET,
+        "end_to_end": [
+            {name: case.get(name) for name in _MEASURED}
+            for case in reports.end_to_end(configuration.fingerprint, target.name)
+        ],
         "board": target.board,
         "part": None if part is None else part.device,
         "chip": {}

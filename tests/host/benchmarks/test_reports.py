@@ -63,6 +63,30 @@ def test_targets_show_the_last_build_of_each_board(
     assert stale["last_build"] is None
 
 
+def test_targets_show_what_was_measured_over_wires(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    today = TARGETS["icebreaker"].configuration.fingerprint
+    case = {"target": "icebreaker", "network": "a", "wire": "uart@3000000"}
+    rates = {"inferences_per_second": 15.53, "core_inferences_per_second": 19.54}
+    cases = {
+        "a": {**case, **rates, "fingerprint": today},
+        "old": {**case, **rates, "fingerprint": FINGERPRINT, "wire": "spi"},
+        "odd": "no case",
+        "odder": {**case, "fingerprint": today, "wire": "usb"},
+    }
+    (folder / "end_to_end.json").write_text(json.dumps({"cases": cases}))
+    targets_command()
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = [line for line in lines if "uart@3000000" in line]
+    assert "15.5" in row and "19.5" in row
+    targets_command(json=True)
+    entries = json.loads(capsys.readouterr().out)["targets"]
+    measured = {entry["target"]: entry["end_to_end"] for entry in entries}
+    assert [each["wire"] for each in measured["icebreaker"]] == ["uart@3000000"]
+    assert not measured["ulx3s-85f"]
+
+
 def test_reports_name_command_date_and_versions(folder: Path) -> None:
     path = reports.write("figures", "python -m this", {"cycles": 5})
     report = json.loads(path.read_text())
