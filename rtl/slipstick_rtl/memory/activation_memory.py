@@ -9,6 +9,7 @@ from amaranth.utils import exact_log2
 from ..config import Configuration
 from ..primitives.delay import delay
 from ..primitives.stream_queue import StreamQueue
+from .byte_gatherer import ByteGatherer
 from .port_arbiter import PortArbiter, byte_write_layout, write_layout
 
 QUEUE_DEPTH = 4
@@ -88,8 +89,9 @@ class ActivationMemory(wiring.Component):
 
     def _queue_link(self, m: Module, arbiter: PortArbiter) -> None:
         """Queues: the link does not hang on what the post-processor does in the same cycle."""
+        m.submodules.gatherer = gatherer = ByteGatherer(configuration=self._configuration)
         link_ports = (
-            ("writes", self.link_writes, arbiter.link_writes),
+            ("writes", self.link_writes, gatherer.i),
             ("reads", self.link_reads, arbiter.link_reads),
         )
         for name, given, taken in link_ports:
@@ -97,6 +99,7 @@ class ActivationMemory(wiring.Component):
             m.submodules[f"link_{name}"] = queue
             connect(m, flipped(given), queue.i)
             connect(m, queue.o, taken)
+        connect(m, gatherer.o, arbiter.link_writes)
 
     def _add_bank(self, m: Module, k: int, arbiter: PortArbiter, row_byte: Value) -> None:
         """Bank ``k``: its windows of port A, and its byte ``row_byte`` of port B's row."""

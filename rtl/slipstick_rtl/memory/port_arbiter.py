@@ -1,6 +1,6 @@
 """Who uses port B of the activation memory: post-processor writes, its reads, then the link."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -23,8 +23,8 @@ class PortArbiter(wiring.Component):
     write, read : In
         The post-processor's; L bytes at a multiple of L; never both.
     link_writes, link_reads : In(stream)
-        Bytes. A write is ready unless the post-processor uses its slot; a read, in cycles in which
-        neither the post-processor nor a write wants anything.
+        Bytes of a slice, and a byte. A write is ready unless the post-processor uses its slot; a
+        read, in cycles in which neither the post-processor nor a write wants anything.
     rows, enables, bytes : Out
         For the banks, one cycle later; ``rows`` has one of each slot.
     byte : Out
@@ -51,7 +51,7 @@ class PortArbiter(wiring.Component):
             {
                 "write": In(write_layout(c)),
                 "read": In(data.StructLayout({"enable": 1, "address": address})),
-                "link_writes": In(stream.Signature(byte_write_layout(c))),
+                "link_writes": In(stream.Signature(slice_write_layout(c))),
                 "link_reads": In(stream.Signature(address)),
                 "rows": Out(data.ArrayLayout(address - self._byte_bits, c.slots)),
                 "enables": Out(c.rows),
@@ -68,7 +68,7 @@ class PortArbiter(wiring.Component):
         written, wanted = self.link_writes.payload, self.link_reads.payload
         idle = ~self.write.enable & ~self.read.enable
         address = Mux(self.write.enable, self.write.address, self.read.address)
-        byte_address = Mux(self.link_writes.valid, written.address, wanted)
+        link_address = Mux(self.link_writes.valid, written.address, wanted)
         slot, link_slot = address[lane_bits:bits], written.address[lane_bits:bits]
         link_write, link_read = Signal(), Signal()
         m.d.comb += [
@@ -77,26 +77,25 @@ class PortArbiter(wiring.Component):
             link_write.eq(self.link_writes.valid & self.link_writes.ready),
             link_read.eq(self.link_reads.valid & self.link_reads.ready),
         ]
-        results, byte = Signal(8 * c.lanes), Signal(8)
+        results, sent = Signal(8 * c.lanes), Signal(8 * c.lanes)
         m.d.sync += [
             self.byte.eq(Mux(self.read.enable, self.read.address, wanted)[:bits]),
             results.eq(self.write.data),
-            byte.eq(written.data),
+            sent.eq(written.data),
             self.link_reading.eq(link_read),
         ]
         for k in range(c.slots):
             here = ~idle & (slot == k)
             by_link = Signal(name=f"by_link_{k}")
-            own = Cat(written.address[:bits] == k * c.lanes + lane for lane in range(c.lanes))
-            enables = Mux(here, self.write.enable.replicate(c.lanes), Mux(link_write, own, 0))
+            theirs = Mux(link_write & (link_slot == k), written.mask, 0)
+            enables = Mux(here, self.write.enable.replicate(c.lanes), theirs)
             m.d.sync += [
-                self.rows[k].eq(Mux(here, address[bits:], byte_address[bits:])),
+                self.rows[k].eq(Mux(here, address[bits:], link_address[bits:])),
                 self.enables.word_select(k, c.lanes).eq(enables),
                 by_link.eq(~here),
             ]
             # chosen after the registers: before them the choice would hang on the write's enable
-            chosen = Mux(by_link, byte.replicate(c.lanes), results)
-            m.d.comb += self.bytes.word_select(k, 8 * c.lanes).eq(chosen)
+            m.d.comb += self.bytes.word_select(k, 8 * c.lanes).eq(Mux(by_link, sent, results))
         return m
 
 
@@ -109,6 +108,13 @@ def write_layout(configuration: Configuration) -> data.StructLayout:
             "data": 8 * configuration.lanes,
         }
     )
+
+
+def slice_write_layout(configuration: Configuration) -> data.StructLayout:
+    """A write of those bytes of L that ``mask`` says."""
+    layout = write_layout(configuration)
+    members = {"address": layout["address"].shape, "data": layout["data"].shape}
+    return data.StructLayout({**members, "mask": configuration.lanes})
 
 
 def byte_write_layout(configuration: Configuration) -> data.StructLayout:

@@ -7,7 +7,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, connect, flipped
 from amaranth.utils import exact_log2
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.memory.port_arbiter import PortArbiter, byte_write_layout, write_layout
+from slipstick_rtl.memory.byte_gatherer import ByteGatherer
+from slipstick_rtl.memory.port_arbiter import (
+    PortArbiter,
+    byte_write_layout,
+    slice_write_layout,
+    write_layout,
+)
 
 from .registry import Proof
 
@@ -30,7 +36,7 @@ class WritesWhatIsAddressed(wiring.Component):
                 "write": In(write_layout(CONFIGURATION)),
                 "read": In(1),
                 "read_address": In(address),
-                "link_writes": In(stream.Signature(byte_write_layout(CONFIGURATION))),
+                "link_writes": In(stream.Signature(slice_write_layout(CONFIGURATION))),
                 "link_reads": In(stream.Signature(address)),
             }
         )
@@ -55,6 +61,7 @@ class WritesWhatIsAddressed(wiring.Component):
             arbiter.read.address.eq(self.read_address),
             Assume(~(self.write.enable & self.read), "it writes or reads"),
             Assume(self.write.address[:lane_bits] == 0, "whole slices are written"),
+            Assume(self.link_writes.payload.address[:lane_bits] == 0, "of one slice"),
             Assert(~(busy & link_read), "the link interferes"),
             Assert(~(busy & link_write & (slot == link_slot)), "the link's write interferes"),
             Assert(~(link_write & link_read), "the link writes and reads at once"),
@@ -72,7 +79,8 @@ class WritesWhatIsAddressed(wiring.Component):
         bits = exact_log2(CONFIGURATION.rows)
         wrote, read, link_wrote, link_has_read = Signal(), Signal(), Signal(), Signal()
         address, link_address = Signal.like(self.read_address), Signal.like(self.read_address)
-        byte, sent = Signal(8), Signal.like(self.write.data)
+        link_sent, sent = Signal.like(self.write.data), Signal.like(self.write.data)
+        mask = Signal(CONFIGURATION.lanes)
         m.d.sync += [
             wrote.eq(self.write.enable),
             read.eq(self.read),
@@ -82,7 +90,8 @@ class WritesWhatIsAddressed(wiring.Component):
             link_address.eq(
                 Mux(link_write, self.link_writes.payload.address, self.link_reads.payload)
             ),
-            byte.eq(self.link_writes.payload.data),
+            link_sent.eq(self.link_writes.payload.data),
+            mask.eq(self.link_writes.payload.mask),
             sent.eq(self.write.data),
         ]
         wanted = Mux(read, address, link_address)
@@ -95,15 +104,17 @@ class WritesWhatIsAddressed(wiring.Component):
             enable, told = arbiter.enables[k], arbiter.bytes.word_select(k, 8)
             row = arbiter.rows[k // CONFIGURATION.lanes]
             here = address[lane_bits:bits] == k // CONFIGURATION.lanes
-            by_engine, by_link = wrote & here, link_wrote & (link_address[:bits] == k)
+            lane = k % CONFIGURATION.lanes
+            aimed = link_address[lane_bits:bits] == k // CONFIGURATION.lanes
+            by_engine, by_link = wrote & here, link_wrote & aimed & mask[lane]
             link_reads = link_has_read & (link_address[:bits] == k)
-            own = sent.word_select(k % CONFIGURATION.lanes, 8)
+            own, theirs = sent.word_select(lane, 8), link_sent.word_select(lane, 8)
             m.d.comb += [
                 Assert(
                     enable == by_engine | by_link, f"byte {k} is written when it must not, or not"
                 ),
                 Assert(~by_engine | (told == own), f"byte {k} is not what was sent"),
-                Assert(~by_link | (told == byte), f"byte {k} is not what the link sent"),
+                Assert(~by_link | (told == theirs), f"byte {k} is not what the link sent"),
                 Assert(
                     ~((wrote | read) & here) | (row == address[bits:]), f"another row of byte {k}"
                 ),
@@ -114,4 +125,50 @@ class WritesWhatIsAddressed(wiring.Component):
             ]
 
 
-PROOFS = (Proof(name="port_arbiter", component=WritesWhatIsAddressed, depth=2),)
+class KeepsEveryByte(wiring.Component):
+    """The gatherer: of any one address, what was taken last is what was given last, or is held."""
+
+    i: stream.Interface
+    o_ready: Signal
+    watched: Signal
+
+    def __init__(self) -> None:
+        address = exact_log2(CONFIGURATION.activation_bytes)
+        super().__init__(
+            {
+                "i": In(stream.Signature(byte_write_layout(CONFIGURATION))),
+                "o_ready": In(1),
+                "watched": In(address),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.gatherer = gatherer = ByteGatherer(configuration=CONFIGURATION)
+        connect(m, flipped(self.i), gatherer.i)
+        lane_bits = exact_log2(CONFIGURATION.lanes)
+        out, watched = gatherer.o, Signal.like(self.watched)
+        known, taken, given, began = Signal(), Signal(8), Signal(8), Signal()
+        m.d.sync += [watched.eq(self.watched), began.eq(1)]
+        lane = self.watched[:lane_bits]
+        aimed = out.p.address[lane_bits:] == self.watched[lane_bits:]
+        held = out.valid & aimed & (out.p.mask >> lane)[0]
+        byte = out.p.data.word_select(lane, 8)
+        m.d.comb += [
+            out.ready.eq(self.o_ready),
+            Assume(~began | (watched == self.watched), "one address is watched"),
+            Assert(out.p.address[:lane_bits] == 0, "the address of no slice"),
+            Assert(~known | held | (given == taken), "a byte is lost"),
+            Assert(~held | (known & (byte == taken)), "a byte is another one"),
+        ]
+        with m.If(self.i.valid & self.i.ready & (self.i.p.address == self.watched)):
+            m.d.sync += [known.eq(1), taken.eq(self.i.p.data)]
+        with m.If(held & out.ready):
+            m.d.sync += given.eq(byte)
+        return m
+
+
+PROOFS = (
+    Proof(name="port_arbiter", component=WritesWhatIsAddressed, depth=2),
+    Proof(name="byte_gatherer", component=KeepsEveryByte, depth=3),
+)

@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass, replace
 
 from slipstick_rtl.phy.ethernet.datagrams import (
-    GIGABIT_SLOT_BYTES,
     GIGABIT_SLOTS,
     SLOT_BYTES,
     SLOTS,
@@ -120,16 +119,16 @@ _DATAGRAM_BYTES = 8 + 66
 """Our header; preamble 8, Ethernet 14 + 4, IP 20, UDP 8, gap 12."""
 
 
-def _ethernet(name: str, bits_per_second: float, slots: int, slot_bytes: int) -> WireModel:
+def _ethernet(name: str, bits_per_second: float, slots: int) -> WireModel:
     return WireModel(
         name=name,
         bytes_per_second=bits_per_second / _BITS,
-        packet_bytes=slot_bytes,
+        packet_bytes=SLOT_BYTES,
         overhead_bytes=_DATAGRAM_BYTES,
         flush_seconds=3e-6,
         # interrupt, kernel, wake-up of the program
         reply_seconds=50e-6,
-        queue_bytes=slots * slot_bytes,
+        queue_bytes=slots * SLOT_BYTES,
         slots=slots,
     )
 
@@ -139,8 +138,8 @@ _FIXED = {
     for wire in (
         _USB_FS,
         _USB_HS,
-        _ethernet("rmii", 100e6, SLOTS, SLOT_BYTES),
-        _ethernet("rgmii", 1e9, GIGABIT_SLOTS, GIGABIT_SLOT_BYTES),
+        _ethernet("rmii", 100e6, SLOTS),
+        _ethernet("rgmii", 1e9, GIGABIT_SLOTS),
     )
 }
 _RATED = {"uart": (_uart, 3_000_000), "spi": (_spi, DEFAULT_SCK_HZ)}

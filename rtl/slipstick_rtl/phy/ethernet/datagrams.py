@@ -44,9 +44,8 @@ NUMBERS = 1 << 16
 LEASE_SECONDS = 10
 """A silent owner has the board for so long."""
 SLOTS = 4
-SLOT_BYTES = 512
+SLOT_BYTES = 1024
 GIGABIT_SLOTS = 8
-GIGABIT_SLOT_BYTES = 1024
 """Of boards at 1 Gb/s: a host that hears from the board every 60 us keeps the wire busy."""
 MOST_SLOTS = 16
 LONGEST_SLOT = 1024

@@ -5,7 +5,7 @@ from typing import Any
 from ...config import Configuration
 from ...link.identity import Identity
 from .addresses import default_mac, parse_ip, parse_mac
-from .datagrams import GIGABIT_SLOT_BYTES, GIGABIT_SLOTS, LEASE_SECONDS, SLOT_BYTES, SLOTS
+from .datagrams import GIGABIT_SLOTS, LEASE_SECONDS, SLOTS
 from .liteeth import RGMII, LiteEthSettings
 
 RESET_MILLISECONDS = 20
@@ -63,6 +63,5 @@ def ethernet_phy(
         lease_cycles=lease_cycles or configuration.clock_hz * LEASE_SECONDS,
         # a faster wire needs more bytes on their way
         slots=GIGABIT_SLOTS if medium == RGMII else SLOTS,
-        slot_bytes=GIGABIT_SLOT_BYTES if medium == RGMII else SLOT_BYTES,
     )
     return EthernetPhy(liteeth=liteeth, port=port)

@@ -4,7 +4,7 @@ from typing import Any
 
 from ...config import Configuration
 from ..ethernet.addresses import OPTIONS
-from ..ethernet.datagrams import GIGABIT_SLOT_BYTES, GIGABIT_SLOTS, block_rams
+from ..ethernet.datagrams import GIGABIT_SLOTS, SLOT_BYTES, block_rams
 from ..ethernet.liteeth import BLOCK_RAMS, CORE_HZ, RGMII
 from ..wire import INPUT, OUTPUT, Domain, Pin, Wire
 
@@ -47,7 +47,7 @@ WIRE = Wire(
     clocks={"ECP5": _ecp5_clocks},
     options=OPTIONS,
     block_rams_or_luts=BLOCK_RAMS,
-    block_rams=BLOCK_RAMS + block_rams(GIGABIT_SLOTS, GIGABIT_SLOT_BYTES),
+    block_rams=BLOCK_RAMS + block_rams(GIGABIT_SLOTS, SLOT_BYTES),
 )
 """The network must be one of 1 Gbit/s: LiteEth's part for RGMII knows no slower one.
 
