@@ -43,6 +43,9 @@ _LOGGER = logging.getLogger(__name__)
 _HOPELESS = 1.1
 """Bytes of weights, for each byte of memory, that are too many even without the smallest layers."""
 
+_EARLY_COST = 1.05
+"""Cycles of a run, at most, for each of the shortest one, where the next input can come sooner."""
+
 _MOST_TRAILING = 16
 """Tiles of rows beyond the fewest, at most, of a convolution that writes over its input."""
 
@@ -165,7 +168,8 @@ def _compile_whole(
             other, others_loads, others_runs = _schedule(other, configuration, in_ninth)
             others = _streams(others_runs, configuration, effort, False)
             sooner = _early(other.arrangement, others, configuration)
-            if _period(others, sooner) < _period(streams, early):
+            dear = _cycles(others.values()) > _EARLY_COST * _cycles(streams.values())
+            if not dear and _period(others, sooner) < _period(streams, early):
                 (operations, buffers, arrangement), loaded = other, others_loads
                 streams, early = others, sooner
     if doubled is None:
