@@ -36,7 +36,9 @@ def _all() -> Iterator[tuple[float, dict[str, Any]]]:
                 yield changed, report
 
 
-def last_build(fingerprint: str, target: str | None = None) -> dict[str, Any] | None:
+def last_build(
+    fingerprint: str, target: str | None = None, *, link: str | None = None
+) -> dict[str, Any] | None:
     """The newest report with an ``fmax_mhz`` for this hardware, None if there is none.
 
     Parameters
@@ -44,6 +46,8 @@ def last_build(fingerprint: str, target: str | None = None) -> dict[str, Any] | 
     fingerprint : str
     target : str, optional
         The same hardware may be on several boards: only reports of this target count.
+    link : str, optional
+        Only reports of this wire count, of those that name one.
     """
     found = [
         (str(report.get("date", "")), changed, report)
@@ -51,6 +55,7 @@ def last_build(fingerprint: str, target: str | None = None) -> dict[str, Any] | 
         if report.get("fingerprint") == fingerprint
         and isinstance(report.get("fmax_mhz"), int | float)
         and (target is None or report.get("target") == target)
+        and (link is None or report.get("link", link) == link)
     ]
     return max(found, key=lambda entry: entry[:2])[2] if found else None
 

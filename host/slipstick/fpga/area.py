@@ -32,7 +32,7 @@ from slipstick_rtl.phy.wire import Wire
 from ..errors import TargetError
 
 LUTS: Mapping[str, float] = {
-    "fixed": 4261.2,
+    "fixed": 4428.2,
     "plain": 24.0,
     "packed": 20.7,
     "lut": 139.5,

@@ -64,7 +64,7 @@ def _report(target: Target) -> dict[str, Any] | None:
         return None
     if target.configuration.traits.shares_memory or not target.configuration.format.uses_dsp_blocks:
         return None
-    return reports.last_build(target.configuration.fingerprint, target.name)
+    return reports.last_build(target.configuration.fingerprint, target.name, link="uart")
 
 
 def fit(found: Sequence[Sample], resource: str) -> dict[str, float]:

@@ -47,7 +47,8 @@ def test_boards_have_room_for_their_own_targets(target: Target) -> None:
 def test_only_reports_of_this_hardware_count(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def last_build(fingerprint: str, target: str) -> dict[str, int] | None:
+    def last_build(fingerprint: str, target: str, *, link: str) -> dict[str, int] | None:
+        assert link == "uart"
         asked.append(target)
         assert fingerprint == TARGETS[target].configuration.fingerprint
         return {"lut": 1, "ff": 2, "dsp": 3, "bram": 4} if target == "ulx3s-25f" else None
