@@ -41,7 +41,10 @@ def synthesise(
         verilog=design.VERILOG,
         top=design.TOP,
         in_luts=in_luts,
-        sources=[f"{design.SOURCES}/{path.name}" for path in sorted(_sources(folder))],
+        sources=[
+            f"{design.SOURCES}/{path.name}"
+            for path in sorted((folder / design.SOURCES).glob("*.v"))
+        ],
     )
     (folder / "synthesis.ys").write_text(script, "utf-8")
     # what YoWASP's Yosys says on its standard output ends where it calls ABC
@@ -51,9 +54,3 @@ def synthesise(
     netlist = toolchain.finish(json.loads(path.read_text("utf-8")), part)
     path.write_text(json.dumps(netlist), "utf-8")
     return netlist
-
-
-def _sources(folder: Path) -> list[Path]:
-    from slipstick_rtl.toplevel import design
-
-    return list((folder / design.SOURCES).glob("*.v"))

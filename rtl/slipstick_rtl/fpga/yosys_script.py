@@ -20,29 +20,25 @@ Amaranth writes down that they begin as zeros, and SPRAM cannot: Yosys would not
 reads what was not written.
 """
 
-SMALL_PAYLOAD = 'setattr -set ram_style "distributed" *.link/m:payload'
+
+def _distributed(*memories: str) -> str:
+    return " ".join(('setattr -set ram_style "distributed"', *memories))
+
+
+SMALL_PAYLOAD = _distributed("*.link/m:payload")
 """Yosys command, after the RTLIL is read: the compact link's payload and its table of regions are
 small enough for look-up tables. The engine takes every block RAM of a Tang Nano 20K.
 """
 
-LINK_IN_LUTS = " ".join(
-    (
-        'setattr -set ram_style "distributed"',
-        "*.link.receiver.ring/m:memory",
-        "*.transfers*/m:table",
-        "*.uart.queue*/m:storage",
-    )
+LINK_IN_LUTS = _distributed(
+    "*.link.receiver.ring/m:memory", "*.transfers*/m:table", "*.uart.queue*/m:storage"
 )
 """Yosys command, after the RTLIL is read: the pipelined link's payloads and regions, and the queue
 of a UART, are made of look-up tables. In an 85F the engine takes nearly every block RAM.
 """
 
-WIRE_IN_LUTS = " ".join(
-    (
-        'setattr -set ram_style "distributed"',
-        "*.ethernet.liteeth.filter*/m:frames",
-        "*.ethernet.liteeth.sent.queue*/m:storage",
-    )
+WIRE_IN_LUTS = _distributed(
+    "*.ethernet.liteeth.filter*/m:frames", "*.ethernet.liteeth.sent.queue*/m:storage"
 )
 """Yosys command, after the RTLIL is read: of Ethernet only the slots stay in block RAM."""
 

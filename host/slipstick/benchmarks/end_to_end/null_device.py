@@ -154,9 +154,9 @@ def null_board(
     arguments = (ports, configuration, slots, slot_bytes)
     process = context.Process(target=_serve_board, args=arguments, daemon=True)
     process.start()
-    name = f"udp:{LOOPBACK}:{ports.get()}"
-    address, port = LOOPBACK, int(name.rpartition(":")[2])
-    transport = claim(UdpSocket((address, port), name), name)
+    port = ports.get()
+    name = f"udp:{LOOPBACK}:{port}"
+    transport = claim(UdpSocket((LOOPBACK, port), name), name)
     try:
         yield transport
     finally:

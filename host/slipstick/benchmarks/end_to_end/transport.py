@@ -46,7 +46,7 @@ class WireTransport:
         """Packets on their way: how many bytes the board has taken when it has taken each."""
         self._acknowledged: deque[float] = deque()
         """The cycles in which the host hears of packets that were taken."""
-        self._sent = self._on_the_way = 0
+        self._sent = 0
         self._arriving: deque[tuple[float, bytes]] = deque()
         self._arrived = bytearray()
         self.bytes_up = self.bytes_down = 0
@@ -88,16 +88,20 @@ class WireTransport:
         self._queued += data
         self._launch()
 
+    def _has_slot(self) -> bool:
+        """Whether the host may take it that the board has room for a packet."""
+        on_the_way = len(self._unacknowledged) + len(self._acknowledged)
+        return not self._wire.slots or on_the_way < self._wire.slots
+
     def _launch(self) -> None:
         """Packets go, as many as the window allows."""
         wire = self._wire
-        while self._queued and (not wire.slots or self._on_the_way < wire.slots):
+        while self._queued and self._has_slot():
             size = wire.packet_bytes or len(self._queued)
             part = bytes(self._queued[:size])
             del self._queued[:size]
             if wire.slots:
                 self._sent += len(part)
-                self._on_the_way += 1
                 self._unacknowledged.append(self._sent)
             start = max(float(self._core.cycles), self._up_free)
             if wire.is_shared:
@@ -158,7 +162,6 @@ class WireTransport:
             self._acknowledged.append(arrival)
         while self._acknowledged and self._acknowledged[0] <= now:
             self._acknowledged.popleft()
-            self._on_the_way -= 1
         self._launch()
 
     def _collect(self, byte: int, stamp: int) -> None:

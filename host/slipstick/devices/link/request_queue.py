@@ -327,12 +327,10 @@ class RequestQueue:
             deadline = self._deadline()
             while True:
                 pause = self._stalls.pause() if self._queued else None
-                if pause is not None and time.monotonic() + pause < deadline:
-                    if not self._reader.arrives(pause):
-                        return
-                    response = self._reader.next(deadline)
-                else:
-                    response = self._reader.next(deadline)
+                sooner = pause is not None and time.monotonic() + pause < deadline
+                if sooner and not self._reader.arrives(pause or 0.0):
+                    return
+                response = self._reader.next(deadline)
                 if response is None:
                     self._recover(silence=True)
                     return
