@@ -120,13 +120,17 @@ class Accelerator(wiring.Component):
         connect(m, sequencer.post, post.instructions)
         # registers both ways: the link decodes requests and puts answers together beside them
         clear, status = Signal(), Signal.like(link.status)
+        # what the link has written is in the memory before anything can read it
+        starting, settled = Signal(), self.activations.link_settled
         m.d.sync += [
-            sequencer.run.eq(link.run),
+            starting.eq(link.run | (starting & ~settled & ~link.reset_run)),
             clear.eq(link.run & link.clear),
-            sequencer.pcs.eq(link.pcs),
             link.status.eq(status),
         ]
+        with m.If(link.run):
+            m.d.sync += sequencer.pcs.eq(link.pcs)
         m.d.comb += [
+            sequencer.run.eq(starting & settled),
             sequencer.matrix_busy.eq(matrix.busy),
             sequencer.matrix_streaming.eq(matrix.streaming),
             sequencer.post_busy.eq(post.busy),
@@ -134,7 +138,7 @@ class Accelerator(wiring.Component):
             post.clear.eq(clear),
             matrix.post_done.eq(post.post_done),
             post.matrix_done.eq(matrix.done),
-            status.running.eq(sequencer.running),
+            status.running.eq(sequencer.running | starting),
             status.bad_instruction.eq(sequencer.bad_instruction),
             status.done[0].eq(matrix.done),
             status.done[1].eq(post.post_done),

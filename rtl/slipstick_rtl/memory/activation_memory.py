@@ -9,12 +9,12 @@ from amaranth.utils import exact_log2
 from ..config import Configuration
 from ..primitives.delay import delay
 from ..primitives.stream_queue import StreamQueue
+from .blocked_slices import BlockedSlices
 from .byte_gatherer import ByteGatherer
 from .port_arbiter import PortArbiter, byte_write_layout, write_layout
 
 QUEUE_DEPTH = 4
-"""Of the link's requests. A write that it holds is done before any read, and before a program can
-be started: that takes a frame."""
+"""Of the link's requests. A write that it holds is done before any read."""
 
 WINDOW_READ_LATENCY = 2
 """Cycles from a bank's row address to its byte: block RAM and its output register."""
@@ -44,6 +44,9 @@ class ActivationMemory(wiring.Component):
         L bytes, ACTIVATION_READ_LATENCY cycles after ``read``.
     link_writes, link_reads : In(stream)
         One byte a transfer; they wait for the post-processor (``PortArbiter``).
+    link_settled : Out(1)
+        Every byte that ``link_writes`` took is in the memory, or gets there before anything that
+        begins in this cycle can read it.
     link_read_data, link_read_valid : Out
         The byte of each transfer of ``link_reads``, in order.
     """
@@ -57,6 +60,7 @@ class ActivationMemory(wiring.Component):
     link_read_valid: Signal
     link_writes: stream.Interface
     link_reads: stream.Interface
+    link_settled: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
@@ -71,6 +75,7 @@ class ActivationMemory(wiring.Component):
                 "read_data": Out(8 * c.lanes),
                 "link_writes": In(stream.Signature(byte_write_layout(c))),
                 "link_reads": In(stream.Signature(address)),
+                "link_settled": Out(1),
                 "link_read_data": Out(8),
                 "link_read_valid": Out(1),
             }
@@ -89,17 +94,32 @@ class ActivationMemory(wiring.Component):
 
     def _queue_link(self, m: Module, arbiter: PortArbiter) -> None:
         """Queues: the link does not hang on what the post-processor does in the same cycle."""
-        m.submodules.gatherer = gatherer = ByteGatherer(configuration=self._configuration)
-        link_ports = (
-            ("writes", self.link_writes, gatherer.i),
-            ("reads", self.link_reads, arbiter.link_reads),
+        c = self._configuration
+        given, asked = self.link_writes, self.link_reads
+        m.submodules.link_writes = writes = StreamQueue(
+            shape=given.payload.shape(), depth=QUEUE_DEPTH
         )
-        for name, given, taken in link_ports:
-            queue = StreamQueue(shape=given.payload.shape(), depth=QUEUE_DEPTH)
-            m.submodules[f"link_{name}"] = queue
-            connect(m, flipped(given), queue.i)
-            connect(m, queue.o, taken)
-        connect(m, gatherer.o, arbiter.link_writes)
+        m.submodules.link_reads = reads = StreamQueue(
+            shape=asked.payload.shape(), depth=QUEUE_DEPTH
+        )
+        m.submodules.gatherer = gatherer = ByteGatherer(configuration=c)
+        connect(m, flipped(given), writes.i)
+        connect(m, flipped(asked), reads.i)
+        connect(m, writes.o, gatherer.i)
+        some = Signal()
+        if c.slots > 1:
+            m.submodules.blocked = blocked = BlockedSlices(configuration=c)
+            connect(m, gatherer.o, blocked.i)
+            connect(m, blocked.o, arbiter.link_writes)
+            m.d.comb += [blocked.whole.eq(gatherer.whole), some.eq(blocked.some)]
+        else:
+            connect(m, gatherer.o, arbiter.link_writes)
+        m.d.comb += [
+            arbiter.link_reads.valid.eq(reads.o.valid & ~some),
+            arbiter.link_reads.payload.eq(reads.o.payload),
+            reads.o.ready.eq(arbiter.link_reads.ready & ~some),
+        ]
+        m.d.sync += self.link_settled.eq(~(writes.level.any() | gatherer.o.valid | some))
 
     def _add_bank(self, m: Module, k: int, arbiter: PortArbiter, row_byte: Value) -> None:
         """Bank ``k``: its windows of port A, and its byte ``row_byte`` of port B's row."""

@@ -24,10 +24,13 @@ class ByteGatherer(wiring.Component):
     i : In(stream of byte_write_layout)
     o : Out(stream of slice_write_layout)
         Its payload gains bytes while it waits.
+    whole : Out(1)
+        No more bytes will join the slice: it has all, or the next byte is of another one.
     """
 
     i: stream.Interface
     o: stream.Interface
+    whole: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._lanes = configuration.lanes
@@ -35,6 +38,7 @@ class ByteGatherer(wiring.Component):
             {
                 "i": In(stream.Signature(byte_write_layout(configuration))),
                 "o": Out(stream.Signature(slice_write_layout(configuration))),
+                "whole": Out(1),
             }
         )
 
@@ -44,9 +48,12 @@ class ByteGatherer(wiring.Component):
         held, byte = self.o.payload, self.i.payload
         own = Cat(byte.address[:lane_bits] == k for k in range(self._lanes))
         free = ~self.o.valid | self.o.ready
+        joins = Signal()
         m.d.comb += [
+            joins.eq(byte.address[lane_bits:] == held.address[lane_bits:]),
             self.o.valid.eq(held.mask.any()),
-            self.i.ready.eq(free | (byte.address[lane_bits:] == held.address[lane_bits:])),
+            self.i.ready.eq(free | joins),
+            self.whole.eq(held.mask.all() | (self.i.valid & ~joins)),
         ]
         taken = Signal()
         m.d.comb += taken.eq(self.i.valid & self.i.ready)

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, connect, flipped
 from amaranth.utils import exact_log2
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.memory.blocked_slices import BlockedSlices
 from slipstick_rtl.memory.byte_gatherer import ByteGatherer
 from slipstick_rtl.memory.port_arbiter import (
     PortArbiter,
@@ -168,7 +169,55 @@ class KeepsEveryByte(wiring.Component):
         return m
 
 
+class KeepsTheOrderOfAPlace(wiring.Component):
+    """The queue of blocked slices, behind a gatherer: what is written to an address last stays.
+
+    Its memory is no part of an induction, so only the first cycles are looked at: enough for the
+    queue to fill up, and for slices to pass it, to join it and to leave it.
+    """
+
+    i: stream.Interface
+    o_ready: Signal
+    watched: Signal
+
+    def __init__(self) -> None:
+        address = exact_log2(CONFIGURATION.activation_bytes)
+        super().__init__(
+            {
+                "i": In(stream.Signature(byte_write_layout(CONFIGURATION))),
+                "o_ready": In(1),
+                "watched": In(address),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.gatherer = gatherer = ByteGatherer(configuration=CONFIGURATION)
+        m.submodules.blocked = blocked = BlockedSlices(configuration=CONFIGURATION, depth=2)
+        connect(m, flipped(self.i), gatherer.i)
+        connect(m, gatherer.o, blocked.i)
+        lane_bits = exact_log2(CONFIGURATION.lanes)
+        out, watched = blocked.o, Signal.like(self.watched)
+        known, taken, given, began = Signal(), Signal(8), Signal(8), Signal()
+        empty = ~gatherer.o.valid & ~blocked.some
+        lane = self.watched[:lane_bits]
+        aimed = out.p.address[lane_bits:] == self.watched[lane_bits:]
+        m.d.sync += [watched.eq(self.watched), began.eq(1)]
+        m.d.comb += [
+            out.ready.eq(self.o_ready),
+            blocked.whole.eq(gatherer.whole),
+            Assume(~began | (watched == self.watched), "one address is watched"),
+            Assert(~known | ~empty | (given == taken), "a byte is lost or overtaken"),
+        ]
+        with m.If(self.i.valid & self.i.ready & (self.i.p.address == self.watched)):
+            m.d.sync += [known.eq(1), taken.eq(self.i.p.data)]
+        with m.If(out.valid & out.ready & aimed & (out.p.mask >> lane)[0]):
+            m.d.sync += given.eq(out.p.data.word_select(lane, 8))
+        return m
+
+
 PROOFS = (
     Proof(name="port_arbiter", component=WritesWhatIsAddressed, depth=2),
     Proof(name="byte_gatherer", component=KeepsEveryByte, depth=3),
+    Proof(name="blocked_slices", component=KeepsTheOrderOfAPlace, depth=12, bounded=True),
 )

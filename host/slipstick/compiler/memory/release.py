@@ -11,8 +11,8 @@ from ...program.steps import Placement
 from ..timing.timeline import Timeline
 from .second_place import word_bytes
 
-_BYTES_PER_RELEASE = 1024
-"""Of input, at least: a HOLD before each costs 13 bytes of the link."""
+_RELEASE_CYCLES = 256
+"""What a HOLD and a shorter PUT behind it cost: the link then has less in its buffer."""
 
 
 _Part = tuple[str, int, int, tuple[int, int]]
@@ -74,13 +74,12 @@ def find_releases(
         else:
             parts.append((name, y, y + 1, needed))
     places = dict(uploaded)
-    while True:
-        made = _early(parts, places, timeline)
-        joints = [i for i in range(len(parts) - 1) if parts[i][0] == parts[i + 1][0]]
-        if len(parts) <= max(total // _BYTES_PER_RELEASE, 1) or not joints:
-            return made
+    made = [_early(parts, places, timeline)]
+    while joints := [i for i in range(len(parts) - 1) if parts[i][0] == parts[i + 1][0]]:
         trials = [_joined(parts, at) for at in joints]
         parts = min(trials, key=lambda trial: _early(trial, places, timeline).end)
+        made.append(_early(parts, places, timeline))
+    return min(made, key=lambda early: early.end + _RELEASE_CYCLES * len(early.releases))
 
 
 def _joined(parts: list[_Part], at: int) -> list[_Part]:

@@ -38,7 +38,7 @@ LONGEST_FRAME = FRAME_BYTES + 0xFFFF
 """What a device may take for one frame, at most, if the length is corrupted."""
 
 _MOST_IN_FLIGHT = 96
-_SILENT_IN_A_ROW = 48
+_SILENT_IN_A_ROW = 24
 """Then one is answered, so that the host learns how far the device is."""
 _UNORDERED_AHEAD = _MOST_IN_FLIGHT
 _UNORDERED_NUMBERS = SEQUENCE_NUMBERS - 2 * _MOST_IN_FLIGHT

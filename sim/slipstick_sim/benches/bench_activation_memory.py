@@ -1,0 +1,180 @@
+"""The activation memory against an array of bytes: post-processor and link at the same time."""
+
+import random
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import FallingEdge, RisingEdge
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.latencies import ACTIVATION_READ_LATENCY
+from slipstick_rtl.memory.activation_memory import ActivationMemory
+from slipstick_rtl.memory.port_arbiter import byte_write_layout, write_layout
+
+from .drivers.streams import Producer, pack, start
+from .registry import Bench, parameters
+
+_BYTES = 1 << 10
+
+
+def make(**shape: int) -> ActivationMemory:
+    """The memory of a configuration of this shape."""
+    return ActivationMemory(configuration=_configuration(shape))
+
+
+def _configuration(shape: dict[str, int]) -> Configuration:
+    return Configuration(activation_bytes=_BYTES, accumulator_depth=64, columns=8, **shape)
+
+
+BENCH = Bench(
+    name="bench_activation_memory",
+    component=make,
+    test_module=__name__,
+    parameters=(
+        {"rows": 32, "lanes": 8},
+        {"rows": 16, "lanes": 8},
+        {"rows": 16, "lanes": 4},
+        {"rows": 8, "lanes": 8},
+    ),
+)
+
+
+class _Memory:
+    """Drives the post-processor's port and both of the link's, and knows what must be there.
+
+    The link has the lower half of the memory, the post-processor the upper one.
+    """
+
+    def __init__(self, dut: Any, seed: int, stall: float = 0.0) -> None:
+        self._dut = dut
+        self._configuration = c = _configuration(parameters())
+        self.lanes, self.rows = c.lanes, c.rows
+        self.draw = random.Random(seed)
+        self.bytes = np.zeros(_BYTES, np.uint8)
+        self._writes = Producer(dut, "link_writes", seed=seed, stall=stall)
+        self._reads = Producer(dut, "link_reads", seed=seed + 1, stall=stall)
+
+    async def start(self) -> None:
+        for name in ("write", "read"):
+            getattr(self._dut, name).value = 0
+        await start(self._dut)
+
+    async def send(self, places: list[int]) -> None:
+        """The link writes random bytes to these places, in this order."""
+        layout = byte_write_layout(self._configuration)
+        values = [self.draw.randrange(256) for _ in places]
+        for place, value in zip(places, values, strict=True):
+            self.bytes[place] = value
+        await self._writes.send(
+            pack(layout, {"address": place, "data": value})
+            for place, value in zip(places, values, strict=True)
+        )
+
+    async def read_back(self, places: list[int]) -> list[int]:
+        """The bytes of these places, as the link reads them."""
+        self._reads.start(places)
+        found = list[int]()
+        while len(found) < len(places):
+            await FallingEdge(self._dut.clk)
+            if self._dut.link_read_valid.value == 1:
+                found.append(int(self._dut.link_read_data.value))
+            await RisingEdge(self._dut.clk)
+        return found
+
+    async def drain(self, first: int, pitch: int, pixels: int) -> None:
+        """The post-processor writes L bytes a cycle, pixel after pixel."""
+        layout = write_layout(self._configuration)
+        for pixel in range(pixels):
+            place = _BYTES // 2 + (first + pixel * pitch) % (_BYTES // 2)
+            values = [self.draw.randrange(256) for _ in range(self.lanes)]
+            self.bytes[place : place + self.lanes] = values
+            word = sum(value << 8 * k for k, value in enumerate(values))
+            self._dut.write.value = pack(layout, {"enable": 1, "address": place, "data": word})
+            await RisingEdge(self._dut.clk)
+        self._dut.write.value = 0
+
+    async def map(self, places: list[int]) -> None:
+        """The post-processor reads L bytes a cycle, and what it reads is right."""
+        for cycle in range(len(places) + ACTIVATION_READ_LATENCY):
+            await RisingEdge(self._dut.clk)
+            asked = cycle < len(places)
+            self._dut.read.value = places[cycle] << 1 | 1 if asked else 0
+            await FallingEdge(self._dut.clk)
+            if cycle >= ACTIVATION_READ_LATENCY:
+                place = places[cycle - ACTIVATION_READ_LATENCY]
+                word = self.bytes[place : place + self.lanes].tobytes()
+                assert int(self._dut.read_data.value) == int.from_bytes(word, "little")
+
+    async def settle(self) -> None:
+        while self._dut.link_settled.value != 1:
+            await RisingEdge(self._dut.clk)
+
+    def slices(self, pixels: int, pitch: int) -> list[tuple[int, int, int]]:
+        """What a layer drains: the slices of a pixel's channels, one after the other."""
+        return [(first, pitch, pixels) for first in range(0, pitch, self.lanes)]
+
+
+async def _drain_for_ever(memory: _Memory, pixels: int, pitch: int) -> None:
+    while True:
+        for first, step, count in memory.slices(pixels, pitch):
+            await memory.drain(first, step, count)
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    pitch_slots=[1, 2, 3, 4, 8], pixels=[3, 13, 64], stall=[0.0, 0.5], seed=[1, 2]
+)
+async def keeps_every_byte(
+    dut: Any, pitch_slots: int, pixels: int, stall: float, seed: int
+) -> None:
+    """Link and post-processor write at once: in order, by leaps, and twice to the same place."""
+    memory = _Memory(dut, seed, stall)
+    await memory.start()
+    await memory.send(list(range(_BYTES // 2)))
+    places = list(range(40, 40 + 5 * memory.rows))
+    for _ in range(30):
+        first = memory.draw.randrange(_BYTES // 2 - 24)
+        places += range(first, first + memory.draw.randrange(1, 24))
+        places += [memory.draw.randrange(_BYTES // 2)] * memory.draw.randrange(1, 3)
+    sending = cocotb.start_soon(memory.send(places))
+    while not sending.done():
+        for first, pitch, count in memory.slices(pixels, pitch_slots * memory.lanes):
+            await memory.drain(first, pitch, count)
+            for _ in range(memory.draw.choice((0, 0, 1, 7))):
+                await RisingEdge(dut.clk)
+    # a read does not pass a write, though nobody waits for that
+    last = places[-3:]
+    assert await memory.read_back(last) == [memory.bytes[place] for place in last]
+    await memory.settle()
+    first = memory.draw.randrange(_BYTES // 2 // memory.lanes) * memory.lanes
+    await memory.map([first, *range(0, _BYTES // 2, memory.lanes)])
+    everywhere = list(range(_BYTES // 2))
+    assert await memory.read_back(everywhere) == memory.bytes[everywhere].tolist()
+    upper = [memory.draw.randrange(_BYTES // 2, _BYTES) for _ in range(50)]
+    written = [place for place in upper if memory.bytes[place]]
+    assert await memory.read_back(written) == memory.bytes[written].tolist()
+
+
+@cocotb.test()
+@cocotb.parametrize(pitch_slots=[1, 2, 4, 8])
+async def goes_on_beside_the_post_processor(dut: Any, pitch_slots: int) -> None:
+    """A byte a cycle, nearly, while every cycle has a write of the post-processor."""
+    memory = _Memory(dut, 3)
+    if memory.rows // memory.lanes < 4:
+        return
+    await memory.start()
+    draining = cocotb.start_soon(_drain_for_ever(memory, 96, pitch_slots * memory.lanes))
+    cycles = 0
+
+    async def count() -> None:
+        nonlocal cycles
+        while True:
+            await RisingEdge(dut.clk)
+            cycles += 1
+
+    counting = cocotb.start_soon(count())
+    for _ in range(8):
+        await memory.send(list(range(_BYTES // 2)))
+    counting.cancel()
+    draining.cancel()
+    assert cycles < 1.1 * 8 * _BYTES // 2, f"{4 * _BYTES} bytes took {cycles} cycles"
