@@ -19,6 +19,7 @@ from slipstick_rtl.memory.port_arbiter import (
 from .registry import Proof
 
 CONFIGURATION = Configuration(rows=16, columns=4, lanes=4, activation_bytes=1 << 10)
+SMALL = Configuration(rows=8, columns=4, lanes=4, activation_bytes=1 << 10)
 
 
 class WritesWhatIsAddressed(wiring.Component):
@@ -181,10 +182,10 @@ class KeepsTheOrderOfAPlace(wiring.Component):
     watched: Signal
 
     def __init__(self) -> None:
-        address = exact_log2(CONFIGURATION.activation_bytes)
+        address = exact_log2(SMALL.activation_bytes)
         super().__init__(
             {
-                "i": In(stream.Signature(byte_write_layout(CONFIGURATION))),
+                "i": In(stream.Signature(byte_write_layout(SMALL))),
                 "o_ready": In(1),
                 "watched": In(address),
             }
@@ -192,11 +193,11 @@ class KeepsTheOrderOfAPlace(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.gatherer = gatherer = ByteGatherer(configuration=CONFIGURATION)
-        m.submodules.blocked = blocked = BlockedSlices(configuration=CONFIGURATION, depth=2)
+        m.submodules.gatherer = gatherer = ByteGatherer(configuration=SMALL)
+        m.submodules.blocked = blocked = BlockedSlices(configuration=SMALL, depth=2)
         connect(m, flipped(self.i), gatherer.i)
         connect(m, gatherer.o, blocked.i)
-        lane_bits = exact_log2(CONFIGURATION.lanes)
+        lane_bits = exact_log2(SMALL.lanes)
         out, watched = blocked.o, Signal.like(self.watched)
         known, taken, given, began = Signal(), Signal(8), Signal(8), Signal()
         empty = ~gatherer.o.valid & ~blocked.some
@@ -219,5 +220,5 @@ class KeepsTheOrderOfAPlace(wiring.Component):
 PROOFS = (
     Proof(name="port_arbiter", component=WritesWhatIsAddressed, depth=2),
     Proof(name="byte_gatherer", component=KeepsEveryByte, depth=3),
-    Proof(name="blocked_slices", component=KeepsTheOrderOfAPlace, depth=12, bounded=True),
+    Proof(name="blocked_slices", component=KeepsTheOrderOfAPlace, depth=10, bounded=True),
 )
