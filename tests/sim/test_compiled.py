@@ -223,9 +223,7 @@ def test_a_damaged_library_is_built_anew(
     """The build itself only copies: what is tested is when it happens."""
     whole, builds = library.read_bytes(), list[Path]()
 
-    def build(
-        rtlil: str, name: str, part: Path, line: compiled_build.Line, others: object
-    ) -> None:
+    def build(rtlil: str, name: str, part: Path, line: compiled_build.Line, others: object) -> None:
         builds.append(part)
         (part / library.name).write_bytes(whole)
         toolchain.write_checksum(part / library.name)
@@ -253,9 +251,7 @@ def test_a_compilation_is_told_with_its_time(
 ) -> None:
     """One line before, one after, into a pipe as well; none if the library is there."""
 
-    def build(
-        rtlil: str, name: str, part: Path, line: compiled_build.Line, others: object
-    ) -> None:
+    def build(rtlil: str, name: str, part: Path, line: compiled_build.Line, others: object) -> None:
         (part / library.name).write_bytes(library.read_bytes())
         toolchain.write_checksum(part / library.name)
 

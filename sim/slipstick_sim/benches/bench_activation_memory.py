@@ -22,7 +22,7 @@ def make(**shape: int) -> ActivationMemory:
     return ActivationMemory(configuration=_configuration(shape))
 
 
-def _configuration(shape: dict[str, int]) -> Configuration:
+def _configuration(shape: dict[str, Any]) -> Configuration:
     return Configuration(activation_bytes=_BYTES, accumulator_depth=64, columns=8, **shape)
 
 
@@ -121,9 +121,7 @@ async def _drain_for_ever(memory: _Memory, pixels: int, pitch: int) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(
-    pitch_slots=[1, 2, 3, 4, 8], pixels=[3, 13, 64], stall=[0.0, 0.5], seed=[1, 2]
-)
+@cocotb.parametrize(pitch_slots=[1, 2, 3, 4, 8], pixels=[3, 13, 64], stall=[0.0, 0.5], seed=[1, 2])
 async def keeps_every_byte(
     dut: Any, pitch_slots: int, pixels: int, stall: float, seed: int
 ) -> None:

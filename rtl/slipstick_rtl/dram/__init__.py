@@ -1,0 +1,1 @@
+"""The board's DRAM: LiteDRAM's controller, the pins of the chip, and what goes between."""

@@ -1,0 +1,163 @@
+"""Moves runs of words between wide streams and a DRAM controller, as fast as the chip can."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from ..primitives.stream_queue import StreamQueue
+from .controller import command_layout
+from .litedram import LiteDramSettings
+
+WORD_BYTES = 8
+"""Of the streams' words."""
+COUNT_BITS = 16
+"""Of a burst's length in words."""
+_READ_DEPTH = 16
+_WRITE_DEPTH = 16
+"""Of the chip's words: more than the controller takes before it writes the first."""
+
+
+def burst_layout(settings: LiteDramSettings) -> data.StructLayout:
+    """Words that lie side by side: their number less one, and the first one's address."""
+    return data.StructLayout(
+        {
+            "write": 1,
+            "address": settings.chip.word_address_bits - _parts_bits(settings),
+            "last": COUNT_BITS,
+        }
+    )
+
+
+def _parts_bits(settings: LiteDramSettings) -> int:
+    return exact_log2(8 * WORD_BYTES // settings.chip.data_bits)
+
+
+class BurstPort(wiring.Component):
+    """Executes bursts in their order, without a pause between them if streams do not wait.
+
+    A burst of reading begins when that of writing before it has all its commands taken; the chip
+    executes them in order.
+
+    Parameters
+    ----------
+    settings : LiteDramSettings
+
+    Members
+    -------
+    bursts : In(stream of burst_layout)
+    writes : In(stream of WORD_BYTES)
+        All bytes are written.
+    reads : Out(stream of WORD_BYTES)
+        May wait: nothing is read that has no room.
+    idle : Out
+        No burst is under way, and all that was written is with the chip.
+    commands, written, write_taken, read_valid, read_data
+        Of :class:`.controller.DramController`.
+    """
+
+    bursts: stream.Interface
+    writes: stream.Interface
+    reads: stream.Interface
+    idle: Signal
+    commands: stream.Interface
+    written: data.View
+    write_taken: Signal
+    read_valid: Signal
+    read_data: Signal
+
+    def __init__(self, *, settings: LiteDramSettings) -> None:
+        self._settings = settings
+        self._owing = Signal()
+        bits = settings.chip.data_bits
+        super().__init__(
+            {
+                "bursts": In(stream.Signature(burst_layout(settings))),
+                "writes": In(stream.Signature(8 * WORD_BYTES)),
+                "reads": Out(stream.Signature(8 * WORD_BYTES)),
+                "idle": Out(1),
+                "commands": Out(stream.Signature(command_layout(settings))),
+                "written": Out(data.StructLayout({"data": bits, "enable": bits // 8})),
+                "write_taken": In(1),
+                "read_valid": In(1),
+                "read_data": In(bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        settings = self._settings
+        parts_bits = _parts_bits(settings)
+        write, busy = Signal(), Signal()
+        address = Signal(settings.chip.word_address_bits)
+        left = Signal(COUNT_BITS + parts_bits)
+        may_write, may_read = self._write(m, parts_bits), self._read(m, parts_bits)
+        command, burst = self.commands, self.bursts.payload
+        given = command.valid & command.ready
+        ends = given & (left == 0)
+        m.d.comb += [
+            command.valid.eq(busy & Mux(write, may_write, may_read)),
+            command.payload.write.eq(write),
+            command.payload.address.eq(address),
+            self.bursts.ready.eq(~busy | ends),
+        ]
+        with m.If(given):
+            m.d.sync += [address.eq(address + 1), left.eq(left - 1)]
+        with m.If(self.bursts.ready):
+            m.d.sync += busy.eq(self.bursts.valid)
+            m.d.sync += [
+                write.eq(burst.write),
+                address.eq(burst.address << parts_bits),
+                left.eq(Cat(*([1] * parts_bits), burst.last)),
+            ]
+        m.d.comb += self.idle.eq(~busy & ~self._owing)
+        return m
+
+    def _write(self, m: Module, parts_bits: int) -> Signal:
+        """The chip's words of what is written; returns whether one more WRITE has its word."""
+        bits = self._settings.chip.data_bits
+        m.submodules.narrow = narrow = StreamQueue(shape=bits, depth=_WRITE_DEPTH)
+        part = Signal(parts_bits)
+        wide = self.writes.payload
+        parts = Array(wide.word_select(k, bits) for k in range(1 << parts_bits))
+        promised = Signal(range(_WRITE_DEPTH + 2))
+        command = self.commands
+        promises = command.valid & command.ready & command.payload.write
+        may_write = Signal()
+        m.d.comb += [
+            self._owing.eq(promised.any() | narrow.level.any()),
+            narrow.i.payload.eq(parts[part]),
+            narrow.i.valid.eq(self.writes.valid),
+            self.writes.ready.eq(narrow.i.ready & part.all()),
+            self.written.data.eq(narrow.o.payload),
+            self.written.enable.eq(~0),
+            narrow.o.ready.eq(self.write_taken),
+            may_write.eq(narrow.o.valid & (narrow.level > promised)),
+        ]
+        with m.If(narrow.i.valid & narrow.i.ready):
+            m.d.sync += part.eq(part + 1)
+        m.d.sync += promised.eq(promised + promises - self.write_taken)
+        return may_write
+
+    def _read(self, m: Module, parts_bits: int) -> Signal:
+        """Words of what is read; returns whether there is room for one more of the chip's."""
+        bits = self._settings.chip.data_bits
+        m.submodules.wide = wide = StreamQueue(shape=8 * WORD_BYTES, depth=_READ_DEPTH)
+        part = Signal(parts_bits)
+        before = Signal(8 * WORD_BYTES - bits)
+        capacity = _READ_DEPTH << parts_bits
+        asked = Signal(range(capacity + 1))
+        command = self.commands
+        asks = command.valid & command.ready & ~command.payload.write
+        leaves = wide.o.valid & wide.o.ready
+        may_read = Signal()
+        connect(m, wide.o, flipped(self.reads))
+        m.d.comb += [
+            wide.i.payload.eq(Cat(before, self.read_data)),
+            wide.i.valid.eq(self.read_valid & part.all()),
+            may_read.eq(asked != capacity),
+        ]
+        m.d.sync += asked.eq(asked + asks - (leaves << parts_bits))
+        with m.If(self.read_valid):
+            m.d.sync += [part.eq(part + 1), before.eq(Cat(before, self.read_data)[bits:])]
+        return may_read

@@ -1,0 +1,188 @@
+"""Bursts through LiteDRAM's controller to a chip that checks timing, against a list of words."""
+
+import random
+from typing import Any
+
+import cocotb
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from cocotb.triggers import ClockCycles, RisingEdge
+from slipstick_rtl.dram.burst_port import WORD_BYTES, BurstPort, burst_layout
+from slipstick_rtl.dram.chips import MT48LC16M16
+from slipstick_rtl.dram.controller import DramController
+from slipstick_rtl.dram.litedram import LiteDramSettings, litedram_verilog
+
+from ..dram.sdr_chip import SdrModel, Violation, cells_verilog
+from ..toolchain import convert_to_verilog
+from .drivers.streams import Consumer, Producer, pack, start
+from .registry import Bench, parameters
+
+_POWER_UP_SECONDS = 1e-6
+_SHAPES = ({"hertz": 100_000_000}, {"hertz": 133_000_000})
+
+
+class DramUnit(wiring.Component):
+    """Port, controller and chip."""
+
+    bursts: stream.Interface
+    writes: stream.Interface
+    reads: stream.Interface
+    idle: Signal
+    ready: Signal
+    violation: Signal
+
+    def __init__(self, *, settings: LiteDramSettings) -> None:
+        self._settings = settings
+        self._model = SdrModel(chip=settings.chip, hertz=settings.hertz)
+        super().__init__(
+            {
+                "bursts": In(stream.Signature(burst_layout(settings))),
+                "writes": In(stream.Signature(8 * WORD_BYTES)),
+                "reads": Out(stream.Signature(8 * WORD_BYTES)),
+                "idle": Out(1),
+                "ready": Out(1),
+                "violation": Out(self._model.violation.shape()),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.model = model = self._model
+        m.submodules.port = port = BurstPort(settings=self._settings)
+        m.submodules.controller = controller = DramController(
+            settings=self._settings, power_up_seconds=_POWER_UP_SECONDS
+        )
+        connect(m, flipped(self.bursts), port.bursts)
+        connect(m, flipped(self.writes), port.writes)
+        connect(m, port.reads, flipped(self.reads))
+        connect(m, port.commands, controller.commands)
+        connect(m, controller.chip, model.pins)
+        m.d.comb += [
+            controller.written.eq(port.written),
+            port.write_taken.eq(controller.write_taken),
+            port.read_valid.eq(controller.read_valid),
+            port.read_data.eq(controller.read_data),
+            self.idle.eq(port.idle),
+            self.ready.eq(controller.ready),
+            self.violation.eq(model.violation),
+        ]
+        return m
+
+
+def _settings(shape: dict[str, Any]) -> LiteDramSettings:
+    return LiteDramSettings(chip=MT48LC16M16, hertz=shape["hertz"])
+
+
+def make(**shape: Any) -> DramUnit:
+    """The unit for a clock."""
+    return DramUnit(settings=_settings(shape))
+
+
+def _verilog(rtlil: str, top: str) -> str:
+    controllers = [litedram_verilog(_settings(shape)) for shape in _SHAPES]
+    return convert_to_verilog(rtlil) + "".join(controllers) + cells_verilog(MT48LC16M16)
+
+
+BENCH = Bench(
+    name="bench_dram",
+    component=make,
+    test_module=__name__,
+    parameters=_SHAPES,
+    verilog=_verilog,
+)
+
+
+class _Dram:
+    """Drives the port, and knows what must be there."""
+
+    def __init__(self, dut: Any, seed: int, stall: float) -> None:
+        self.dut = dut
+        self.draw = random.Random(seed)
+        self._layout = burst_layout(_settings(parameters()))
+        self.words = 1 << self._layout["address"].width
+        self._bursts = Producer(dut, "bursts", seed=seed, stall=stall)
+        self._writes = Producer(dut, "writes", seed=seed + 1, stall=stall)
+        self._reads = Consumer(dut, "reads", seed=seed + 2, stall=stall)
+        self.held = dict[int, int]()
+
+    async def start(self) -> None:
+        await start(self.dut)
+        while self.dut.ready.value != 1:
+            await RisingEdge(self.dut.clk)
+
+    async def _burst(self, write: bool, address: int, count: int) -> None:
+        fields = {"write": write, "address": address, "last": count - 1}
+        await self._bursts.send([pack(self._layout, fields)])
+
+    async def write(self, address: int, count: int) -> None:
+        words = [self.draw.getrandbits(8 * WORD_BYTES) for _ in range(count)]
+        self.held.update(zip(range(address, address + count), words, strict=True))
+        sending = cocotb.start_soon(self._writes.send(words))
+        await self._burst(True, address, count)
+        await sending
+
+    async def check(self, address: int, count: int) -> None:
+        """What was never written, in this test, may be anything."""
+        receiving = self._reads.start(count)
+        await self._burst(False, address, count)
+        found = dict(enumerate(await receiving, start=address))
+        known = {place: word for place, word in self.held.items() if place in found}
+        assert {place: found[place] for place in known} == known
+
+    def check_chip(self) -> None:
+        assert Violation(int(self.dut.violation.value)) is Violation.NONE
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0.0, 0.3, 0.9], seed=[1, 2, 3])
+async def reads_what_was_written(dut: Any, stall: float, seed: int) -> None:
+    """Bursts of all lengths, over the ends of rows and banks, twice to the same place."""
+    dram = _Dram(dut, seed, stall)
+    await dram.start()
+    places = [dram.draw.randrange(dram.words - 600) for _ in range(4)]
+    places += [0, 120, 127, dram.words - 600, 512 * 4 * 2 // 4 - 5]
+    for _ in range(40):
+        place = dram.draw.choice(places) + dram.draw.randrange(8)
+        count = dram.draw.choice((1, 2, 3, 17, 130, 300))
+        if dram.draw.randrange(2):
+            await dram.write(place, count)
+        else:
+            await dram.check(place, count)
+    for place in places:
+        await dram.check(place, 300)
+    dram.check_chip()
+
+
+@cocotb.test()
+@cocotb.parametrize(write=[False, True])
+async def fills_the_wire(dut: Any, write: bool) -> None:
+    """At least 90 % of the chip's peak, refreshes included."""
+    dram = _Dram(dut, 5, 0.0)
+    await dram.start()
+    await dram.write(0, 100)
+    cycles = 0
+
+    async def count() -> None:
+        nonlocal cycles
+        while True:
+            await RisingEdge(dut.clk)
+            cycles += 1
+
+    words = 6000
+    counting = cocotb.start_soon(count())
+    await (dram.write if write else dram.check)(1000, words)
+    counting.cancel()
+    peak = words * WORD_BYTES * 8 // MT48LC16M16.data_bits
+    assert cycles < peak / 0.9, f"{words} words took {cycles} cycles, not about {peak}"
+    dram.check_chip()
+
+
+@cocotb.test()
+async def refreshes_when_idle(dut: Any) -> None:
+    dram = _Dram(dut, 6, 0.0)
+    await dram.start()
+    await dram.write(5, 10)
+    await ClockCycles(dut.clk, 30_000)
+    await dram.check(5, 10)
+    dram.check_chip()

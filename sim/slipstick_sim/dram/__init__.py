@@ -1,0 +1,1 @@
+"""Models of DRAM chips that check what is done to them."""
