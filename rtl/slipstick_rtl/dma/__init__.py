@@ -1,0 +1,1 @@
+"""The DMA: executes a program's transfers and runs from DRAM, while the host looks on."""

@@ -1,0 +1,114 @@
+"""Words of DRAM become slices of the activation memory, from any byte on."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from ..config import Configuration
+from .layouts import RUN, chunk_bytes
+from .transfer import WORD_BYTES
+
+
+def chunk_write_layout(configuration: Configuration) -> data.StructLayout:
+    """A write of those bytes of a chunk that ``mask`` says; the address is a multiple of it."""
+    size = chunk_bytes(configuration)
+    return data.StructLayout({"address": 24, "data": 8 * size, "mask": size})
+
+
+class ActivationWriter(wiring.Component):
+    """Puts the bytes of runs into chunks, one a cycle; a run that does not begin with a chunk may
+    take one more.
+
+    The words of a run are whole: what is left of its last one is dropped.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Members
+    -------
+    runs : In(stream of RUN)
+    words : In(stream of WORD_BYTES)
+    o : Out(stream of chunk_write_layout)
+    idle : Out
+        No run is under way.
+    """
+
+    runs: stream.Interface
+    words: stream.Interface
+    o: stream.Interface
+    idle: Signal
+
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._size = chunk_bytes(configuration)
+        super().__init__(
+            {
+                "runs": In(stream.Signature(RUN)),
+                "words": In(stream.Signature(8 * WORD_BYTES)),
+                "o": Out(stream.Signature(chunk_write_layout(configuration))),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        size, bits = self._size, exact_log2(self._size)
+        parts = WORD_BYTES // size
+        active, first = Signal(), Signal()
+        shift, place = Signal(bits), Signal(24 - bits)
+        # bytes that are to be written, those before the first chunk's included; and to be taken
+        left, unread = Signal(18), Signal(17)
+        part = Signal(range(parts))
+        takes, step, ends = Signal(), Signal(), Signal()
+        chunk: Any = Array(self.words.payload.word_select(k, 8 * size) for k in range(parts))[part]
+        turned, before = Signal(8 * size), Signal(8 * size)
+        m.d.comb += [
+            takes.eq(unread != 0),
+            step.eq(active & (~self.o.valid | self.o.ready) & (~takes | self.words.valid)),
+            ends.eq(left <= size),
+            self.words.ready.eq(step & takes & ((part == parts - 1) | (unread <= size))),
+            self.runs.ready.eq(~active | (step & ends)),
+            self.idle.eq(~active & ~self.o.valid),
+        ]
+        ways = Array(
+            Cat(chunk[8 * (size - k) :], chunk[: 8 * (size - k)]) if k else chunk
+            for k in range(size)
+        )
+        m.d.comb += turned.eq(ways[shift])
+        with m.If(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
+        with m.If(step):
+            # whether a byte comes from this word, and not from the one before
+            own = Cat(shift <= k for k in range(size))
+            joined = Cat(
+                Mux(own[k], turned.word_select(k, 8), before.word_select(k, 8)) for k in range(size)
+            )
+            m.d.sync += [
+                self.o.valid.eq(1),
+                self.o.payload.address.eq(place << bits),
+                self.o.payload.data.eq(joined),
+                self.o.payload.mask.eq(Cat((left > k) & (~first | own[k]) for k in range(size))),
+                before.eq(turned),
+                place.eq(place + 1),
+                first.eq(0),
+                left.eq(left - size),
+                unread.eq(Mux(unread <= size, 0, unread - size)),
+                active.eq(~ends),
+            ]
+            with m.If(takes):
+                m.d.sync += part.eq(Mux(self.words.ready, 0, part + 1))
+        with m.If(self.runs.valid & self.runs.ready):
+            run = self.runs.payload
+            m.d.sync += [
+                active.eq(1),
+                first.eq(1),
+                shift.eq(run.chip[:bits]),
+                place.eq(run.chip[bits:]),
+                unread.eq(run.bytes + 1),
+                left.eq(run.bytes + 1 + run.chip[:bits]),
+                part.eq(0),
+            ]
+        return m

@@ -1,0 +1,337 @@
+"""The DMA: fetches its instructions from DRAM, and executes one after the other."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.crc.catalog import CRC32_ETHERNET
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..config import Configuration
+from ..dram.burst_port import burst_layout
+from ..dram.litedram import LiteDramSettings
+from ..link.layouts import ProgramCounters
+from .activation_reader import ActivationReader
+from .activation_writer import ActivationWriter, chunk_write_layout
+from .box_walker import BoxWalker
+from .layouts import INSTRUCTION_WORD, TRANSFER, WEIGHT_GROUP, chunk_bytes
+from .transfer import GROUP_CELLS, TRANSFER_WORDS, WORD_BYTES, DmaStatus, Operation, Target
+
+_WORD = 8 * WORD_BYTES
+_BEGIN_CYCLES = 8
+"""From ``run`` until ``running`` is to be believed."""
+_LANDING_CYCLES = 8
+"""From the last write of a LOAD until it is in its memory."""
+
+
+class DmaEngine(wiring.Component):
+    """Executes instructions (:mod:`.transfer`) from DRAM.
+
+    While an instruction is executed the next one is read behind its data.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    settings : LiteDramSettings
+
+    Members
+    -------
+    start : In
+        Begins at the word ``first``; only while not ``busy``.
+    first : In
+    abort : In
+        Ends after the instruction that is under way.
+    busy : Out
+    status : Out
+        A ``DmaStatus``: how the last list ended.
+    executed : Out
+        Instructions of it that have been executed.
+    bursts, writes, reads
+        Towards :class:`..dram.burst_port.BurstPort`.
+    activation_writes : Out(stream of chunk_write_layout)
+    activation_reads : Out(stream of addresses)
+    activation_read_valid, activation_chunk : In
+        The chunk of each, in order.
+    activations_settled : In
+        All of ``activation_writes`` that was taken is in the memory.
+    weight_writes : Out(stream of WEIGHT_GROUP)
+    instruction_writes : Out(stream of INSTRUCTION_WORD)
+    run : Out
+        Strobe: the instruction streams begin at ``pcs``.
+    pcs : Out
+    running, bad_instruction : In
+    """
+
+    start: Signal
+    first: Signal
+    abort: Signal
+    busy: Signal
+    status: Signal
+    executed: Signal
+    bursts: stream.Interface
+    writes: stream.Interface
+    reads: stream.Interface
+    activation_writes: stream.Interface
+    activation_reads: stream.Interface
+    activation_read_valid: Signal
+    activation_chunk: Signal
+    activations_settled: Signal
+    weight_writes: stream.Interface
+    instruction_writes: stream.Interface
+    run: Signal
+    pcs: data.View
+    running: Signal
+    bad_instruction: Signal
+
+    def __init__(self, *, configuration: Configuration, settings: LiteDramSettings) -> None:
+        self._configuration = configuration
+        self._writer = ActivationWriter(configuration=configuration)
+        self._reader = ActivationReader(configuration=configuration)
+        self._dram = BoxWalker(width=32)
+        self._chip = BoxWalker(width=24)
+        self._instruction: data.View = Signal(TRANSFER, name="instruction")
+        self._linear_ready = Signal()
+        size = chunk_bytes(configuration)
+        super().__init__(
+            {
+                "start": In(1),
+                "first": In(32),
+                "abort": In(1),
+                "busy": Out(1),
+                "status": Out(2),
+                "executed": Out(32),
+                "bursts": Out(stream.Signature(burst_layout(settings))),
+                "writes": Out(stream.Signature(_WORD)),
+                "reads": In(stream.Signature(_WORD)),
+                "activation_writes": Out(stream.Signature(chunk_write_layout(configuration))),
+                "activation_reads": Out(stream.Signature(24)),
+                "activation_read_valid": In(1),
+                "activation_chunk": In(8 * size),
+                "activations_settled": In(1),
+                "weight_writes": Out(stream.Signature(WEIGHT_GROUP)),
+                "instruction_writes": Out(stream.Signature(INSTRUCTION_WORD)),
+                "run": Out(1),
+                "pcs": Out(ProgramCounters),
+                "running": In(1),
+                "bad_instruction": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.writer, m.submodules.reader = self._writer, self._reader
+        m.submodules.dram, m.submodules.chip = self._dram, self._chip
+        told = self._instruction
+        loading, storing, begins = Signal(), Signal(), Signal()
+        into_activations = told.target == Target.ACTIVATIONS
+        self._move(m, begins, loading, storing, into_activations)
+        ends = self._load_linear(m, begins, loading & ~into_activations)
+        sound = self._check(m, begins, loading)
+        # the next instruction has been asked for, behind the data of this one
+        asked, receiving, received = Signal(), Signal(), Signal()
+        fetching, following = Signal(), Signal(32)
+        self._fetch(m, fetching, following)
+        self._receive(m, receiving, received)
+        with m.If(fetching & ~self._dram.busy & self.bursts.ready):
+            m.d.sync += [asked.eq(1), following.eq(following + TRANSFER_WORDS)]
+        with m.Elif(received):
+            m.d.sync += asked.eq(0)
+        moved = Mux(into_activations, ~self._chip.busy & self._writer.idle, ends)
+        pause = Signal(range(max(_BEGIN_CYCLES, _LANDING_CYCLES) + 1))
+        with m.If(pause != 0):
+            m.d.sync += pause.eq(pause - 1)
+        m.d.comb += self.pcs.as_value().eq(Cat(told.pc_0, told.pc_1))
+
+        def end(status: Any) -> None:
+            m.d.sync += [self.busy.eq(0), self.status.eq(status)]
+            m.next = "idle"
+
+        with m.FSM():
+            with m.State("idle"):
+                with m.If(self.start):
+                    m.d.sync += [
+                        self.busy.eq(1),
+                        self.executed.eq(0),
+                        self.status.eq(DmaStatus.OK),
+                        following.eq(self.first),
+                    ]
+                    m.next = "fetch"
+            with m.State("fetch"):
+                m.d.comb += fetching.eq(~asked)
+                with m.If(asked):
+                    m.next = "receive"
+            with m.State("receive"):
+                m.d.comb += receiving.eq(1)
+                with m.If(received):
+                    m.next = "decode"
+            with m.State("decode"):
+                m.d.sync += self.executed.eq(self.executed + 1)
+                with m.If(self._bad):
+                    end(DmaStatus.BAD_TRANSFER)
+                with m.Elif(self.abort | (told.operation == Operation.END)):
+                    end(DmaStatus.OK)
+                with m.Else():
+                    self._begin(m, begins)
+            with m.State("load"):
+                m.d.comb += [loading.eq(1), fetching.eq(~asked)]
+                with m.If(moved):
+                    m.d.sync += pause.eq(_LANDING_CYCLES)
+                    m.next = "check"
+            with m.State("check"):
+                m.next = "fetch"
+                with m.If(told.checked & ~sound):
+                    m.next = "corrupt"
+            with m.State("corrupt"):
+                # the instruction that was asked for must not be there when the next list begins
+                m.d.comb += receiving.eq(asked)
+                with m.If(~asked):
+                    end(DmaStatus.MEMORY_CORRUPT)
+            with m.State("store"):
+                m.d.comb += storing.eq(1)
+                with m.If(~self._dram.busy & ~self._chip.busy & self._reader.idle):
+                    m.next = "fetch"
+            with m.State("run"):
+                with m.If((pause == 0) & self.activations_settled):
+                    m.d.comb += self.run.eq(1)
+                    m.d.sync += pause.eq(_BEGIN_CYCLES)
+                    m.next = "fetch"
+            with m.State("wait"):
+                with m.If((pause == 0) & ~self.running):
+                    m.next = "fetch"
+                    with m.If(self.bad_instruction):
+                        end(DmaStatus.BAD_INSTRUCTION)
+        return m
+
+    @property
+    def _bad(self) -> Value:
+        told = self._instruction
+        linear = told.target != Target.ACTIVATIONS
+        box = (told.runs != 0) | (told.rows != 0)
+        unknown = (told.operation > Operation.WAIT) | (told.target > Target.INSTRUCTIONS)
+        return unknown | (linear & box)
+
+    def _begin(self, m: Module, begins: Signal) -> None:
+        states = {
+            Operation.LOAD: "load",
+            Operation.STORE: "store",
+            Operation.RUN: "run",
+            Operation.WAIT: "wait",
+        }
+        with m.Switch(self._instruction.operation):
+            for operation, state in states.items():
+                with m.Case(operation):
+                    m.d.comb += begins.eq(operation in (Operation.LOAD, Operation.STORE))
+                    m.next = state
+
+    def _move(
+        self, m: Module, begins: Signal, loading: Signal, storing: Signal, boxes: Value
+    ) -> None:
+        """Both walkers, and the activation memory's side of them."""
+        told, dram, chip = self._instruction, self._dram, self._chip
+        writer, reader = self._writer, self._reader
+        for walker, side, origin in ((dram, "dram", told.dram), (chip, "chip", told.chip)):
+            m.d.comb += [
+                walker.origin.eq(origin),
+                walker.run_pitch.eq(told[f"{side}_run_pitch"]),
+                walker.row_pitch.eq(told[f"{side}_row_pitch"]),
+                walker.runs.eq(told.runs),
+                walker.rows.eq(told.rows),
+            ]
+        m.d.comb += [
+            dram.start.eq(begins),
+            chip.start.eq(begins & boxes),
+            chip.o.ready.eq(Mux(loading, writer.runs.ready, reader.runs.ready)),
+        ]
+        for unit, busy in ((writer, loading), (reader, storing)):
+            m.d.comb += [
+                unit.runs.valid.eq(chip.o.valid & busy),
+                unit.runs.payload.chip.eq(chip.o.payload.address),
+                unit.runs.payload.bytes.eq(told.run_bytes),
+            ]
+        m.d.comb += [
+            writer.words.payload.eq(self.reads.payload),
+            writer.words.valid.eq(self.reads.valid & loading & boxes),
+            reader.valid.eq(self.activation_read_valid),
+            reader.chunk.eq(self.activation_chunk),
+        ]
+        connect(m, writer.o, flipped(self.activation_writes))
+        connect(m, reader.requests, flipped(self.activation_reads))
+        connect(m, reader.words, flipped(self.writes))
+
+    def _fetch(self, m: Module, fetching: Signal, following: Signal) -> None:
+        """Bursts: those of the box, and behind them that of the next instruction."""
+        told, walker, burst = self._instruction, self._dram, self.bursts.payload
+        m.d.comb += [
+            self.bursts.valid.eq(walker.busy | fetching),
+            walker.o.ready.eq(self.bursts.ready),
+            burst.write.eq(walker.busy & (told.operation == Operation.STORE)),
+            burst.address.eq(Mux(walker.busy, walker.o.payload.address, following)),
+            burst.last.eq(Mux(walker.busy, told.run_bytes // WORD_BYTES, TRANSFER_WORDS - 1)),
+        ]
+
+    def _receive(self, m: Module, receiving: Signal, received: Signal) -> None:
+        """The words of an instruction, and which of the units takes what is read."""
+        value = self._instruction.as_value()
+        count = Signal(range(TRANSFER_WORDS))
+        taken = receiving & self.reads.valid
+        m.d.comb += [
+            received.eq(taken & (count == TRANSFER_WORDS - 1)),
+            self.reads.ready.eq(receiving | self._writer.words.ready | self._linear_ready),
+        ]
+        with m.If(taken):
+            m.d.sync += [count.eq(count + 1), value.eq(Cat(value[_WORD:], self.reads.payload))]
+
+    def _load_linear(self, m: Module, begins: Signal, loading: Value) -> Value:
+        """Weights and instructions; returns whether all have gone."""
+        told, word = self._instruction, self.reads.payload
+        weights, instructions = self.weight_writes, self.instruction_writes
+        is_weights = told.target == Target.WEIGHTS
+        # of cells: which word of the nine; of instructions: which half
+        place, ninth = Signal(range(GROUP_CELLS + 1)), Signal(_WORD)
+        is_ninth = (place == 0) if self._configuration.ninth_bits else Const(0, 1)
+        upper = place[0]
+        address, left, active = Signal(24), Signal(17), Signal()
+        size = Mux(is_weights, WORD_BYTES, WORD_BYTES // 2)
+        ends = left <= size
+        valid = loading & active & self.reads.valid
+        given = Signal()
+        m.d.comb += [
+            weights.valid.eq(valid & is_weights & ~is_ninth),
+            weights.payload.address.eq(address),
+            weights.payload.cells.eq(word),
+            weights.payload.ninth.eq(ninth),
+            instructions.valid.eq(valid & ~is_weights),
+            instructions.payload.address.eq(address),
+            instructions.payload.data.eq(Mux(upper, word[32:], word[:32])),
+            given.eq(valid & Mux(is_weights, is_ninth | weights.ready, instructions.ready)),
+            self._linear_ready.eq(given & (is_weights | upper | ends)),
+        ]
+        with m.If(given):
+            m.d.sync += [left.eq(left - size), active.eq(~ends)]
+            with m.If(is_weights & is_ninth):
+                m.d.sync += ninth.eq(word)
+            with m.Else():
+                m.d.sync += [address.eq(address + 1), ninth.eq(ninth[GROUP_CELLS:])]
+            with m.If(is_weights):
+                m.d.sync += place.eq(Mux(place == GROUP_CELLS, 0, place + 1))
+            with m.Else():
+                m.d.sync += place.eq(~upper)
+        with m.If(begins):
+            m.d.sync += [
+                active.eq(1),
+                place.eq(0),
+                address.eq(told.chip),
+                left.eq(told.run_bytes + 1),
+            ]
+        return ~active
+
+    def _check(self, m: Module, begins: Signal, loading: Signal) -> Value:
+        """Whether what a LOAD has read has the CRC that it names."""
+        crc: Any = CRC32_ETHERNET(data_width=_WORD).create()
+        m.submodules.crc = crc
+        m.d.comb += [
+            crc.start.eq(begins),
+            crc.data.eq(self.reads.payload),
+            crc.valid.eq(loading & self.reads.valid & self.reads.ready),
+        ]
+        return crc.crc == self._instruction.crc

@@ -1,0 +1,27 @@
+"""The DMA's instructions in gateware, and what it writes."""
+
+from amaranth.hdl import Shape
+from amaranth.lib import data
+
+from ..config import Configuration
+from .transfer import FIELDS, GROUP_CELLS, WORD_BYTES
+
+_fields = [field for word in FIELDS for field in word]
+TRANSFER = data.StructLayout({name or "unused": bits for name, bits in _fields})
+"""As :class:`.transfer.Transfer` packs it; ``run_bytes``, ``runs`` and ``rows`` are less one."""
+
+RUN = data.StructLayout({"chip": 24, "bytes": TRANSFER["run_bytes"].shape, "final": 1})
+"""A run of bytes on the chip: the first one's address, their number less one; the last run."""
+
+WEIGHT_GROUP = data.StructLayout({"address": 24, "cells": 8 * WORD_BYTES, "ninth": GROUP_CELLS})
+"""Eight cells of the weight memory: which group, their bytes and ninth bits."""
+
+INSTRUCTION_WORD = data.StructLayout({"address": 24, "data": 32})
+
+
+def chunk_bytes(configuration: Configuration) -> int:
+    """Bytes that the DMA moves to or from the activation memory at once."""
+    return min(configuration.lanes, WORD_BYTES)
+
+
+assert Shape.cast(TRANSFER).width == 8 * WORD_BYTES * len(FIELDS)

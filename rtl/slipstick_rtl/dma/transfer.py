@@ -1,0 +1,203 @@
+"""The DMA's instructions: what they do, and how they lie in DRAM. Needs no Amaranth.
+
+An instruction is ``TRANSFER_WORDS`` words of ``WORD_BYTES`` bytes, little endian. The DMA executes
+one after the other, from any word of DRAM on, until an ``END`` or an error.
+
+A LOAD or STORE moves a box: *rows* of *runs* of bytes. On the chip a run begins at any byte. In
+DRAM it begins with a word, and its last word is filled up with bytes that nobody looks at. Runs and
+rows have pitches on either side.
+
+**Weights with ninth bits** go in groups of eight cells of nine bits. In DRAM the ninth bits of
+eight groups are a word, a byte for each group, and the eight groups' cells are the words behind it.
+Without ninth bits, weights are eight bytes to a word. Instructions are two words of 32 bits.
+
+**CRC.** Each LOAD with ``checked`` names the CRC-32 (Ethernet's, zlib's) of all words that it
+reads. If what comes is another, the DMA ends with MEMORY_CORRUPT: nothing that follows is executed,
+and no run is begun.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+WORD_BYTES = 8
+TRANSFER_WORDS = 4
+TRANSFER_BYTES = WORD_BYTES * TRANSFER_WORDS
+GROUP_CELLS = 8
+"""Cells of the weight memory that a word of DRAM holds."""
+
+
+class Operation(IntEnum):
+    """What an instruction does."""
+
+    END = 0
+    """Nothing follows."""
+
+    LOAD = 1
+    """From DRAM to the chip."""
+
+    STORE = 2
+    """From the activation memory to DRAM: ``chip`` and its pitches are multiples of the lanes."""
+
+    RUN = 3
+    """Starts the instruction streams at ``pcs``, once all bytes of LOADs are in their memories.
+    What follows is executed meanwhile."""
+
+    WAIT = 4
+    """Until the streams have ended. BAD_INSTRUCTION if one met a bad instruction."""
+
+
+class Target(IntEnum):
+    """The chip's memory that a LOAD writes; what ``chip`` counts in it."""
+
+    ACTIVATIONS = 0
+    """Bytes."""
+
+    WEIGHTS = 1
+    """Groups of eight cells. One run."""
+
+    INSTRUCTIONS = 2
+    """Words of 32 bits. One run."""
+
+
+FIELDS: tuple[tuple[tuple[str, int], ...], ...] = (
+    (("operation", 4), ("target", 2), ("checked", 1), ("", 1), ("chip", 24), ("dram", 32)),
+    (("run_bytes", 16), ("runs", 16), ("rows", 16), ("chip_run_pitch", 16)),
+    (("chip_row_pitch", 24), ("dram_run_pitch", 16), ("dram_row_pitch", 24)),
+    (("crc", 32), ("pc_0", 16), ("pc_1", 16)),
+)
+"""Names and bits of each word's fields, the lowest bit first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """An instruction of the DMA.
+
+    Parameters
+    ----------
+    operation : Operation
+    target : Target
+        Of a LOAD.
+    checked : bool
+        A LOAD's words have the CRC ``crc``.
+    chip : int
+        Where the first run begins on the chip.
+    dram : int
+        Where it begins in DRAM, in words.
+    run_bytes, runs, rows : int
+        Bytes of a run; runs of a row; rows.
+    chip_run_pitch, chip_row_pitch : int
+        From run to run and from row to row, in bytes.
+    dram_run_pitch, dram_row_pitch : int
+        The same in words.
+    crc : int
+    pcs : tuple of int
+        Of a RUN: a word of the instruction memory per stream.
+
+    Raises
+    ------
+    ValueError
+        If a field breaks its rule.
+    """
+
+    operation: Operation
+    target: Target = Target.ACTIVATIONS
+    checked: bool = False
+    chip: int = 0
+    dram: int = 0
+    run_bytes: int = 1
+    runs: int = 1
+    rows: int = 1
+    chip_run_pitch: int = 0
+    chip_row_pitch: int = 0
+    dram_run_pitch: int = 0
+    dram_row_pitch: int = 0
+    crc: int = 0
+    pcs: tuple[int, int] = (0, 0)
+
+    def __post_init__(self) -> None:
+        for name in ("run_bytes", "runs", "rows"):
+            if not 1 <= getattr(self, name) <= 1 << 16:
+                raise ValueError(f"{name} must be within 1..65536, not {getattr(self, name)}")
+        fields = self._fields()
+        for name, bits in (field for word in FIELDS for field in word if field[0]):
+            if not 0 <= fields[name] < 1 << bits:
+                raise ValueError(f"{name} must be within 0..{(1 << bits) - 1}, not {fields[name]}")
+        if self.target is not Target.ACTIVATIONS and (self.runs, self.rows) != (1, 1):
+            raise ValueError(
+                f"a LOAD of {self.target.name} must be one run, not {self.rows} x {self.runs}"
+            )
+
+    @property
+    def run_words(self) -> int:
+        """Words of DRAM that a run takes."""
+        return -(-self.run_bytes // WORD_BYTES)
+
+    @property
+    def words(self) -> int:
+        """Words of DRAM that are moved."""
+        return self.run_words * self.runs * self.rows
+
+    def _fields(self) -> dict[str, int]:
+        """Counts are stored less one."""
+        return {
+            **{name: int(value) for name, value in vars(self).items() if name != "pcs"},
+            **{name: getattr(self, name) - 1 for name in ("run_bytes", "runs", "rows")},
+            "pc_0": self.pcs[0],
+            "pc_1": self.pcs[1],
+        }
+
+    def pack(self) -> bytes:
+        """As it lies in DRAM."""
+        fields, packed = self._fields(), b""
+        for word in FIELDS:
+            value, place = 0, 0
+            for name, bits in word:
+                value |= fields.get(name, 0) << place
+                place += bits
+            packed += value.to_bytes(WORD_BYTES, "little")
+        return packed
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> "Transfer":
+        """The instruction of ``TRANSFER_BYTES`` bytes.
+
+        Raises
+        ------
+        ValueError
+            If there is no such operation or target, or a field breaks its rule.
+        """
+        if len(packed) != TRANSFER_BYTES:
+            raise ValueError(f"an instruction must be {TRANSFER_BYTES} bytes, not {len(packed)}")
+        fields = dict[str, int]()
+        for number, word in enumerate(FIELDS):
+            value = int.from_bytes(packed[WORD_BYTES * number :][:WORD_BYTES], "little")
+            for name, bits in word:
+                fields[name] = value & (1 << bits) - 1
+                value >>= bits
+        fields.pop("")
+        pcs = fields.pop("pc_0"), fields.pop("pc_1")
+        for name in ("run_bytes", "runs", "rows"):
+            fields[name] += 1
+        return cls(
+            **{
+                **fields,
+                "operation": Operation(fields["operation"]),
+                "target": Target(fields["target"]),
+                "checked": bool(fields["checked"]),
+            },
+            pcs=pcs,
+        )
+
+
+class DmaStatus(IntEnum):
+    """How a list of instructions ended."""
+
+    OK = 0
+    MEMORY_CORRUPT = 1
+    """The words of a LOAD have another CRC."""
+
+    BAD_TRANSFER = 2
+    """An operation or target that there is none of."""
+
+    BAD_INSTRUCTION = 3
+    """A stream met a bad instruction."""

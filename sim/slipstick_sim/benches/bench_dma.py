@@ -1,0 +1,409 @@
+"""The DMA against its golden model: random lists of instructions, memories that stall."""
+
+import random
+import zlib
+from collections import deque
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.activation_writer import chunk_write_layout
+from slipstick_rtl.dma.engine import DmaEngine
+from slipstick_rtl.dma.layouts import INSTRUCTION_WORD, WEIGHT_GROUP, chunk_bytes
+from slipstick_rtl.dma.transfer import (
+    GROUP_CELLS,
+    TRANSFER_BYTES,
+    WORD_BYTES,
+    DmaStatus,
+    Operation,
+    Target,
+    Transfer,
+)
+from slipstick_rtl.dram.burst_port import burst_layout
+from slipstick_rtl.dram.chips import MT48LC16M16
+from slipstick_rtl.dram.litedram import LiteDramSettings
+
+from ..golden.dma import ChipMemories, GoldenDma
+from .drivers.streams import start, unpack
+from .registry import Bench, parameters
+
+_SETTINGS = LiteDramSettings(chip=MT48LC16M16, hertz=100_000_000)
+_DRAM_BYTES = 1 << 16
+_LIST = 0x1C00
+"""The word of DRAM where the instructions are: data lie before them."""
+_RUN_CYCLES = 60
+
+
+def make(**shape: Any) -> DmaEngine:
+    """The DMA of a small configuration of this shape."""
+    return DmaEngine(configuration=_configuration(shape), settings=_SETTINGS)
+
+
+def _configuration(shape: dict[str, Any]) -> Configuration:
+    return Configuration(
+        activation_bytes=1 << 12,
+        weight_bytes=1 << 12,
+        instruction_words=1 << 9,
+        accumulator_depth=64,
+        **shape,
+    )
+
+
+BENCH = Bench(
+    name="bench_dma",
+    component=make,
+    test_module=__name__,
+    parameters=(
+        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 1, "ninth_bits": 1},
+        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 1},
+        {"rows": 4, "columns": 4, "lanes": 4, "weight_rows": 1},
+    ),
+)
+
+
+class _Surroundings:
+    """Memories in Python behind the engine's ports, with random stalls."""
+
+    def __init__(self, dut: Any, seed: int, stall: float) -> None:
+        self.dut, self.draw, self.stall = dut, random.Random(seed), stall
+        self.configuration = c = _configuration(parameters())
+        self.generator = np.random.default_rng(seed)
+        groups = c.weight_words * c.weight_word_bytes // GROUP_CELLS
+        self.dram = self.generator.integers(0, 256, _DRAM_BYTES, np.uint8)
+        self.chip = ChipMemories(
+            activations=self.generator.integers(0, 256, c.activation_bytes, np.uint8),
+            cells=np.zeros((groups, GROUP_CELLS), np.uint8),
+            ninth=np.zeros(groups, np.uint8),
+            instructions=np.zeros(c.instruction_words, np.uint32),
+        )
+        self.runs: list[tuple[int, int]] = []
+        self.bad_runs = set[int]()
+
+    def golden(self) -> GoldenDma:
+        """The same memories in the golden model."""
+        runs: list[tuple[int, int]] = []
+
+        def run(pcs: tuple[int, int]) -> bool:
+            runs.append(pcs)
+            return len(runs) - 1 not in self.bad_runs
+
+        chip = ChipMemories(**{name: part.copy() for name, part in vars(self.chip).items()})
+        golden = GoldenDma(self.dram.copy(), chip, bool(self.configuration.ninth_bits), run)
+        self.golden_runs = runs
+        return golden
+
+    def place(self, transfers: list[Transfer], first: int = _LIST) -> None:
+        """Puts a list of instructions into DRAM."""
+        packed = b"".join(transfer.pack() for transfer in transfers)
+        self.dram[first * WORD_BYTES :][: len(packed)] = np.frombuffer(packed, np.uint8)
+
+    async def start(self) -> None:
+        dut = self.dut
+        for name in ("start", "first", "abort", "running", "bad_instruction"):
+            getattr(dut, name).value = 0
+        for name in ("activation_read_valid", "activation_chunk", "reads__valid"):
+            getattr(dut, name).value = 0
+        for name in ("bursts", "writes", "activation_writes", "activation_reads"):
+            getattr(dut, f"{name}__ready").value = 0
+        dut.activations_settled.value = 1
+        dut.reads__payload.value = 0
+        await start(dut)
+        for part in (self._dram, self._chip_writes, self._chip_reads, self._streams):
+            cocotb.start_soon(part())
+
+    def _stalls(self) -> bool:
+        return self.draw.random() < self.stall
+
+    async def _dram(self) -> None:
+        """Executes bursts; a word in either direction a cycle."""
+        dut, layout = self.dut, burst_layout(_SETTINGS)
+        waiting = deque[tuple[bool, int]]()
+        latency, answers = 6, deque[tuple[int, int]]()
+        cycle, taking_burst, taking_word = 0, False, False
+        while True:
+            taking_burst = len(waiting) < 64 and not self._stalls()
+            taking_word = bool(waiting) and waiting[0][0] and not self._stalls()
+            dut.bursts__ready.value = int(taking_burst)
+            dut.writes__ready.value = int(taking_word)
+            offered = bool(answers) and answers[0][0] <= cycle and not self._stalls()
+            dut.reads__valid.value = int(offered)
+            if offered:
+                dut.reads__payload.value = answers[0][1]
+            await RisingEdge(dut.clk)
+            cycle += 1
+            if offered and dut.reads__ready.value == 1:
+                answers.popleft()
+            if taking_word and dut.writes__valid.value == 1:
+                place = waiting.popleft()[1] * WORD_BYTES
+                word = int(dut.writes__payload.value).to_bytes(WORD_BYTES, "little")
+                self.dram[place : place + WORD_BYTES] = np.frombuffer(word, np.uint8)
+            while waiting and not waiting[0][0] and len(answers) < 32:
+                place = waiting.popleft()[1] * WORD_BYTES
+                word = self.dram[place : place + WORD_BYTES].tobytes()
+                answers.append((cycle + latency, int.from_bytes(word, "little")))
+            if taking_burst and dut.bursts__valid.value == 1:
+                burst = unpack(layout, int(dut.bursts__payload.value))
+                words = range(burst["address"], burst["address"] + burst["last"] + 1)
+                waiting.extend((bool(burst["write"]), word) for word in words)
+
+    async def _chip_writes(self) -> None:
+        dut, size = self.dut, chunk_bytes(self.configuration)
+        layout = chunk_write_layout(self.configuration)
+        while True:
+            ready = not self._stalls()
+            dut.activation_writes__ready.value = int(ready)
+            dut.weight_writes__ready.value = int(ready)
+            dut.instruction_writes__ready.value = int(ready)
+            await RisingEdge(dut.clk)
+            if not ready:
+                continue
+            if dut.activation_writes__valid.value == 1:
+                write = unpack(layout, int(dut.activation_writes__payload.value))
+                assert write["address"] % size == 0
+                for k in range(size):
+                    if write["mask"] >> k & 1:
+                        place = (write["address"] + k) % len(self.chip.activations)
+                        self.chip.activations[place] = write["data"] >> 8 * k & 0xFF
+            if dut.weight_writes__valid.value == 1:
+                group = unpack(WEIGHT_GROUP, int(dut.weight_writes__payload.value))
+                cells = group["cells"].to_bytes(GROUP_CELLS, "little")
+                self.chip.cells[group["address"]] = np.frombuffer(cells, np.uint8)
+                if self.configuration.ninth_bits:
+                    self.chip.ninth[group["address"]] = group["ninth"]
+            if dut.instruction_writes__valid.value == 1:
+                word = unpack(INSTRUCTION_WORD, int(dut.instruction_writes__payload.value))
+                place = word["address"] % len(self.chip.instructions)
+                self.chip.instructions[place] = word["data"]
+
+    async def _chip_reads(self) -> None:
+        """A chunk comes four cycles after its request."""
+        dut, size = self.dut, chunk_bytes(self.configuration)
+        line = deque[int | None]([None] * 4)
+        while True:
+            ready = not self._stalls()
+            dut.activation_reads__ready.value = int(ready)
+            came = line.popleft()
+            dut.activation_read_valid.value = int(came is not None)
+            if came is not None:
+                places = (came + np.arange(size)) % len(self.chip.activations)
+                chunk = self.chip.activations[places].tobytes()
+                dut.activation_chunk.value = int.from_bytes(chunk, "little")
+            await RisingEdge(dut.clk)
+            asked = ready and dut.activation_reads__valid.value == 1
+            line.append(int(dut.activation_reads__payload.value) if asked else None)
+
+    async def _streams(self) -> None:
+        """A run takes some cycles."""
+        dut = self.dut
+        while True:
+            await RisingEdge(dut.clk)
+            if dut.run.value == 1:
+                pcs = int(dut.pcs.value)
+                self.runs.append((pcs & 0xFFFF, pcs >> 16))
+                dut.running.value = 1
+                for _ in range(self.draw.randrange(1, _RUN_CYCLES)):
+                    await RisingEdge(dut.clk)
+                    assert dut.run.value == 0, "a run begins in a run"
+                dut.bad_instruction.value = int(len(self.runs) - 1 in self.bad_runs)
+                dut.running.value = 0
+
+    async def execute(self, first: int = _LIST) -> DmaStatus:
+        dut = self.dut
+        dut.first.value = first
+        dut.start.value = 1
+        await RisingEdge(dut.clk)
+        dut.start.value = 0
+        await RisingEdge(dut.clk)
+        await RisingEdge(dut.clk)
+        for _ in range(200_000):
+            if dut.busy.value == 0:
+                return DmaStatus(int(dut.status.value))
+            await RisingEdge(dut.clk)
+        raise AssertionError("the list does not end")
+
+
+def _random_box(s: _Surroundings, operation: Operation) -> Transfer:
+    """A box of the activation memory; runs may touch, leave gaps or be bytes apart."""
+    draw, c = s.draw, s.configuration
+    size = chunk_bytes(c) if operation is Operation.STORE else 1
+    run_bytes = draw.choice((1, 3, 7, 8, 9, 16, 24, 41, 100))
+    runs, rows = draw.choice(((1, 1), (1, 4), (5, 1), (3, 3)))
+    run_pitch = -(-run_bytes // size) * size + size * draw.randrange(3)
+    row_pitch = run_pitch * runs + size * draw.randrange(4)
+    span = row_pitch * rows
+    words = -(-run_bytes // WORD_BYTES)
+    dram_run_pitch = words + draw.randrange(2)
+    dram_row_pitch = dram_run_pitch * runs + draw.randrange(3)
+    return Transfer(
+        operation=operation,
+        chip=draw.randrange((c.activation_bytes - span) // size) * size,
+        dram=draw.randrange(_LIST - dram_row_pitch * rows),
+        run_bytes=run_bytes,
+        runs=runs,
+        rows=rows,
+        chip_run_pitch=run_pitch,
+        chip_row_pitch=row_pitch,
+        dram_run_pitch=dram_run_pitch,
+        dram_row_pitch=dram_row_pitch,
+    )
+
+
+def _random_weights(s: _Surroundings) -> Transfer:
+    groups = len(s.chip.cells)
+    count = s.draw.randrange(1, 40)
+    words = count + (-(-count // GROUP_CELLS) if s.configuration.ninth_bits else 0)
+    return Transfer(
+        operation=Operation.LOAD,
+        target=Target.WEIGHTS,
+        chip=s.draw.randrange(groups - count),
+        dram=s.draw.randrange(_LIST - words),
+        run_bytes=words * WORD_BYTES,
+    )
+
+
+def _random_instructions(s: _Surroundings) -> Transfer:
+    count = s.draw.randrange(1, 30)
+    return Transfer(
+        operation=Operation.LOAD,
+        target=Target.INSTRUCTIONS,
+        chip=s.draw.randrange(s.configuration.instruction_words - count),
+        dram=s.draw.randrange(_LIST - 16),
+        run_bytes=4 * count,
+    )
+
+
+def _random_list(s: _Surroundings, count: int) -> list[Transfer]:
+    """Ends with an END; no run begins while another one goes on."""
+    transfers, running = list[Transfer](), False
+    for _ in range(count):
+        kind = s.draw.randrange(8)
+        if kind < 3:
+            transfers.append(_random_box(s, Operation.LOAD))
+        elif kind < 5:
+            transfers.append(_random_box(s, Operation.STORE))
+        elif kind == 5:
+            transfers.append(_random_weights(s))
+        elif kind == 6:
+            transfers.append(_random_instructions(s))
+        else:
+            if running:
+                transfers.append(Transfer(operation=Operation.WAIT))
+            pcs = s.draw.randrange(1 << 16), s.draw.randrange(1 << 16)
+            transfers.append(Transfer(operation=Operation.RUN, pcs=pcs))
+            running = True
+    transfers.append(Transfer(operation=Operation.WAIT))
+    transfers.append(Transfer(operation=Operation.END))
+    return transfers
+
+
+def _check(s: _Surroundings, golden: GoldenDma) -> None:
+    for name, expected in vars(golden.chip).items():
+        assert np.array_equal(getattr(s.chip, name), expected), name
+    assert np.array_equal(s.dram, golden.dram)
+    assert s.runs == s.golden_runs
+    assert int(s.dut.executed.value) == len(golden.executed)
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0.0, 0.2, 0.7], seed=[1, 2, 3, 4])
+async def does_what_the_model_does(dut: Any, stall: float, seed: int) -> None:
+    s = _Surroundings(dut, seed, stall)
+    s.place(_random_list(s, 40))
+    golden = s.golden()
+    expected = golden.execute(_LIST)
+    await s.start()
+    assert await s.execute() is expected is DmaStatus.OK
+    _check(s, golden)
+
+
+def _with_crc(s: _Surroundings, transfer: Transfer) -> Transfer:
+    words = b""
+    for row in range(transfer.rows):
+        for run in range(transfer.runs):
+            place = (
+                transfer.dram + row * transfer.dram_row_pitch + run * transfer.dram_run_pitch
+            ) * WORD_BYTES
+            words += s.dram[place : place + transfer.run_words * WORD_BYTES].tobytes()
+    return Transfer(**{**vars(transfer), "checked": True, "crc": zlib.crc32(words)})
+
+
+@cocotb.test()
+@cocotb.parametrize(kind=["activations", "weights", "instructions"], seed=[1, 2, 3])
+async def sees_a_bit_that_flips(dut: Any, kind: str, seed: int) -> None:
+    """First all is right; then a bit of the words is another, and nothing behind is executed."""
+    s = _Surroundings(dut, seed, 0.2)
+    if kind == "activations":
+        load = _random_box(s, Operation.LOAD)
+    else:
+        load = _random_weights(s) if kind == "weights" else _random_instructions(s)
+    load = _with_crc(s, load)
+    run = Transfer(operation=Operation.RUN, pcs=(3, 4))
+    ends = [Transfer(operation=Operation.WAIT), Transfer(operation=Operation.END)]
+    s.place([load, run, *ends])
+    await s.start()
+    assert await s.execute() is DmaStatus.OK
+    assert s.runs == [(3, 4)]
+    s.dram[load.dram * WORD_BYTES + s.draw.randrange(load.run_words * WORD_BYTES)] ^= (
+        1 << s.draw.randrange(8)
+    )
+    golden = s.golden()
+    assert golden.execute(_LIST) is DmaStatus.MEMORY_CORRUPT
+    assert await s.execute() is DmaStatus.MEMORY_CORRUPT
+    assert s.runs == [(3, 4)]
+    # and it can be used again
+    s.place([run, *ends], first=_LIST + 100)
+    assert await s.execute(_LIST + 100) is DmaStatus.OK
+    assert s.runs == [(3, 4)] * 2
+
+
+@cocotb.test()
+async def refuses_what_there_is_none_of(dut: Any) -> None:
+    s = _Surroundings(dut, 7, 0.1)
+    await s.start()
+    good = Transfer(operation=Operation.END).pack()
+    boxes = bytearray(_random_weights(s).pack())
+    boxes[WORD_BYTES + 2] = 1
+    for bad in (b"\x05" + good[1:], b"\x0f" + good[1:], b"\x31" + good[1:], bytes(boxes)):
+        s.dram[_LIST * WORD_BYTES :][:TRANSFER_BYTES] = np.frombuffer(bad, np.uint8)
+        assert s.golden().execute(_LIST) is DmaStatus.BAD_TRANSFER
+        assert await s.execute() is DmaStatus.BAD_TRANSFER
+
+
+@cocotb.test()
+async def ends_with_a_bad_instruction(dut: Any) -> None:
+    s = _Surroundings(dut, 8, 0.1)
+    s.bad_runs = {1}
+    run, wait = Transfer(operation=Operation.RUN), Transfer(operation=Operation.WAIT)
+    s.place([run, wait, run, wait, run, wait, Transfer(operation=Operation.END)])
+    golden = s.golden()
+    await s.start()
+    assert await s.execute() is golden.execute(_LIST) is DmaStatus.BAD_INSTRUCTION
+    assert len(s.runs) == len(s.golden_runs) == 2
+
+
+@cocotb.test()
+async def fills_the_wire(dut: Any) -> None:
+    """Loads that follow each other take a word a cycle, nearly: 64 words in each."""
+    s = _Surroundings(dut, 9, 0.0)
+    loads = [
+        Transfer(operation=Operation.LOAD, chip=512 * k + 3, dram=64 * k, run_bytes=512)
+        for k in range(6)
+    ]
+    s.place([*loads, Transfer(operation=Operation.END)])
+    await s.start()
+    cycles = 0
+
+    async def count() -> None:
+        nonlocal cycles
+        while True:
+            await RisingEdge(dut.clk)
+            cycles += 1
+
+    counting = cocotb.start_soon(count())
+    assert await s.execute() is DmaStatus.OK
+    counting.cancel()
+    # in Python's memory a burst's first word comes seven cycles late
+    chunks = 6 * 64 * WORD_BYTES // chunk_bytes(s.configuration)
+    assert cycles < chunks + 7 * 24, f"6 x 64 words took {cycles} cycles"
