@@ -1,4 +1,4 @@
-"""The DMA: fetches its instructions from DRAM, and executes one after the other."""
+"""The DMA: takes its instructions from the link or from DRAM, and executes one after the other."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ _LANDING_CYCLES = 8
 
 
 class DmaEngine(wiring.Component):
-    """Executes instructions (:mod:`.transfer`) from DRAM.
+    """Executes instructions (:mod:`.transfer`).
 
-    While an instruction is executed the next one is read behind its data.
+    While one of a list in DRAM is executed, the next one is read behind its data.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ class DmaEngine(wiring.Component):
 
     Members
     -------
-    start : In
-        Begins at the word ``first``; only while not ``busy``.
-    first : In
-    abort : In
-        Ends after the instruction that is under way.
+    given : In(stream of TRANSFER)
+        Instructions from the link. After an error they are dropped.
+    clear : In
+        Forgets an error. A list that is under way ends behind the instruction at hand.
     busy : Out
+        An instruction or a list is under way.
     status : Out
-        A ``DmaStatus``: how the last list ended.
+        A ``DmaStatus``.
     executed : Out
-        Instructions of it that have been executed.
+        Instructions that were executed since ``clear``.
     bursts, writes, reads
         Towards :class:`..dram.burst_port.BurstPort`.
     activation_writes : Out(stream of chunk_write_layout)
@@ -62,9 +62,8 @@ class DmaEngine(wiring.Component):
     running, bad_instruction : In
     """
 
-    start: Signal
-    first: Signal
-    abort: Signal
+    given: stream.Interface
+    clear: Signal
     busy: Signal
     status: Signal
     executed: Signal
@@ -94,9 +93,8 @@ class DmaEngine(wiring.Component):
         size = chunk_bytes(configuration)
         super().__init__(
             {
-                "start": In(1),
-                "first": In(32),
-                "abort": In(1),
+                "given": In(stream.Signature(TRANSFER)),
+                "clear": In(1),
                 "busy": Out(1),
                 "status": Out(2),
                 "executed": Out(32),
@@ -129,7 +127,7 @@ class DmaEngine(wiring.Component):
         sound = self._check(m, begins, loading)
         # the next instruction has been asked for, behind the data of this one
         asked, receiving, received = Signal(), Signal(), Signal()
-        fetching, following = Signal(), Signal(32)
+        fetching, following, idle = Signal(), Signal(32), Signal()
         self._fetch(m, fetching, following)
         self._receive(m, receiving, received)
         with m.If(fetching & ~self._dram.busy & self.bursts.ready):
@@ -142,24 +140,30 @@ class DmaEngine(wiring.Component):
             m.d.sync += pause.eq(pause - 1)
         m.d.comb += self.pcs.as_value().eq(Cat(told.pc_0, told.pc_1))
 
+        listing, leaving = Signal(), Signal()
+        done = "next"
+
         def end(status: Any) -> None:
-            m.d.sync += [self.busy.eq(0), self.status.eq(status)]
+            m.d.sync += [listing.eq(0), self.status.eq(status)]
             m.next = "idle"
 
+        m.d.comb += self.busy.eq(~idle)
+        with m.If(self.clear):
+            m.d.sync += [self.status.eq(DmaStatus.OK), self.executed.eq(0), leaving.eq(listing)]
         with m.FSM():
             with m.State("idle"):
-                with m.If(self.start):
-                    m.d.sync += [
-                        self.busy.eq(1),
-                        self.executed.eq(0),
-                        self.status.eq(DmaStatus.OK),
-                        following.eq(self.first),
-                    ]
-                    m.next = "fetch"
-            with m.State("fetch"):
-                m.d.comb += fetching.eq(~asked)
-                with m.If(asked):
-                    m.next = "receive"
+                m.d.comb += [idle.eq(~self.given.valid), self.given.ready.eq(1)]
+                m.d.sync += leaving.eq(0)
+                with m.If(self.given.valid & (self.status == DmaStatus.OK)):
+                    m.d.sync += told.eq(self.given.payload)
+                    m.next = "decode"
+            with m.State(done):
+                m.next = "idle"
+                with m.If(listing):
+                    m.d.comb += fetching.eq(~asked)
+                    m.next = done
+                    with m.If(asked):
+                        m.next = "receive"
             with m.State("receive"):
                 m.d.comb += receiving.eq(1)
                 with m.If(received):
@@ -168,17 +172,20 @@ class DmaEngine(wiring.Component):
                 m.d.sync += self.executed.eq(self.executed + 1)
                 with m.If(self._bad):
                     end(DmaStatus.BAD_TRANSFER)
-                with m.Elif(self.abort | (told.operation == Operation.END)):
-                    end(DmaStatus.OK)
+                with m.Elif(leaving | (told.operation == Operation.END)):
+                    end(self.status)
                 with m.Else():
                     self._begin(m, begins)
+                    with m.If(told.operation == Operation.JUMP):
+                        m.d.sync += [listing.eq(1), following.eq(told.dram)]
+                        m.next = done
             with m.State("load"):
-                m.d.comb += [loading.eq(1), fetching.eq(~asked)]
+                m.d.comb += [loading.eq(1), fetching.eq(listing & ~asked)]
                 with m.If(moved):
                     m.d.sync += pause.eq(_LANDING_CYCLES)
                     m.next = "check"
             with m.State("check"):
-                m.next = "fetch"
+                m.next = done
                 with m.If(told.checked & ~sound):
                     m.next = "corrupt"
             with m.State("corrupt"):
@@ -189,15 +196,15 @@ class DmaEngine(wiring.Component):
             with m.State("store"):
                 m.d.comb += storing.eq(1)
                 with m.If(~self._dram.busy & ~self._chip.busy & self._reader.idle):
-                    m.next = "fetch"
+                    m.next = done
             with m.State("run"):
                 with m.If((pause == 0) & self.activations_settled):
                     m.d.comb += self.run.eq(1)
                     m.d.sync += pause.eq(_BEGIN_CYCLES)
-                    m.next = "fetch"
+                    m.next = done
             with m.State("wait"):
                 with m.If((pause == 0) & ~self.running):
-                    m.next = "fetch"
+                    m.next = done
                     with m.If(self.bad_instruction):
                         end(DmaStatus.BAD_INSTRUCTION)
         return m
@@ -207,7 +214,7 @@ class DmaEngine(wiring.Component):
         told = self._instruction
         linear = told.target != Target.ACTIVATIONS
         box = (told.runs != 0) | (told.rows != 0)
-        unknown = (told.operation > Operation.WAIT) | (told.target > Target.INSTRUCTIONS)
+        unknown = (told.operation > Operation.JUMP) | (told.target > Target.INSTRUCTIONS)
         return unknown | (linear & box)
 
     def _begin(self, m: Module, begins: Signal) -> None:

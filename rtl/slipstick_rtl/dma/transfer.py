@@ -1,7 +1,8 @@
 """The DMA's instructions: what they do, and how they lie in DRAM. Needs no Amaranth.
 
 An instruction is ``TRANSFER_WORDS`` words of ``WORD_BYTES`` bytes, little endian. The DMA executes
-one after the other, from any word of DRAM on, until an ``END`` or an error.
+those that it is given over the link, one after the other. A ``JUMP`` among them sends it to a list
+in DRAM, which it executes until an ``END``. After an error nothing is executed before a reset.
 
 A LOAD or STORE moves a box: *rows* of *runs* of bytes. On the chip a run begins at any byte. In
 DRAM it begins with a word, and its last word is filled up with bytes that nobody looks at. Runs and
@@ -30,7 +31,7 @@ class Operation(IntEnum):
     """What an instruction does."""
 
     END = 0
-    """Nothing follows."""
+    """Ends a list. Otherwise it does nothing."""
 
     LOAD = 1
     """From DRAM to the chip."""
@@ -44,6 +45,9 @@ class Operation(IntEnum):
 
     WAIT = 4
     """Until the streams have ended. BAD_INSTRUCTION if one met a bad instruction."""
+
+    JUMP = 5
+    """What follows is in DRAM, from the word ``dram`` on."""
 
 
 class Target(IntEnum):

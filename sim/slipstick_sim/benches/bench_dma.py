@@ -101,7 +101,7 @@ class _Surroundings:
 
     async def start(self) -> None:
         dut = self.dut
-        for name in ("start", "first", "abort", "running", "bad_instruction"):
+        for name in ("given__valid", "given__payload", "clear", "running", "bad_instruction"):
             getattr(dut, name).value = 0
         for name in ("activation_read_valid", "activation_chunk", "reads__valid"):
             getattr(dut, name).value = 0
@@ -210,18 +210,33 @@ class _Surroundings:
                 dut.running.value = 0
 
     async def execute(self, first: int = _LIST) -> DmaStatus:
+        """The list that begins at a word of DRAM."""
+        return await self.give(_jump(first))
+
+    async def give(self, packed: bytes) -> DmaStatus:
+        """An instruction from the link."""
         dut = self.dut
-        dut.first.value = first
-        dut.start.value = 1
+        dut.given__payload.value = int.from_bytes(packed, "little")
+        dut.given__valid.value = 1
         await RisingEdge(dut.clk)
-        dut.start.value = 0
-        await RisingEdge(dut.clk)
+        while dut.given__ready.value != 1:
+            await RisingEdge(dut.clk)
+        dut.given__valid.value = 0
         await RisingEdge(dut.clk)
         for _ in range(200_000):
+            await RisingEdge(dut.clk)
             if dut.busy.value == 0:
                 return DmaStatus(int(dut.status.value))
-            await RisingEdge(dut.clk)
         raise AssertionError("the list does not end")
+
+    async def clear(self) -> None:
+        self.dut.clear.value = 1
+        await RisingEdge(self.dut.clk)
+        self.dut.clear.value = 0
+
+
+def _jump(first: int = _LIST) -> bytes:
+    return Transfer(operation=Operation.JUMP, dram=first).pack()
 
 
 def _random_box(s: _Surroundings, operation: Operation) -> Transfer:
@@ -303,7 +318,7 @@ def _check(s: _Surroundings, golden: GoldenDma) -> None:
         assert np.array_equal(getattr(s.chip, name), expected), name
     assert np.array_equal(s.dram, golden.dram)
     assert s.runs == s.golden_runs
-    assert int(s.dut.executed.value) == len(golden.executed)
+    assert int(s.dut.executed.value) == golden.executed
 
 
 @cocotb.test()
@@ -312,7 +327,7 @@ async def does_what_the_model_does(dut: Any, stall: float, seed: int) -> None:
     s = _Surroundings(dut, seed, stall)
     s.place(_random_list(s, 40))
     golden = s.golden()
-    expected = golden.execute(_LIST)
+    expected = golden.execute(_jump())
     await s.start()
     assert await s.execute() is expected is DmaStatus.OK
     _check(s, golden)
@@ -349,10 +364,13 @@ async def sees_a_bit_that_flips(dut: Any, kind: str, seed: int) -> None:
         1 << s.draw.randrange(8)
     )
     golden = s.golden()
-    assert golden.execute(_LIST) is DmaStatus.MEMORY_CORRUPT
+    assert golden.execute(_jump()) is DmaStatus.MEMORY_CORRUPT
     assert await s.execute() is DmaStatus.MEMORY_CORRUPT
     assert s.runs == [(3, 4)]
-    # and it can be used again
+    # nothing is executed before a reset, and then everything is
+    assert await s.give(run.pack()) is golden.execute(run.pack()) is DmaStatus.MEMORY_CORRUPT
+    assert s.runs == [(3, 4)]
+    await s.clear()
     s.place([run, *ends], first=_LIST + 100)
     assert await s.execute(_LIST + 100) is DmaStatus.OK
     assert s.runs == [(3, 4)] * 2
@@ -365,10 +383,13 @@ async def refuses_what_there_is_none_of(dut: Any) -> None:
     good = Transfer(operation=Operation.END).pack()
     boxes = bytearray(_random_weights(s).pack())
     boxes[WORD_BYTES + 2] = 1
-    for bad in (b"\x05" + good[1:], b"\x0f" + good[1:], b"\x31" + good[1:], bytes(boxes)):
+    for bad in (b"\x06" + good[1:], b"\x0f" + good[1:], b"\x31" + good[1:], bytes(boxes)):
         s.dram[_LIST * WORD_BYTES :][:TRANSFER_BYTES] = np.frombuffer(bad, np.uint8)
-        assert s.golden().execute(_LIST) is DmaStatus.BAD_TRANSFER
+        assert s.golden().execute(_jump()) is DmaStatus.BAD_TRANSFER
         assert await s.execute() is DmaStatus.BAD_TRANSFER
+        await s.clear()
+        assert await s.give(bad) is DmaStatus.BAD_TRANSFER
+        await s.clear()
 
 
 @cocotb.test()
@@ -379,8 +400,33 @@ async def ends_with_a_bad_instruction(dut: Any) -> None:
     s.place([run, wait, run, wait, run, wait, Transfer(operation=Operation.END)])
     golden = s.golden()
     await s.start()
-    assert await s.execute() is golden.execute(_LIST) is DmaStatus.BAD_INSTRUCTION
+    assert await s.execute() is golden.execute(_jump()) is DmaStatus.BAD_INSTRUCTION
     assert len(s.runs) == len(s.golden_runs) == 2
+
+
+@cocotb.test()
+@cocotb.parametrize(seed=[1, 2])
+async def takes_instructions_from_the_link(dut: Any, seed: int) -> None:
+    s = _Surroundings(dut, seed, 0.2)
+    await s.start()
+    golden = s.golden()
+    for transfer in _random_list(s, 15):
+        assert await s.give(transfer.pack()) is golden.execute(transfer.pack())
+    _check(s, golden)
+
+
+@cocotb.test()
+async def leaves_a_list(dut: Any) -> None:
+    """A list that never ends ends with ``clear``."""
+    s = _Surroundings(dut, 11, 0.0)
+    s.place([Transfer(operation=Operation.JUMP, dram=_LIST)])
+    await s.start()
+    giving = cocotb.start_soon(s.execute())
+    for _ in range(300):
+        await RisingEdge(dut.clk)
+    assert dut.busy.value == 1
+    await s.clear()
+    assert await giving is DmaStatus.OK
 
 
 @cocotb.test()

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class ChipMemories:
 
 @dataclass
 class GoldenDma:
-    """Executes a list of instructions.
+    """Executes instructions.
 
     Parameters
     ----------
@@ -58,30 +58,46 @@ class GoldenDma:
     chip: ChipMemories
     ninth_bits: bool
     run: Callable[[tuple[int, int]], bool]
-    executed: list[Transfer] = field(default_factory=list)
+    executed: int = 0
+    status: DmaStatus = DmaStatus.OK
+    _good: bool = True
 
-    def execute(self, first: int) -> DmaStatus:
-        """From a word of DRAM on, until an END or an error."""
-        good = True
-        while True:
-            packed = self.dram[first * WORD_BYTES :][:TRANSFER_BYTES].tobytes()
+    def clear(self) -> None:
+        """Forgets an error."""
+        self.status, self.executed = DmaStatus.OK, 0
+
+    def execute(self, packed: bytes) -> DmaStatus:
+        """An instruction from the link, with the list that it may begin; nothing after an error."""
+        following: int | None = None
+        while self.status is DmaStatus.OK:
+            self.executed += 1
             try:
                 transfer = Transfer.unpack(packed)
             except ValueError:
-                return DmaStatus.BAD_TRANSFER
-            self.executed.append(transfer)
-            first += TRANSFER_BYTES // WORD_BYTES
-            if transfer.operation is Operation.END:
-                return DmaStatus.OK
-            if transfer.operation is Operation.LOAD:
-                if not self._load(transfer):
-                    return DmaStatus.MEMORY_CORRUPT
-            elif transfer.operation is Operation.STORE:
-                self._store(transfer)
-            elif transfer.operation is Operation.RUN:
-                good = self.run(transfer.pcs)
-            elif not good:
-                return DmaStatus.BAD_INSTRUCTION
+                self.status = DmaStatus.BAD_TRANSFER
+                break
+            if transfer.operation is Operation.JUMP:
+                following = transfer.dram
+            elif transfer.operation is Operation.END:
+                break
+            else:
+                self._execute(transfer)
+            if following is None:
+                break
+            packed = self.dram[following * WORD_BYTES :][:TRANSFER_BYTES].tobytes()
+            following += TRANSFER_BYTES // WORD_BYTES
+        return self.status
+
+    def _execute(self, transfer: Transfer) -> None:
+        if transfer.operation is Operation.LOAD:
+            if not self._load(transfer):
+                self.status = DmaStatus.MEMORY_CORRUPT
+        elif transfer.operation is Operation.STORE:
+            self._store(transfer)
+        elif transfer.operation is Operation.RUN:
+            self._good = self.run(transfer.pcs)
+        elif not self._good:
+            self.status = DmaStatus.BAD_INSTRUCTION
 
     def _load(self, transfer: Transfer) -> bool:
         runs = [self._words(place, transfer.run_words) for place in _dram_runs(transfer)]
