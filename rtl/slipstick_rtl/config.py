@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from .dram.chips import SdrChip, find_chip
 from .engines import ENGINES, EngineTraits
 from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
 from .number_formats import FormatTraits, format_traits
@@ -25,6 +26,9 @@ PARAMETER_QUEUE_RESERVE = 4
 DEPTHWISE_KERNEL = 3
 DEPTHWISE_TAPS = DEPTHWISE_KERNEL**2
 """Rows of the array that hold the weights of a depthwise kernel."""
+
+_DMA_LANES = 8
+"""Bytes of the activation memory that the DMA moves at once, at most."""
 
 _SHARING = ("activation_bytes", "weight_bytes", "instruction_words")
 
@@ -86,6 +90,9 @@ class Configuration:
         memory holds instructions, weights and activations, one instruction is executed at a time,
         and the array's multipliers requantise. It has one pixel, one lane and one accumulator bank,
         its windows are ``aligned``, and its memories need not be powers of two.
+    dram : str
+        The chips behind the DMA, by their name in :mod:`.dram.chips`; empty: there is no DMA. Only
+        a pipelined engine of at most 8 lanes can have one.
     clock_hz : int
         Clock that the target is built for; a throughput in seconds is computed from it.
 
@@ -114,6 +121,7 @@ class Configuration:
     instruction_words: int = 1 << 14
     payload_bytes: int = 1024
     engine: str = "pipelined"
+    dram: str = ""
     clock_hz: int = 100_000_000
 
     def __post_init__(self) -> None:
@@ -126,6 +134,7 @@ class Configuration:
             raise ValueError(f"engine must be one of {tuple(ENGINES)}, not {self.engine!r}")
         self._check_sizes()
         self._check_array()
+        self._check_dram()
         if self.clock_hz <= 0:
             raise ValueError(f"clock_hz must be positive, not {self.clock_hz}")
 
@@ -207,6 +216,16 @@ class Configuration:
             )
         self._check_format()
 
+    def _check_dram(self) -> None:
+        if not self.dram:
+            return
+        find_chip(self.dram)
+        if not self.traits.overlaps_streams or self.lanes > _DMA_LANES:
+            raise ValueError(
+                f"dram must be empty with engine {self.engine!r} and {self.lanes} lanes, not"
+                f" {self.dram!r}: a DMA needs a pipelined engine of at most {_DMA_LANES} lanes"
+            )
+
     def _check_format(self) -> None:
         taken = self.format
         most = self.rows if taken.uses_dsp_blocks else 0
@@ -220,6 +239,11 @@ class Configuration:
                     f"{name} must be {known[0]!r} with number_format {self.number_format!r},"
                     f" not {getattr(self, name)!r}"
                 )
+
+    @property
+    def dram_chip(self) -> SdrChip | None:
+        """The chips behind the DMA; None if there is none."""
+        return find_chip(self.dram) if self.dram else None
 
     @property
     def format(self) -> FormatTraits:
@@ -364,8 +388,9 @@ class Configuration:
         return f"{self.pixels}x{self.rows}x{self.columns}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields by name, ready for JSON."""
-        return dataclasses.asdict(self)
+        """All fields by name, ready for JSON; without ``dram`` if there is none."""
+        fields = dataclasses.asdict(self)
+        return {name: value for name, value in fields.items() if name != "dram" or value}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Configuration":
@@ -373,8 +398,8 @@ class Configuration:
         if not isinstance(fields, dict):
             raise TypeError(f"a configuration must be a mapping, not {type(fields).__name__}")
         names = {field.name for field in dataclasses.fields(cls)}
-        if names != set(fields):
-            odd = sorted(names ^ set(map(str, fields)))
+        odd = sorted(names ^ {"dram", *map(str, fields)})
+        if odd:
             raise ValueError(f"a configuration must have exactly the known fields, not {odd}")
         return cls(**fields)
 

@@ -93,3 +93,19 @@ MT48LC16M16 = SdrChip(
     t_wr=15.0,
 )
 """Micron MT48LC16M16A2 of the grade -75, 32 MB; ISSI's IS42S16160 is alike."""
+
+CHIPS = {chip.name: chip for chip in (MT48LC16M16,)}
+"""By name."""
+
+
+def find_chip(name: str) -> SdrChip:
+    """Returns the chip of a name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such chip.
+    """
+    if name not in CHIPS:
+        raise ValueError(f"dram must be one of {', '.join(CHIPS)}, or empty, not {name!r}")
+    return CHIPS[name]

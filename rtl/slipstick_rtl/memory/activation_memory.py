@@ -1,5 +1,7 @@
 """The activation memory: R byte-wide banks, a port for windows and a port for everything else."""
 
+from typing import Any
+
 from amaranth.hdl import Array, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -11,7 +13,7 @@ from ..primitives.delay import delay
 from ..primitives.stream_queue import StreamQueue
 from .blocked_slices import BlockedSlices
 from .byte_gatherer import ByteGatherer
-from .port_arbiter import PortArbiter, byte_write_layout, write_layout
+from .port_arbiter import PortArbiter, byte_write_layout, slice_write_layout, write_layout
 
 QUEUE_DEPTH = 4
 """Of the link's requests. A write that it holds is done before any read."""
@@ -49,6 +51,10 @@ class ActivationMemory(wiring.Component):
         begins in this cycle can read it.
     link_read_data, link_read_valid : Out
         The byte of each transfer of ``link_reads``, in order.
+    dma_writes : In(stream of slice_write_layout), dma_reads : In(stream of addresses)
+        Only with DRAM: slices of L bytes. They take turns with the link's.
+    dma_read_valid, dma_read_data : Out
+        The slice of each transfer of ``dma_reads``, in order. It does not wait.
     """
 
     window_rows: data.View
@@ -61,13 +67,24 @@ class ActivationMemory(wiring.Component):
     link_writes: stream.Interface
     link_reads: stream.Interface
     link_settled: Signal
+    dma_writes: stream.Interface
+    dma_reads: stream.Interface
+    dma_read_valid: Signal
+    dma_read_data: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         address = exact_log2(c.activation_bytes)
         row = address - exact_log2(c.rows)
+        dma = {
+            "dma_writes": In(stream.Signature(slice_write_layout(c))),
+            "dma_reads": In(stream.Signature(address)),
+            "dma_read_valid": Out(1),
+            "dma_read_data": Out(8 * c.lanes),
+        }
         super().__init__(
             {
+                **(dma if c.dram else {}),
                 "window_rows": In(data.ArrayLayout(data.ArrayLayout(row, c.rows), c.pixels)),
                 "window_data": Out(data.ArrayLayout(data.ArrayLayout(8, c.rows), c.pixels)),
                 "write": In(write_layout(c)),
@@ -106,20 +123,65 @@ class ActivationMemory(wiring.Component):
         connect(m, flipped(given), writes.i)
         connect(m, flipped(asked), reads.i)
         connect(m, writes.o, gatherer.i)
-        some = Signal()
+        some, whole = Signal(), Signal()
+        slices = stream.Signature(slice_write_layout(c)).create()
+        m.d.comb += whole.eq(gatherer.whole)
         if c.slots > 1:
             m.submodules.blocked = blocked = BlockedSlices(configuration=c)
-            connect(m, gatherer.o, blocked.i)
+            connect(m, slices, blocked.i)
             connect(m, blocked.o, arbiter.link_writes)
-            m.d.comb += [blocked.whole.eq(gatherer.whole), some.eq(blocked.some)]
+            m.d.comb += [blocked.whole.eq(whole), some.eq(blocked.some)]
         else:
-            connect(m, gatherer.o, arbiter.link_writes)
+            connect(m, slices, arbiter.link_writes)
         m.d.comb += [
+            slices.valid.eq(gatherer.o.valid),
+            slices.payload.eq(gatherer.o.payload),
+            gatherer.o.ready.eq(slices.ready),
             arbiter.link_reads.valid.eq(reads.o.valid & ~some),
             arbiter.link_reads.payload.eq(reads.o.payload),
             reads.o.ready.eq(arbiter.link_reads.ready & ~some),
+            self.link_read_valid.eq(delay(m, arbiter.link_reading, 4, "link_reading")),
         ]
         m.d.sync += self.link_settled.eq(~(writes.level.any() | gatherer.o.valid | some))
+        if c.dram:
+            self._add_dma(m, arbiter, slices, gatherer, reads, some, whole)
+
+    def _add_dma(
+        self,
+        m: Module,
+        arbiter: PortArbiter,
+        slices: Any,
+        gatherer: ByteGatherer,
+        reads: StreamQueue,
+        some: Signal,
+        whole: Signal,
+    ) -> None:
+        """The DMA's slices where the link has none; its reads likewise."""
+        given, asked, own = self.dma_writes, self.dma_reads, Signal()
+        m.d.comb += [
+            own.eq(~gatherer.o.valid),
+            given.ready.eq(slices.ready & own),
+            asked.ready.eq(arbiter.link_reads.ready & ~some & ~reads.o.valid),
+            self.dma_read_data.eq(self.read_data),
+        ]
+        with m.If(own):
+            m.d.comb += [
+                slices.valid.eq(given.valid),
+                slices.payload.eq(given.payload),
+                whole.eq(1),
+            ]
+        with m.If(~reads.o.valid):
+            m.d.comb += [
+                arbiter.link_reads.valid.eq(asked.valid & ~some),
+                arbiter.link_reads.payload.eq(asked.payload),
+            ]
+        # whose the read is, beside it: the link's byte is chosen a cycle behind the slice
+        is_own = delay(m, ~reads.o.valid, 1, "read_is_dma")
+        by_dma, by_link = arbiter.link_reading & is_own, arbiter.link_reading & ~is_own
+        m.d.comb += [
+            self.dma_read_valid.eq(delay(m, by_dma, 3, "dma_reading")),
+            self.link_read_valid.eq(delay(m, by_link, 4, "link_reading_own")),
+        ]
 
     def _add_bank(self, m: Module, k: int, arbiter: PortArbiter, row_byte: Value) -> None:
         """Bank ``k``: its windows of port A, and its byte ``row_byte`` of port B's row."""
@@ -158,4 +220,3 @@ class ActivationMemory(wiring.Component):
         # out of L, not of R: the link's byte is chosen a cycle later
         lane = delay(m, byte[: exact_log2(lanes)], 1, "lane")
         m.d.sync += self.link_read_data.eq(self.read_data.word_select(lane, 8))
-        m.d.comb += self.link_read_valid.eq(delay(m, arbiter.link_reading, 4, "link_reading"))
