@@ -3,13 +3,14 @@
 import math
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from ..config import Configuration
+from ..dma.layouts import WEIGHT_GROUP
 from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
@@ -113,6 +114,9 @@ class WeightMemory(wiring.Component):
         [W][C] bytes and ninth bits; those of chain s, column j of a word come
         WEIGHT_READ_LATENCY + weight_skew(configuration, s, j) cycles after the transfer. Without
         ninth bits these are 0.
+    dma_writes : In(stream of WEIGHT_GROUP)
+        Only with DRAM: eight cells at once; not while the link has written a part of a unit. Words
+        of four bytes get the halves of a group one after the other.
     """
 
     write: data.View
@@ -125,6 +129,7 @@ class WeightMemory(wiring.Component):
     parameters_urgent: Signal
     loader_reads: stream.Interface
     table_reads: stream.Interface
+    dma_writes: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
@@ -133,8 +138,10 @@ class WeightMemory(wiring.Component):
         def word(bits: int) -> data.ArrayLayout:
             return data.ArrayLayout(data.ArrayLayout(bits, c.columns), c.weight_rows)
 
+        dma = {"dma_writes": In(stream.Signature(WEIGHT_GROUP))} if c.dram else {}
         super().__init__(
             {
+                **dma,
                 "write": In(ByteWrite),
                 "write_enable": In(1),
                 "parameter_reads": In(stream.Signature(24)),
@@ -204,11 +211,49 @@ class WeightMemory(wiring.Component):
         m.d.comb += enables.eq(Mux(self.write_enable, 1 << self.write.offset[: ceil_log2(size)], 0))
         late = delay(m, enables, 1, "write_enables")
         byte = delay(m, self.write.data, 1, "write_data")
+        address = delay(m, self.write.address[: self._address_bits], 1, "write_address")
         blocks = range(size // BLOCK_COLUMNS)
+        if self._configuration.dram:
+            return self._write_groups(m, address, byte, late)
         return (
-            [delay(m, self.write.address[: self._address_bits], 1, "write_address")],
+            [address],
             [byte.replicate(BLOCK_COLUMNS)],
             [late.word_select(k, BLOCK_COLUMNS) for k in blocks],
+        )
+
+    def _write_groups(self, m: Module, address: Value, byte: Value, late: Value) -> _Writes:
+        """Bytes of the link, or a group's: two blocks have them, or one has a half at a time."""
+        given, size = self.dma_writes, len(late)
+        halves = size < _GROUP_CELLS
+        upper = Signal()
+        group = given.payload.address
+        taken = Signal()
+        m.d.comb += taken.eq(given.valid & ~self.write_enable)
+        half_bits = 8 * BLOCK_COLUMNS
+        cells = [given.payload.cells[:half_bits], given.payload.cells[half_bits:]]
+        if halves:
+            m.d.comb += given.ready.eq(taken & upper)
+            with m.If(taken):
+                m.d.sync += upper.eq(~upper)
+            cells = [Mux(upper, cells[1], cells[0])]
+            place, which = Cat(upper, group), Const(0, 1)
+        else:
+            m.d.comb += given.ready.eq(taken)
+            which_bits = ceil_log2(size // _GROUP_CELLS)
+            place, which = group[which_bits:], group[:which_bits]
+        by_dma = delay(m, taken, 1, "dma_writes")
+        where = delay(m, place[: self._address_bits], 1, "dma_address")
+        chosen = delay(m, which, 1, "dma_group") if len(which) else Const(0, 1)
+        words = [delay(m, word, 1, f"dma_cells_{k}") for k, word in enumerate(cells)]
+        per_group = len(cells)
+        return (
+            [Mux(by_dma, where, address)],
+            [Mux(by_dma, word, byte.replicate(BLOCK_COLUMNS)) for word in words],
+            [
+                late.word_select(k, BLOCK_COLUMNS)
+                | (by_dma & (chosen == k // per_group)).replicate(BLOCK_COLUMNS)
+                for k in range(size // BLOCK_COLUMNS)
+            ],
         )
 
     def _write_cells(self, m: Module) -> _Writes:
@@ -227,18 +272,49 @@ class WeightMemory(wiring.Component):
             ends.eq(place == _GROUP_BYTES - 1),
         ]
         m.d.sync += whole.eq(enable & ends)
+        address = delay(m, self.write.address[: self._address_bits], 2, "write_address")
+        written = delay(m, group, 1, "write_group")
+        if self._configuration.dram:
+            address, written = self._collect_group(m, enable, collected, whole, address, written)
         with m.If(enable):
             m.d.sync += [
                 collected.eq(Cat(collected[8:], byte)),
                 next_place.eq(Mux(ends, 0, place + 1)),
                 next_group.eq(group + ends),
             ]
-        written = delay(m, group, 1, "write_group")
         half = len(collected) // 2
         return (
-            [delay(m, self.write.address[: self._address_bits], 2, "write_address")],
+            [address],
             [collected[:half], collected[half:]],
             [(whole & (written == block // 2)) for block in range(2 * groups)],
+        )
+
+    def _collect_group(
+        self,
+        m: Module,
+        enable: Value,
+        collected: Signal,
+        whole: Signal,
+        address: Value,
+        written: Value,
+    ) -> tuple[Value, Value]:
+        """A group of the DMA is collected at once, while no byte of the link is on its way."""
+        given, groups = self.dma_writes, self._configuration.weight_word_bytes // _GROUP_CELLS
+        taken, bits = Signal(), ceil_log2(groups)
+        m.d.comb += [taken.eq(given.valid & ~self.write_enable & ~enable), given.ready.eq(taken)]
+        cells, ninth = given.payload.cells, given.payload.ninth
+        with m.If(taken):
+            m.d.sync += [
+                whole.eq(1),
+                collected.eq(
+                    Cat(Cat(cells.word_select(k, 8), ninth[k]) for k in range(_GROUP_CELLS))
+                ),
+            ]
+        by_dma = delay(m, taken, 1, "dma_writes")
+        where = delay(m, given.payload.address, 1, "dma_group")
+        return (
+            Mux(by_dma, where[bits:][: self._address_bits], address),
+            Mux(by_dma, where[:bits], written) if bits else written,
         )
 
 

@@ -6,14 +6,17 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.layouts import WEIGHT_GROUP
+from slipstick_rtl.dma.transfer import GROUP_CELLS
 from slipstick_rtl.latencies import WEIGHT_READ_LATENCY, weight_skew
 from slipstick_rtl.link.layouts import ByteWrite
 from slipstick_rtl.memory.weight_memory import WeightMemory
 
-from ..golden.weights import weight_units
+from ..golden.weights import weight_units, weight_words
 from .drivers.streams import pack, start
 from .registry import Bench, parameters
 
+_CHIP = "MT48LC16M16"
 _READERS = ("parameter_reads", "loader_reads", "table_reads")
 """In the order of their rank, but that parameters come behind the loader if not urgent."""
 
@@ -37,6 +40,10 @@ BENCH = Bench(
         {"rows": 16, "columns": 8, "weight_rows": 4, "ninth_bits": 1},
         {"rows": 8, "columns": 16, "weight_rows": 2},
         {"rows": 4, "columns": 8, "ninth_bits": 1, "weight_bytes": 1 << 15},
+        {"rows": 16, "columns": 8, "weight_rows": 4, "ninth_bits": 1, "dram": _CHIP},
+        {"rows": 8, "columns": 16, "weight_rows": 2, "dram": _CHIP},
+        {"rows": 4, "columns": 8, "ninth_bits": 1, "weight_bytes": 1 << 15, "dram": _CHIP},
+        {"rows": 4, "columns": 4, "dram": _CHIP},
     ),
 )
 
@@ -60,6 +67,26 @@ async def _write(dut: Any, units: np.ndarray, order: np.ndarray) -> None:
             dut.write_enable.value = 0
 
 
+async def _write_by_dma(dut: Any, data: np.ndarray, ninth: np.ndarray) -> None:
+    """All cells in groups of eight, from the first word to the last, with pauses."""
+    pauses = np.random.default_rng(4)
+    cells, bits = data.reshape(-1, GROUP_CELLS), ninth.reshape(-1, GROUP_CELLS)
+    for address in range(len(cells)):
+        fields = {
+            "address": address,
+            "cells": int.from_bytes(cells[address].tobytes(), "little"),
+            "ninth": int(np.packbits(bits[address], bitorder="little")[0]),
+        }
+        dut.dma_writes__payload.value = pack(WEIGHT_GROUP, fields)
+        dut.dma_writes__valid.value = 1
+        await RisingEdge(dut.clk)
+        while dut.dma_writes__ready.value != 1:
+            await RisingEdge(dut.clk)
+        dut.dma_writes__valid.value = 0
+        while pauses.random() < 0.2:
+            await RisingEdge(dut.clk)
+
+
 def _cell(value: int, index: int, bits: int) -> int:
     return value >> index * bits & (1 << bits) - 1
 
@@ -77,7 +104,19 @@ async def words(dut: Any) -> None:
     await start(dut)
     units = weight_units(data, ninth) if c.ninth_bits else data
     assert units.shape[1] == c.weight_unit_bytes
-    await _write(dut, units, generator.permutation(c.weight_words))
+    order = generator.permutation(c.weight_words)
+    if c.dram:
+        await _write_by_dma(dut, data, ninth)
+        # and some of them again, by the link
+        changed = order[: c.weight_words // 3]
+        units[changed] = generator.integers(0, 256, units[changed].shape).astype(np.uint8)
+        await _write(dut, units, changed)
+        if c.ninth_bits:
+            data[changed], ninth[changed] = weight_words(units[changed])
+        else:
+            data[changed] = units[changed]
+    else:
+        await _write(dut, units, order)
     served: dict[int, int] = {}
     got: list[tuple[int, int]] = []
     latest = WEIGHT_READ_LATENCY + weight_skew(c, c.weight_rows - 1, c.columns - 1)
