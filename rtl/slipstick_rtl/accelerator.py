@@ -1,5 +1,7 @@
 """The core: bytes of the link in, bytes of the link out; it knows no board."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, ResetInserter, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -9,9 +11,12 @@ from .array.accumulators import Accumulators
 from .array.matrix_engine import MatrixEngine
 from .compact.engine import CompactEngine
 from .config import Configuration
+from .dma.dma_unit import DmaUnit
+from .dma.transfer import TRANSFER_BYTES, DmaStatus
 from .layouts import EVENTS
 from .link.links import make_link
 from .link.protocol import DEFAULT_TIMEOUT_CYCLES, Space
+from .link.spaces import inner_number
 from .memory.activation_memory import ActivationMemory
 from .memory.weight_memory import WeightMemory
 from .postprocess.post_engine import PostEngine
@@ -29,6 +34,8 @@ class Accelerator(wiring.Component):
     configuration : Configuration
     timeout_cycles : int
         Of the link: cycles without a byte after which half a frame is forgotten; at least 1.
+    power_up_seconds : float, optional
+        Before the first command to the DRAM; by default what chips want.
 
     Members
     -------
@@ -38,15 +45,22 @@ class Accelerator(wiring.Component):
         A program runs.
     events : Out
         For profiles; unconnected it costs nothing.
+    chip : Out(SdrSignature)
+        Only with DRAM: its pins.
     """
 
     events: data.View
     i: stream.Interface
     o: stream.Interface
     running: Signal
+    chip: Any
 
     def __init__(
-        self, *, configuration: Configuration, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
+        self,
+        *,
+        configuration: Configuration,
+        timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES,
+        power_up_seconds: float | None = None,
     ) -> None:
         self._configuration = c = configuration
         self.link = make_link(c, timeout_cycles)
@@ -58,8 +72,13 @@ class Accelerator(wiring.Component):
             self.post = PostEngine(configuration=c)
             self.activations = ActivationMemory(configuration=c)
             self.weights = WeightMemory(configuration=c)
+        self.dma = None
+        if c.dram:
+            self.dma = DmaUnit(configuration=c, power_up_seconds=power_up_seconds)
+        chip = {"chip": Out(self.dma.chip.signature)} if self.dma is not None else {}
         super().__init__(
             {
+                **chip,
                 "i": In(stream.Signature(8)),
                 "o": Out(stream.Signature(8)),
                 "running": Out(1),
@@ -90,8 +109,10 @@ class Accelerator(wiring.Component):
         m.submodules.accumulators = self.accumulators
         m.submodules.activations = self.activations
         m.submodules.weights = self.weights
-        self._connect_run(m)
+        run = self._connect_run(m)
         self._connect_writes(m)
+        if self.dma is not None:
+            self._connect_dma(m, self.dma, *run)
         self._connect_reads(m)
         self._connect_matrix(m, platform)
         self._connect_post(m)
@@ -114,7 +135,8 @@ class Accelerator(wiring.Component):
             self.events.eq(engine.events),
         ]
 
-    def _connect_run(self, m: Module) -> None:
+    def _connect_run(self, m: Module) -> tuple[Signal, Signal, Any]:
+        """Returns what starts a run, what clears the counters then, and the status."""
         link, sequencer, matrix, post = self.link, self.sequencer, self.matrix, self.post
         connect(m, sequencer.matrix, matrix.instructions)
         connect(m, sequencer.post, post.instructions)
@@ -127,15 +149,20 @@ class Accelerator(wiring.Component):
             clear.eq(link.run & link.clear),
             link.status.eq(status),
         ]
+        pcs = Signal.like(link.pcs)
         with m.If(link.run):
-            m.d.sync += sequencer.pcs.eq(link.pcs)
+            m.d.sync += pcs.eq(link.pcs)
+        starts, clears = Signal(), Signal()
         m.d.comb += [
-            sequencer.run.eq(starting & settled),
+            sequencer.pcs.eq(pcs),
+            starts.eq(starting & settled),
+            clears.eq(clear),
+            sequencer.run.eq(starts),
             sequencer.matrix_busy.eq(matrix.busy),
             sequencer.matrix_streaming.eq(matrix.streaming),
             sequencer.post_busy.eq(post.busy),
-            matrix.clear.eq(clear),
-            post.clear.eq(clear),
+            matrix.clear.eq(clears),
+            post.clear.eq(clears),
             matrix.post_done.eq(post.post_done),
             post.matrix_done.eq(matrix.done),
             status.running.eq(sequencer.running | starting),
@@ -149,6 +176,7 @@ class Accelerator(wiring.Component):
             self.events.post_start.eq(post.started),
             self.events.post_done.eq(post.completed),
         ]
+        return starts, clears, status
 
     def _connect_writes(self, m: Module) -> None:
         """The link's bytes go to the memory that they name; only the activations' may wait."""
@@ -170,6 +198,51 @@ class Accelerator(wiring.Component):
             memory.link_writes.payload.data.eq(byte.data),
             writes.ready.eq(~into_activations | memory.link_writes.ready),
         ]
+
+    def _connect_dma(
+        self, m: Module, dma: DmaUnit, starts: Signal, clears: Signal, status: Any
+    ) -> None:
+        """Instructions from the link; all memories; and runs, as the link's."""
+        link, sequencer, memory, writes = (
+            self.link,
+            self.sequencer,
+            self.activations,
+            self.link.writes,
+        )
+        byte = writes.payload
+        into_dma = byte.space == inner_number(Space.TRANSFERS)
+        m.submodules.dma = dma
+        connect(m, dma.chip, flipped(self.chip))
+        connect(m, dma.weight_writes, self.weights.dma_writes)
+        connect(m, dma.instruction_writes, sequencer.dma_writes)
+        given, taken = dma.activation_writes, memory.dma_writes
+        asked, read = dma.activation_reads, memory.dma_reads
+        m.d.comb += [
+            dma.bytes.valid.eq(writes.valid & into_dma),
+            dma.bytes.payload.data.eq(byte.data),
+            dma.bytes.payload.last.eq(byte.offset == TRANSFER_BYTES - 1),
+            dma.clear.eq(link.reset_run),
+            taken.valid.eq(given.valid),
+            *(taken.payload[name].eq(given.payload[name]) for name in ("address", "data", "mask")),
+            given.ready.eq(taken.ready),
+            read.valid.eq(asked.valid),
+            read.payload.eq(asked.payload),
+            asked.ready.eq(read.ready),
+            dma.activation_read_valid.eq(memory.dma_read_valid),
+            dma.activation_chunk.eq(memory.dma_read_data),
+            dma.activations_settled.eq(memory.link_settled),
+            dma.running.eq(sequencer.running),
+            dma.bad_instruction.eq(sequencer.bad_instruction),
+            status.dma.eq(dma.status),
+        ]
+        with m.If(into_dma):
+            m.d.comb += writes.ready.eq(dma.bytes.ready)
+        with m.If(dma.busy):
+            m.d.comb += status.running.eq(1)
+        with m.If(dma.status != DmaStatus.OK):
+            m.d.comb += status.bad_instruction.eq(1)
+        with m.If(dma.run):
+            m.d.comb += [starts.eq(1), clears.eq(1), sequencer.pcs.eq(dma.pcs)]
 
     def _connect_reads(self, m: Module) -> None:
         m.submodules.queue = queue = ReadQueue(

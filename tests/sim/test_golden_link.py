@@ -31,6 +31,7 @@ from slipstick_rtl.link.protocol import (
     session_of,
     unpack_status,
 )
+from slipstick_rtl.link.spaces import spaces_of
 from slipstick_sim.benches.stimulus.random_regions import random_region, readable_bytes
 from slipstick_sim.benches.stimulus.random_requests import RequestSource
 from slipstick_sim.golden.core import GoldenCore
@@ -235,7 +236,7 @@ def test_what_breaks_a_rule_of_other_memories(
     [
         (CONFIGURATION, {Space.INSTRUCTIONS: 4, Space.WEIGHTS: 16, Space.ACTIVATIONS: 1}),
         (NINTH, {Space.INSTRUCTIONS: 4, Space.WEIGHTS: 36, Space.ACTIVATIONS: 1}),
-        (COMPACT, dict(zip(Space, (4, 8, 9, 1), strict=True))),
+        (COMPACT, dict(zip(spaces_of(COMPACT), (4, 8, 9, 1), strict=True))),
     ],
     ids=["pipelined", "ninth bits", "compact"],
 )
@@ -356,7 +357,7 @@ def test_the_status_tells_the_next_number() -> None:
 def test_a_silent_request_is_answered_only_if_it_is_not_ok() -> None:
     device = Device()
     requests = [
-        *(_write(space, 0, 0) for space in Space),
+        *(_write(space, 0, 0) for space in spaces_of(CONFIGURATION)),
         _read(Space.ACTIVATIONS, 0, 4),
         _define(1),
         (Command.PUT, b"\1ab"),

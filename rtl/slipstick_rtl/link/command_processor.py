@@ -25,6 +25,10 @@ SETTLE_CYCLES = 4
 """Cycles in which ``status.running`` must follow ``run`` and ``reset_run``."""
 
 
+_FLAGS = 4
+"""Bits of a status before its counters."""
+
+
 class _Steps(wiring.Component):
     """One request: ``begin``, what takes time, ``answer`` unless ``quiet``, until ``end``.
 
@@ -282,8 +286,8 @@ class CommandProcessor(AcceleratorInterface):
         packed = Identity.of(self._configuration).pack()
         identity = Const(int.from_bytes(packed, "little"), 8 * len(packed))
         status = self.status.as_value()
-        # the two flags fill a byte of their own
-        record = Cat(status[:2], Const(0, 6), status[2:], self.next_sequence)
+        # the flags fill a byte of their own
+        record = Cat(status[:_FLAGS], Const(0, 8 - _FLAGS), status[_FLAGS:], self.next_sequence)
         first = Mux(meaning.identify, identity, record[: len(identity)])
         m.d.comb += [
             self._steps.quiet.eq(request.header.command.silent & good),

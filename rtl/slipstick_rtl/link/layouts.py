@@ -14,6 +14,7 @@ RunStatus = data.StructLayout(
     {
         "running": 1,
         "bad_instruction": 1,
+        "dma": 2,
         "done": Completions,
         "cycles": 32,
         "stream_cycles": data.ArrayLayout(32, len(STREAMS)),

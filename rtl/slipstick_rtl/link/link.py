@@ -9,11 +9,11 @@ from .command_processor import CommandProcessor
 from .frame_receiver import FrameReceiver
 from .frame_transmitter import FrameTransmitter
 from .interfaces import LinkInterface
-from .protocol import DEFAULT_TIMEOUT_CYCLES, Space
+from .protocol import DEFAULT_TIMEOUT_CYCLES
 from .request_queue import RequestQueue
 from .request_reader import RequestReader
 from .run_patience import RunPatience
-from .spaces import units_per_frame
+from .spaces import spaces_of, units_per_frame
 
 
 class Link(LinkInterface):
@@ -60,7 +60,7 @@ class Link(LinkInterface):
     def __init__(
         self, *, configuration: Configuration, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
     ) -> None:
-        for space in Space:
+        for space in spaces_of(configuration):
             units_per_frame(configuration, space)
         self._configuration = configuration
         self._patience = RunPatience(timeout_cycles=timeout_cycles)

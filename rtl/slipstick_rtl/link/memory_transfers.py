@@ -9,7 +9,7 @@ from ..config import Configuration
 from .layouts import ByteWrite, DataByte
 from .protocol import REGION_PITCH, REGIONS, Space
 from .region_walker import RegionWalker
-from .spaces import unit_bytes
+from .spaces import inner_number, spaces_of, unit_bytes
 
 _KINDS = ("write", "put", "define", "read", "get")
 
@@ -300,8 +300,8 @@ class MemoryTransfers(wiring.Component):
         m.d.comb += [offset.eq(count), self.writes.p.space.eq(where)]
         with m.If(self.start):
             m.d.sync += [where.eq(space), count.eq(0)]
-            for known in Space:
-                with m.If(space == known):
+            for known in spaces_of(self._configuration):
+                with m.If(space == inner_number(known)):
                     unit = unit_bytes(self._configuration, known)
                     m.d.sync += [
                         before_last.eq(Const(unit - 2, len(before_last))),

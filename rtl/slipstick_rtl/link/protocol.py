@@ -40,6 +40,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ..dma.transfer import DmaStatus
 from ..isa import STREAMS
 
 REQUEST_START = 0xA5
@@ -83,7 +84,8 @@ class Command(IntEnum):
     runs."""
 
     STATUS = 5
-    """() -> state u8 (bit 0 running, bit 1 bad instruction met), done u16 per stream, cycles u32,
+    """() -> state u8 (bit 0 running, bit 1 bad instruction met or DMA in error, bits 2 and 3 the
+    DMA's ``DmaStatus``, 0 without DMA), done u16 per stream, cycles u32,
     busy cycles u32 per stream: counted from RUN until all streams ended; next sequence number u8.
     The streams are those of ``isa.STREAMS``, in that order."""
 
@@ -251,6 +253,10 @@ class Space(IntEnum):
     """units of 9 bytes: bias i32, multiplier u32, shift u8; only a compact engine has any"""
     ACTIVATIONS = 3
     """units of 1 byte"""
+    TRANSFERS = 6
+    """units of 32 bytes: instructions of the DMA (:mod:`slipstick_rtl.dma.transfer`). It executes
+    them in their order, whatever the address, and meanwhile a program counts as running. Only
+    hardware with DRAM has it. Within the gateware it is PARAMETERS, modulo 4: none has both"""
 
 
 class Status(IntEnum):
@@ -283,6 +289,7 @@ class DeviceStatus:
     done: tuple[int, ...]
     cycles: int
     stream_cycles: tuple[int, ...]
+    dma: DmaStatus = DmaStatus.OK
 
     FORMAT = f"<B{len(STREAMS)}HI{len(STREAMS)}I"
 
@@ -305,11 +312,11 @@ class DeviceStatus:
         state, *rest = struct.unpack(cls.FORMAT, payload)
         done, cycles = tuple(rest[: len(STREAMS)]), rest[len(STREAMS)]
         own = tuple(rest[len(STREAMS) + 1 :])
-        return cls(bool(state & 1), bool(state & 2), done, cycles, own)
+        return cls(bool(state & 1), bool(state & 2), done, cycles, own, DmaStatus(state >> 2 & 3))
 
     def pack(self) -> bytes:
         """The payload that ``unpack`` decodes."""
-        state = self.running | self.bad_instruction << 1
+        state = self.running | self.bad_instruction << 1 | self.dma << 2
         return struct.pack(self.FORMAT, state, *self.done, self.cycles, *self.stream_cycles)
 
 

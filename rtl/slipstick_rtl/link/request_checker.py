@@ -17,7 +17,7 @@ from .layouts import (
     SpaceArguments,
 )
 from .protocol import REGION_BYTES, REGIONS, Command, Space, Status
-from .spaces import WRITE_ARGUMENTS, unit_count
+from .spaces import WRITE_ARGUMENTS, spaces_of, unit_count
 from .unit_counter import UnitCounter
 
 REGION_ARGUMENTS = RegionArgument.size // 8
@@ -138,7 +138,7 @@ class _Rules(wiring.Component):
             goes_on.eq((code == Command.PUT) & region.flag),
             looks.eq((code == Command.GET) | (code == Command.RUN_GET) & ~region.flag),
             elsewhere.eq(
-                (code == Command.WRITE) & (target.space >= len(Space))
+                (code == Command.WRITE) & _is_unknown(target.space, configuration)
                 | (code == Command.READ) & (target.space != Space.ACTIVATIONS)
                 | with_region & (region.other != 0)
                 | flagless & region.flag
@@ -151,7 +151,7 @@ class _Rules(wiring.Component):
                 )
             ),
         ]
-        for space in Space:
+        for space in spaces_of(configuration):
             with m.If(target.space == space):
                 m.d.sync += limit.eq(unit_count(configuration, space))
 
@@ -173,6 +173,13 @@ class _Rules(wiring.Component):
             )
         )
         return m
+
+
+def _is_unknown(space: Value, configuration: Configuration) -> Value:
+    known = spaces_of(configuration)
+    if known == tuple(range(len(known))):
+        return space >= len(known)
+    return ~space.matches(*known)
 
 
 class RequestChecker(wiring.Component):

@@ -1,10 +1,25 @@
 """Sizes of the memories that the link reaches. Needs neither Amaranth nor NumPy."""
 
 from ..config import Configuration
+from ..dma.transfer import TRANSFER_BYTES
 from .protocol import Space
 
 WRITE_ARGUMENTS = 4
 """Bytes of a WRITE's payload before its data: space u8, address u24."""
+
+
+_INNER_BITS = 2
+
+
+def spaces_of(configuration: Configuration) -> tuple[Space, ...]:
+    """Spaces that the hardware's WRITEs may name."""
+    absent = Space.PARAMETERS if configuration.dram else Space.TRANSFERS
+    return tuple(space for space in Space if space is not absent)
+
+
+def inner_number(space: Space) -> int:
+    """The number of a space within the gateware, of two bits."""
+    return space & (1 << _INNER_BITS) - 1
 
 
 def unit_bytes(configuration: Configuration, space: Space) -> int:
@@ -14,6 +29,7 @@ def unit_bytes(configuration: Configuration, space: Space) -> int:
         Space.WEIGHTS: configuration.weight_unit_bytes,
         Space.PARAMETERS: configuration.parameter_bytes,
         Space.ACTIVATIONS: 1,
+        Space.TRANSFERS: TRANSFER_BYTES,
     }[space]
 
 
@@ -24,6 +40,8 @@ def unit_count(configuration: Configuration, space: Space) -> int:
         Space.WEIGHTS: configuration.weight_words,
         Space.PARAMETERS: configuration.parameter_words,
         Space.ACTIVATIONS: configuration.activation_bytes,
+        # any address: instructions do not stay where they are written
+        Space.TRANSFERS: 1 << 24 if configuration.dram else 0,
     }[space]
 
 

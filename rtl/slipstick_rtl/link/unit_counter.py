@@ -6,8 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
-from .protocol import Space
-from .spaces import unit_bytes
+from .spaces import inner_number, spaces_of, unit_bytes
 
 
 class UnitCounter(wiring.Component):
@@ -52,7 +51,8 @@ class UnitCounter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        sizes = {space: unit_bytes(self._configuration, space) for space in Space}
+        spaces = spaces_of(self._configuration)
+        sizes = {space: unit_bytes(self._configuration, space) for space in spaces}
         divided = {space: size for space, size in sizes.items() if size & (size - 1)}
         left, divisor = Signal(16), Signal(range(max(sizes.values()) + 1))
         subtracting, settled = Signal(), Signal()
@@ -67,7 +67,7 @@ class UnitCounter(wiring.Component):
             m.d.sync += settled.eq(0)
             m.d.sync += [left.eq(self.bytes), self.units.eq(0), subtracting.eq(0)]
             for space, size in sizes.items():
-                with m.If(self.space == space):
+                with m.If(self.space == inner_number(space)):
                     if space in divided:
                         m.d.sync += [subtracting.eq(1), divisor.eq(size)]
                     else:

@@ -1,12 +1,15 @@
 """The instruction memory: 32-bit words, shared by two fetchers."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from ..config import Configuration
+from ..dma.layouts import INSTRUCTION_WORD
 from ..latencies import INSTRUCTION_READ_LATENCY
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
@@ -23,6 +26,8 @@ class InstructionMemory(wiring.Component):
     -------
     write, write_enable : In
         A byte from the link.
+    dma_writes : In(stream of INSTRUCTION_WORD)
+        Only with DRAM: words, while the link writes none.
     request_0, address_0, grant_0, valid_0 : In, In, Out, Out
         Reader 0; its word is valid ``INSTRUCTION_READ_LATENCY`` cycles after the grant.
     request_1, address_1, grant_1, valid_1 : In, In, Out, Out
@@ -39,11 +44,15 @@ class InstructionMemory(wiring.Component):
     grant_1: Signal
     valid_1: Signal
     write_enable: Signal
+    dma_writes: stream.Interface
     word: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._depth = configuration.instruction_words
-        ports = {}
+        self._has_dma = bool(configuration.dram)
+        ports: dict[str, Any] = {}
+        if self._has_dma:
+            ports["dma_writes"] = In(stream.Signature(INSTRUCTION_WORD))
         for k in range(2):
             ports |= {
                 f"request_{k}": In(1),
@@ -73,4 +82,13 @@ class InstructionMemory(wiring.Component):
             self.valid_1.eq(delay(m, self.grant_1, INSTRUCTION_READ_LATENCY, "granted_1")),
             self.word.eq(word),
         ]
+        if self._has_dma:
+            given = self.dma_writes
+            m.d.comb += given.ready.eq(~self.write_enable)
+            with m.If(given.valid & given.ready):
+                m.d.comb += [
+                    writer.addr.eq(given.payload.address[:bits]),
+                    writer.data.eq(given.payload.data),
+                    writer.en.eq(~0),
+                ]
         return m

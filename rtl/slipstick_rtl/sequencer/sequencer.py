@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
+from ..dma.layouts import INSTRUCTION_WORD
 from ..isa import MATRIX_OPCODES, POST_OPCODES, STREAMS
 from ..layouts import MATRIX_INSTRUCTION, post_instruction
 from ..link.layouts import ByteWrite, ProgramCounters
@@ -30,6 +31,8 @@ class Sequencer(wiring.Component):
     -------
     write, write_enable : In
         A byte of the instruction memory from the link.
+    dma_writes : In(stream of INSTRUCTION_WORD)
+        Only with DRAM: words, while the link writes none.
     run, pcs : In
     matrix, post : Out(stream)
         Instructions for the engines.
@@ -53,11 +56,13 @@ class Sequencer(wiring.Component):
     bad_instruction: Signal
     cycles: Signal
     stream_cycles: data.View
+    dma_writes: stream.Interface
     matrix: stream.Interface
     post: stream.Interface
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._memory = InstructionMemory(configuration=configuration)
+        self._has_dma = bool(configuration.dram)
         post_layout = post_instruction(configuration)
         self._matrix = Fetcher(
             configuration=configuration, layout=MATRIX_INSTRUCTION, opcodes=MATRIX_OPCODES
@@ -68,8 +73,10 @@ class Sequencer(wiring.Component):
             Repeater(layout=MATRIX_INSTRUCTION, steps=MATRIX_STEPS, fills=True),
             Repeater(layout=post_layout, steps=POST_STEPS, fills=False),
         )
+        dma = {"dma_writes": In(stream.Signature(INSTRUCTION_WORD))} if configuration.dram else {}
         super().__init__(
             {
+                **dma,
                 "write": In(ByteWrite),
                 "write_enable": In(1),
                 "run": In(1),
@@ -91,6 +98,8 @@ class Sequencer(wiring.Component):
         m.submodules.memory = memory = self._memory
         m.submodules.matrix, m.submodules.post = matrix, post = self._matrix, self._post
         m.d.comb += [memory.write.eq(self.write), memory.write_enable.eq(self.write_enable)]
+        if self._has_dma:
+            connect(m, flipped(self.dma_writes), memory.dma_writes)
         ports = (
             (matrix, memory.request_0, memory.address_0, memory.grant_0, memory.valid_0),
             (post, memory.request_1, memory.address_1, memory.grant_1, memory.valid_1),

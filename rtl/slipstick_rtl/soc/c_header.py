@@ -10,10 +10,9 @@ from ..link.protocol import (
     RESPONSE_START,
     RUN_CLEARS_COUNTERS,
     Command,
-    Space,
     Status,
 )
-from ..link.spaces import unit_bytes, unit_count
+from ..link.spaces import spaces_of, unit_bytes, unit_count
 from .registers import Access, Register, RegisterMap
 
 _GUARD = "SLIPSTICK_H"
@@ -82,7 +81,7 @@ def _frames(configuration: Configuration) -> Iterator[str]:
         yield _define(f"STATUS_{status.name}", f"{status.value}u")
     yield ""
     yield "/* Memories: number, bytes of a unit, units. */"
-    for space in Space:
+    for space in spaces_of(configuration):
         yield _define(f"SPACE_{space.name}", f"{space.value}u")
         yield _define(f"{space.name}_UNIT", f"{unit_bytes(configuration, space)}u")
         yield _define(f"{space.name}_UNITS", f"{unit_count(configuration, space)}u")

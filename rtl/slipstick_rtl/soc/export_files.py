@@ -11,10 +11,9 @@ from ..link.protocol import (
     REQUEST_START,
     RESPONSE_START,
     Command,
-    Space,
     Status,
 )
-from ..link.spaces import unit_bytes, unit_count
+from ..link.spaces import spaces_of, unit_bytes, unit_count
 from ..toplevel.design import TOP, describe
 from .interfaces import InterfaceTop
 from .registers import RegisterMap
@@ -87,7 +86,7 @@ def _protocol(configuration: Configuration) -> dict[str, Any]:
                 "unit_bytes": unit_bytes(configuration, space),
                 "units": unit_count(configuration, space),
             }
-            for space in Space
+            for space in spaces_of(configuration)
         },
     }
 

@@ -1,8 +1,10 @@
 """The DMA against its golden model: random lists of instructions, memories that stall."""
 
+import copy
 import random
 import zlib
 from collections import deque
+from dataclasses import dataclass, field
 from typing import Any
 
 import cocotb
@@ -25,7 +27,7 @@ from slipstick_rtl.dram.burst_port import burst_layout
 from slipstick_rtl.dram.chips import MT48LC16M16
 from slipstick_rtl.dram.litedram import LiteDramSettings
 
-from ..golden.dma import ChipMemories, GoldenDma
+from ..golden.dma import GoldenDma
 from .drivers.streams import start, unpack
 from .registry import Bench, parameters
 
@@ -63,6 +65,42 @@ BENCH = Bench(
 )
 
 
+@dataclass
+class _Chip:
+    """The chip's memories as arrays: ``cells`` are groups of eight, ``ninth`` a byte for each."""
+
+    activations: np.ndarray
+    cells: np.ndarray
+    ninth: np.ndarray
+    instructions: np.ndarray
+    bad_runs: set[int]
+    runs: list[tuple[int, int]] = field(default_factory=list)
+
+    def _places(self, address: int, count: int) -> np.ndarray:
+        return (address + np.arange(count)) % len(self.activations)
+
+    def write_activations(self, address: int, values: np.ndarray) -> None:
+        self.activations[self._places(address, len(values))] = values
+
+    def read_activations(self, address: int, count: int) -> np.ndarray:
+        return self.activations[self._places(address, count)]
+
+    def write_groups(self, first: int, cells: np.ndarray, ninth: np.ndarray | None) -> None:
+        self.cells[first : first + len(cells)] = cells
+        if ninth is not None:
+            self.ninth[first : first + len(cells)] = ninth
+
+    def write_instructions(self, first: int, words: np.ndarray) -> None:
+        self.instructions[(first + np.arange(len(words))) % len(self.instructions)] = words
+
+    def run_streams(self, pcs: tuple[int, int]) -> bool:
+        self.runs.append(pcs)
+        return len(self.runs) - 1 not in self.bad_runs
+
+    def copy(self) -> "_Chip":
+        return copy.deepcopy(self)
+
+
 class _Surroundings:
     """Memories in Python behind the engine's ports, with random stalls."""
 
@@ -72,27 +110,20 @@ class _Surroundings:
         self.generator = np.random.default_rng(seed)
         groups = c.weight_words * c.weight_word_bytes // GROUP_CELLS
         self.dram = self.generator.integers(0, 256, _DRAM_BYTES, np.uint8)
-        self.chip = ChipMemories(
+        self.chip = _Chip(
             activations=self.generator.integers(0, 256, c.activation_bytes, np.uint8),
             cells=np.zeros((groups, GROUP_CELLS), np.uint8),
             ninth=np.zeros(groups, np.uint8),
             instructions=np.zeros(c.instruction_words, np.uint32),
+            bad_runs=set(),
         )
-        self.runs: list[tuple[int, int]] = []
-        self.bad_runs = set[int]()
+        self.runs = self.chip.runs
 
     def golden(self) -> GoldenDma:
         """The same memories in the golden model."""
-        runs: list[tuple[int, int]] = []
-
-        def run(pcs: tuple[int, int]) -> bool:
-            runs.append(pcs)
-            return len(runs) - 1 not in self.bad_runs
-
-        chip = ChipMemories(**{name: part.copy() for name, part in vars(self.chip).items()})
-        golden = GoldenDma(self.dram.copy(), chip, bool(self.configuration.ninth_bits), run)
-        self.golden_runs = runs
-        return golden
+        chip = self.chip.copy()
+        self.golden_runs = chip.runs
+        return GoldenDma(self.dram.copy(), chip, bool(self.configuration.ninth_bits))
 
     def place(self, transfers: list[Transfer], first: int = _LIST) -> None:
         """Puts a list of instructions into DRAM."""
@@ -206,7 +237,7 @@ class _Surroundings:
                 for _ in range(self.draw.randrange(1, _RUN_CYCLES)):
                     await RisingEdge(dut.clk)
                     assert dut.run.value == 0, "a run begins in a run"
-                dut.bad_instruction.value = int(len(self.runs) - 1 in self.bad_runs)
+                dut.bad_instruction.value = int(len(self.runs) - 1 in self.chip.bad_runs)
                 dut.running.value = 0
 
     async def execute(self, first: int = _LIST) -> DmaStatus:
@@ -314,8 +345,8 @@ def _random_list(s: _Surroundings, count: int) -> list[Transfer]:
 
 
 def _check(s: _Surroundings, golden: GoldenDma) -> None:
-    for name, expected in vars(golden.chip).items():
-        assert np.array_equal(getattr(s.chip, name), expected), name
+    for name in ("activations", "cells", "ninth", "instructions"):
+        assert np.array_equal(getattr(s.chip, name), getattr(golden.chip, name)), name
     assert np.array_equal(s.dram, golden.dram)
     assert s.runs == s.golden_runs
     assert int(s.dut.executed.value) == golden.executed
@@ -395,7 +426,7 @@ async def refuses_what_there_is_none_of(dut: Any) -> None:
 @cocotb.test()
 async def ends_with_a_bad_instruction(dut: Any) -> None:
     s = _Surroundings(dut, 8, 0.1)
-    s.bad_runs = {1}
+    s.chip.bad_runs = {1}
     run, wait = Transfer(operation=Operation.RUN), Transfer(operation=Operation.WAIT)
     s.place([run, wait, run, wait, run, wait, Transfer(operation=Operation.END)])
     golden = s.golden()

@@ -13,7 +13,8 @@ from slipstick_rtl.dram.chips import MT48LC16M16
 from slipstick_rtl.dram.controller import DramController
 from slipstick_rtl.dram.litedram import LiteDramSettings, litedram_verilog
 
-from ..dram.sdr_chip import SdrModel, Violation, cells_verilog
+from ..dram.sdr_chip import SdrModel, cells_verilog
+from ..dram.violation import Violation
 from ..toolchain import convert_to_verilog
 from .drivers.streams import Consumer, Producer, pack, start
 from .registry import Bench, parameters

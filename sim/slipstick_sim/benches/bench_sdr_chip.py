@@ -6,7 +6,8 @@ import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl.dram.chips import MT48LC16M16
 
-from ..dram.sdr_chip import SdrModel, Violation, cells_verilog
+from ..dram.sdr_chip import SdrModel, cells_verilog
+from ..dram.violation import Violation
 from ..toolchain import convert_to_verilog
 from .drivers.streams import start
 from .registry import Bench

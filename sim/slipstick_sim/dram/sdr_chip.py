@@ -1,6 +1,5 @@
 """SDR SDRAM as its data sheet has it: contents, and every rule of timing checked in every cycle."""
 
-from enum import IntEnum
 from typing import Any
 
 from amaranth.hdl import Array, Cat, ClockSignal, Const, Instance, Module, Mux, Signal, Value
@@ -10,38 +9,14 @@ from slipstick_rtl.dram.chips import SdrChip
 from slipstick_rtl.dram.sdr_signals import SdrSignature
 from slipstick_rtl.primitives.delay import delay
 
+from .violation import Violation
+
 CELLS = "sdr_cells"
 _REFRESHES_OWED = 8
 """So many may be late; JEDEC 21-C, 3.11.5."""
 _AGE_BITS = 12
 _BANKS_CLOSED_BY = 10
 """Bit of the address."""
-
-
-class Violation(IntEnum):
-    """What was done to a chip that its data sheet forbids."""
-
-    NONE = 0
-    NOT_INITIALISED = 1
-    """Used before a PRECHARGE of all banks, two REFRESHes and the mode register."""
-    MODE = 2
-    """A mode other than single accesses in order, with the CAS latency that is expected."""
-    OPEN = 3
-    """ACTIVE of a bank that is open, or REFRESH or mode register while one is."""
-    CLOSED = 4
-    """READ or WRITE of a bank that is closed."""
-    T_RCD = 5
-    T_RP = 6
-    T_RAS = 7
-    T_RC = 8
-    T_RFC = 9
-    T_RRD = 10
-    T_WR = 11
-    REFRESH_LATE = 12
-    CONTENTION = 13
-    """Chip and controller drive the data pins in the same cycle."""
-    CKE = 14
-    """A command while the clock is off."""
 
 
 def cells_verilog(chip: SdrChip) -> str:

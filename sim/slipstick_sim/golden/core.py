@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import TRANSFER_BYTES, DmaStatus
 from slipstick_rtl.isa import STREAMS, WORDS_PER_INSTRUCTION, Opcode, accumulator_place
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from .convolve import Scratch
+from .dma import GoldenDma
 from .memories import Memories
 from .post import TABLE_ENTRIES, drain, load_table, map_taps
 from .repeats import turn, turns
@@ -115,6 +117,10 @@ class GoldenCore:
         self._check_hazards = check_hazards
         self._done = dict.fromkeys(STREAMS, 0)
         self._bad_instruction = False
+        self.dma: GoldenDma | None = None
+        if configuration.dram_chip is not None:
+            dram = np.zeros(configuration.dram_chip.bytes, np.uint8)
+            self.dma = GoldenDma(dram, _CoreMemories(self), bool(configuration.ninth_bits))
 
     def batched(self, batch: int, *, shared: bool = True) -> "GoldenCore":
         """A core of another batch: it shares the memories that a run only reads, also when they
@@ -139,7 +145,9 @@ class GoldenCore:
         ValueError
             If the space is unknown, or the data are not whole units within it.
         """
-        if Space(space) is Space.ACTIVATIONS:
+        if Space(space) is Space.TRANSFERS:
+            self._give(data)
+        elif Space(space) is Space.ACTIVATIONS:
             values = np.frombuffer(data, np.int8)
             self.write_batch(address, np.broadcast_to(values, (self.batch, len(values))))
         else:
@@ -167,7 +175,17 @@ class GoldenCore:
     def status(self) -> DeviceStatus:
         """Never running, as a run ends before ``run`` returns; all cycles are 0."""
         done = tuple(count & _COUNTER_MASK for count in self._done.values())
-        return dataclasses.replace(DeviceStatus.idle(done), bad_instruction=self._bad_instruction)
+        dma = self.dma.status if self.dma is not None else DmaStatus.OK
+        return dataclasses.replace(
+            DeviceStatus.idle(done),
+            bad_instruction=self._bad_instruction or dma is not DmaStatus.OK,
+            dma=dma,
+        )
+
+    @property
+    def bad_instruction(self) -> bool:
+        """The last run met one."""
+        return self._bad_instruction
 
     def wait(self) -> bool:
         """True: a run has ended when ``run`` returns."""
@@ -177,6 +195,18 @@ class GoldenCore:
         """Forgets the last run; memories keep their contents."""
         self._done = dict.fromkeys(STREAMS, 0)
         self._bad_instruction = False
+        if self.dma is not None:
+            self.dma.clear()
+
+    def _give(self, packed: bytes) -> None:
+        """Instructions for the DMA."""
+        if self.dma is None or self.batch != 1 or len(packed) % TRANSFER_BYTES:
+            raise ValueError(
+                f"TRANSFERS take whole units of {TRANSFER_BYTES} bytes, on hardware with DRAM and"
+                f" in a batch of 1, not {len(packed)} bytes in a batch of {self.batch}"
+            )
+        for first in range(0, len(packed), TRANSFER_BYTES):
+            self.dma.execute(packed[first : first + TRANSFER_BYTES])
 
     def run(self, pcs: Sequence[int], clear: bool, order: Order = "matrix_first") -> None:
         """Runs all streams to their ends.
@@ -299,6 +329,32 @@ class GoldenCore:
     def _restore(self, snapshot: _Snapshot) -> None:
         self.activations[...], self.accumulators[...], self._table[...] = snapshot[:3]
         self._done, self._bad_instruction = dict(snapshot[3]), snapshot[4]
+
+
+class _CoreMemories:
+    """A core as the DMA sees it."""
+
+    def __init__(self, core: GoldenCore) -> None:
+        self._core = core
+
+    def _places(self, address: int, count: int) -> np.ndarray:
+        return (address + np.arange(count)) % self._core.configuration.activation_bytes
+
+    def write_activations(self, address: int, values: np.ndarray) -> None:
+        self._core.activations[0, self._places(address, len(values))] = values.view(np.int8)
+
+    def read_activations(self, address: int, count: int) -> np.ndarray:
+        return self._core.activations[0, self._places(address, count)].view(np.uint8)
+
+    def write_groups(self, first: int, cells: np.ndarray, ninth: np.ndarray | None) -> None:
+        self._core.memories.write_groups(first, cells, ninth)
+
+    def write_instructions(self, first: int, words: np.ndarray) -> None:
+        self._core.memories.write(Space.INSTRUCTIONS, first, words.tobytes())
+
+    def run_streams(self, pcs: tuple[int, int]) -> bool:
+        self._core.run(pcs, clear=True)
+        return not self._core.bad_instruction
 
 
 def _chooser(order: Order) -> Callable[[list[_Choice]], _Choice]:

@@ -1,8 +1,8 @@
 """The DMA: transfers between DRAM and the chip's memories, as gateware executes them."""
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +16,35 @@ from slipstick_rtl.dma.transfer import (
     Transfer,
 )
 
+Bytes = NDArray[np.uint8]
 
-@dataclass
-class ChipMemories:
-    """What the DMA reaches on the chip.
 
-    Parameters
-    ----------
-    activations : array of uint8
-    cells : array of uint8, (groups, 8)
-        The weight memory, in groups of eight cells.
-    ninth : array of uint8, (groups,)
-        A bit for each cell of a group; not used without ninth bits.
-    instructions : array of uint32
-    """
+class Chip(Protocol):
+    """What the DMA reaches on the chip."""
 
-    activations: NDArray[np.uint8]
-    cells: NDArray[np.uint8]
-    ninth: NDArray[np.uint8]
-    instructions: NDArray[np.uint32]
+    def write_activations(self, address: int, values: Bytes) -> None:
+        """Bytes from an address on; addresses go round."""
+        ...
+
+    def read_activations(self, address: int, count: int) -> Bytes:
+        """Bytes from an address on; addresses go round."""
+        ...
+
+    def write_groups(self, first: int, cells: Bytes, ninth: Bytes | None) -> None:
+        """Groups of eight cells, (n, 8); without ninth bits, or with a byte for each group."""
+        ...
+
+    def write_instructions(self, first: int, words: NDArray[np.uint32]) -> None:
+        """Words from an address on."""
+        ...
+
+    def run_streams(self, pcs: tuple[int, int]) -> bool:
+        """Executes a run from these words of the instruction memory on.
+
+        False if it met a bad instruction. Here a run is over when it has begun: what the DMA moves
+        meanwhile must not touch what the run does, which is the program's concern.
+        """
+        ...
 
 
 @dataclass
@@ -45,19 +55,14 @@ class GoldenDma:
     ----------
     dram : array of uint8
         All of it, in bytes.
-    chip : ChipMemories
+    chip : Chip
     ninth_bits : bool
         The weight memory has them.
-    run : callable
-        Executes a run from these words of the instruction memory on; False if it met a bad
-        instruction. Here a run is over when it has begun: what the DMA moves meanwhile must not
-        touch what the run does, which is the program's concern.
     """
 
-    dram: NDArray[np.uint8]
-    chip: ChipMemories
+    dram: Bytes
+    chip: Chip
     ninth_bits: bool
-    run: Callable[[tuple[int, int]], bool]
     executed: int = 0
     status: DmaStatus = DmaStatus.OK
     _good: bool = True
@@ -95,7 +100,7 @@ class GoldenDma:
         elif transfer.operation is Operation.STORE:
             self._store(transfer)
         elif transfer.operation is Operation.RUN:
-            self._good = self.run(transfer.pcs)
+            self._good = self.chip.run_streams(transfer.pcs)
         elif not self._good:
             self.status = DmaStatus.BAD_INSTRUCTION
 
@@ -103,42 +108,31 @@ class GoldenDma:
         runs = [self._words(place, transfer.run_words) for place in _dram_runs(transfer)]
         if transfer.target is Target.ACTIVATIONS:
             for place, run in zip(_chip_runs(transfer), runs, strict=True):
-                self._write(place, run[: transfer.run_bytes])
+                self.chip.write_activations(place, run[: transfer.run_bytes])
         elif transfer.target is Target.WEIGHTS:
             self._load_weights(transfer.chip, runs[0].reshape(-1, WORD_BYTES))
         else:
             words = runs[0][: transfer.run_bytes].view(np.uint32)
-            for k, word in enumerate(words):
-                self.chip.instructions[(transfer.chip + k) % len(self.chip.instructions)] = word
+            self.chip.write_instructions(transfer.chip, words)
         return not transfer.checked or zlib.crc32(np.concatenate(runs).tobytes()) == transfer.crc
 
-    def _load_weights(self, first: int, words: NDArray[np.uint8]) -> None:
-        cells = words
-        if self.ninth_bits:
-            heads = np.arange(len(words)) % (GROUP_CELLS + 1) == 0
-            cells = words[~heads]
-            self.chip.ninth[first : first + len(cells)] = words[heads].reshape(-1)[: len(cells)]
-        self.chip.cells[first : first + len(cells)] = cells
+    def _load_weights(self, first: int, words: Bytes) -> None:
+        if not self.ninth_bits:
+            self.chip.write_groups(first, words, None)
+            return
+        heads = np.arange(len(words)) % (GROUP_CELLS + 1) == 0
+        cells = words[~heads]
+        self.chip.write_groups(first, cells, words[heads].reshape(-1)[: len(cells)])
 
     def _store(self, transfer: Transfer) -> None:
         """The rest of a run's last word becomes zeros."""
         for place, source in zip(_dram_runs(transfer), _chip_runs(transfer), strict=True):
             run = np.zeros(transfer.run_words * WORD_BYTES, np.uint8)
-            run[: transfer.run_bytes] = self._read(source, transfer.run_bytes)
+            run[: transfer.run_bytes] = self.chip.read_activations(source, transfer.run_bytes)
             self.dram[place * WORD_BYTES :][: len(run)] = run
 
-    def _words(self, place: int, count: int) -> NDArray[np.uint8]:
+    def _words(self, place: int, count: int) -> Bytes:
         return self.dram[place * WORD_BYTES :][: count * WORD_BYTES].copy()
-
-    def _places(self, place: int, count: int) -> NDArray[np.int64]:
-        """Addresses go round."""
-        return (place + np.arange(count)) % len(self.chip.activations)
-
-    def _write(self, place: int, run: NDArray[np.uint8]) -> None:
-        self.chip.activations[self._places(place, len(run))] = run
-
-    def _read(self, place: int, count: int) -> NDArray[np.uint8]:
-        return self.chip.activations[self._places(place, count)]
 
 
 def _dram_runs(transfer: Transfer) -> list[int]:

@@ -34,7 +34,13 @@ from slipstick_rtl.link.protocol import (
     encode,
     pack_status,
 )
-from slipstick_rtl.link.spaces import WRITE_ARGUMENTS, unit_bytes, unit_count, units_per_frame
+from slipstick_rtl.link.spaces import (
+    WRITE_ARGUMENTS,
+    spaces_of,
+    unit_bytes,
+    unit_count,
+    units_per_frame,
+)
 
 _READ = struct.Struct("<BHBH")
 _RUN = struct.Struct(f"<B{len(STREAMS)}H")
@@ -122,7 +128,7 @@ class Endpoint:
     """
 
     def __init__(self, configuration: Configuration, backend: Backend) -> None:
-        for space in Space:
+        for space in spaces_of(configuration):
             units_per_frame(configuration, space)
         self._configuration = configuration
         self._backend = backend
@@ -256,7 +262,7 @@ class Endpoint:
         _require(len(payload) >= WRITE_ARGUMENTS, Status.BAD_LENGTH)
         space, address = payload[0], int.from_bytes(payload[1:WRITE_ARGUMENTS], "little")
         data = payload[WRITE_ARGUMENTS:]
-        _require(space in tuple(Space), Status.BAD_SPACE)
+        _require(space in spaces_of(self._configuration), Status.BAD_SPACE)
         units, rest = divmod(len(data), unit_bytes(self._configuration, Space(space)))
         _require(not rest, Status.BAD_LENGTH)
         limit = unit_count(self._configuration, Space(space))

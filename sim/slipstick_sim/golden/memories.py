@@ -25,6 +25,7 @@ from .weights import weight_words
 
 INSTRUCTION_BYTES = INSTRUCTION_BITS // 8
 _WORD_BYTES = 4
+_GROUP_CELLS = 8
 
 """Names of the two instruction streams."""
 
@@ -153,6 +154,10 @@ class Memories:
             cells, ninth = weight_words(cells)
             self.ninth[words] = ninth.reshape(self.ninth[words].shape)
         self.weights[words] = cells.view(np.int8).reshape(self.weights[words].shape)
+        self._forget(span)
+
+    def _forget(self, span: range) -> None:
+        """What was prepared from these words of the weight memory."""
         stale = [
             key
             for key, prepared in self._prepared.items()
@@ -160,6 +165,26 @@ class Memories:
         ]
         for key in stale:
             del self._prepared[key]
+
+    def write_groups(self, first: int, cells: np.ndarray, ninth: np.ndarray | None) -> None:
+        """Writes groups of eight cells of the weight memory, as the DMA does.
+
+        Parameters
+        ----------
+        first : int
+            A group.
+        cells : array of uint8, (n, 8)
+        ninth : array of uint8, (n,), optional
+            A bit for each cell of a group.
+        """
+        end = first + len(cells)
+        self.weights.reshape(-1, _GROUP_CELLS)[first:end] = cells.view(np.int8)
+        if ninth is not None:
+            bits = np.unpackbits(ninth[:, None], axis=1, bitorder="little")
+            self.ninth.reshape(-1, _GROUP_CELLS)[first:end] = bits
+        size = self._configuration.weight_word_bytes
+        span = first * _GROUP_CELLS // size, -(-end * _GROUP_CELLS // size)
+        self._forget(range(*span))
 
     def channel_parameters(self, address: int, slices: int) -> Parameters:
         """Bias, multiplier and shift of the channels that an instruction of so many slices has.

@@ -20,6 +20,7 @@ from slipstick_rtl.phy.spi_protocol import MINIMUM_SCK_CYCLES
 from slipstick_rtl.phy.uart_rates import MINIMUM_DIVISOR
 
 from .. import toolchain
+from ..dram.core_with_dram import CoreWithDram
 from .ethernet_board import LEASE_CYCLES, EthernetBoard
 from .notice import compiling
 
@@ -94,10 +95,13 @@ def accelerator_library(
     """
 
     def build() -> Path:
-        core = Accelerator(configuration=configuration, timeout_cycles=timeout_cycles)
-        return build_library(core, name="accelerator", directory=directory)
+        core, others = _core(configuration, timeout_cycles)
+        return build_library(
+            core, name="accelerator", directory=directory, line=line, others=others
+        )
 
-    key = _sources_key(configuration, Line(), f"timeout {timeout_cycles}")
+    line = Line("stream", _defines(configuration))
+    key = _sources_key(configuration, line, f"timeout {timeout_cycles}")
     return _find_or_build(key, directory, build, compiling(configuration, label))
 
 
@@ -118,12 +122,24 @@ def paced_library(
     """
 
     def build() -> Path:
-        core = Accelerator(configuration=configuration)
-        return build_library(core, name="paced", directory=directory, line=line)
+        core, others = _core(configuration, DEFAULT_TIMEOUT_CYCLES)
+        return build_library(core, name="paced", directory=directory, line=line, others=others)
 
-    line = Line("paced")
+    line = Line("paced", _defines(configuration))
     key = _sources_key(configuration, line)
     return _find_or_build(key, directory, build, compiling(configuration, label))
+
+
+def _core(configuration: Configuration, timeout_cycles: int) -> tuple[wiring.Component, str]:
+    """The core, with its DRAM chip if it has one, and the Verilog that goes beside it."""
+    if not configuration.dram:
+        return Accelerator(configuration=configuration, timeout_cycles=timeout_cycles), ""
+    core = CoreWithDram(configuration=configuration, timeout_cycles=timeout_cycles)
+    return core, core.verilog
+
+
+def _defines(configuration: Configuration) -> dict[str, int]:
+    return {"HAS_DRAM": 1} if configuration.dram else {}
 
 
 def accelerator_rtlil(configuration: Configuration, name: str) -> str:

@@ -12,6 +12,7 @@ from slipstick_rtl.accelerator import EVENTS
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES, WAIT_TIMEOUTS
 
+from ..dram.violation import Violation
 from .build import accelerator_library
 
 EVENT = np.dtype([("cycle", "<u8"), ("kind", "<u8")])
@@ -48,6 +49,7 @@ _SIGNATURES = {
     "core_stamps": (None, (ctypes.c_void_p, ctypes.c_void_p)),
     "core_record": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)),
     "core_end_record": (None, (ctypes.c_void_p,)),
+    "core_violation": (ctypes.c_int, (ctypes.c_void_p,)),
     "core_cycles": (ctypes.c_uint64, (ctypes.c_void_p,)),
     "core_available": (ctypes.c_size_t, (ctypes.c_void_p,)),
     "core_events": (ctypes.c_size_t, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)),
@@ -117,7 +119,14 @@ class CompiledCore:
         """``count`` bytes that ``o`` gave, or the fewer that had come after ``max_cycles``."""
         buffer = ctypes.create_string_buffer(max(count, 1))
         got = self._library.core_receive(self._open(), buffer, count, max_cycles)
+        self._check_dram()
         return buffer.raw[:got]
+
+    def _check_dram(self) -> None:
+        """SimulationError if something was done to the DRAM chip that its data sheet forbids."""
+        violation = Violation(self._library.core_violation(self._open()))
+        if violation is not Violation.NONE:
+            raise SimulationError(f"the DRAM's {violation.name} was broken: {violation.rule}")
 
     def transact(self, data: bytes, count: int, max_cycles: int) -> bytes:
         """Sends bytes and returns the next ``count`` that come.

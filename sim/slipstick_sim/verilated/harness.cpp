@@ -117,6 +117,15 @@ public:
         }
     }
 
+    // What was done to the DRAM chip that its data sheet forbids; 0: nothing.
+    int violation() const {
+#ifdef HAS_DRAM
+        return top_->violation;
+#else
+        return 0;
+#endif
+    }
+
     uint64_t cycles() const { return cycles_; }
     size_t available() const { return received_.size() - taken_; }
     std::vector<Event>& events() { return events_; }
@@ -211,6 +220,8 @@ void core_stamps(Core* core, uint64_t* cycles) {
 int core_record(Core* core, const char* path) { return core->activity().begin(path); }
 
 void core_end_record(Core* core) { core->activity().end(); }
+
+int core_violation(const Core* core) { return core->violation(); }
 
 uint64_t core_cycles(const Core* core) { return core->cycles(); }
 

@@ -26,7 +26,7 @@ from slipstick_rtl.link.protocol import (
     Status,
     encode,
 )
-from slipstick_rtl.link.spaces import unit_bytes, unit_count
+from slipstick_rtl.link.spaces import spaces_of, unit_bytes, unit_count
 from slipstick_sim.golden.link import Endpoint
 
 CONFIGURATION = Configuration(
@@ -47,7 +47,7 @@ class Memories:
     def __init__(self) -> None:
         self.spaces = {
             space: bytearray(unit_count(CONFIGURATION, space) * unit_bytes(CONFIGURATION, space))
-            for space in Space
+            for space in spaces_of(CONFIGURATION)
         }
         self.runs: list[tuple[int, ...]] = []
         self.looks = 0

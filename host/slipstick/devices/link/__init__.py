@@ -19,7 +19,7 @@ from slipstick_rtl.link.protocol import (
     Space,
     unpack_status,
 )
-from slipstick_rtl.link.spaces import unit_bytes, unit_count, units_per_frame
+from slipstick_rtl.link.spaces import spaces_of, unit_bytes, unit_count, units_per_frame
 
 from .errors import LinkError
 from .patience import Patience
@@ -96,7 +96,9 @@ class LinkDevice:
         pause: Callable[[float], None] = time.sleep,
         draw: random.Random | None = None,
     ) -> None:
-        self._units_per_frame = {space: units_per_frame(configuration, space) for space in Space}
+        self._units_per_frame = {
+            space: units_per_frame(configuration, space) for space in spaces_of(configuration)
+        }
         self._transport = transport
         self._configuration = configuration
         self._pause = pause

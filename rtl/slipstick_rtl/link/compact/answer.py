@@ -9,7 +9,7 @@ from ..identity import Identity
 from ..layouts import RunStatus
 from ..protocol import STATUS_BYTES
 
-_FLAGS, _PART = 2, 32
+_FLAGS, _PART = 4, 32
 """Bits of a status: its flags, and each of the parts behind them."""
 
 

@@ -24,7 +24,7 @@ from ..protocol import (
     Status,
 )
 from ..response_sender import IDENTITY_BYTES
-from ..spaces import WRITE_ARGUMENTS, unit_bytes, units_per_frame
+from ..spaces import WRITE_ARGUMENTS, spaces_of, unit_bytes, units_per_frame
 from .answer import CompactAnswer
 from .frames import CompactSteps
 from .rules import CompactRules, exceeds
@@ -61,7 +61,7 @@ class CompactLink(LinkInterface):
     def __init__(self, *, configuration: Configuration, timeout_cycles: int) -> None:
         if timeout_cycles < 1:
             raise ValueError(f"timeout_cycles must be at least 1, not {timeout_cycles}")
-        for space in Space:
+        for space in spaces_of(configuration):
             units_per_frame(configuration, space)
         self._configuration = configuration
         self._timeout_cycles = timeout_cycles
@@ -314,7 +314,7 @@ class CompactLink(LinkInterface):
         write = self._command(Command.WRITE)
         unit_end, last_offset = Signal(), Signal(4)
         with m.Switch(self._arguments[0][:2]):
-            for space in Space:
+            for space in spaces_of(self._configuration):
                 with m.Case(space):
                     m.d.comb += last_offset.eq(unit_bytes(self._configuration, space) - 1)
         m.d.comb += [

@@ -16,7 +16,7 @@ from ..layouts import (
     SpaceArguments,
 )
 from ..protocol import REGION_BYTES, REGIONS, UNORDERED, Command, Space, Status
-from ..spaces import WRITE_ARGUMENTS, unit_count
+from ..spaces import WRITE_ARGUMENTS, spaces_of, unit_count
 from .walker import address_bits
 
 _REGION = RegionArgument.size // 8
@@ -132,7 +132,7 @@ class CompactRules(wiring.Component):
         space = self.arguments[0][:2]
         with m.If(self.header.command.code.matches(Command.WRITE, Command.READ)):
             with m.Switch(space):
-                for known in Space:
+                for known in spaces_of(c):
                     with m.Case(known):
                         m.d.comb += limit.eq(unit_count(c, known))
         with m.Else():
@@ -173,7 +173,7 @@ class CompactRules(wiring.Component):
         # the table has as many regions as the field has numbers
         assert REGIONS == 1 << len(region.region)
         elsewhere = (
-            write & (flags >= len(Space))
+            write & (flags >= len(spaces_of(self._configuration)))
             | read & (flags != Space.ACTIVATIONS)
             | of_region & (region.other != 0)
             | no_flag & region.flag

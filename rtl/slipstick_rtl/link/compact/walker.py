@@ -7,8 +7,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ...config import Configuration
-from ..protocol import REGION_PITCH, Space
-from ..spaces import unit_count
+from ..protocol import REGION_PITCH
+from ..spaces import spaces_of, unit_count
 
 SCAN_CYCLES = REGION_PITCH + 1
 """In which a description is read: a cycle after it is asked for, a byte comes."""
@@ -27,7 +27,7 @@ _READ_COUNT = 4
 
 def address_bits(configuration: Configuration) -> int:
     """Bits of an address that lies within a memory, or is one behind its end."""
-    return max(unit_count(configuration, space) for space in Space).bit_length()
+    return max(unit_count(configuration, space) for space in spaces_of(configuration)).bit_length()
 
 
 class CompactWalker(wiring.Component):

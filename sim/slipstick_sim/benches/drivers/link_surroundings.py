@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import DeviceStatus, Space
-from slipstick_rtl.link.spaces import unit_bytes, unit_count
+from slipstick_rtl.link.spaces import spaces_of, unit_bytes, unit_count
 
 RUN_DONE = 0x1234, 0x5678
 """Instructions that every run has completed."""
@@ -27,7 +27,8 @@ class Surroundings:
         self._wait = wait
         self.memories = {
             space: bytearray(unit_count(configuration, space) * unit_bytes(configuration, space))
-            for space in Space
+            for space in spaces_of(configuration)
+            if space is not Space.TRANSFERS
         }
         self.running = False
         self.bad_instruction = True

@@ -20,7 +20,7 @@ from slipstick_rtl.link.protocol import (
     encode,
     session_of,
 )
-from slipstick_rtl.link.spaces import unit_bytes, unit_count, units_per_frame
+from slipstick_rtl.link.spaces import spaces_of, unit_bytes, unit_count, units_per_frame
 
 from ..drivers.link_surroundings import RUN_DONE
 from .random_regions import random_region
@@ -83,7 +83,7 @@ class RequestSource:
 
     def write(self, space: Space | None = None, units: int | None = None) -> bytes:
         """A WRITE, mostly of whole units within the memory."""
-        space = self._random.choice(list(Space)) if space is None else space
+        space = self._random.choice(spaces_of(self._configuration)) if space is None else space
         most = units_per_frame(self._configuration, space)
         units = (
             self._random.choice([0, 1, most, self._random.randint(0, most)])

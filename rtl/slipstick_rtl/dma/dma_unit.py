@@ -1,0 +1,152 @@
+"""The DMA with its DRAM: instructions as bytes of the link on one side, the chip on the other."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..config import Configuration
+from ..dram.burst_port import BurstPort
+from ..dram.controller import DramController
+from ..dram.litedram import LiteDramSettings
+from ..dram.sdr_signals import SdrSignature
+from ..link.layouts import ProgramCounters
+from .activation_writer import chunk_write_layout
+from .engine import DmaEngine
+from .layouts import INSTRUCTION_WORD, TRANSFER, WEIGHT_GROUP, chunk_bytes
+from .transfer import TRANSFER_BYTES
+
+INSTRUCTION_BYTE = data.StructLayout({"last": 1, "data": 8})
+"""A byte of an instruction; ``last`` with its last one."""
+
+
+def dram_settings(configuration: Configuration) -> LiteDramSettings:
+    """Of a configuration that has DRAM; ValueError otherwise."""
+    chip = configuration.dram_chip
+    if chip is None:
+        raise ValueError("dram must name a chip, not be empty")
+    return LiteDramSettings(chip=chip, hertz=configuration.clock_hz)
+
+
+class DmaUnit(wiring.Component):
+    """Engine, burst port and controller.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        With DRAM.
+    power_up_seconds : float, optional
+        As of ``SdrInitialiser``.
+
+    Members
+    -------
+    bytes : In(stream of INSTRUCTION_BYTE)
+        Wait while the instruction before them is executed.
+    busy : Out
+        An instruction has come, and it or its list has not ended.
+    chip : Out(SdrSignature)
+    clear, status, activation_writes, activation_reads, activation_read_valid, activation_chunk,
+    activations_settled, weight_writes, instruction_writes, run, pcs, running, bad_instruction
+        Of :class:`.engine.DmaEngine`.
+    """
+
+    bytes: stream.Interface
+    busy: Signal
+    chip: Any
+    clear: Signal
+    status: Signal
+    activation_writes: stream.Interface
+    activation_reads: stream.Interface
+    activation_read_valid: Signal
+    activation_chunk: Signal
+    activations_settled: Signal
+    weight_writes: stream.Interface
+    instruction_writes: stream.Interface
+    run: Signal
+    pcs: data.View
+    running: Signal
+    bad_instruction: Signal
+
+    def __init__(
+        self, *, configuration: Configuration, power_up_seconds: float | None = None
+    ) -> None:
+        self.settings = settings = dram_settings(configuration)
+        self._engine = DmaEngine(configuration=configuration, settings=settings)
+        self._port = BurstPort(settings=settings)
+        self._controller = DramController(settings=settings, power_up_seconds=power_up_seconds)
+        super().__init__(
+            {
+                "bytes": In(stream.Signature(INSTRUCTION_BYTE)),
+                "busy": Out(1),
+                "chip": Out(SdrSignature(settings.chip)),
+                "clear": In(1),
+                "status": Out(2),
+                "activation_writes": Out(stream.Signature(chunk_write_layout(configuration))),
+                "activation_reads": Out(stream.Signature(24)),
+                "activation_read_valid": In(1),
+                "activation_chunk": In(8 * chunk_bytes(configuration)),
+                "activations_settled": In(1),
+                "weight_writes": Out(stream.Signature(WEIGHT_GROUP)),
+                "instruction_writes": Out(stream.Signature(INSTRUCTION_WORD)),
+                "run": Out(1),
+                "pcs": Out(ProgramCounters),
+                "running": In(1),
+                "bad_instruction": In(1),
+            }
+        )
+
+    @property
+    def verilog(self) -> str:
+        """LiteDRAM's, which goes beside the Verilog of this."""
+        return self._controller.verilog
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.engine, m.submodules.port = engine, port = self._engine, self._port
+        m.submodules.controller = controller = self._controller
+        connect(m, engine.bursts, port.bursts)
+        connect(m, engine.writes, port.writes)
+        connect(m, port.reads, engine.reads)
+        connect(m, port.commands, controller.commands)
+        connect(m, controller.chip, flipped(self.chip))
+        connect(m, engine.activation_writes, flipped(self.activation_writes))
+        connect(m, engine.activation_reads, flipped(self.activation_reads))
+        connect(m, engine.weight_writes, flipped(self.weight_writes))
+        connect(m, engine.instruction_writes, flipped(self.instruction_writes))
+        told, whole = Signal(8 * TRANSFER_BYTES), Signal()
+        m.d.comb += [
+            controller.written.eq(port.written),
+            port.write_taken.eq(controller.write_taken),
+            port.read_valid.eq(controller.read_valid),
+            port.read_data.eq(controller.read_data),
+            self.bytes.ready.eq(~whole),
+            engine.given.valid.eq(whole),
+            engine.given.payload.eq(told),
+            self.busy.eq(whole | engine.busy),
+            self.status.eq(engine.status),
+            self.run.eq(engine.run),
+            self.pcs.eq(engine.pcs),
+            *(
+                getattr(engine, name).eq(getattr(self, name))
+                for name in (
+                    "clear",
+                    "activation_read_valid",
+                    "activation_chunk",
+                    "activations_settled",
+                    "running",
+                    "bad_instruction",
+                )
+            ),
+        ]
+        with m.If(self.bytes.valid & self.bytes.ready):
+            m.d.sync += [
+                told.eq(Cat(told[8:], self.bytes.payload.data)),
+                whole.eq(self.bytes.payload.last),
+            ]
+        with m.Elif(engine.given.ready):
+            m.d.sync += whole.eq(0)
+        return m
+
+
+assert TRANSFER.size == 8 * TRANSFER_BYTES
