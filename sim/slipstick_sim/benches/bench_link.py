@@ -70,6 +70,7 @@ BENCH = Bench(
             "payload_bytes": 256,
         },
         {"rows": 2, "columns": 8, "lanes": 1, "payload_bytes": 64, "engine": "compact"},
+        {"rows": 16, "columns": 16, "lanes": 8, "payload_bytes": 256, "dram": "MT48LC16M16"},
     ),
 )
 

@@ -21,7 +21,7 @@ from slipstick_rtl.link.protocol import (
     Space,
     encode,
 )
-from slipstick_rtl.link.spaces import unit_bytes
+from slipstick_rtl.link.spaces import inner_number, spaces_of, unit_bytes
 
 from ...golden.link import Endpoint
 from .link_surroundings import Surroundings
@@ -211,9 +211,15 @@ class LinkBench:
             (bits,) = await self._writes.receive(1, timeout_cycles=1 << 30)
             self._touch()
             write = unpack(ByteWrite, bits)
-            space = Space(write["space"])
+            known = spaces_of(self.configuration)
+            space = next(each for each in known if inner_number(each) == write["space"])
             unit = unit_bytes(self.configuration, space)
             assert write["offset"] < unit
+            if space is Space.TRANSFERS:
+                given = self.actual.memories[space]
+                assert write["offset"] == len(given) % unit
+                given.append(write["data"])
+                continue
             place = write["address"] * unit + write["offset"]
             self.actual.memories[space][place] = write["data"]
 

@@ -30,11 +30,17 @@ class Surroundings:
             for space in spaces_of(configuration)
             if space is not Space.TRANSFERS
         }
+        if configuration.dram:
+            # all instructions, one behind the other
+            self.memories[Space.TRANSFERS] = bytearray()
         self.running = False
         self.bad_instruction = True
         self.strobes: list[tuple[int, ...] | str] = []
 
     def write(self, space: Space, address: int, data: bytes) -> None:
+        if space is Space.TRANSFERS:
+            self.memories[space] += data
+            return
         begin = address * unit_bytes(self._configuration, space)
         self.memories[space][begin : begin + len(data)] = data
 
