@@ -1,4 +1,4 @@
-"""What goes between a controller and the pins of SDR SDRAM."""
+"""Defines the signals between a controller and the pins of SDR SDRAM."""
 
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
