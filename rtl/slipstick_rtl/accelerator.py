@@ -241,6 +241,14 @@ class Accelerator(wiring.Component):
             m.d.comb += status.running.eq(1)
         with m.If(dma.status != DmaStatus.OK):
             m.d.comb += status.bad_instruction.eq(1)
+        # the cycles of a list, until the link itself begins a run
+        by_list = Signal()
+        with m.If(dma.listing):
+            m.d.sync += by_list.eq(1)
+        with m.Elif(link.run):
+            m.d.sync += by_list.eq(0)
+        with m.If(by_list):
+            m.d.comb += status.cycles.eq(dma.cycles)
         with m.If(dma.run):
             m.d.comb += [starts.eq(1), clears.eq(1), sequencer.pcs.eq(dma.pcs)]
 

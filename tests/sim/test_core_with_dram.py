@@ -11,8 +11,10 @@ from slipstick.compiler.codegen.dram_blocks import box, constant_loads
 from slipstick.devices.link import LinkDevice
 from slipstick.devices.model import ModelDevice
 from slipstick.devices.simulation import SimulationDevice
+from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
 from slipstick.program.steps import DownloadStep, RunStep, UploadStep
+from slipstick.runtime.executor import Execution
 from slipstick.session import InferenceSession
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus, Operation, Transfer
@@ -204,3 +206,42 @@ def test_a_flipped_bit_ends_the_list(sim: SimulationDevice) -> None:
         again = _run_from_dram(device, program, images[:1])
         for name in program.outputs:
             assert np.array_equal(again[0][name], expected[0][name])
+
+
+def test_streamed_networks_run_from_dram() -> None:
+    """A session makes a list of a network that does not fit; results are the reference's.
+
+    On the RTL and on the golden model. Random networks in which the host has work between runs are
+    streamed by the host, as without DRAM.
+    """
+    small = dataclasses.replace(
+        PLAIN,
+        activation_bytes=1 << 11,
+        weight_bytes=1 << 11,
+        instruction_words=1 << 9,
+        accumulator_depth=64,
+        dram=CHIP,
+    )
+    sim, model = SimulationDevice(small), ModelDevice(small)
+    listed = 0
+    for seed in range(200, 225):
+        builder = random_network(seed)
+        graph = builder.graph(builder.last)
+        program = compile_graph(graph, small)
+        images = np.concatenate([builder.images() for _ in range(2)])
+        expected = run_graph(graph, [images])
+        for device in (model, sim):
+            execution = Execution(program, device)
+            for k in range(2):
+                found = execution.infer({"input": images[k : k + 1]})
+                for name in program.outputs:
+                    message = f"network {seed}, {name}"
+                    np.testing.assert_array_equal(found[name][0], expected[name][k], message)
+            together = execution.infer_batch({"input": images})
+            for name in program.outputs:
+                np.testing.assert_array_equal(together[name], expected[name])
+        listed += execution.lists
+        if execution.lists:
+            assert execution.last_cycles
+    sim.close()
+    assert listed > 6

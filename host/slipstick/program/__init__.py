@@ -9,7 +9,7 @@ from typing import Any
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
-from slipstick_rtl.link.spaces import spaces_of, unit_bytes, unit_count
+from slipstick_rtl.link.spaces import unit_bytes, unit_count
 
 from ..errors import ProgramError
 from ..graph import Tensor, Variable
@@ -334,5 +334,6 @@ def space_units(configuration: Configuration) -> dict[Space, tuple[int, int]]:
     """Returns the bytes per unit and the number of units of each memory space."""
     return {
         space: (unit_bytes(configuration, space), unit_count(configuration, space))
-        for space in spaces_of(configuration)
+        for space in Space
+        if space is not Space.TRANSFERS
     }

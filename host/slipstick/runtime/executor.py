@@ -33,6 +33,7 @@ from ..program.steps import (
 )
 from .arrivals import Ready, Source
 from .device_memory import BatchMemory, DeviceMemory, Download, Memory, SubmittedMemory
+from .dram_memory import DramMemory
 from .kept_state import KeptState
 from .pipeline import Flight, Pipeline
 from .sharing import Sharing, exclusive, sharing_of
@@ -102,11 +103,17 @@ class Execution:
         self._watched = DeviceMemory(device, program.name, self._finished)
         """For ``on_run``, which must be told before anything else happens."""
         self._pipeline = Pipeline.of(program, device)
+        self._dram = DramMemory.of(program, device, self._finished)
         self._loaded = self._nothing_loaded()
         self._graph = graph_of(program)
         with exclusive(device) as sharing:
             device.identify()
             self._own(sharing)
+
+    @property
+    def lists(self) -> bool:
+        """The program runs from the device's DRAM: one request per inference."""
+        return self._dram is not None
 
     @property
     def _memory(self) -> DeviceMemory:
@@ -159,6 +166,8 @@ class Execution:
         for image in self.program.images:
             self._memory.load(image)
         self._memory.settle()
+        if self._dram is not None:
+            self._dram.load()
         self._forget()
         sharing.give_to(self)
 
@@ -199,7 +208,19 @@ class Execution:
             flight = self._put(self._pipeline, values, more=False)
             self._pipeline.flush()
             return self._collect(self._pipeline, flight)
+        if self._dram is not None and self.on_run is None:
+            return self._run_from_dram(self._dram, values)
         return self._steps(values, self._memory, self._loaded, self.program.steps)
+
+    def _run_from_dram(self, dram: DramMemory, values: Values) -> Values:
+        for step in dram.program.before:
+            self._host(step, values)
+        dram.infer(values)
+        # a run of another kind finds nothing of its own there
+        self._loaded.forget()
+        for step in dram.program.after:
+            self._host(step, values)
+        return values
 
     def _put(
         self, pipeline: Pipeline, values: Values, with_host: bool = True, *, more: bool
@@ -294,7 +315,7 @@ class Execution:
         batched = isinstance(self.device, BatchDevice) and count > 1
         if self.program.variables and count > 1:
             return self._follow(inputs, count, wanted, advance, batched=batched)
-        if self.program.units and count > 1 and not batched:
+        if self.program.units and count > 1 and not batched and self._dram is None:
             return self._share_loads(inputs, count, wanted, advance)
         if self._pipeline is not None and not batched and self.on_run is None and count > 1:
             return self._pipelined(self._pipeline, inputs, count, wanted, advance)

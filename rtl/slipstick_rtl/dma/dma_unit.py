@@ -46,8 +46,9 @@ class DmaUnit(wiring.Component):
     busy : Out
         An instruction has come, and it or its list has not ended.
     chip : Out(SdrSignature)
-    clear, status, activation_writes, activation_reads, activation_read_valid, activation_chunk,
-    activations_settled, weight_writes, instruction_writes, run, pcs, running, bad_instruction
+    clear, status, listing, cycles, activation_writes, activation_reads, activation_read_valid,
+    activation_chunk, activations_settled, weight_writes, instruction_writes, run, pcs, running,
+    bad_instruction
         Of :class:`.engine.DmaEngine`.
     """
 
@@ -56,6 +57,8 @@ class DmaUnit(wiring.Component):
     chip: Any
     clear: Signal
     status: Signal
+    listing: Signal
+    cycles: Signal
     activation_writes: stream.Interface
     activation_reads: stream.Interface
     activation_read_valid: Signal
@@ -82,6 +85,8 @@ class DmaUnit(wiring.Component):
                 "chip": Out(SdrSignature(settings.chip)),
                 "clear": In(1),
                 "status": Out(2),
+                "listing": Out(1),
+                "cycles": Out(32),
                 "activation_writes": Out(stream.Signature(chunk_write_layout(configuration))),
                 "activation_reads": Out(stream.Signature(24)),
                 "activation_read_valid": In(1),
@@ -125,6 +130,8 @@ class DmaUnit(wiring.Component):
             engine.given.payload.eq(told),
             self.busy.eq(whole | engine.busy),
             self.status.eq(engine.status),
+            self.listing.eq(engine.listing),
+            self.cycles.eq(engine.cycles),
             self.run.eq(engine.run),
             self.pcs.eq(engine.pcs),
             *(

@@ -46,6 +46,10 @@ class DmaEngine(wiring.Component):
         A ``DmaStatus``.
     executed : Out
         Instructions that were executed since ``clear``.
+    listing : Out
+        A list is being executed.
+    cycles : Out
+        Of the last list, or of the one that is being executed.
     bursts, writes, reads
         Towards :class:`..dram.burst_port.BurstPort`.
     activation_writes : Out(stream of chunk_write_layout)
@@ -67,6 +71,8 @@ class DmaEngine(wiring.Component):
     busy: Signal
     status: Signal
     executed: Signal
+    listing: Signal
+    cycles: Signal
     bursts: stream.Interface
     writes: stream.Interface
     reads: stream.Interface
@@ -98,6 +104,8 @@ class DmaEngine(wiring.Component):
                 "busy": Out(1),
                 "status": Out(2),
                 "executed": Out(32),
+                "listing": Out(1),
+                "cycles": Out(32),
                 "bursts": Out(stream.Signature(burst_layout(settings))),
                 "writes": Out(stream.Signature(_WORD)),
                 "reads": In(stream.Signature(_WORD)),
@@ -140,7 +148,7 @@ class DmaEngine(wiring.Component):
             m.d.sync += pause.eq(pause - 1)
         m.d.comb += self.pcs.as_value().eq(Cat(told.pc_0, told.pc_1))
 
-        listing, leaving = Signal(), Signal()
+        listing, leaving = self.listing, Signal()
         done = "next"
 
         def end(status: Any) -> None:
@@ -148,6 +156,8 @@ class DmaEngine(wiring.Component):
             m.next = "idle"
 
         m.d.comb += self.busy.eq(~idle)
+        with m.If(listing):
+            m.d.sync += self.cycles.eq(self.cycles + 1)
         with m.If(self.clear):
             m.d.sync += [self.status.eq(DmaStatus.OK), self.executed.eq(0), leaving.eq(listing)]
         with m.FSM():
@@ -178,6 +188,8 @@ class DmaEngine(wiring.Component):
                     self._begin(m, begins)
                     with m.If(told.operation == Operation.JUMP):
                         m.d.sync += [listing.eq(1), following.eq(told.dram)]
+                        with m.If(~listing):
+                            m.d.sync += self.cycles.eq(0)
                         m.next = done
             with m.State("load"):
                 m.d.comb += [loading.eq(1), fetching.eq(listing & ~asked)]

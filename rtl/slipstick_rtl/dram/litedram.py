@@ -42,6 +42,12 @@ class LiteDramSettings:
         return self.chip.cas_latency(self.hertz)
 
     @property
+    def refresh_cycles(self) -> int:
+        """From one REFRESH to the next, less a hundredth: LiteDRAM's timer takes a cycle more."""
+        interval = self.chip.refresh_ms * 1e-3 / self.chip.rows
+        return int(0.99 * interval * self.hertz)
+
+    @property
     def read_latency(self) -> int:
         """Cycles from the controller's READ to its data: there are registers both ways."""
         return self.cas_latency + 2

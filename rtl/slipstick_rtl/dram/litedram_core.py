@@ -28,6 +28,7 @@ class ControllerTop(LiteXModule):
         self.ports |= {self.cd_sys.clk, self.cd_sys.rst}
         chip = settings.chip
         module = getattr(litedram.modules, chip.name)(settings.hertz, "1:1")
+        module.timing_settings.tREFI = settings.refresh_cycles
         phy = PhySettings(
             phytype="SdrPins",
             memtype="SDR",

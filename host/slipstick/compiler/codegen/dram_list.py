@@ -1,0 +1,342 @@
+"""A streamed program as a list for the DMA: the same steps, with DRAM in the host's place."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from slipstick_rtl.dma.transfer import TRANSFER_WORDS, WORD_BYTES, Operation, Transfer
+
+from ...program import Program
+from ...program.steps import (
+    DownloadStep,
+    HostStep,
+    LoadStep,
+    Part,
+    Placement,
+    RunStep,
+    Step,
+    UploadStep,
+)
+from .dram_blocks import constant_loads
+
+
+class NotForDramError(ValueError):
+    """A program cannot be a list for the DMA; the message says why."""
+
+
+@dataclass(frozen=True)
+class DramTensor:
+    """Where a tensor lies in DRAM: NHWC, each row from a word on.
+
+    Parameters
+    ----------
+    place : int
+        Its first word.
+    height, width, channels : int
+    dense : bool
+        A row's bytes lie side by side; otherwise each pixel begins with a word.
+    """
+
+    place: int
+    height: int
+    width: int
+    channels: int
+    dense: bool
+
+    @property
+    def pixel_words(self) -> int:
+        """Of a pixel, unless the rows are dense."""
+        return -(-self.channels // WORD_BYTES)
+
+    @property
+    def row_words(self) -> int:
+        """From row to row."""
+        if self.dense:
+            return -(-self.width * self.channels // WORD_BYTES)
+        return self.width * self.pixel_words
+
+    @property
+    def words(self) -> int:
+        """All of it."""
+        return self.height * self.row_words
+
+    def pack(self, values: np.ndarray) -> bytes:
+        """An int8 tensor as it lies in DRAM."""
+        box = np.ascontiguousarray(values, np.int8).view(np.uint8)
+        line = (self.height, -1) if self.dense else (self.height * self.width, -1)
+        box = box.reshape(line)
+        padded = np.zeros((len(box), -(-box.shape[1] // WORD_BYTES) * WORD_BYTES), np.uint8)
+        padded[:, : box.shape[1]] = box
+        return padded.tobytes()
+
+    def unpack(self, packed: bytes) -> np.ndarray:
+        """The int8 tensor, (height, width, channels), that lies so in DRAM."""
+        count = self.height if self.dense else self.height * self.width
+        length = self.width * self.channels if self.dense else self.channels
+        lines = np.frombuffer(packed, np.uint8).reshape(count, -1)[:, :length]
+        return lines.copy().view(np.int8).reshape(self.height, self.width, self.channels)
+
+
+@dataclass(frozen=True)
+class DramProgram:
+    """What lies in DRAM, and what the host does before and after.
+
+    Parameters
+    ----------
+    image : bytes
+        From word 0 on: constants, and the list.
+    first : int
+        The list's first word.
+    tensors : mapping of DramTensor by name
+        What the host writes before and reads after the list, and what is spilt between.
+    before, after : tuple of HostStep
+    inputs, outputs : tuple of str
+        That the host writes, and reads.
+    words : int
+        Of DRAM that an inference moves; the list itself is in it.
+    end : int
+        The first word behind everything.
+    """
+
+    image: bytes
+    first: int
+    tensors: Mapping[str, DramTensor]
+    before: tuple[HostStep, ...]
+    after: tuple[HostStep, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    words: int
+    end: int
+
+
+def make_dram_program(program: Program) -> DramProgram:
+    """Makes the list of a streamed program.
+
+    What is in the memories when the list begins is not known, but for the program's ``images``.
+
+    Raises
+    ------
+    NotForDramError
+        If the host has work between runs, a part lies so that the DMA cannot move it, or the DRAM
+        is too small.
+    """
+    chip = program.hardware.dram_chip
+    if chip is None:
+        raise NotForDramError("the hardware must have DRAM")
+    before, steps, after = _split(program.steps)
+    blocks, loads = _constants(program, steps)
+    first = sum(map(len, blocks)) // WORD_BYTES
+    layouts = _layouts(program, steps)
+    # the list's length does not depend on where tensors are
+    transfers = list(_transfers(program, steps, loads, layouts))
+    place = first + len(transfers) * TRANSFER_WORDS
+    tensors = dict[str, DramTensor]()
+    for name, tensor in layouts.items():
+        tensors[name] = replace(tensor, place=place)
+        place += tensor.words
+    if place * WORD_BYTES > chip.bytes:
+        raise NotForDramError(
+            f"constants, list and tensors must fit {chip.bytes} bytes of DRAM, not"
+            f" {place * WORD_BYTES}"
+        )
+    transfers = list(_transfers(program, steps, loads, tensors))
+    uploaded = [step.tensor for step in steps if isinstance(step, UploadStep)]
+    stored = [step.tensor for step in steps if isinstance(step, DownloadStep)]
+    wanted = {name for step in after for name in step.inputs} | set(program.outputs)
+    moved = (t.words for t in transfers if t.operation in (Operation.LOAD, Operation.STORE))
+    return DramProgram(
+        image=b"".join([*blocks, *(transfer.pack() for transfer in transfers)]),
+        first=first,
+        tensors=tensors,
+        before=before,
+        after=after,
+        inputs=tuple(name for name in dict.fromkeys(uploaded) if name not in stored),
+        outputs=tuple(name for name in dict.fromkeys(stored) if name in wanted),
+        words=sum(moved) + len(transfers) * TRANSFER_WORDS,
+        end=place,
+    )
+
+
+_HostSteps = tuple[HostStep, ...]
+
+
+def _split(steps: Sequence[Step]) -> tuple[_HostSteps, list[Step], _HostSteps]:
+    """The host's steps before and after, and the device's between."""
+    is_host = [isinstance(step, HostStep) for step in steps]
+    if all(is_host):
+        raise NotForDramError("the device must have work")
+    first = is_host.index(False)
+    end = len(steps) - is_host[::-1].index(False)
+    if any(is_host[first:end]):
+        name = next(step for step in steps[first:end] if isinstance(step, HostStep)).name
+        raise NotForDramError(f"the host must not have work between runs, such as {name}")
+    before = tuple(step for step in steps[:first] if isinstance(step, HostStep))
+    after = tuple(step for step in steps[end:] if isinstance(step, HostStep))
+    return before, list(steps[first:end]), after
+
+
+def _constants(
+    program: Program, steps: Sequence[Step]
+) -> tuple[list[bytes], dict[int, list[Transfer]]]:
+    """The blocks from word 0 on, and the LOADs of each of the program's ``loads``."""
+    blocks, loads, place = list[bytes](), dict[int, list[Transfer]](), 0
+    for step in steps:
+        if isinstance(step, LoadStep) and step.load not in loads:
+            image = program.loads[step.load]
+            data, loads[step.load] = constant_loads(image, program.hardware, place)
+            blocks.append(data)
+            place += len(data) // WORD_BYTES
+    return blocks, loads
+
+
+def _layouts(program: Program, steps: Sequence[Step]) -> dict[str, DramTensor]:
+    """How each tensor that is moved lies in DRAM; all from word 0 on."""
+    parts = dict[str, list[Part]]()
+    for step in steps:
+        if isinstance(step, UploadStep | DownloadStep):
+            parts.setdefault(step.tensor, []).append(_part(program, step))
+    layouts = dict[str, DramTensor]()
+    for name, some in parts.items():
+        height, width, channels = some[0].whole
+        if any(part.whole != some[0].whole for part in some):
+            raise NotForDramError(f"the host must not reshape {name} between runs")
+        dense = all(
+            part.origin[1:] == (0, 0)
+            and (part.placement.width, part.placement.channels) == (width, channels)
+            and (part.placement.pixel_pitch == channels or width == 1)
+            for part in some
+        )
+        dense = dense or channels % WORD_BYTES == 0
+        layouts[name] = DramTensor(0, height, width, channels, dense)
+    return layouts
+
+
+def _part(program: Program, step: UploadStep | DownloadStep) -> Part:
+    if step.part is not None:
+        return step.part
+    place = program.tensors[step.tensor].placement
+    assert place is not None
+    return Part(place, (0, 0, 0), (place.height, place.width, place.channels))
+
+
+def _transfers(
+    program: Program,
+    steps: Sequence[Step],
+    loads: Mapping[int, Sequence[Transfer]],
+    tensors: Mapping[str, DramTensor],
+) -> Iterator[Transfer]:
+    """The list. A load that is still there is left out."""
+    there, left = _Held(), None
+    for step in steps:
+        if isinstance(step, LoadStep):
+            if there.needs(program, step.load):
+                yield from loads[step.load]
+        elif isinstance(step, RunStep):
+            if not step.clear_counters:
+                raise NotForDramError("a run must clear the counters of instructions")
+            yield Transfer(operation=Operation.RUN, pcs=(step.pcs[0], step.pcs[1]))
+            left = step.overlapped
+            if left == 0:
+                yield Transfer(operation=Operation.WAIT)
+                left = None
+            continue
+        elif isinstance(step, UploadStep):
+            yield _box(program, step, tensors, Operation.LOAD)
+        elif isinstance(step, DownloadStep):
+            yield _box(program, step, tensors, Operation.STORE)
+        if left is not None:
+            left -= 1
+            if left == 0:
+                yield Transfer(operation=Operation.WAIT)
+                left = None
+    yield Transfer(operation=Operation.END)
+
+
+class _Held:
+    """Which loads are in the memories, as far as the list knows."""
+
+    def __init__(self) -> None:
+        self._held = list[tuple[int, range, int]]()
+
+    def needs(self, program: Program, load: int) -> bool:
+        """Whether a load must be done; from then on it is there, and what it overwrites is not."""
+        image = program.loads[load]
+        units = program_units(program, load)
+        span = range(image.address, image.address + units)
+        if (image.space, span, load) in self._held:
+            return False
+        self._held = [
+            (space, other, number)
+            for space, other, number in self._held
+            if space != image.space or other.stop <= span.start or span.stop <= other.start
+        ]
+        self._held.append((image.space, span, load))
+        return True
+
+
+def program_units(program: Program, load: int) -> int:
+    """How many units of its space a load writes."""
+    from slipstick_rtl.link.protocol import Space
+    from slipstick_rtl.link.spaces import unit_bytes
+
+    image = program.loads[load]
+    return -(-len(image.data) // unit_bytes(program.hardware, Space(image.space)))
+
+
+def _box(
+    program: Program,
+    step: UploadStep | DownloadStep,
+    tensors: Mapping[str, DramTensor],
+    operation: Operation,
+) -> Transfer:
+    part, tensor = _part(program, step), tensors[step.tensor]
+    place, (y, x, c) = part.placement, part.origin
+    whole_pixels = place.channels == tensor.channels and place.pixel_pitch == place.channels
+    if tensor.dense and whole_pixels:
+        offset = x * tensor.channels
+        run_bytes, runs, run_pitch, run_words = place.width * place.channels, 1, 0, 0
+    else:
+        offset = (x * tensor.pixel_words * WORD_BYTES) + c
+        run_bytes, runs = place.channels, place.width
+        run_pitch, run_words = place.pixel_pitch, tensor.pixel_words
+    _check(program, step, place, offset, run_bytes, operation, tensor, x, c)
+    return Transfer(
+        operation=operation,
+        chip=place.address,
+        dram=tensor.place + y * tensor.row_words + offset // WORD_BYTES,
+        run_bytes=run_bytes,
+        runs=runs,
+        rows=place.height,
+        chip_run_pitch=run_pitch,
+        chip_row_pitch=place.row_pitch,
+        dram_run_pitch=run_words,
+        dram_row_pitch=tensor.row_words,
+    )
+
+
+def _check(
+    program: Program,
+    step: UploadStep | DownloadStep,
+    place: Placement,
+    offset: int,
+    run_bytes: int,
+    operation: Operation,
+    tensor: DramTensor,
+    x: int,
+    c: int,
+) -> None:
+    """Runs begin with a word; what a STORE fills up is nobody's."""
+    if offset % WORD_BYTES:
+        raise NotForDramError(f"a part of {step.tensor} must begin with a word, not byte {offset}")
+    if operation is not Operation.STORE:
+        return
+    chunk = min(program.hardware.lanes, WORD_BYTES)
+    pitches = place.address, place.row_pitch, place.pixel_pitch
+    if any(pitch % chunk for pitch in pitches if pitch):
+        raise NotForDramError(
+            f"a part of {step.tensor} must lie at multiples of {chunk} bytes, not {pitches}"
+        )
+    ends_row = x + place.width == tensor.width
+    ends_pixel = c + place.channels == tensor.channels
+    if run_bytes % WORD_BYTES and not (ends_pixel and (ends_row or not tensor.dense)):
+        raise NotForDramError(f"a part of {step.tensor} must end with a word")

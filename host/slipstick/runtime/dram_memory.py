@@ -1,0 +1,138 @@
+"""The DRAM of a device: a program's list and tensors in it, reached through the DMA."""
+
+from collections.abc import Callable
+
+import numpy as np
+from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus, Operation, Transfer
+from slipstick_rtl.link.protocol import DeviceStatus, Space
+
+from ..compiler.codegen.dram_list import DramProgram, NotForDramError, make_dram_program
+from ..devices.link import LinkDevice, LinkError, Request
+from ..program import Program
+
+_EXPLANATIONS = {
+    DmaStatus.MEMORY_CORRUPT: "a block of its DRAM has another checksum than was written: load the"
+    " program again; if that does not help, test the DRAM",
+    DmaStatus.BAD_TRANSFER: "its DRAM has an instruction that there is none of: load the program"
+    " again",
+    DmaStatus.BAD_INSTRUCTION: "it met a bad instruction: load the program again",
+}
+
+
+class DramMemory:
+    """Runs a program from a device's DRAM.
+
+    Bytes go to DRAM and come from there by way of the activation memory, whose contents are lost.
+    Nothing in here waits for an answer before all is on its way.
+
+    Parameters
+    ----------
+    device : LinkDevice
+    network : Program
+    program : DramProgram
+        Its list.
+    finished : callable
+        Told the status after each list.
+    """
+
+    def __init__(
+        self,
+        device: LinkDevice,
+        network: Program,
+        program: DramProgram,
+        finished: Callable[[DeviceStatus], None],
+    ) -> None:
+        self._device, self._network, self.program = device, network, program
+        self._finished = finished
+        self._stage = device.configuration.activation_bytes // WORD_BYTES * WORD_BYTES
+
+    @classmethod
+    def of(
+        cls, program: Program, device: object, finished: Callable[[DeviceStatus], None]
+    ) -> "DramMemory | None":
+        """That of a program and device which are for it; None for others."""
+        if not isinstance(device, LinkDevice) or not program.hardware.dram:
+            return None
+        if not program.is_streamed or program.variables:
+            return None
+        try:
+            made = make_dram_program(program)
+        except NotForDramError:
+            return None
+        return cls(device, program, made, finished)
+
+    def load(self) -> None:
+        """Writes constants and list."""
+        self._write(0, self.program.image)
+        self._check(self._device.state_of(self._device.submit_status(waiting=True)))
+
+    def infer(self, values: dict[str, np.ndarray]) -> None:
+        """One sample: from the tensors that the list reads to those that it writes.
+
+        Parameters
+        ----------
+        values : dict of array
+            By name, each with a batch axis of one; gains the list's outputs.
+
+        Raises
+        ------
+        LinkError
+            MEMORY_CORRUPT, BAD_TRANSFER or BAD_INSTRUCTION if the list did not come to its end.
+        """
+        device, tensors = self._device, self.program.tensors
+        for name in self.program.inputs:
+            self._write(tensors[name].place, tensors[name].pack(values[name]))
+        self._give(Transfer(operation=Operation.JUMP, dram=self.program.first))
+        state = device.submit_status(waiting=True)
+        answers = {
+            name: self._submit_read(tensors[name].place, tensors[name].words * WORD_BYTES)
+            for name in self.program.outputs
+        }
+        device.push()
+        status = device.state_of(state)
+        self._check(status)
+        for name, requests in answers.items():
+            packed = b"".join(device.answer(request) for request in requests)
+            shape = self._network.tensors[name].shape
+            values[name] = tensors[name].unpack(packed).reshape(1, *shape[1:])
+        self._finished(status)
+
+    def _give(self, transfer: Transfer) -> None:
+        self._device.submit_write(Space.TRANSFERS, 0, transfer.pack(), waiting=True)
+
+    def _write(self, place: int, data: bytes) -> None:
+        for first in range(0, len(data), self._stage):
+            part = data[first : first + self._stage]
+            self._device.submit_write(Space.ACTIVATIONS, 0, part, waiting=True)
+            word = place + first // WORD_BYTES
+            for begin in range(0, len(part), 1 << 16):
+                length = min(len(part) - begin, 1 << 16)
+                self._give(
+                    Transfer(
+                        operation=Operation.STORE,
+                        chip=begin,
+                        dram=word + begin // WORD_BYTES,
+                        run_bytes=length,
+                    )
+                )
+
+    def _submit_read(self, place: int, count: int) -> list[Request]:
+        requests = list[Request]()
+        for first in range(0, count, self._stage):
+            length = min(self._stage, count - first)
+            for begin in range(0, length, 1 << 16):
+                run = min(length - begin, 1 << 16)
+                word = place + (first + begin) // WORD_BYTES
+                self._give(Transfer(operation=Operation.LOAD, chip=begin, dram=word, run_bytes=run))
+            requests += self._device.submit_read(0, length, waiting=True)
+        return requests
+
+    def _check(self, status: DeviceStatus) -> None:
+        if status.dma is DmaStatus.OK and not status.bad_instruction:
+            return
+        error = status.dma if status.dma is not DmaStatus.OK else DmaStatus.BAD_INSTRUCTION
+        # what was sent behind it changes nothing, and the next one begins anew
+        self._device.reset()
+        raise LinkError(
+            error.name, f"the device could not run {self._network.name!r}: {_EXPLANATIONS[error]}"
+        )
