@@ -43,7 +43,8 @@ class LiteDramSettings:
 
     @property
     def refresh_cycles(self) -> int:
-        """From one REFRESH to the next, less a hundredth: LiteDRAM's timer takes a cycle more."""
+        """From one REFRESH to the next, a hundredth less than the chip wants: LiteDRAM itself rounds
+        up, and in 64 ms some rows would not get theirs."""
         interval = self.chip.refresh_ms * 1e-3 / self.chip.rows
         return int(0.99 * interval * self.hertz)
 
