@@ -43,8 +43,10 @@ class LiteDramSettings:
 
     @property
     def refresh_cycles(self) -> int:
-        """From one REFRESH to the next, a hundredth less than the chip wants: LiteDRAM itself rounds
-        up, and in 64 ms some rows would not get theirs."""
+        """From one REFRESH to the next, a hundredth less than the chip allows.
+
+        LiteDRAM itself rounds up: then some rows would not get theirs within 64 ms.
+        """
         interval = self.chip.refresh_ms * 1e-3 / self.chip.rows
         return int(0.99 * interval * self.hertz)
 

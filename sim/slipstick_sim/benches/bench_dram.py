@@ -15,7 +15,6 @@ from slipstick_rtl.dram.litedram import LiteDramSettings, litedram_verilog
 
 from ..dram.sdr_chip import SdrModel, cells_verilog
 from ..dram.violation import Violation
-from ..toolchain import convert_to_verilog
 from .drivers.streams import Consumer, Producer, pack, start
 from .registry import Bench, parameters
 
@@ -32,10 +31,11 @@ class DramUnit(wiring.Component):
     idle: Signal
     ready: Signal
     violation: Signal
+    refreshes: Signal
 
     def __init__(self, *, settings: LiteDramSettings) -> None:
         self._settings = settings
-        self._model = SdrModel(chip=settings.chip, hertz=settings.hertz, refreshes_owed=2)
+        self._model = SdrModel(chip=settings.chip, hertz=settings.hertz)
         super().__init__(
             {
                 "bursts": In(stream.Signature(burst_layout(settings))),
@@ -44,6 +44,7 @@ class DramUnit(wiring.Component):
                 "idle": Out(1),
                 "ready": Out(1),
                 "violation": Out(self._model.violation.shape()),
+                "refreshes": Out(32),
             }
         )
 
@@ -67,6 +68,7 @@ class DramUnit(wiring.Component):
             self.idle.eq(port.idle),
             self.ready.eq(controller.ready),
             self.violation.eq(model.violation),
+            self.refreshes.eq(model.refreshes),
         ]
         return m
 
@@ -80,9 +82,9 @@ def make(**shape: Any) -> DramUnit:
     return DramUnit(settings=_settings(shape))
 
 
-def _verilog(rtlil: str, top: str) -> str:
+def _others(rtlil: str) -> str:
     controllers = [litedram_verilog(_settings(shape)) for shape in _SHAPES]
-    return convert_to_verilog(rtlil) + "".join(controllers) + cells_verilog(MT48LC16M16)
+    return "".join(controllers) + cells_verilog(MT48LC16M16)
 
 
 BENCH = Bench(
@@ -90,7 +92,7 @@ BENCH = Bench(
     component=make,
     test_module=__name__,
     parameters=_SHAPES,
-    verilog=_verilog,
+    others=_others,
 )
 
 
@@ -181,10 +183,13 @@ async def fills_the_wire(dut: Any, write: bool) -> None:
 
 @cocotb.test()
 async def refreshes_often_enough(dut: Any) -> None:
-    """Over so long that a period of a cycle too much is two refreshes too few."""
+    """Over so long that a period of a cycle too much would be seen."""
     dram = _Dram(dut, 6, 0.0)
     await dram.start()
     await dram.write(5, 10)
-    await ClockCycles(dut.clk, 2_300_000)
+    cycles, first = 2_000_000, int(dut.refreshes.value)
+    await ClockCycles(dut.clk, cycles)
+    wanted = cycles * MT48LC16M16.rows / (MT48LC16M16.refresh_ms * 1e-3 * parameters()["hertz"])
+    assert int(dut.refreshes.value) - first >= wanted - 1
     await dram.check(5, 10)
     dram.check_chip()

@@ -28,7 +28,7 @@ from .drivers.ethernet_frames import (
 )
 from .drivers.ethernet_wires import RgmiiHost, RmiiHost, WireHost
 from .drivers.usb_port import random_bytes
-from .registry import Bench, parameters, plain_verilog
+from .registry import Bench, parameters
 
 CONFIGURATION = Configuration(rows=4, columns=4, lanes=4)
 SYNC_NS, CORE_NS = 9.5, 20
@@ -83,12 +83,12 @@ class EchoPhy(wiring.Component):
         return m
 
 
-def with_liteeth(rtlil: str, top: str) -> str:
-    """The Verilog of the component, with LiteEth's and that of an ECP5's I/O cells."""
+def liteeth_and_cells(rtlil: str) -> str:
+    """LiteEth's Verilog, and that of an ECP5's I/O cells."""
     medium = RGMII if "rgmii_clocks_rx" in rtlil else RMII
     cells = importlib.resources.files(__package__ or "") / "ecp5_io.v"
     core = liteeth_verilog(LiteEthSettings(medium=medium))
-    return "\n".join((plain_verilog(rtlil, top), core, cells.read_text()))
+    return "\n" + core + "\n" + cells.read_text()
 
 
 BENCH = Bench(
@@ -96,7 +96,7 @@ BENCH = Bench(
     component=EchoPhy,
     test_module=__name__,
     parameters=({"medium": RGMII}, {"medium": RMII}),
-    verilog=with_liteeth,
+    others=liteeth_and_cells,
 )
 
 

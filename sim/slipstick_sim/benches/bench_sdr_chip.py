@@ -8,7 +8,6 @@ from slipstick_rtl.dram.chips import MT48LC16M16
 
 from ..dram.sdr_chip import SdrModel, cells_verilog
 from ..dram.violation import Violation
-from ..toolchain import convert_to_verilog
 from .drivers.streams import start
 from .registry import Bench
 
@@ -108,11 +107,11 @@ def make() -> SdrModel:
     return SdrModel(chip=MT48LC16M16, hertz=_HERTZ)
 
 
-def _verilog(rtlil: str, top: str) -> str:
-    return convert_to_verilog(rtlil) + cells_verilog(MT48LC16M16)
+def _others(rtlil: str) -> str:
+    return cells_verilog(MT48LC16M16)
 
 
-BENCH = Bench(name="bench_sdr_chip", component=make, test_module=__name__, verilog=_verilog)
+BENCH = Bench(name="bench_sdr_chip", component=make, test_module=__name__, others=_others)
 
 
 async def _execute(dut: Any, steps: tuple[Step, ...], cke: int = 1) -> None:

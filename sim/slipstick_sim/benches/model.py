@@ -22,6 +22,7 @@ def build_model(
     *,
     waves: bool = False,
     verilog: Callable[[str, str], str] = plain_verilog,
+    others: str = "",
     optimisation: str = OPTIMISATION,
 ) -> Path:
     """Returns the folder of a component's executable model; builds it unless it is there already.
@@ -41,6 +42,8 @@ def build_model(
         Whether the model can write a waveform.
     verilog : callable
         Makes Verilog from the RTLIL and the name.
+    others : str
+        Verilog of modules that the component has instances of.
     optimisation : str
         Option of the C++ compiler.
 
@@ -51,10 +54,10 @@ def build_model(
     """
     recipe = Path(__file__).read_bytes()
     writer, options = _source(verilog), f"{waves} {optimisation}"
-    directory = folder / f"{name}-{toolchain.content_key(rtlil, recipe, options, writer)}"
+    directory = folder / f"{name}-{toolchain.content_key(rtlil, recipe, options, writer, others)}"
 
     def build(part: Path) -> None:
-        (part / f"{name}.v").write_text(verilog(rtlil, name))
+        (part / f"{name}.v").write_text(verilog(rtlil, name) + others)
         (part / "ports.vlt").write_text(
             f'`verilator_config\npublic_flat_rw -module "{name}" -var "*"\n'
         )

@@ -23,6 +23,11 @@ def plain_verilog(rtlil: str, top: str) -> str:
     return convert_to_verilog(rtlil)
 
 
+def no_others(rtlil: str) -> str:
+    """Of a component that has all its modules."""
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bench:
     """A component under test, the cocotb tests that hold it to its model, and what to run it with.
@@ -41,6 +46,8 @@ class Bench:
         Of processor time; a simulation that takes more, over all tests of one set, has failed.
     verilog : callable
         Makes the Verilog that is simulated from the component's RTLIL and its top's name.
+    others : callable
+        Gives Verilog of modules that the component's RTLIL has instances of.
     optimisation : str
         Option of the C++ compiler; ``-O0`` for a large model that runs for a short time.
 
@@ -56,6 +63,7 @@ class Bench:
     parameters: tuple[Mapping[str, Any], ...] = ({},)
     timeout_seconds: int = 300
     verilog: Callable[[str, str], str] = plain_verilog
+    others: Callable[[str], str] = no_others
     optimisation: str = OPTIMISATION
 
     def __post_init__(self) -> None:

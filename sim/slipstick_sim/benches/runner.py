@@ -82,6 +82,7 @@ def run_bench(
         folder,
         waves=waves is not None,
         verilog=bench.verilog,
+        others=bench.others(rtlil),
         optimisation=bench.optimisation,
     )
     with tempfile.TemporaryDirectory(prefix="run.", dir=folder) as temporary:

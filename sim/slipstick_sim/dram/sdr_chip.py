@@ -13,6 +13,7 @@ from .violation import Violation
 
 CELLS = "sdr_cells"
 _REFRESHES_OWED = 8
+"""So many may be late; JEDEC 21-C, 3.11.5."""
 _AGE_BITS = 12
 _BANKS_CLOSED_BY = 10
 """Bit of the address."""
@@ -45,24 +46,29 @@ class SdrModel(wiring.Component):
     chip : SdrChip
     hertz : int
         Of the clock: times become cycles.
-    refreshes_owed : int
-        So many may be late; eight by JEDEC 21-C, 3.11.5.
 
     Members
     -------
     pins : In(SdrSignature)
     violation : Out
         The first ``Violation``; it stays.
+    refreshes : Out
+        REFRESHes so far.
     """
 
     pins: Any
     violation: Signal
+    refreshes: Signal
 
     def __init__(self, *, chip: SdrChip, hertz: int, refreshes_owed: int = _REFRESHES_OWED) -> None:
-        self._chip, self._hertz, self._owed = chip, hertz, refreshes_owed
+        self._chip, self._hertz, _REFRESHES_OWED = chip, hertz, refreshes_owed
         self._violations: list[tuple[Value, Violation]] = []
         super().__init__(
-            {"pins": In(SdrSignature(chip)), "violation": Out(range(max(Violation) + 1))}
+            {
+                "pins": In(SdrSignature(chip)),
+                "violation": Out(range(max(Violation) + 1)),
+                "refreshes": Out(32),
+            }
         )
 
     @property
@@ -199,10 +205,12 @@ class SdrModel(wiring.Component):
     def _refreshes(self, m: Module, commands: dict[str, Value]) -> None:
         chip = self._chip
         some = Cat(commands.values()).any()
+        with m.If(commands["refresh"]):
+            m.d.sync += self.refreshes.eq(self.refreshes + 1)
         age = self._age(m, commands["refresh"], "since_refresh")
         self._require(some, age >= self._cycles(chip.t_rfc), Violation.T_RFC)
         interval = round(chip.refresh_ms * 1e-3 * self._hertz / chip.rows)
-        passed, owed = Signal(range(interval)), Signal(range(self._owed + 2))
+        passed, owed = Signal(range(interval)), Signal(range(_REFRESHES_OWED + 2))
         begun = Signal()
         with m.If(commands["active"]):
             m.d.sync += begun.eq(1)
@@ -212,4 +220,4 @@ class SdrModel(wiring.Component):
             m.d.sync += owed.eq(owed + 1)
         with m.Elif(commands["refresh"] & ~due & (owed != 0)):
             m.d.sync += owed.eq(owed - 1)
-        self._require(begun, owed <= self._owed, Violation.REFRESH_LATE)
+        self._require(begun, owed <= _REFRESHES_OWED, Violation.REFRESH_LATE)
