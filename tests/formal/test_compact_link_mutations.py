@@ -128,7 +128,12 @@ EFFECTS = {
 STOPS = {"a byte is not taken", "it comes no nearer to the end"}
 ANSWERS = {"an answer that nobody wants", "a request without an answer of its own"}
 """Likewise."""
-NUMBERS = {"another number is the next", "a refused request is counted", "it counts too early"}
+NUMBERS = {
+    "another number is the next",
+    "a refused request is counted",
+    "it counts too early",
+    "a PUT is counted before its end",
+}
 """Likewise."""
 SOUNDNESS = {"the verdict is wrong", "a wrong checksum is judged"}
 """Likewise."""
@@ -142,7 +147,11 @@ MOVES = {
 """Likewise: a PUT that is refused goes on."""
 DEAFNESS = {"silence does not make it forget", "it comes no nearer to the end"}
 """Likewise: the frame of which no more comes has no end."""
-WAITING = {"it waits, or does not", "a program runs, and it is executed"}
+WAITING = {
+    "it waits, or does not",
+    "a program runs, and it is executed",
+    "it waits too long for a program",
+}
 """Likewise."""
 
 MUTATIONS = (
