@@ -21,6 +21,7 @@ from ethernet_frames import (
     EVERYBODY,
     HOST_IP,
     HOST_MAC,
+    HOST_PORT,
     arp_reply,
     arp_request,
     datagram_of,
@@ -32,6 +33,7 @@ from ethernet_frames import (
 from scapy.layers.dhcp import BOOTP, DHCP
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import ARP, Ether
+from slipstick.devices.ethernet_frames import Station, answer_arp, pack_frame, unpack_frame
 from slipstick_rtl.accelerator import EVENTS
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.identity import Identity
@@ -217,6 +219,30 @@ def test_frames_without_a_pause_between_them_are_all_answered(board: Board) -> N
         for frame in (udp(datagram.pack()) for datagram in datagrams):
             for answer in board.endpoint.feed(frame):
                 assert datagram_of(answer).kind is Kind.HERE
+
+
+def test_each_host_gets_its_own_answer(board: Board) -> None:
+    """Three hosts ask in turns: an answer has the MAC address of the one that asked."""
+    here = Station.of(BOARD_MAC, BOARD_IP)
+    hosts = [Station.of(f"02:00:00:00:01:{k:02x}", f"192.168.1.{100 + k}") for k in range(3)]
+    for turn in range(9):
+        host = hosts[turn % 3]
+        question = Datagram(kind=Kind.DISCOVER, number=turn).pack()
+        came = board.endpoint.feed(pack_frame(host, here, HOST_PORT, PORT, question))
+        answers = list[bytes]()
+        for _ in range(PATIENCE):
+            for frame in came:
+                replies = [answer_arp(frame, each) for each in hosts]
+                answers += [] if any(replies) else [frame]
+                for reply in filter(None, replies):
+                    answers += board.endpoint.feed(reply)
+            if answers:
+                break
+            came = board.endpoint.feed(b"")
+        (answer,) = answers
+        assert answer[:6] == host.mac
+        taken = unpack_frame(answer, host)
+        assert taken is not None and Datagram.unpack(taken[2]).number == turn
 
 
 def test_linux_and_the_host_find_the_board(library: Path) -> None:

@@ -10,6 +10,8 @@ from ..compiler.codegen.dram_list import DramProgram, NotForDramError, make_dram
 from ..devices.link import LinkDevice, LinkError, Request
 from ..program import Program
 
+_LIST_SECONDS = 3600.0
+"""More than any list takes, simulated ones too."""
 _EXPLANATIONS = {
     DmaStatus.MEMORY_CORRUPT: "a block of its DRAM has another checksum than was written: load the"
     " program again; if that does not help, test the DRAM",
@@ -23,7 +25,6 @@ class DramMemory:
     """Runs a program from a device's DRAM.
 
     Bytes go to DRAM and come from there by way of the activation memory, whose contents are lost.
-    Nothing in here waits for an answer before all is on its way.
 
     Parameters
     ----------
@@ -83,19 +84,28 @@ class DramMemory:
         for name in self.program.inputs:
             self._write(tensors[name].place, tensors[name].pack(values[name]))
         self._give(Transfer(operation=Operation.JUMP, dram=self.program.first))
-        state = device.submit_status(waiting=True)
+        device.finish()
+        status = self._wait()
+        self._check(status)
         answers = {
             name: self._submit_read(tensors[name].place, tensors[name].words * WORD_BYTES)
             for name in self.program.outputs
         }
         device.push()
-        status = device.state_of(state)
-        self._check(status)
         for name, requests in answers.items():
             packed = b"".join(device.answer(request) for request in requests)
             shape = self._network.tensors[name].shape
             values[name] = tensors[name].unpack(packed).reshape(1, *shape[1:])
         self._finished(status)
+
+    def _wait(self) -> DeviceStatus:
+        """The status when the list has ended: it may take longer than a request can wait."""
+        try:
+            return self._device.wait(_LIST_SECONDS)
+        except LinkError as error:
+            if error.code != "BAD_INSTRUCTION":
+                raise
+            return self._device.status()
 
     def _give(self, transfer: Transfer) -> None:
         self._device.submit_write(Space.TRANSFERS, 0, transfer.pack(), waiting=True)

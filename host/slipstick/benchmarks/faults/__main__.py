@@ -19,6 +19,7 @@ from ... import console, reports
 from ...failures import exit_status
 from .boards import BOARDS, Board, open_board
 from .ethernet import disturb_ethernet
+from .frames import KINDS, fuzz_frames
 from .hosts import interrupt, share
 from .network import HARDWARE, HARDWARE_OF, Work, small_work
 from .suite import FaultSuite, Tally
@@ -31,6 +32,7 @@ FAULTS = 10_000
 HANG_SECONDS = 120.0
 WIRES = "wires"
 ETHERNET = "ethernet"
+FRAMES = "frames"
 _BYTES_STEP = 10_000
 """From so many faults on, sessions are interrupted at every byte; from a tenth, at every 10th."""
 
@@ -94,6 +96,16 @@ def torment_ethernet(faults: int, seed: int) -> Figures:
         return disturb_ethernet(HARDWARE, small_work(), faults, seed, _tick)
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+def torment_frames(faults: int, seed: int) -> Figures:
+    """The RTL behind its Ethernet port, which gets frames that nobody should send; watched too."""
+    start = time.monotonic()
+    try:
+        result = fuzz_frames(HARDWARE, KINDS * faults, seed, _tick)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    return result | {"hardware": HARDWARE.to_dict(), "seconds": time.monotonic() - start}
 
 
 def figures(suite: FaultSuite, tally: Tally) -> Figures:
@@ -205,6 +217,18 @@ def show_ethernet(result: Figures) -> None:
     _show_disturbed(result, figures, "a faulty Ethernet")
 
 
+def show_frames(result: Figures) -> None:
+    """Prints the figures of wrong frames."""
+    rows: list[list[object]] = [
+        [f"frames: {name}", f"{count:,}"] for name, count in result["frames"].items()
+    ]
+    rows.append(["all frames", f"{result['sent']:,}"])
+    rows.append(["clock cycles", f"{result['device_cycles']:,}"])
+    rows.append(["not answered", f"{result['without_recovery']} of {result['recoveries']:,}"])
+    title = f"wrong Ethernet frames, {result['seconds']:.0f} s"
+    console.print_table(title, {"figure": "left", "value": "right"}, rows)
+
+
 def _show_disturbed(result: Figures, figures: dict[str, str], title: str) -> None:
     rows: list[list[object]] = [[name, value] for name, value in figures.items()]
     rows += _outcomes(result)
@@ -234,7 +258,11 @@ def _pair(result: Figures, name: str, scale: float) -> str:
     return " / ".join(f"{value:,.0f}" if scale == 1 else f"{value:,.2f}" for value in values)
 
 
-_DISTURBED = {WIRES: (torment_wires, show_wires), ETHERNET: (torment_ethernet, show_ethernet)}
+_DISTURBED = {
+    WIRES: (torment_wires, show_wires),
+    ETHERNET: (torment_ethernet, show_ethernet),
+    FRAMES: (torment_frames, show_frames),
+}
 """What fails, and what shows it, by the name of the device."""
 
 
@@ -242,7 +270,9 @@ def fault_benchmark(
     faults: Annotated[int, typer.Option(min=1, help="Of every kind.")] = FAULTS,
     device: Annotated[
         str | None,
-        typer.Option(help="model, sim, compact, streamed, wires, ethernet; by default all."),
+        typer.Option(
+            help="model, sim, compact, streamed, wires, ethernet, frames; by default all."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of faults and operations.")] = 1,
 ) -> int:

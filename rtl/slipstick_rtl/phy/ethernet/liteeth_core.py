@@ -121,6 +121,7 @@ class CoreTop(_Module):
             rx_cdc_depth=settings.cdc_depth,
             rx_cdc_buffered=True,
         )
+        _find_the_right_mac(core.arp.table.cache)
         incoming = self._pads("incoming", (*_STREAM, ("error", 1)))
         self.tap = tap = FrameTap(incoming, self._pads("checked", _STREAM))
         self.aligner = aligner = ClockDomainsRenamer("eth_rx")(PreambleAligner())
@@ -176,6 +177,16 @@ class CoreTop(_Module):
             *(getattr(port.sink, name).eq(getattr(sent, name)) for name in names),
             sent.ready.eq(port.sink.ready),
         ]
+
+
+def _find_the_right_mac(cache: Any) -> None:
+    """Mends LiteEth 2024.12's ARP cache, which finds an entry and then gives the first one's MAC.
+
+    It looks at its memory's place for the search, but at place 0 for the answer. So with two hosts
+    the second one's packets went to the first.
+    """
+    looks, *_ = cache.fsm.actions["MEM_SEARCH"]
+    cache.fsm.act("RESPONSE", looks)
 
 
 def convert(settings: LiteEthSettings, name: str) -> str:
