@@ -347,5 +347,5 @@ def test_the_campaign_writes_its_figures(
     monkeypatch.setattr("slipstick.benchmarks.faults.__main__._tick", int)
     assert fault_benchmark(faults=3, device="ethernet", seed=1) == 0
     assert "cable out" in capsys.readouterr().out
-    report = json.loads((tmp_path / "reports" / "faults.json").read_text())["ethernet"]
+    report = json.loads((tmp_path / "reports" / "faults_ethernet.json").read_text())["ethernet"]
     assert report["wrong"] == 0 and report["longest_wait_seconds"] < GIVE_UP_SECONDS

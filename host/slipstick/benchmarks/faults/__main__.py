@@ -285,7 +285,8 @@ def fault_benchmark(
             else:
                 result["boards"].append(torment(name, faults, seed))
         _DISTURBED[name][1](result[name]) if name in _DISTURBED else show(result["boards"][-1])
-    path = reports.write("faults", COMMAND, result)
+    # one device's figures do not take the place of all devices'
+    path = reports.write(f"faults_{device}" if device else "faults", COMMAND, result)
     console.print_line(f"written to {path}")
     disturbed = [result[name] for name in _DISTURBED if name in result]
     sound = not any(each["wrong"] or each["without_recovery"] for each in disturbed)
