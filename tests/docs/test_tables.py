@@ -31,6 +31,7 @@ NAMES = {
     "ECPIX-5 45F": "ecpix5-45f",
     "ECPIX-5 85F": "ecpix5-85f",
     "iCESugar-Pro (25F)": "icesugar-pro",
+    "Colorlight 5A-75B (25F)": "colorlight-5a75b",
     "iCEBreaker (iCE40UP5K)": "icebreaker",
     "Tang Nano 9K (GW1NR-9C)": "tang-nano-9k",
     "Tang Nano 20K (GW2AR-18C)": "tang-nano-20k",
