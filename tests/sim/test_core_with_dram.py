@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from random_networks import random_network
 from slipstick.compiler import compile_graph
-from slipstick.compiler.codegen.dram_blocks import box, constant_loads
+from slipstick.compiler.codegen.dram_blocks import constant_loads
 from slipstick.devices.link import LinkDevice
 from slipstick.devices.model import ModelDevice
 from slipstick.devices.simulation import SimulationDevice
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
-from slipstick.program.steps import DownloadStep, RunStep, UploadStep
+from slipstick.program.steps import DownloadStep, Placement, RunStep, UploadStep
 from slipstick.runtime.executor import Execution
 from slipstick.session import InferenceSession
 from slipstick_rtl.config import Configuration
@@ -49,6 +49,29 @@ def sim(configuration: Configuration) -> Iterator[SimulationDevice]:
     device = SimulationDevice(configuration)
     yield device
     device.close()
+
+
+def box(operation: Operation, placement: Placement, place: int) -> Transfer:
+    """A LOAD or STORE of a tensor that lies in DRAM as dense rows, each from a word on.
+
+    A pixel with a pitch of more than its channels is a run of its own, from a word on as well.
+    """
+    dense = placement.pixel_pitch == placement.channels
+    run_bytes = placement.width * placement.channels if dense else placement.channels
+    run_words = -(-run_bytes // WORD_BYTES)
+    runs = 1 if dense else placement.width
+    return Transfer(
+        operation=operation,
+        chip=placement.address,
+        dram=place,
+        run_bytes=run_bytes,
+        runs=runs,
+        rows=placement.height,
+        chip_run_pitch=0 if dense else placement.pixel_pitch,
+        chip_row_pitch=placement.row_pitch,
+        dram_run_pitch=run_words,
+        dram_row_pitch=run_words * runs,
+    )
 
 
 class Dram:

@@ -8,8 +8,11 @@ from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from ..compiler.codegen.dram_list import DramProgram, NotForDramError, make_dram_program
 from ..devices.link import LinkDevice, LinkError, Request
+from ..devices.link.regions import pieces
 from ..program import Program
 
+_LONGEST_RUN = 1 << 16
+"""Bytes of a transfer's run."""
 _LIST_SECONDS = 3600.0
 """More than any list takes, simulated ones too."""
 _EXPLANATIONS = {
@@ -45,7 +48,7 @@ class DramMemory:
     ) -> None:
         self._device, self._network, self.program = device, network, program
         self._finished = finished
-        self._stage = device.configuration.activation_bytes // WORD_BYTES * WORD_BYTES
+        self._stage = min(device.configuration.activation_bytes, _LONGEST_RUN)
 
     @classmethod
     def of(
@@ -111,31 +114,20 @@ class DramMemory:
         self._device.submit_write(Space.TRANSFERS, 0, transfer.pack(), waiting=True)
 
     def _write(self, place: int, data: bytes) -> None:
-        for first in range(0, len(data), self._stage):
-            part = data[first : first + self._stage]
-            self._device.submit_write(Space.ACTIVATIONS, 0, part, waiting=True)
-            word = place + first // WORD_BYTES
-            for begin in range(0, len(part), 1 << 16):
-                length = min(len(part) - begin, 1 << 16)
-                self._give(
-                    Transfer(
-                        operation=Operation.STORE,
-                        chip=begin,
-                        dram=word + begin // WORD_BYTES,
-                        run_bytes=length,
-                    )
-                )
+        for first, end in pieces(len(data), self._stage):
+            self._device.submit_write(Space.ACTIVATIONS, 0, data[first:end], waiting=True)
+            self._move(Operation.STORE, place + first // WORD_BYTES, end - first)
 
     def _submit_read(self, place: int, count: int) -> list[Request]:
         requests = list[Request]()
-        for first in range(0, count, self._stage):
-            length = min(self._stage, count - first)
-            for begin in range(0, length, 1 << 16):
-                run = min(length - begin, 1 << 16)
-                word = place + (first + begin) // WORD_BYTES
-                self._give(Transfer(operation=Operation.LOAD, chip=begin, dram=word, run_bytes=run))
-            requests += self._device.submit_read(0, length, waiting=True)
+        for first, end in pieces(count, self._stage):
+            self._move(Operation.LOAD, place + first // WORD_BYTES, end - first)
+            requests += self._device.submit_read(0, end - first, waiting=True)
         return requests
+
+    def _move(self, operation: Operation, word: int, count: int) -> None:
+        """Between the beginning of the activation memory and a word of DRAM."""
+        self._give(Transfer(operation=operation, dram=word, run_bytes=count))
 
     def _check(self, status: DeviceStatus) -> None:
         if status.dma is DmaStatus.OK and not status.bad_instruction:

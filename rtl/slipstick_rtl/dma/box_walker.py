@@ -1,7 +1,7 @@
 """The addresses of a box's runs, row after row."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 COUNT_BITS = 16
@@ -23,8 +23,7 @@ class BoxWalker(wiring.Component):
     origin, run_pitch, row_pitch : In
     runs, rows : In
         Less one. These inputs hold from ``start`` until the walker is no longer ``busy``.
-    o : Out(stream)
-        ``address``, and ``final`` with the last one.
+    o : Out(stream of addresses)
     busy : Out
     """
 
@@ -38,7 +37,6 @@ class BoxWalker(wiring.Component):
     busy: Signal
 
     def __init__(self, *, width: int) -> None:
-        layout = data.StructLayout({"address": width, "final": 1})
         super().__init__(
             {
                 "start": In(1),
@@ -47,7 +45,7 @@ class BoxWalker(wiring.Component):
                 "row_pitch": In(24),
                 "runs": In(COUNT_BITS),
                 "rows": In(COUNT_BITS),
-                "o": Out(stream.Signature(layout)),
+                "o": Out(stream.Signature(width)),
                 "busy": Out(1),
             }
         )
@@ -62,8 +60,7 @@ class BoxWalker(wiring.Component):
         m.d.comb += [
             final.eq(row_ends & (row_number == self.rows)),
             self.o.valid.eq(self.busy),
-            self.o.payload.address.eq(address),
-            self.o.payload.final.eq(final),
+            self.o.payload.eq(address),
         ]
         with m.If(self.start):
             m.d.sync += [

@@ -264,7 +264,7 @@ class DmaEngine(wiring.Component):
         for unit, busy in ((writer, loading), (reader, storing)):
             m.d.comb += [
                 unit.runs.valid.eq(chip.o.valid & busy),
-                unit.runs.payload.chip.eq(chip.o.payload.address),
+                unit.runs.payload.chip.eq(chip.o.payload),
                 unit.runs.payload.bytes.eq(told.run_bytes),
             ]
         m.d.comb += [
@@ -284,7 +284,7 @@ class DmaEngine(wiring.Component):
             self.bursts.valid.eq(walker.busy | fetching),
             walker.o.ready.eq(self.bursts.ready),
             burst.write.eq(walker.busy & (told.operation == Operation.STORE)),
-            burst.address.eq(Mux(walker.busy, walker.o.payload.address, following)),
+            burst.address.eq(Mux(walker.busy, walker.o.payload, following)),
             burst.last.eq(Mux(walker.busy, told.run_bytes // WORD_BYTES, TRANSFER_WORDS - 1)),
         ]
 

@@ -10,8 +10,8 @@ _fields = [field for word in FIELDS for field in word]
 TRANSFER = data.StructLayout({name or "unused": bits for name, bits in _fields})
 """As :class:`.transfer.Transfer` packs it; ``run_bytes``, ``runs`` and ``rows`` are less one."""
 
-RUN = data.StructLayout({"chip": 24, "bytes": TRANSFER["run_bytes"].shape, "final": 1})
-"""A run of bytes on the chip: the first one's address, their number less one; the last run."""
+RUN = data.StructLayout({"chip": 24, "bytes": TRANSFER["run_bytes"].shape})
+"""A run of bytes on the chip: the first one's address, their number less one."""
 
 WEIGHT_GROUP = data.StructLayout({"address": 24, "cells": 8 * WORD_BYTES, "ninth": GROUP_CELLS})
 """Eight cells of the weight memory: which group, their bytes and ninth bits."""

@@ -5,11 +5,10 @@ this project, which are small: ``SdrPins`` (a register per pin) and ``SdrInitial
 after power-up). LiteDRAM leaves those commands to a processor or a host.
 """
 
-import importlib
-import warnings
 from dataclasses import dataclass
 from functools import cache
 
+from ..primitives.migen_cores import core_verilog, require_core
 from .chips import SdrChip
 
 
@@ -56,20 +55,6 @@ class LiteDramSettings:
         return self.cas_latency + 2
 
 
-def check_litedram() -> None:
-    """Raises ImportError, with how to install it, if LiteDRAM, LiteX or Migen is missing."""
-    try:
-        with warnings.catch_warnings():
-            # invalid escape sequences and such
-            warnings.simplefilter("ignore")
-            importlib.import_module("litedram.core.controller")
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"DRAM needs the Python package litedram ({error}): pip install 'slipstick[dram]'",
-            name="litedram",
-        ) from error
-
-
 @cache
 def litedram_verilog(settings: LiteDramSettings) -> str:
     """Returns the Verilog of a controller, whose top is ``settings.name``.
@@ -79,11 +64,11 @@ def litedram_verilog(settings: LiteDramSettings) -> str:
     ImportError
         If LiteDRAM is not installed; the message says how to install it.
     """
-    check_litedram()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    require_core("litedram", ("litedram.core.controller",), purpose="DRAM", extra="dram")
+
+    def make() -> str:
         from .litedram_core import convert
 
-        text = convert(settings)
-    # before and after the module stands when it was made, and by which commit of what folder
-    return text[text.index("`timescale") : text.rindex("endmodule")] + "endmodule\n"
+        return convert(settings)
+
+    return core_verilog(make)

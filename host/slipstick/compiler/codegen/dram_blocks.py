@@ -1,4 +1,4 @@
-"""Constants and boxes as the DMA moves them: words of DRAM, and the instructions for them."""
+"""Constants as the DMA moves them: words of DRAM, and the instructions for them."""
 
 import zlib
 
@@ -7,7 +7,7 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import GROUP_CELLS, WORD_BYTES, Operation, Target, Transfer
 from slipstick_rtl.link.protocol import Space
 
-from ...program.steps import Image, Placement
+from ...program.steps import Image
 
 _MOST_BYTES = 1 << 16
 """Of a LOAD's run."""
@@ -95,26 +95,3 @@ def _with_heads(units: np.ndarray) -> np.ndarray:
     words[~is_head] = body
     # what is behind the last group is not loaded
     return words[: count + heads]
-
-
-def box(operation: Operation, placement: Placement, place: int) -> Transfer:
-    """A LOAD or STORE of a tensor that lies in DRAM as dense rows, each from a word on.
-
-    A pixel with a pitch of more than its channels is a run of its own, from a word on as well.
-    """
-    dense = placement.pixel_pitch == placement.channels
-    run_bytes = placement.width * placement.channels if dense else placement.channels
-    run_words = -(-run_bytes // WORD_BYTES)
-    runs = 1 if dense else placement.width
-    return Transfer(
-        operation=operation,
-        chip=placement.address,
-        dram=place,
-        run_bytes=run_bytes,
-        runs=runs,
-        rows=placement.height,
-        chip_run_pitch=0 if dense else placement.pixel_pitch,
-        chip_row_pitch=placement.row_pitch,
-        dram_run_pitch=run_words,
-        dram_row_pitch=run_words * runs,
-    )

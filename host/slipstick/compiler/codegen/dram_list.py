@@ -7,6 +7,7 @@ import numpy as np
 from slipstick_rtl.dma.transfer import TRANSFER_WORDS, WORD_BYTES, Operation, Transfer
 
 from ...program import Program
+from ...program.resident_loads import Loaded
 from ...program.steps import (
     DownloadStep,
     HostStep,
@@ -226,10 +227,11 @@ def _transfers(
     tensors: Mapping[str, DramTensor],
 ) -> Iterator[Transfer]:
     """The list. A load that is still there is left out."""
-    there, left = _Held(), None
+    there, left = Loaded(program.loads, program.hardware), None
     for step in steps:
         if isinstance(step, LoadStep):
-            if there.needs(program, step.load):
+            if step.load not in there:
+                there.add(step.load)
                 yield from loads[step.load]
         elif isinstance(step, RunStep):
             if not step.clear_counters:
@@ -250,37 +252,6 @@ def _transfers(
                 yield Transfer(operation=Operation.WAIT)
                 left = None
     yield Transfer(operation=Operation.END)
-
-
-class _Held:
-    """Which loads are in the memories, as far as the list knows."""
-
-    def __init__(self) -> None:
-        self._held = list[tuple[int, range, int]]()
-
-    def needs(self, program: Program, load: int) -> bool:
-        """Whether a load must be done; from then on it is there, and what it overwrites is not."""
-        image = program.loads[load]
-        units = program_units(program, load)
-        span = range(image.address, image.address + units)
-        if (image.space, span, load) in self._held:
-            return False
-        self._held = [
-            (space, other, number)
-            for space, other, number in self._held
-            if space != image.space or other.stop <= span.start or span.stop <= other.start
-        ]
-        self._held.append((image.space, span, load))
-        return True
-
-
-def program_units(program: Program, load: int) -> int:
-    """How many units of its space a load writes."""
-    from slipstick_rtl.link.protocol import Space
-    from slipstick_rtl.link.spaces import unit_bytes
-
-    image = program.loads[load]
-    return -(-len(image.data) // unit_bytes(program.hardware, Space(image.space)))
 
 
 def _box(

@@ -7,10 +7,10 @@ the frames from the MAC to the IP stack goes through ports of the Verilog, so th
 can sit there.
 """
 
-import importlib
-import warnings
 from dataclasses import dataclass
 from functools import cache
+
+from ...primitives.migen_cores import core_verilog, require_core
 
 CORE_HZ = 50_000_000
 """Of LiteEth's clock ``sys``: 32 bits at a time are 1.6 Gbit/s. At 100 MHz, an ECP5 of the slowest
@@ -98,18 +98,8 @@ class LiteEthSettings:
 
 def check_liteeth() -> None:
     """Raises ImportError, with how to install them, if LiteEth, LiteX or Migen is missing."""
-    try:
-        with warnings.catch_warnings():
-            # invalid escape sequences and such
-            warnings.simplefilter("ignore")
-            importlib.import_module("liteeth.core")
-            importlib.import_module("litex.build.lattice.platform")
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"Ethernet needs the Python package liteeth ({error}):"
-            " pip install 'slipstick[ethernet]'",
-            name="liteeth",
-        ) from error
+    modules = "liteeth.core", "litex.build.lattice.platform"
+    require_core("liteeth", modules, purpose="Ethernet", extra="ethernet")
 
 
 @cache
@@ -122,10 +112,10 @@ def liteeth_verilog(settings: LiteEthSettings) -> str:
         If LiteEth is not installed; the message says how to install it.
     """
     check_liteeth()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+
+    def make() -> str:
         from .liteeth_core import convert
 
-        text = convert(settings, NAME)
-    # before and after the module stands when it was made, and by which commit of what folder
-    return text[text.index("`timescale") : text.rindex("endmodule")] + "endmodule\n"
+        return convert(settings, NAME)
+
+    return core_verilog(make)
