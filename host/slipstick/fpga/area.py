@@ -22,6 +22,7 @@ parts.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.fpga.parts import Part
@@ -60,6 +61,7 @@ _ACCUMULATOR_BITS = 32
 _TABLE_WORDS, _TABLE_BITS = 512, 32
 _INSTRUCTION_BITS = 32
 _UART_BLOCKS = 1
+_UART = "uart"
 _REGION_BLOCKS = 1
 """The table of regions."""
 
@@ -150,15 +152,30 @@ def block_rams(configuration: Configuration) -> dict[str, int]:
     }
 
 
-def build_memories(configuration: Configuration, part: Part, wire: Wire | None) -> dict[str, int]:
+def build_memories(
+    configuration: Configuration,
+    part: Part,
+    wire: Wire | None,
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, int]:
     """Block RAMs of a build, by the memories' names, of a pipelined engine and a board's wire.
 
     Where a chip has too few, memories of the link are made of look-up tables, then those of the
     wire that may be: their names are missing, or have fewer (``in_luts``).
+
+    Parameters
+    ----------
+    configuration : Configuration
+    part : Part
+    wire : Wire, optional
+        None: a UART may be.
+    options : mapping, optional
+        The board's, for the wire.
     """
     blocks = block_rams(configuration)
-    if wire is not None and wire.block_rams:
-        blocks[WIRE] = wire.block_rams
+    if wire is not None and wire.name != _UART:
+        blocks[LINK] -= _UART_BLOCKS
+        blocks[WIRE] = wire.block_rams(options or {})
     if sum(blocks.values()) > part.block_rams:
         del blocks[LINK]
     if wire is not None and WIRE in blocks and sum(blocks.values()) > part.block_rams:
@@ -166,13 +183,21 @@ def build_memories(configuration: Configuration, part: Part, wire: Wire | None) 
     return blocks
 
 
-def in_luts(configuration: Configuration, part: Part, wire: Wire | None) -> tuple[str, ...]:
-    """What a build makes of look-up tables, as ``slipstick_rtl.fpga.yosys_script`` names it."""
+def in_luts(
+    configuration: Configuration,
+    part: Part,
+    wire: Wire | None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[str, ...]:
+    """What a build makes of look-up tables, as ``slipstick_rtl.fpga.yosys_script`` names it.
+
+    Parameters are those of ``build_memories``.
+    """
     if configuration.traits.shares_memory:
         return ()
-    blocks = build_memories(configuration, part, wire)
+    blocks = build_memories(configuration, part, wire, options)
     moved = () if LINK in blocks else (LINK,)
-    full = wire is None or blocks.get(WIRE, 0) == wire.block_rams
+    full = wire is None or blocks.get(WIRE, 0) == wire.block_rams(options or {})
     return moved if full else (*moved, WIRE)
 
 

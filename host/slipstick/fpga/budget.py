@@ -20,11 +20,15 @@ _BLOCK_BYTES = 2048 * 9 // 8
 
 
 def check_capacity(
-    target: Target, part: Part, toolchain: Toolchain, wire: Wire | None = None
+    target: Target,
+    part: Part,
+    toolchain: Toolchain,
+    wire: Wire | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> None:
     """Compares what the configuration says with what the chip has, before anything is built.
 
-    ``wire`` is the board's, if that is known.
+    ``wire`` is the board's, if that is known, and ``options`` are what the board gives it.
 
     Raises
     ------
@@ -58,7 +62,7 @@ def check_capacity(
         )
     blocks = {}
     if not configuration.traits.shares_memory:
-        blocks = build_memories(configuration, part, wire)
+        blocks = build_memories(configuration, part, wire, options)
     if toolchain.block_bytes == _BLOCK_BYTES and sum(blocks.values()) > part.block_rams:
         parts = ", ".join(f"{name} {count}" for name, count in blocks.items())
         raise TargetError(

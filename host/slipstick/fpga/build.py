@@ -155,7 +155,8 @@ def build(
     part = _part(target)
     toolchain = find_toolchain(part)
     wire = all_wires().get(link)
-    check_capacity(target, part, toolchain, wire)
+    board_options = _board_options(target, link)
+    check_capacity(target, part, toolchain, wire, board_options)
     programs = {tool.name: tool.find() for tool in toolchain.tools}
     folder = (output or default_output(target)).resolve()
     _clear(folder, toolchain)
@@ -169,7 +170,7 @@ def build(
             toolchain,
             part,
             folder,
-            in_luts=in_luts(target.configuration, part, wire),
+            in_luts=in_luts(target.configuration, part, wire, board_options),
         )
         check_netlist(netlist, target, part, toolchain)
     with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):
@@ -241,6 +242,12 @@ def _clear(folder: Path, toolchain: Toolchain) -> None:
         (folder / name).unlink(missing_ok=True)
     for earlier in (*folder.glob("seed_*"), *folder.glob("sources")):
         shutil.rmtree(earlier)
+
+
+def _board_options(target: Target, link: str) -> Mapping[str, Any]:
+    """What the board's record says of its wire; nothing if it has none of the name."""
+    wires = all_boards()[target.board].wires if target.board else ()
+    return next((pins.options for pins in wires if pins.wire == link), {})
 
 
 def _generate(

@@ -4,7 +4,7 @@ import importlib
 from typing import Any
 
 from ..config import Configuration
-from ..fpga.ecp5.cores import LARGE, MEDIUM
+from ..fpga.ecp5.cores import LARGE_WITH_ROOM, MEDIUM
 from ..fpga.parts import ECP5_45F, ECP5_85F, Part
 from ..phy.wires.spi import PMOD_PINS
 from ..toplevel.board import Board, Light, Programmer, WirePins, clocked
@@ -20,7 +20,11 @@ RGMII_PINS = {
 }
 
 
-def _board(size: str, counts: tuple[int, int, int], configuration: Configuration) -> Board:
+def _board(
+    size: str, counts: tuple[int, int, int], configuration: Configuration, slots: int
+) -> Board:
+    """``slots`` are those of Ethernet: of 1 KiB each, as many as its block RAMs allow."""
+
     def platform() -> Any:
         return getattr(importlib.import_module("amaranth_boards.ecpix5"), f"ECPIX5{size}Platform")()
 
@@ -47,7 +51,7 @@ def _board(size: str, counts: tuple[int, int, int], configuration: Configuration
                 wire="rgmii",
                 pins=RGMII_PINS,
                 attributes={"IO_TYPE": "LVCMOS33"},
-                options={"tx_delay": 2e-9, "rx_delay": 0.0},
+                options={"tx_delay": 2e-9, "rx_delay": 0.0, "slots": slots},
                 note="its Ethernet port, 1 Gbit/s",
             ),
         ),
@@ -63,4 +67,7 @@ def _board(size: str, counts: tuple[int, int, int], configuration: Configuration
     )
 
 
-BOARDS = (_board("45", ECP5_45F, MEDIUM), _board("85", ECP5_85F, LARGE))
+BOARDS = (
+    _board("45", ECP5_45F, MEDIUM, 4),
+    _board("85", ECP5_85F, LARGE_WITH_ROOM, 8),
+)

@@ -55,6 +55,10 @@ class Domain:
     pin: str = ""
 
 
+def _none(options: Mapping[str, Any]) -> int:
+    return 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wire:
     """A wire to the host.
@@ -84,8 +88,8 @@ class Wire:
         the wire, if such domains exist.
     options : tuple of str
         Of ``phy``, those that a user may set for a build.
-    block_rams : int
-        Block RAMs of an ECP5 that the PHY takes; 0 stands for a UART's queue as well.
+    block_rams : callable
+        Block RAMs of an ECP5 that the PHY takes, from the options of ``phy``.
     block_rams_or_luts : int
         Those of them that may be made of look-up tables.
     streams_last : bool
@@ -104,7 +108,7 @@ class Wire:
     domains: tuple[Domain, ...] = ()
     clocks: Mapping[str, Callable[[int], Any]] = field(default_factory=dict)
     options: tuple[str, ...] = ()
-    block_rams: int = 0
+    block_rams: Callable[[Mapping[str, Any]], int] = _none
     block_rams_or_luts: int = 0
     streams_last: bool = False
 

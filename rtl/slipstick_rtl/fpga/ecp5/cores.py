@@ -64,6 +64,9 @@ LARGE = Configuration(
 )
 """For an 85F."""
 
+LARGE_WITH_ROOM = replace(LARGE, halved_tables=1)
+"""For an 85F, with four block RAMs left for a fast wire."""
+
 LARGE_LNS = replace(
     # no DSP block, and elements of 54 look-up tables
     LARGE,

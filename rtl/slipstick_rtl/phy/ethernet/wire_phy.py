@@ -20,6 +20,7 @@ def ethernet_phy(
     mac: str | None = None,
     reset_milliseconds: int = RESET_MILLISECONDS,
     lease_cycles: int | None = None,
+    slots: int | None = None,
     **options: Any,
 ) -> Any:
     """Makes the PHY of a medium.
@@ -36,6 +37,8 @@ def ethernet_phy(
     reset_milliseconds : int
     lease_cycles : int, optional
         By default ``LEASE_SECONDS``.
+    slots : int, optional
+        For datagrams from the host; by default ``GIGABIT_SLOTS`` or ``SLOTS``.
     **options
         Of ``LiteEthSettings``.
 
@@ -58,10 +61,12 @@ def ethernet_phy(
         ip=address,
         reset_cycles=max(1, configuration.clock_hz * reset_milliseconds // 1000),
     )
+    if slots is None:
+        # a faster wire needs more bytes on their way
+        slots = GIGABIT_SLOTS if medium == RGMII else SLOTS
     port = EthernetPort(
         identity=Identity.of(configuration).pack(),
         lease_cycles=lease_cycles or configuration.clock_hz * LEASE_SECONDS,
-        # a faster wire needs more bytes on their way
-        slots=GIGABIT_SLOTS if medium == RGMII else SLOTS,
+        slots=slots,
     )
     return EthernetPhy(liteeth=liteeth, port=port)

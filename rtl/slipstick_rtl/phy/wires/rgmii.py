@@ -1,5 +1,6 @@
 """Ethernet of 1 Gbit/s: a PHY chip on RGMII, datagrams of UDP."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...config import Configuration
@@ -12,7 +13,7 @@ from ..wire import INPUT, OUTPUT, Domain, Pin, Wire
 def _phy(configuration: Configuration, **options: Any) -> Any:
     """Makes the PHY.
 
-    Options are ``ip`` and ``mac``, ``reset_milliseconds``, and ``tx_delay`` and ``rx_delay`` in
+    Options are ``ip`` and ``mac``, ``reset_milliseconds``, ``slots``, and ``tx_delay`` and ``rx_delay`` in
     seconds, where neither the chip nor the board delays clock or data.
     """
     from ..ethernet.wire_phy import ethernet_phy
@@ -24,6 +25,10 @@ def _ecp5_clocks(oscillator_hz: int) -> Any:
     from ...fpga.ecp5.domain_clock import Ecp5DomainClock
 
     return Ecp5DomainClock(oscillator_hz=oscillator_hz, domain="ethernet", hertz=CORE_HZ)
+
+
+def _block_rams(options: Mapping[str, Any]) -> int:
+    return BLOCK_RAMS + block_rams(options.get("slots", GIGABIT_SLOTS), SLOT_BYTES)
 
 
 WIRE = Wire(
@@ -47,7 +52,7 @@ WIRE = Wire(
     clocks={"ECP5": _ecp5_clocks},
     options=OPTIONS,
     block_rams_or_luts=BLOCK_RAMS,
-    block_rams=BLOCK_RAMS + block_rams(GIGABIT_SLOTS, SLOT_BYTES),
+    block_rams=_block_rams,
 )
 """The network must be one of 1 Gbit/s: LiteEth's part for RGMII knows no slower one.
 

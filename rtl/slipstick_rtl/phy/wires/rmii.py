@@ -1,5 +1,6 @@
 """Ethernet of 100 Mbit/s: a module with a PHY chip on RMII, such as LAN8720's; datagrams of UDP."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...config import Configuration
@@ -10,10 +11,14 @@ from ..wire import INPUT, OUTPUT, Domain, Pin, Wire
 
 
 def _phy(configuration: Configuration, **options: Any) -> Any:
-    """Makes the PHY; options are ``ip``, ``mac`` and ``reset_milliseconds``."""
+    """Makes the PHY; options are ``ip``, ``mac``, ``reset_milliseconds`` and ``slots``."""
     from ..ethernet.wire_phy import ethernet_phy
 
     return ethernet_phy(configuration, RMII, **options)
+
+
+def _block_rams(options: Mapping[str, Any]) -> int:
+    return BLOCK_RAMS + block_rams(options.get("slots", SLOTS), SLOT_BYTES)
 
 
 WIRE = Wire(
@@ -32,7 +37,7 @@ WIRE = Wire(
     domains=(Domain(name="ethernet", hertz=CORE_HZ, pin="ref_clk"),),
     options=OPTIONS,
     block_rams_or_luts=BLOCK_RAMS,
-    block_rams=BLOCK_RAMS + block_rams(SLOTS, SLOT_BYTES),
+    block_rams=_block_rams,
 )
 """The module gives the clock of 50 MHz, which is LiteEth's as well: the FPGA needs no PLL for it.
 
