@@ -226,7 +226,8 @@ class DmaEngine(wiring.Component):
         told = self._instruction
         linear = told.target != Target.ACTIVATIONS
         box = (told.runs != 0) | (told.rows != 0)
-        unknown = (told.operation > Operation.JUMP) | (told.target > Target.INSTRUCTIONS)
+        last = Target.NINTHS if self._configuration.ninth_bits else Target.CELLS
+        unknown = (told.operation > Operation.JUMP) | (told.target > last)
         return unknown | (linear & box)
 
     def _begin(self, m: Module, begins: Signal) -> None:
@@ -304,30 +305,37 @@ class DmaEngine(wiring.Component):
         """Weights and instructions; returns whether all have gone."""
         told, word = self._instruction, self.reads.payload
         weights, instructions = self.weight_writes, self.instruction_writes
-        is_weights = told.target == Target.WEIGHTS
+        is_weights = told.target != Target.INSTRUCTIONS
+        # a head has the ninth bits of the eight groups behind it; groups may have none, and heads
+        # no groups behind them
+        has_heads, only_heads = Const(0, 1), Const(0, 1)
+        if self._configuration.ninth_bits:
+            only_heads = told.target == Target.NINTHS
+            has_heads = (told.target == Target.WEIGHTS) | only_heads
         # of cells: which word of the nine; of instructions: which half
         place, ninth = Signal(range(GROUP_CELLS + 1)), Signal(_WORD)
-        is_ninth = (place == 0) if self._configuration.ninth_bits else Const(0, 1)
-        upper = place[0]
+        is_head, upper = has_heads & (place == 0), place[0]
+        made = only_heads & ~is_head
         address, left, active = Signal(24), Signal(17), Signal()
-        size = Mux(is_weights, WORD_BYTES, WORD_BYTES // 2)
-        ends = left <= size
-        valid = loading & active & self.reads.valid
+        size = Signal(range(WORD_BYTES + 1))
+        m.d.comb += size.eq(Mux(is_weights, Mux(only_heads, ~is_head, WORD_BYTES), WORD_BYTES // 2))
+        ends = (left <= size) & ~(is_head & only_heads)
+        valid = loading & active & (self.reads.valid | made)
         given = Signal()
         m.d.comb += [
-            weights.valid.eq(valid & is_weights & ~is_ninth),
+            weights.valid.eq(valid & is_weights & ~is_head),
             weights.payload.address.eq(address),
-            weights.payload.cells.eq(word),
+            weights.payload.cells.eq(Mux(made, 0, word)),
             weights.payload.ninth.eq(ninth),
             instructions.valid.eq(valid & ~is_weights),
             instructions.payload.address.eq(address),
             instructions.payload.data.eq(Mux(upper, word[32:], word[:32])),
-            given.eq(valid & Mux(is_weights, is_ninth | weights.ready, instructions.ready)),
-            self._linear_ready.eq(given & (is_weights | upper | ends)),
+            given.eq(valid & Mux(is_weights, is_head | weights.ready, instructions.ready)),
+            self._linear_ready.eq(given & ~made & (is_weights | upper | ends)),
         ]
         with m.If(given):
             m.d.sync += [left.eq(left - size), active.eq(~ends)]
-            with m.If(is_weights & is_ninth):
+            with m.If(is_weights & is_head):
                 m.d.sync += ninth.eq(word)
             with m.Else():
                 m.d.sync += [address.eq(address + 1), ninth.eq(ninth[GROUP_CELLS:])]
@@ -339,6 +347,7 @@ class DmaEngine(wiring.Component):
             m.d.sync += [
                 active.eq(1),
                 place.eq(0),
+                ninth.eq(0),
                 address.eq(told.chip),
                 left.eq(told.run_bytes + 1),
             ]

@@ -10,7 +10,9 @@ rows have pitches on either side.
 
 **Weights with ninth bits** go in groups of eight cells of nine bits. In DRAM the ninth bits of
 eight groups are a word, a byte for each group, and the eight groups' cells are the words behind it.
-Without ninth bits, weights are eight bytes to a word. Instructions are two words of 32 bits.
+Where all ninth bits are 0, as behind a layer's parameters, or all cells are 0, as where parameters
+take more room than weights, a LOAD of CELLS or NINTHS brings the other kind only. Without ninth
+bits, weights are eight bytes to a word. Instructions are two words of 32 bits.
 
 **CRC.** Each LOAD with ``checked`` names the CRC-32 (Ethernet's, zlib's) of all words that it
 reads. If what comes is another, the DMA ends with MEMORY_CORRUPT: nothing that follows is executed,
@@ -62,9 +64,15 @@ class Target(IntEnum):
     INSTRUCTIONS = 2
     """Words of 32 bits. One run."""
 
+    CELLS = 3
+    """As WEIGHTS, but only the cells come: the ninth bits become 0."""
+
+    NINTHS = 4
+    """As WEIGHTS, but only the ninth bits come, a byte for each group: the cells become 0."""
+
 
 FIELDS: tuple[tuple[tuple[str, int], ...], ...] = (
-    (("operation", 4), ("target", 2), ("checked", 1), ("", 1), ("chip", 24), ("dram", 32)),
+    (("operation", 4), ("target", 3), ("checked", 1), ("chip", 24), ("dram", 32)),
     (("run_bytes", 16), ("runs", 16), ("rows", 16), ("chip_run_pitch", 16)),
     (("chip_row_pitch", 24), ("dram_run_pitch", 16), ("dram_row_pitch", 24)),
     (("crc", 32), ("pc_0", 16), ("pc_1", 16)),
@@ -178,7 +186,7 @@ class Transfer:
             for name, bits in word:
                 fields[name] = value & (1 << bits) - 1
                 value >>= bits
-        fields.pop("")
+        fields.pop("", None)
         pcs = fields.pop("pc_0"), fields.pop("pc_1")
         for name in ("run_bytes", "runs", "rows"):
             fields[name] += 1

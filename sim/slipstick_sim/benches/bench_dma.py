@@ -299,13 +299,21 @@ def _random_box(s: _Surroundings, operation: Operation) -> Transfer:
 def _random_weights(s: _Surroundings) -> Transfer:
     groups = len(s.chip.cells)
     count = s.draw.randrange(1, 40)
-    words = count + (-(-count // GROUP_CELLS) if s.configuration.ninth_bits else 0)
+    kinds = [Target.WEIGHTS, Target.CELLS]
+    size = count * WORD_BYTES
+    if s.configuration.ninth_bits:
+        kinds.append(Target.NINTHS)
+    target = s.draw.choice(kinds)
+    if target is Target.NINTHS:
+        size = count
+    elif target is Target.WEIGHTS and s.configuration.ninth_bits:
+        size += -(-count // GROUP_CELLS) * WORD_BYTES
     return Transfer(
         operation=Operation.LOAD,
-        target=Target.WEIGHTS,
+        target=target,
         chip=s.draw.randrange(groups - count),
-        dram=s.draw.randrange(_LIST - words),
-        run_bytes=words * WORD_BYTES,
+        dram=s.draw.randrange(_LIST - size // WORD_BYTES - 1),
+        run_bytes=size,
     )
 
 
@@ -414,7 +422,11 @@ async def refuses_what_there_is_none_of(dut: Any) -> None:
     good = Transfer(operation=Operation.END).pack()
     boxes = bytearray(_random_weights(s).pack())
     boxes[WORD_BYTES + 2] = 1
-    for bad in (b"\x06" + good[1:], b"\x0f" + good[1:], b"\x31" + good[1:], bytes(boxes)):
+    # a target is behind the operation's four bits
+    operations = [6, 15, 5 << 4 | 1, 7 << 4 | 1]
+    if not s.configuration.ninth_bits:
+        operations.append(Target.NINTHS << 4 | Operation.LOAD)
+    for bad in (*(bytes([first]) + good[1:] for first in operations), bytes(boxes)):
         s.dram[_LIST * WORD_BYTES :][:TRANSFER_BYTES] = np.frombuffer(bad, np.uint8)
         assert s.golden().execute(_jump()) is DmaStatus.BAD_TRANSFER
         assert await s.execute() is DmaStatus.BAD_TRANSFER

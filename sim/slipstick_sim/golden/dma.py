@@ -79,6 +79,8 @@ class GoldenDma:
             try:
                 transfer = Transfer.unpack(packed)
             except ValueError:
+                transfer = None
+            if transfer is None or (transfer.target is Target.NINTHS and not self.ninth_bits):
                 self.status = DmaStatus.BAD_TRANSFER
                 break
             if transfer.operation is Operation.JUMP:
@@ -109,20 +111,25 @@ class GoldenDma:
         if transfer.target is Target.ACTIVATIONS:
             for place, run in zip(_chip_runs(transfer), runs, strict=True):
                 self.chip.write_activations(place, run[: transfer.run_bytes])
-        elif transfer.target is Target.WEIGHTS:
-            self._load_weights(transfer.chip, runs[0].reshape(-1, WORD_BYTES))
+        elif transfer.target is not Target.INSTRUCTIONS:
+            self._load_weights(transfer, runs[0].reshape(-1, WORD_BYTES))
         else:
             words = runs[0][: transfer.run_bytes].view(np.uint32)
             self.chip.write_instructions(transfer.chip, words)
         return not transfer.checked or zlib.crc32(np.concatenate(runs).tobytes()) == transfer.crc
 
-    def _load_weights(self, first: int, words: Bytes) -> None:
-        if not self.ninth_bits:
-            self.chip.write_groups(first, words, None)
-            return
-        heads = np.arange(len(words)) % (GROUP_CELLS + 1) == 0
-        cells = words[~heads]
-        self.chip.write_groups(first, cells, words[heads].reshape(-1)[: len(cells)])
+    def _load_weights(self, transfer: Transfer, words: Bytes) -> None:
+        cells, ninth = words, None
+        if transfer.target is Target.NINTHS:
+            ninth = words.reshape(-1)[: transfer.run_bytes]
+            cells = np.zeros((len(ninth), GROUP_CELLS), np.uint8)
+        elif self.ninth_bits and transfer.target is Target.CELLS:
+            ninth = np.zeros(len(cells), np.uint8)
+        elif self.ninth_bits:
+            heads = np.arange(len(words)) % (GROUP_CELLS + 1) == 0
+            cells = words[~heads]
+            ninth = words[heads].reshape(-1)[: len(cells)]
+        self.chip.write_groups(transfer.chip, cells, ninth)
 
     def _store(self, transfer: Transfer) -> None:
         """The rest of a run's last word becomes zeros."""

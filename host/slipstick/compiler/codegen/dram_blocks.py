@@ -1,6 +1,8 @@
 """Constants as the DMA moves them: words of DRAM, and the instructions for them."""
 
+import itertools
 import zlib
+from collections.abc import Iterator
 
 import numpy as np
 from slipstick_rtl.config import Configuration
@@ -12,6 +14,11 @@ from ...program.steps import Image
 _MOST_BYTES = 1 << 16
 """Of a LOAD's run."""
 _CELL_BITS = 9
+_INSTRUCTION_BYTES = 4
+_WORDS = {Target.WEIGHTS: GROUP_CELLS + 1, Target.CELLS: GROUP_CELLS, Target.NINTHS: 1}
+"""Of DRAM for eight groups."""
+_LOAD_WORDS = 12
+"""What a LOAD costs: its own words, and the time until the first of its data."""
 
 
 def constant_loads(
@@ -33,56 +40,121 @@ def constant_loads(
     (bytes, list of Transfer)
         Whole words. Each LOAD names the CRC of its own.
     """
-    target, first, words, step = _encoded(image, configuration)
-    loads = list[Transfer]()
-    # a LOAD ends with a whole head of ninth bits and its groups
-    heads = GROUP_CELLS + 1 if target is Target.WEIGHTS and configuration.ninth_bits else 1
-    most = _MOST_BYTES // WORD_BYTES // heads * heads
-    data = words.tobytes()
-    for begin in range(0, len(words), most):
-        part = words[begin : begin + most]
-        moved = len(part) - (-(-len(part) // heads) if heads > 1 else 0)
-        length = len(part) * WORD_BYTES
-        if target is Target.ACTIVATIONS or target is Target.INSTRUCTIONS:
-            # the last word may be filled up
-            length = min(length, len(image.data) - begin * WORD_BYTES)
+    if image.space == Space.WEIGHTS:
+        first = image.address * configuration.weight_word_bytes // GROUP_CELLS
+        pieces = _weights(np.frombuffer(image.data, np.uint8), first, configuration)
+    else:
+        pieces = _linear(image)
+    blocks, loads = list[bytes](), list[Transfer]()
+    for target, chip, run_bytes, data in pieces:
         loads.append(
             Transfer(
                 operation=Operation.LOAD,
                 target=target,
                 checked=True,
-                chip=first,
-                dram=place + begin,
-                run_bytes=length,
-                crc=zlib.crc32(part.tobytes()),
+                chip=chip,
+                dram=place,
+                run_bytes=run_bytes,
+                crc=zlib.crc32(data),
             )
         )
-        first += moved * step
-    return data, loads
+        blocks.append(data)
+        place += len(data) // WORD_BYTES
+    return b"".join(blocks), loads
 
 
-def _encoded(image: Image, configuration: Configuration) -> tuple[Target, int, np.ndarray, int]:
-    """The target, the first address in its units, the words, and units per word."""
-    if image.space == Space.WEIGHTS:
-        groups = image.address * configuration.weight_word_bytes // GROUP_CELLS
-        cells = np.frombuffer(image.data, np.uint8)
-        if configuration.ninth_bits:
-            words = _with_heads(cells)
-        else:
-            words = cells.reshape(-1, WORD_BYTES)
-        return Target.WEIGHTS, groups, words, 1
-    target = Target.INSTRUCTIONS if image.space == Space.INSTRUCTIONS else Target.ACTIVATIONS
-    padded = image.data + bytes(-len(image.data) % WORD_BYTES)
-    words = np.frombuffer(padded, np.uint8).reshape(-1, WORD_BYTES)
-    return target, image.address, words, 2 if target is Target.INSTRUCTIONS else WORD_BYTES
+def constant_bytes(image: Image, configuration: Configuration) -> int:
+    """Bytes of DRAM that are read to load an image, its LOADs not counted."""
+    return len(constant_loads(image, configuration, 0)[0])
 
 
-def _with_heads(units: np.ndarray) -> np.ndarray:
-    """Nine bytes for eight cells of nine bits become words of cells, and a word of ninth bits
-    before each eight of them."""
+_Piece = tuple[Target, int, int, bytes]
+"""Of a LOAD: the target, the first address in its units, the run's bytes, whole words."""
+
+
+def _linear(image: Image) -> Iterator[_Piece]:
+    """Instructions and activations as they are; the last word is filled up."""
+    instructions = image.space == Space.INSTRUCTIONS
+    target = Target.INSTRUCTIONS if instructions else Target.ACTIVATIONS
+    unit = _INSTRUCTION_BYTES if instructions else 1
+    for begin in range(0, len(image.data), _MOST_BYTES):
+        part = image.data[begin : begin + _MOST_BYTES]
+        yield (
+            target,
+            image.address + begin // unit,
+            len(part),
+            part + bytes(-len(part) % WORD_BYTES),
+        )
+
+
+def _weights(units: np.ndarray, first: int, configuration: Configuration) -> Iterator[_Piece]:
+    """Groups of cells from a group's address on."""
+    if not configuration.ninth_bits:
+        for begin, part in _parts(units.reshape(-1, GROUP_CELLS), _MOST_BYTES // WORD_BYTES):
+            yield Target.WEIGHTS, first + begin, part.size, part.tobytes()
+        return
+    # nine bytes have eight cells of nine bits
     bits = np.unpackbits(units, bitorder="little").reshape(-1, GROUP_CELLS, _CELL_BITS)
     cells = np.packbits(bits[..., :8], axis=-1, bitorder="little")[..., 0]
     ninth = np.packbits(bits[..., 8], axis=-1, bitorder="little")[..., 0]
+    for target, low, high in _spans(cells, ninth):
+        # as many groups as a run of any kind can have, and whole heads
+        most = _MOST_BYTES // WORD_BYTES // (GROUP_CELLS + 1) * GROUP_CELLS
+        for begin, part in _parts(cells[low:high], most):
+            begin += low
+            heads = ninth[begin : begin + len(part)]
+            if target is Target.CELLS:
+                data, run_bytes = part.tobytes(), part.size
+            elif target is Target.NINTHS:
+                data, run_bytes = heads.tobytes() + bytes(-len(heads) % WORD_BYTES), len(heads)
+            else:
+                data = _with_heads(part, heads)
+                run_bytes = len(data)
+            yield target, first + begin, run_bytes, data
+
+
+def _parts(groups: np.ndarray, most: int) -> Iterator[tuple[int, np.ndarray]]:
+    """At most so many groups at a time, with the number of the first."""
+    for begin in range(0, len(groups), most):
+        yield begin, groups[begin : begin + most]
+
+
+def _spans(cells: np.ndarray, ninth: np.ndarray) -> list[tuple[Target, int, int]]:
+    """Which groups come with both kinds of bits, and which with one: the fewest words."""
+    count = -(-len(cells) // GROUP_CELLS)
+    padding = count * GROUP_CELLS - len(cells)
+    has_cells = np.pad(cells.any(axis=1), (0, padding)).reshape(count, -1).any(axis=1)
+    has_ninth = np.pad(ninth != 0, (0, padding)).reshape(count, -1).any(axis=1)
+    kinds = 2 * has_cells + has_ninth
+    edges = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), count]
+    # the cheapest way to end with each target: words, and spans of groups of eight
+    ways: dict[Target, tuple[int, list[tuple[Target, int, int]]]] = {}
+    for low, high in itertools.pairwise(edges):
+        found = {}
+        for target, words in _WORDS.items():
+            if (has_cells[low] and target is Target.NINTHS) or (
+                has_ninth[low] and target is Target.CELLS
+            ):
+                continue
+            options = [
+                (total, spans) if spans[-1][0] is target else (total + _LOAD_WORDS, spans)
+                for total, spans in ways.values()
+            ]
+            total, spans = min(options, key=lambda option: option[0], default=(0, []))
+            begin = low
+            if spans and spans[-1][0] is target:
+                begin, spans = spans[-1][1], spans[:-1]
+            found[target] = total + words * (high - low), [*spans, (target, begin, high)]
+        ways = found
+    _, spans = min(ways.values(), key=lambda way: way[0])
+    return [
+        (target, low * GROUP_CELLS, min(high * GROUP_CELLS, len(cells)))
+        for target, low, high in spans
+    ]
+
+
+def _with_heads(cells: np.ndarray, ninth: np.ndarray) -> bytes:
+    """A word of ninth bits before each eight words of cells."""
     count = len(cells)
     heads = -(-count // GROUP_CELLS)
     words = np.zeros((heads * (GROUP_CELLS + 1), WORD_BYTES), np.uint8)
@@ -94,4 +166,4 @@ def _with_heads(units: np.ndarray) -> np.ndarray:
     body[:count] = cells
     words[~is_head] = body
     # what is behind the last group is not loaded
-    return words[: count + heads]
+    return words[: count + heads].tobytes()

@@ -13,8 +13,8 @@ from ..wire import INPUT, OUTPUT, Domain, Pin, Wire
 def _phy(configuration: Configuration, **options: Any) -> Any:
     """Makes the PHY.
 
-    Options are ``ip`` and ``mac``, ``reset_milliseconds``, ``slots``, and ``tx_delay`` and ``rx_delay`` in
-    seconds, where neither the chip nor the board delays clock or data.
+    Options are ``ip`` and ``mac``, ``reset_milliseconds``, ``slots``, and ``tx_delay`` and
+    ``rx_delay`` in seconds, where neither the chip nor the board delays clock or data.
     """
     from ..ethernet.wire_phy import ethernet_phy
 
