@@ -1,7 +1,7 @@
 """Estimates the cycles and memory of a piece of work without compiling it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
@@ -9,10 +9,14 @@ from slipstick_rtl.config import Configuration
 from ..ir.operations import Convolution, Map, View
 from ..mapping.depthwise_window import fewest_cycles
 from ..mapping.reduction import is_diagonal
+from .halo import Region
 from .subprograms import Job
 
 LINK_CYCLES_PER_BYTE = 1
 """The device takes and gives a byte a cycle, at best."""
+
+_DRAM_SHARE = 0.88
+"""Of the chips' peak rate, that lists reach (``reports/dram.json``)."""
 
 _INSTRUCTIONS_OF_TILE = 2
 """CONVOLVE and DRAIN, for all tiles of channels in turns, if the engine has turns."""
@@ -28,10 +32,14 @@ class Budget:
         With as much of each memory as there is for a job.
     share : float
         How much of that an estimate may use: estimates are a little too low.
+    whole_weights, whole_activations : bool
+        There is all of these memories, so that nothing comes or goes there meanwhile.
     """
 
     hardware: Configuration
     share: float = 1.0
+    whole_weights: bool = False
+    whole_activations: bool = False
 
     @property
     def activation_bytes(self) -> int:
@@ -75,10 +83,13 @@ class Demand:
 
     def fits(self, budget: Budget) -> bool:
         """Whether the budget allows it."""
+        return self.holds(budget) and self.instructions <= budget.instructions
+
+    def holds(self, budget: Budget) -> bool:
+        """Whether the budget allows what does not depend on how much is computed at a time."""
         return (
             self.weight_bytes <= budget.weight_bytes
             and self.parameter_words <= budget.parameter_words
-            and self.instructions <= budget.instructions
         )
 
 
@@ -152,6 +163,9 @@ def demand(operations: Sequence[Convolution | Map], configuration: Configuration
     word = configuration.weight_word_bytes
     if configuration.ninth_bits:
         loaded = max(-(-weights // word), parameters) * configuration.weight_unit_bytes
+        if configuration.dram:
+            # what is empty is not moved
+            loaded = weights + parameters * (configuration.weight_unit_bytes - word)
         return Demand(weights, parameters, instructions, loaded)
     weights += parameters * word
     return Demand(weights, 0, instructions, weights)
@@ -163,18 +177,34 @@ def box_bytes(view: View, configuration: Configuration) -> int:
     return view.pixels * -(-view.channels // step) * step
 
 
-def peak_bytes(job: Job, configuration: Configuration) -> int:
-    """The most of the activation memory that is alive at once, nearly."""
-    sizes = {name: box_bytes(region.view, configuration) for name, region in job.regions.items()}
-    last = {name: -1 for name in sizes}
-    for at, operation in enumerate(job.operations):
+def peak_bytes(
+    operations: Sequence[Convolution | Map],
+    regions: Mapping[str, Region],
+    owned: Collection[str],
+    configuration: Configuration,
+) -> int:
+    """The most of the activation memory that is alive at once, nearly.
+
+    Parameters
+    ----------
+    operations : sequence of Convolution or Map
+        In their order; whole or not.
+    regions : mapping of Region by tensor
+        What is there of each tensor.
+    owned : collection of str
+        Results that leave the device.
+    configuration : Configuration
+    """
+    sizes = {name: box_bytes(region.view, configuration) for name, region in regions.items()}
+    last = dict.fromkeys(sizes, -1)
+    for at, operation in enumerate(operations):
         for name in (*operation.sources, operation.result):
             last[name] = at
-    for name in job.owned:
-        last[name] = len(job.operations)
-    alive = set(job.inputs)
+    for name in owned:
+        last[name] = len(operations)
+    alive = set(sizes) - {operation.result for operation in operations}
     peak = sum(sizes[name] for name in alive)
-    for at, operation in enumerate(job.operations):
+    for at, operation in enumerate(operations):
         dying = [name for name in operation.sources if last[name] == at]
         reused = isinstance(operation, Map) and operation.is_elementwise and bool(dying)
         alive.add(operation.result)
@@ -200,7 +230,18 @@ def transferred(job: Job) -> int:
     return up + sum(region.view.elements for region in job.owned.values())
 
 
-def cost(job: Job, configuration: Configuration) -> int:
-    """Cycles of a job with all that goes over the link but its weights."""
-    work = sum(cycles(operation, configuration) for operation in job.operations)
-    return work + LINK_CYCLES_PER_BYTE * transferred(job)
+def together(work: int, loaded: int, transferred: int, budget: Budget) -> int:
+    """Cycles of work and of so many bytes of constants and of activations that come and go.
+
+    The DMA moves them while the core works, but only into memories of which the budget leaves a
+    half. Over the link they are added: it is slower than a byte per cycle.
+    """
+    chip = budget.hardware.dram_chip
+    if chip is None:
+        return work + LINK_CYCLES_PER_BYTE * (loaded + transferred)
+    rate = _DRAM_SHARE * (chip.data_bits // 8)
+    meanwhile = apart = 0
+    for moved, alone in ((loaded, budget.whole_weights), (transferred, budget.whole_activations)):
+        meanwhile += 0 if alone else moved
+        apart += moved if alone else 0
+    return round(max(work, meanwhile / rate) + apart / rate)

@@ -1,13 +1,17 @@
-"""Layers that are computed together, stripe by stripe of rows, so that only their ends travel."""
+"""Layers that are computed together, tile by tile, so that only their ends travel."""
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..ir.operations import Convolution, Map
-from ..scheduling.groups import split
-from .cost_estimate import LINK_CYCLES_PER_BYTE, Budget, cost, demand, peak_bytes
-from .halo import Region, gathered, needed, restrict
+from ..mapping.activation_layout import round_up
+from ..mapping.reduction import is_diagonal
+from ..scheduling.groups import LARGEST_LOOP, split
+from .cost_estimate import Budget, cycles, demand, peak_bytes, together, transferred
+from .halo import Region, Span, gathered, group_sizes, needed, restrict
 from .subprograms import Job
 
 LONGEST = 16
@@ -17,8 +21,25 @@ Part = tuple[int, Convolution | Map]
 """An operation, and which of the network's it is."""
 
 
+RUN_CYCLES = 500
+"""What a run costs besides its work: requests and answers, filling and emptying of pipelines."""
+
+_MORE_CHANNEL_TILES = 3
+_MOST_COLUMNS = 8
+"""Tiles side by side, at most: each has columns that its neighbours compute as well."""
+
+
 def make_job(parts: Sequence[Part], outputs: Mapping[str, Region]) -> Job:
     """The job that makes these boxes of the outputs: each operation makes what is needed of it."""
+    regions = find_regions(parts, outputs)
+    restricted = tuple(
+        restrict(operation, regions[operation.result], regions) for _, operation in parts
+    )
+    return Job(restricted, tuple(number for number, _ in parts), regions, outputs)
+
+
+def find_regions(parts: Sequence[Part], outputs: Mapping[str, Region]) -> dict[str, Region]:
+    """What is needed of each tensor for these boxes of the outputs."""
     regions = dict(outputs)
     made = {operation.result: operation.output for _, operation in parts}
     for _, operation in reversed(parts):
@@ -35,10 +56,40 @@ def make_job(parts: Sequence[Part], outputs: Mapping[str, Region]) -> Job:
             needs = dict.fromkeys(operation.sources, needed(operation, regions[operation.result]))
         for name, need in needs.items():
             regions[name] = regions[name].hull(need) if name in regions else need
-    restricted = tuple(
-        restrict(operation, regions[operation.result], regions) for _, operation in parts
-    )
-    return Job(restricted, tuple(number for number, _ in parts), regions, outputs)
+    return regions
+
+
+def channel_unit(operation: Convolution | Map, budget: Budget) -> int:
+    """Output channels that should not be separated."""
+    if isinstance(operation, Map):
+        return max(budget.hardware.rows, budget.hardware.lanes)
+    if is_diagonal(operation, budget.hardware):
+        return budget.hardware.rows
+    if operation.groups == 1:
+        return budget.hardware.columns
+    # whole groups, and whole slices
+    return math.lcm(group_sizes(operation)[0], budget.hardware.lanes)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """In how many tiles a segment is computed, along each side of its outputs.
+
+    Parameters
+    ----------
+    rows, columns : int
+    channels : int
+        More than one: each tile loads its own weights.
+    """
+
+    rows: int = 1
+    columns: int = 1
+    channels: int = 1
+
+    @property
+    def tiles(self) -> int:
+        """All of them."""
+        return self.rows * self.columns * self.channels
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,58 +106,159 @@ class Segment:
     parts: tuple[Part, ...]
     outputs: tuple[str, ...]
 
-    def most_stripes(self) -> int:
-        """As many as the lowest of its outputs has rows; one where a map gathers."""
-        if any(isinstance(made, Map) and made.gathers for _, made in self.parts):
-            return 1
-        return min(operation.output.height for operation in self._ends())
-
+    @property
     def _ends(self) -> list[Convolution | Map]:
         return [operation for _, operation in self.parts if operation.result in self.outputs]
 
-    def stripe(self, number: int, count: int) -> Job:
-        """One of ``count`` jobs, which makes that stripe of rows of each output."""
-        outputs = {}
-        for operation in self._ends():
-            view = operation.output
-            rows = split(view.height, count)[number]
-            outputs[operation.result] = Region(rows, (0, view.width), (0, view.channels))
-        return make_job(self.parts, outputs)
+    @property
+    def channels(self) -> int:
+        """Of its first output."""
+        return self._ends[0].output.channels
 
-    def stripes(self, count: int) -> Iterator[Job]:
-        """Jobs that make all of the outputs."""
-        return (self.stripe(number, count) for number in range(count))
+    @property
+    def gathers(self) -> bool:
+        """A map of it copies from many places: it is computed whole."""
+        return any(isinstance(made, Map) and made.gathers for _, made in self.parts)
+
+    @property
+    def most(self) -> Grid:
+        """As many tiles as its smallest output has rows and columns."""
+        if self.gathers:
+            return Grid()
+        views = [operation.output for operation in self._ends]
+        return Grid(min(view.height for view in views), min(view.width for view in views))
+
+    def channel_unit(self, budget: Budget) -> int | None:
+        """Channels that a tile's number is a multiple of; None if they cannot be cut.
+
+        Behind the first of its layers each channel must come from the channels of the same number:
+        depthwise convolutions, pooling, sums.
+        """
+        first, *others = (operation for _, operation in self.parts)
+        separable = all(
+            isinstance(made, Map) or is_diagonal(made, budget.hardware) for made in others
+        )
+        widths = {operation.output.channels for operation in self._ends}
+        if self.gathers or not separable or len(widths) > 1:
+            return None
+        return math.lcm(*(channel_unit(made, budget) for made in (first, *others)))
+
+    def channel_spans(self, grid: Grid, unit: int) -> list[Span | None]:
+        """The channels of each tile, of one size but for the last; None: all of each output's."""
+        if grid.channels == 1:
+            return [None]
+        width = self._ends[0].output.channels
+        step = round_up(-(-width // grid.channels), unit)
+        return [(low, min(low + step, width)) for low in range(0, width, step)]
+
+    def box(self, grid: Grid, row: int, column: int, channels: Span | None) -> dict[str, Region]:
+        """What a tile makes of each output."""
+        found = {}
+        for operation in self._ends:
+            view = operation.output
+            rows = split(view.height, grid.rows)[row]
+            columns = split(view.width, grid.columns)[column]
+            found[operation.result] = Region(rows, columns, channels or (0, view.channels))
+        return found
+
+    def jobs(self, grid: Grid, budget: Budget) -> Iterator[Job]:
+        """They make all of the outputs: of all places first, then of the next channels."""
+        spans = self.channel_spans(grid, self.channel_unit(budget) or 1)
+        for span in spans:
+            for row, column in itertools.product(range(grid.rows), range(grid.columns)):
+                job = make_job(self.parts, self.box(grid, row, column, span))
+                kept = self.kept(grid) if span is not spans[-1] else frozenset()
+                yield dataclasses.replace(job, kept=kept)
+
+    def kept(self, grid: Grid) -> frozenset[str]:
+        """Inputs that each tile needs all of."""
+        first = self.parts[0][1]
+        if grid.channels == 1 or isinstance(first, Map) or first.groups > 1:
+            return frozenset()
+        return frozenset(first.sources)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """In how many stripes a segment is computed, and its cost in cycles, transfers included."""
+    """In what tiles a segment is computed, and its cost in cycles, transfers included."""
 
-    stripes: int
+    grid: Grid
     cost: int
 
 
-def choose_stripes(segment: Segment, budget: Budget) -> Choice | None:
-    """The fewest stripes that fit; None if none does.
+def choose_grid(segment: Segment, budget: Budget) -> Choice | None:
+    """The cheapest tiles that fit; None if none do.
 
-    Fewer stripes compute fewer rows twice.
+    Fewer tiles compute fewer places twice. Channels are cut where weights do not fit otherwise, or
+    where all rows and columns of what lies between do not.
     """
-    needs = demand([operation for _, operation in segment.parts], budget.hardware)
-    if not needs.fits(budget):
-        return None
-    most = segment.most_stripes()
-    count = 1
+    unit = segment.channel_unit(budget)
+    found: list[Choice] = []
+    if demand([made for _, made in segment.parts], budget.hardware).holds(budget):
+        for columns in range(1, min(_MOST_COLUMNS, segment.most.columns) + 1):
+            grid = _fewest_rows(segment, columns, budget)
+            if grid is not None:
+                found.append(Choice(grid, _cost(segment, grid, 1, budget)))
+                if grid.rows == 1:
+                    break
+    if unit is not None:
+        found += _channel_tiles(segment, unit, budget)
+    return min(found, key=lambda choice: choice.cost, default=None)
+
+
+def _fewest_rows(segment: Segment, columns: int, budget: Budget) -> Grid | None:
+    """The fewest stripes of so many columns that fit."""
+    most, count = segment.most.rows, 1
     while count <= most:
-        # the first are the highest, those inside need rows above and below
-        stripes = [segment.stripe(number, count) for number in {0, min(1, count - 1), count // 2}]
-        peak = max(peak_bytes(stripe, budget.hardware) for stripe in stripes)
-        if peak <= budget.activation_bytes:
-            break
+        grid = Grid(count, columns)
+        if _fits(segment, grid, 1, budget):
+            return grid
         count += max(1, count // 4)
-    else:
-        return None
-    total = cost(segment.stripe(0, count), budget.hardware)
-    if count > 1:
-        total += cost(segment.stripe(count - 1, count), budget.hardware)
-        total += (count - 2) * cost(segment.stripe(count // 2, count), budget.hardware)
-    return Choice(count, total + LINK_CYCLES_PER_BYTE * needs.loaded_bytes)
+    return None
+
+
+def _channel_tiles(segment: Segment, unit: int, budget: Budget) -> Iterator[Choice]:
+    """Tiles of channels, with all rows and columns: the fewest that fit, and some more."""
+    units, found = -(-segment.channels // unit), 0
+    for count in range(2, units + 1):
+        grid = Grid(channels=count)
+        spans = segment.channel_spans(grid, unit)
+        # only counts that make tiles of another size
+        if len(spans) != count:
+            continue
+        if _fits(segment, grid, unit, budget):
+            yield Choice(grid, _cost(segment, grid, unit, budget))
+            found += 1
+            if found == _MORE_CHANNEL_TILES:
+                return
+
+
+def _fits(segment: Segment, grid: Grid, unit: int, budget: Budget) -> bool:
+    """The first tiles are the largest; those inside need places on all sides."""
+    operations = [operation for _, operation in segment.parts]
+    span = segment.channel_spans(grid, unit)[0]
+    for row in {0, min(1, grid.rows - 1), grid.rows // 2}:
+        for column in {0, min(1, grid.columns - 1), grid.columns // 2}:
+            box = segment.box(grid, row, column, span)
+            regions = find_regions(segment.parts, box)
+            if any(region.view.width > LARGEST_LOOP for region in regions.values()):
+                return False
+            lasting = {*box, *segment.kept(grid)}
+            if peak_bytes(operations, regions, lasting, budget.hardware) > budget.activation_bytes:
+                return False
+    job = make_job(segment.parts, segment.box(grid, 0, 0, span))
+    return demand(job.operations, budget.hardware).fits(budget)
+
+
+def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
+    """Of all tiles, if each were as one in the middle."""
+    hardware = budget.hardware
+    span = segment.channel_spans(grid, unit)[0]
+    job = make_job(segment.parts, segment.box(grid, grid.rows // 2, grid.columns // 2, span))
+    work = RUN_CYCLES + sum(cycles(operation, hardware) for operation in job.operations)
+    loaded = demand(job.operations, hardware).loaded_bytes
+    moved = grid.tiles * transferred(job)
+    # what is kept comes once to each place where tiles lie
+    again = max(0, grid.tiles - (1 if budget.whole_activations else 2))
+    moved -= again * sum(job.regions[name].view.elements for name in segment.kept(grid))
+    return together(grid.tiles * work, grid.channels * loaded, moved, budget)

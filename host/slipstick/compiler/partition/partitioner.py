@@ -1,4 +1,4 @@
-"""Cuts a network that does not fit into segments of layers, stripes and spatial tiles."""
+"""Cuts a network that does not fit into segments of layers, and these into tiles."""
 
 import dataclasses
 import itertools
@@ -10,25 +10,25 @@ from slipstick_rtl.config import Configuration
 
 from ...errors import CapacityError
 from ..ir.operations import Convolution, HostOperation, Map, Operation
-from .cost_estimate import LINK_CYCLES_PER_BYTE, Budget, cost, demand
-from .fused_layers import LONGEST, Part, Segment, choose_stripes
+from .cost_estimate import Budget, cycles, demand, together, transferred
+from .fused_layers import LONGEST, RUN_CYCLES, Part, Segment, choose_grid
 from .spatial_tiles import cut
 from .subprograms import Job, Tile, TileCompiler
-
-RUN_CYCLES = 500
-"""What a run costs besides its work: requests and answers, filling and emptying of pipelines."""
 
 _SHARES = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2)
 """Of the memories, that estimates are allowed, one after the other while they prove too low."""
 
 
-def halves(configuration: Configuration) -> Configuration:
+_MEMORIES = ("activation_bytes", "weight_bytes", "parameter_words", "instruction_words")
+
+
+def halves(configuration: Configuration, memories: Sequence[str] = _MEMORIES) -> Configuration:
     """The hardware with half of each memory: the other half is filled and emptied meanwhile.
 
     A memory that cannot be halved counts whole.
     """
     budget = configuration
-    for name in ("activation_bytes", "weight_bytes", "parameter_words", "instruction_words"):
+    for name in memories:
         try:
             budget = dataclasses.replace(budget, **{name: getattr(budget, name) // 2})
         except ValueError:
@@ -83,7 +83,12 @@ class Cutter:
         self.operations = list(operations)
         self._outputs = outputs
         self._longest = 1 if inspect else LONGEST
-        self._compilers = [TileCompiler(halves(configuration)), TileCompiler(configuration)]
+        self._hardware = configuration
+        self._compilers = [
+            TileCompiler(halves(configuration)),
+            TileCompiler(halves(configuration, _MEMORIES[1:])),
+            TileCompiler(configuration),
+        ]
         self._readers: dict[str, list[int]] = {}
         for number, operation in enumerate(operations):
             for name in operation.node.inputs:
@@ -173,19 +178,45 @@ class Cutter:
         return self._ways[span]
 
     def _all_ways(self, span: tuple[int, int]) -> Iterator[_Way]:
-        """Ways to compute some operations, those in half of the memories first."""
+        """Ways to compute some operations.
+
+        Over the link, those in half of all memories come first, and only single layers may take
+        more. With DRAM the cheaper ones come first: where the DRAM is the bound, tiles may well
+        take all of the activation memory.
+        """
         segment = self._segment(span)
         alone = len(segment.parts) == 1
-        for compiler in self._compilers if alone else self._compilers[:1]:
+        in_halves, in_activations, whole = self._compilers
+        if self._hardware.dram:
+            groups = [[in_halves, in_activations, whole] if alone else [in_halves, in_activations]]
+        else:
+            groups = [[in_halves], [whole]] if alone else [[in_halves]]
+        for group in groups:
             for share in _SHARES:
-                budget = Budget(compiler.budget, share)
-                ways = [self._in_stripes(segment, budget, compiler)]
-                if alone:
-                    ways.append(self._in_boxes(segment.parts[0], budget, compiler))
-                found = [way for way in ways if way is not None]
+                found: list[_Way] = []
+                for compiler in group:
+                    found += self._ways_of(segment, self._budget(compiler, share), compiler)
                 if not found:
                     break
-                yield min(found, key=lambda way: way.cost)
+                yield from sorted(found, key=lambda way: way.cost)
+
+    def _budget(self, compiler: TileCompiler, share: float) -> Budget:
+        own, all_of_it = compiler.budget, self._hardware
+        return Budget(
+            own,
+            share,
+            whole_weights=own.weight_bytes == all_of_it.weight_bytes,
+            whole_activations=own.activation_bytes == all_of_it.activation_bytes,
+        )
+
+    def _ways_of(self, segment: Segment, budget: Budget, compiler: TileCompiler) -> Iterator[_Way]:
+        choice = choose_grid(segment, budget)
+        if choice is not None:
+            yield _Way(choice.cost, lambda: segment.jobs(choice.grid, budget), compiler)
+        if len(segment.parts) == 1:
+            way = self._in_boxes(segment.parts[0], budget, compiler)
+            if way is not None:
+                yield way
 
     def _segment(self, span: tuple[int, int]) -> Segment:
         parts: list[Part] = []
@@ -201,24 +232,17 @@ class Cutter:
         ]
         return Segment(tuple(parts), tuple(outputs or [parts[-1][1].result]))
 
-    def _in_stripes(self, segment: Segment, budget: Budget, compiler: TileCompiler) -> _Way | None:
-        choice = choose_stripes(segment, budget)
-        if choice is None:
-            return None
-        total = choice.cost + RUN_CYCLES * choice.stripes
-        return _Way(total, lambda: segment.stripes(choice.stripes), compiler)
-
     def _in_boxes(self, part: Part, budget: Budget, compiler: TileCompiler) -> _Way | None:
         jobs = cut(part, budget)
         if jobs is None:
             return None
-        total, loaded = 0, None
+        work, loaded, moved, there = 0, 0, 0, None
         for job in jobs:
             channels = job.regions[part[1].result].channels
             key = channels, job.regions[part[1].sources[0]].channels
-            if key != loaded:
-                needs = demand(job.operations, budget.hardware)
-                total += LINK_CYCLES_PER_BYTE * needs.loaded_bytes
-            loaded = key
-            total += cost(job, budget.hardware) + RUN_CYCLES
-        return _Way(total, lambda: jobs, compiler)
+            if key != there:
+                loaded += demand(job.operations, budget.hardware).loaded_bytes
+            there = key
+            moved += transferred(job)
+            work += RUN_CYCLES + sum(cycles(made, budget.hardware) for made in job.operations)
+        return _Way(together(work, loaded, moved, budget), lambda: jobs, compiler)

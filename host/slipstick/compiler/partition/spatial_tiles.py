@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from ..ir.operations import Convolution, Map
 from ..mapping.activation_layout import round_up
-from ..mapping.reduction import channel_spans, is_diagonal
+from ..mapping.reduction import channel_spans
 from ..scheduling.groups import LARGEST_LOOP, split
 from .cost_estimate import Budget, demand, peak_bytes
-from .fused_layers import Part, make_job
-from .halo import Region, Span, flattened, group_sizes, needed, restrict, split_reduction
+from .fused_layers import Part, channel_unit, make_job
+from .halo import Region, Span, flattened, needed, restrict, split_reduction
 from .subprograms import Job
 
 
@@ -65,21 +65,9 @@ def _weights_first(operation: Convolution | Map, places: int, channels: int) -> 
     return weights + inputs * channels <= weights * places + inputs
 
 
-def _unit(operation: Convolution | Map, budget: Budget) -> int:
-    """Output channels that should not be separated."""
-    if isinstance(operation, Map):
-        return max(budget.hardware.rows, budget.hardware.lanes)
-    if is_diagonal(operation, budget.hardware):
-        return budget.hardware.rows
-    if operation.groups == 1:
-        return budget.hardware.columns
-    # whole groups, and whole slices
-    return math.lcm(group_sizes(operation)[0], budget.hardware.lanes)
-
-
 def _channels(operation: Convolution | Map, budget: Budget) -> int | None:
     """The most channels whose weights fit, all or a multiple of a unit; None if no unit's do."""
-    total, unit = operation.output.channels, _unit(operation, budget)
+    total, unit = operation.output.channels, channel_unit(operation, budget)
     count = -(-total // unit)
     while count:
         span = (0, min(count * unit, total))
@@ -129,7 +117,8 @@ def _fits(part: Part, box: Region, budget: Budget, most_vectors: int | None) -> 
     job, view = make_job([part], {part[1].result: box}), box.view
     vectors = view.height * -(-view.width // budget.hardware.pixels)
     return (
-        peak_bytes(job, budget.hardware) <= budget.activation_bytes
+        peak_bytes(job.operations, job.regions, job.owned, budget.hardware)
+        <= budget.activation_bytes
         and demand(job.operations, budget.hardware).fits(budget)
         and (most_vectors is None or vectors <= most_vectors)
         and view.width <= LARGEST_LOOP

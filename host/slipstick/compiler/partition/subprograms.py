@@ -37,6 +37,8 @@ class Job:
         Of the results that leave the device, the box that no other run makes.
     views : mapping of View by tensor
         The whole of an input, where the job takes it for another shape than the network does.
+    kept : set of str
+        Inputs that the next job reads as well: they are not overwritten.
     """
 
     operations: tuple[Convolution | Map, ...]
@@ -44,6 +46,7 @@ class Job:
     regions: Mapping[str, Region]
     owned: Mapping[str, Region]
     views: Mapping[str, View] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
 
     @property
     def inputs(self) -> list[str]:
@@ -128,7 +131,8 @@ class TileCompiler:
         assign_pitches(job.operations, buffers, self.budget)
         for fuse in (True, False):
             try:
-                arranger = Arranger(job.owned, job.operations, buffers, fuse=fuse, inspect=False)
+                lasting = {*job.owned, *job.kept}
+                arranger = Arranger(lasting, job.operations, buffers, fuse=fuse, inspect=False)
                 return _Plan(buffers, arranger.arrange(self.budget))
             except PlanError as error:
                 failure = error
@@ -141,6 +145,7 @@ def _shape(job: Job) -> Any:
         tuple(_operation_shape(operation) for operation in job.operations),
         tuple((name, region.view) for name, region in job.regions.items()),
         tuple(job.owned),
+        job.kept,
     )
 
 
