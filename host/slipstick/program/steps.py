@@ -184,14 +184,18 @@ class RunStep:
     overlapped : int
         How many of the steps that follow, all of them transfers, are done before its end is waited
         for: they touch nothing that it does.
+    cycles : int
+        Predicted; 0 if they are not known.
     """
 
     pcs: tuple[int, ...]
     owners: tuple[Owners, ...] = ((),) * len(STREAMS)
     clear_counters: bool = True
     overlapped: int = 0
+    cycles: int = 0
 
     def __post_init__(self) -> None:
+        require(0 <= self.cycles < LARGEST, f"a run's cycles must not be {self.cycles}")
         for name, values in (("pcs", self.pcs), ("owners", self.owners)):
             good = len(values) == len(STREAMS)
             require(good, f"a run's {name} must be {len(STREAMS)}, not {len(values)}")

@@ -192,24 +192,34 @@ def _constants(
 
 def _layouts(program: Program, steps: Sequence[Step]) -> dict[str, DramTensor]:
     """How each tensor that is moved lies in DRAM; all from word 0 on."""
-    parts = dict[str, list[Part]]()
+    parts, is_dense = dict[str, list[Part]](), dict[str, bool]()
     for step in steps:
         if isinstance(step, UploadStep | DownloadStep):
-            parts.setdefault(step.tensor, []).append(_part(program, step))
+            part = _part(program, step)
+            parts.setdefault(step.tensor, []).append(part)
+            stored = isinstance(step, DownloadStep)
+            is_dense[step.tensor] = is_dense.get(step.tensor, True) and _is_dense(part, stored)
     layouts = dict[str, DramTensor]()
     for name, some in parts.items():
         height, width, channels = some[0].whole
         if any(part.whole != some[0].whole for part in some):
             raise NotForDramError(f"the host must not reshape {name} between runs")
-        dense = all(
-            part.origin[1:] == (0, 0)
-            and (part.placement.width, part.placement.channels) == (width, channels)
-            and (part.placement.pixel_pitch == channels or width == 1)
-            for part in some
-        )
-        dense = dense or channels % WORD_BYTES == 0
+        dense = is_dense[name] or channels % WORD_BYTES == 0
         layouts[name] = DramTensor(0, height, width, channels, dense)
     return layouts
+
+
+def _is_dense(part: Part, stored: bool) -> bool:
+    """Rows of the part are runs that begin with a word; stored, they end with one."""
+    _, width, channels = part.whole
+    (_, x, _), place = part.origin, part.placement
+    end = x + place.width
+    return (
+        place.channels == channels
+        and (place.pixel_pitch == channels or place.width == 1)
+        and x * channels % WORD_BYTES == 0
+        and (not stored or end == width or end * channels % WORD_BYTES == 0)
+    )
 
 
 def _part(program: Program, step: UploadStep | DownloadStep) -> Part:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 class DoubleBuffer:
     """Places for the loads of one memory, each of which is needed for a while.
 
-    If all fit side by side, each has a place of its own. Otherwise they lie in turns at the
-    memory's bottom and at its top.
+    If all fit side by side, each has a place of its own. Otherwise the next one lies where as many
+    as possible of those that were needed last stay whole: it can come while they are still needed,
+    and what is needed again is still there.
 
     Parameters
     ----------
@@ -16,13 +17,20 @@ class DoubleBuffer:
     unit : int
         Bytes of a unit.
     loads : iterable of bytes
-        All of them.
+        All of them, in the order in which they are placed.
     """
 
     def __init__(self, capacity: int, unit: int, loads: Iterable[bytes]) -> None:
         self._capacity, self._unit = capacity, unit
         self._places: dict[bytes, int] = {}
-        distinct = dict.fromkeys(loads)
+        order = [data for data in loads if data]
+        distinct = dict.fromkeys(order)
+        # the size of the next other one, for each
+        self._next = [0] * len(order)
+        for number in reversed(range(len(order) - 1)):
+            same = order[number] == order[number + 1]
+            behind = self._next[number + 1]
+            self._next[number] = behind if same else self._units(order[number + 1])
         self.holds_all = sum(map(self._units, distinct)) <= capacity
         address = 0
         if self.holds_all:
@@ -30,6 +38,7 @@ class DoubleBuffer:
                 self._places[data] = address
                 address += self._units(data)
         self._recent: list[tuple[bytes, int]] = []
+        self._placed = 0
 
     def _units(self, data: bytes) -> int:
         return -(-len(data) // self._unit)
@@ -38,16 +47,39 @@ class DoubleBuffer:
         """The address of what is needed next, which may be there from a while ago."""
         if self.holds_all:
             return self._places[data]
+        following = self._next[self._placed]
+        self._placed += 1
         for number, (other, address) in enumerate(self._recent):
             if other is data or other == data:
                 self._recent.append(self._recent.pop(number))
                 return address
-        top = self._capacity - self._units(data)
-        address = top if self._recent and self._recent[-1][1] == 0 else 0
-        self._recent = [
-            (other, start)
-            for other, start in self._recent
-            if start >= address + self._units(data) or start + self._units(other) <= address
-        ]
+        size = self._units(data)
+
+        def merit(place: int) -> tuple[bool, int]:
+            room = max(place, self._capacity - place - size)
+            return room >= following, self._untouched(place, size)
+
+        address = max(self._candidates(size), key=merit)
+        self._recent = [each for each in self._recent if not self._meets(each, address, size)]
         self._recent.append((data, address))
         return address
+
+    def _candidates(self, size: int) -> list[int]:
+        """Beside what is there, and at both ends."""
+        ends = [address + self._units(data) for data, address in self._recent]
+        starts = [address - size for _, address in self._recent]
+        places = [0, self._capacity - size, *ends, *starts]
+        return [place for place in places if 0 <= place <= self._capacity - size]
+
+    def _untouched(self, place: int, size: int) -> int:
+        """How many of the last ones stay whole, up to the first that does not."""
+        count = 0
+        for each in reversed(self._recent):
+            if self._meets(each, place, size):
+                break
+            count += 1
+        return count
+
+    def _meets(self, other: tuple[bytes, int], place: int, size: int) -> bool:
+        data, start = other
+        return start < place + size and place < start + self._units(data)

@@ -230,18 +230,24 @@ def transferred(job: Job) -> int:
     return up + sum(region.view.elements for region in job.owned.values())
 
 
+def dram_cycles(moved: int, configuration: Configuration) -> int:
+    """What the DMA takes for so many bytes, nearly."""
+    chip = configuration.dram_chip
+    assert chip is not None
+    return round(moved / (_DRAM_SHARE * (chip.data_bits // 8)))
+
+
 def together(work: int, loaded: int, transferred: int, budget: Budget) -> int:
     """Cycles of work and of so many bytes of constants and of activations that come and go.
 
     The DMA moves them while the core works, but only into memories of which the budget leaves a
     half. Over the link they are added: it is slower than a byte per cycle.
     """
-    chip = budget.hardware.dram_chip
-    if chip is None:
+    if not budget.hardware.dram:
         return work + LINK_CYCLES_PER_BYTE * (loaded + transferred)
-    rate = _DRAM_SHARE * (chip.data_bits // 8)
     meanwhile = apart = 0
     for moved, alone in ((loaded, budget.whole_weights), (transferred, budget.whole_activations)):
         meanwhile += 0 if alone else moved
         apart += moved if alone else 0
-    return round(max(work, meanwhile / rate) + apart / rate)
+    hidden, shown = (dram_cycles(moved, budget.hardware) for moved in (meanwhile, apart))
+    return max(work, hidden) + shown

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from slipstick_rtl.dma.transfer import WORD_BYTES
+
 from ..ir.operations import Convolution, Map
 from ..mapping.activation_layout import round_up
 from ..mapping.reduction import is_diagonal
@@ -56,7 +58,16 @@ def find_regions(parts: Sequence[Part], outputs: Mapping[str, Region]) -> dict[s
             needs = dict.fromkeys(operation.sources, needed(operation, regions[operation.result]))
         for name, need in needs.items():
             regions[name] = regions[name].hull(need) if name in regions else need
+    for name in regions.keys() - made.keys():
+        regions[name] = _from_a_word(regions[name])
     return regions
+
+
+def _from_a_word(region: Region) -> Region:
+    """The box with columns before it, so that each of its rows begins with a word of DRAM."""
+    first, end = region.columns
+    step = WORD_BYTES // math.gcd(WORD_BYTES, region.view.channels)
+    return dataclasses.replace(region, columns=(first // step * step, end))
 
 
 def channel_unit(operation: Convolution | Map, budget: Budget) -> int:

@@ -26,9 +26,15 @@ from ..codegen.assemble import layer_cycles, owners
 from ..ir.operations import Operation, View
 from ..memory.double_buffer import DoubleBuffer
 from ..timing.timeline import packed
+from .cost_estimate import dram_cycles
 from .halo import Region
 from .partitioner import Piece, halves
 from .subprograms import Tile
+
+_PIECE_BYTES = 8192
+"""Of a load, at most, from DRAM."""
+_MOST_AHEAD = 40
+"""Runs behind one, whose loads may come during it."""
 
 
 def addresses(hardware: Configuration) -> dict[str, Space]:
@@ -50,7 +56,7 @@ class _Run:
 
     tile: Tile
     spans: dict[Space, tuple[int, int]] = field(default_factory=dict)
-    loads: dict[Space, int] = field(default_factory=dict)
+    loads: dict[Space, list[int]] = field(default_factory=dict)
     starts: tuple[int, ...] = ()
     code: bytes = b""
 
@@ -73,6 +79,7 @@ class _Run:
             tuple(first + start for start in self.starts),
             tuple(owners(stream, numbers) for stream in timeline.streams),
             overlapped=overlapped,
+            cycles=timeline.end,
         )
 
     def leaves(self, other: "_Run", space: Space) -> bool:
@@ -158,6 +165,7 @@ class Streamer:
         self._steps: list[Step] = []
         self._images: list[Image] = []
         self._loads: dict[tuple[Space, int, bytes], int] = {}
+        self._load_images: tuple[Image, ...] = ()
         self._loaded = Loaded((), configuration)
         self._intact: list[tuple[str, Part]] = []
         self._prepared = False
@@ -168,10 +176,13 @@ class Streamer:
         runs = [event for event in self._events if isinstance(event, _Run)]
         self._place(runs)
         loads = tuple(Image(int(space), place, data) for space, place, data in self._loads)
+        self._load_images = loads
         self._loaded = Loaded(loads, self._configuration)
-        for event, following in zip(self._events, [*self._events[1:], None], strict=True):
+        for number, event in enumerate(self._events):
             if isinstance(event, _Run):
-                self._run(event, following if isinstance(following, _Run) else None)
+                behind = self._events[number + 1 :][:_MOST_AHEAD]
+                runs_behind = itertools.takewhile(lambda each: isinstance(each, _Run), behind)
+                self._run(event, [each for each in runs_behind if isinstance(each, _Run)])
             else:
                 self._steps.append(self._host(event))
         cycles: Counter[int] = Counter()
@@ -189,7 +200,7 @@ class Streamer:
             if isinstance(event, int):
                 yield [self._host(event)]
                 continue
-            unit += map(LoadStep, event.loads.values())
+            unit += map(LoadStep, itertools.chain(*event.loads.values()))
             unit += [UploadStep(name, part) for name, part in event.arriving(self._views)]
             unit += [event.step(0), *event.downloads(self._views)]
             # sums that are not whole wait in the accumulators
@@ -234,15 +245,24 @@ class Streamer:
                 continue
             address = buffer.place(data)
             run.spans[space] = (address, address + len(data) // unit)
-            key = space, address, data
             if not buffer.holds_all:
-                run.loads[space] = self._loads.setdefault(key, len(self._loads))
+                run.loads[space] = [
+                    self._loads.setdefault((space, *piece), len(self._loads))
+                    for piece in self._pieces(data, address, unit)
+                ]
             elif data not in known:
                 known.add(data)
                 self._images.append(Image(int(space), address, data))
 
-    def _run(self, run: _Run, following: _Run | None) -> None:
+    def _pieces(self, data: bytes, address: int, unit: int) -> Iterator[tuple[int, bytes]]:
+        """A load and its address, in pieces of which the DMA brings some during a short run."""
+        step = _PIECE_BYTES // unit if self._configuration.dram else max(1, len(data) // unit)
+        for first in range(0, len(data) // unit, step):
+            yield address + first, data[first * unit : (first + step) * unit]
+
+    def _run(self, run: _Run, behind: Sequence[_Run]) -> None:
         """A run, and all transfers until the next one can begin."""
+        following = behind[0] if behind else None
         if not self._prepared:
             self._steps += [load for _, load in self._loading(run)]
             self._steps += self._uploads(run)
@@ -259,6 +279,7 @@ class Streamer:
                 (meanwhile if following.leaves(run, space) else after).append(load)
             (meanwhile if apart else after).extend(self._uploads(following))
         self._prepared = following is not None
+        meanwhile += self._ahead(run, behind, meanwhile)
         self._steps += [run.step(len(meanwhile)), *meanwhile]
         if apart:
             self._leaving = run
@@ -266,9 +287,47 @@ class Streamer:
             self._steps += run.downloads(self._views)
         self._steps += after
 
+    def _ahead(
+        self, run: _Run, behind: Sequence[_Run], meanwhile: Sequence[Step]
+    ) -> list[LoadStep]:
+        """What later runs load, while the DMA would only wait for the end of this one."""
+        if not self._configuration.dram:
+            return []
+        left = run.tile.timeline.end - sum(map(self._cycles_of, meanwhile))
+        steps, closed = list[LoadStep](), set[Space]()
+        for number, later in enumerate(behind[1:], start=1):
+            for space, loads in later.loads.items():
+                missing = [load for load in loads if load not in self._loaded]
+                between = (run, *behind[:number])
+                if missing and not all(later.leaves(other, space) for other in between):
+                    closed.add(space)
+                for load in missing if space not in closed else ():
+                    left -= self._cycles_of(LoadStep(load))
+                    if left < 0:
+                        return steps
+                    self._loaded.add(load)
+                    steps.append(LoadStep(load))
+        return steps
+
+    def _cycles_of(self, step: Step) -> int:
+        """What the DMA takes for a transfer, nearly."""
+        if isinstance(step, LoadStep):
+            size = len(self._load_images[step.load].data)
+        elif isinstance(step, UploadStep | DownloadStep) and step.part is not None:
+            place = step.part.placement
+            size = place.height * place.width * place.channels
+        else:
+            return 0
+        return dram_cycles(size, self._configuration)
+
     def _loading(self, run: _Run) -> list[tuple[Space, LoadStep]]:
         """What is not there yet."""
-        missing = [(space, load) for space, load in run.loads.items() if load not in self._loaded]
+        missing = [
+            (space, load)
+            for space, loads in run.loads.items()
+            for load in loads
+            if load not in self._loaded
+        ]
         for _, load in missing:
             self._loaded.add(load)
         return [(space, LoadStep(load)) for space, load in missing]

@@ -1,0 +1,108 @@
+"""When the DMA moves what, and when the core works: a list for the DMA, predicted.
+
+The DMA executes one transfer after the other, and reads the next instruction behind the data of the
+one before. A RUN begins when the DMA comes to it; a WAIT ends when the run does. So three constants
+and the counts of words are enough. They were fitted to lists in the compiled RTL, with LiteDRAM's
+controller and a chip that keeps its times (``reports/dram.json``).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from slipstick_rtl.dma.transfer import TRANSFER_WORDS, WORD_BYTES, Operation, Target, Transfer
+from slipstick_rtl.dram.chips import SdrChip
+
+_SHARE = 0.965
+"""Of the chip's peak rate, within long runs."""
+_RUN_CYCLES = 6
+"""Of each run of a box, at most, between its burst and the next one."""
+_TRANSFER_CYCLES = 30
+"""From the last data of a transfer to the first of the next one."""
+_NINTHS_CYCLES = 8
+"""Of a word of ninth bits: a group's write per cycle."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Something takes its time.
+
+    Parameters
+    ----------
+    kind : str
+        "load" or "store" of activations, "constants", or "run".
+    begin, end : int
+        Cycles since the list began.
+    words : int
+        Of DRAM that are moved.
+    run : int
+        Of a run, its number in the list.
+    """
+
+    kind: str
+    begin: int
+    end: int
+    words: int = 0
+    run: int = 0
+
+
+@dataclass(frozen=True)
+class DramTimeline:
+    """A predicted list.
+
+    Parameters
+    ----------
+    spans : tuple of Span
+        In the order of the list.
+    end : int
+        Cycles of all of it.
+    """
+
+    spans: tuple[Span, ...]
+    end: int
+
+    def cycles(self, *kinds: str) -> int:
+        """What spans of these kinds take together."""
+        return sum(span.end - span.begin for span in self.spans if span.kind in kinds)
+
+
+def predict(transfers: Sequence[Transfer], runs: Sequence[int], chip: SdrChip) -> DramTimeline:
+    """The timeline of a list.
+
+    Parameters
+    ----------
+    transfers : sequence of Transfer
+    runs : sequence of int
+        Cycles of each RUN, in their order.
+    chip : SdrChip
+    """
+    spans = tuple(_spans(transfers, runs, chip))
+    return DramTimeline(spans, max((span.end for span in spans), default=0))
+
+
+def _spans(transfers: Sequence[Transfer], runs: Sequence[int], chip: SdrChip) -> Iterator[Span]:
+    now = running = 0
+    number = 0
+    for transfer in transfers:
+        now += _transfer_cycles(TRANSFER_WORDS, 1, chip)
+        if transfer.operation is Operation.RUN:
+            running = now + runs[number]
+            yield Span("run", now, running, run=number)
+            number += 1
+        elif transfer.operation is Operation.WAIT:
+            now = max(now, running)
+        elif transfer.operation in (Operation.LOAD, Operation.STORE):
+            count = transfer.runs * transfer.rows
+            length = _TRANSFER_CYCLES + _transfer_cycles(transfer.words, count, chip)
+            if transfer.target is Target.NINTHS:
+                length = max(length, _NINTHS_CYCLES * transfer.words)
+            kind = "store" if transfer.operation is Operation.STORE else "load"
+            if transfer.target is not Target.ACTIVATIONS:
+                kind = "constants"
+            yield Span(kind, now, now + length, transfer.words)
+            now += length
+
+
+def _transfer_cycles(words: int, runs: int, chip: SdrChip) -> int:
+    """Of a box: its words at the chip's rate, and what lies between its runs."""
+    word = WORD_BYTES / (chip.data_bits // 8)
+    return round(words * word / _SHARE + runs * _RUN_CYCLES)
