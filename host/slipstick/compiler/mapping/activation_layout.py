@@ -146,8 +146,11 @@ def assign_pitches(
     *,
     spares: bool = False,
     together: Iterable[tuple[str, str]] = (),
+    pinned: Mapping[str, Placement] | None = None,
 ) -> bool:
     """Chooses the pitches of every buffer; tensors that are to lie ``together`` have the same.
+
+    Those of ``pinned`` tensors are given, and hold for all that must have the same.
 
     The post-processor moves whole slices of L bytes, so what it touches has pitches that are
     multiples of L; where windows are aligned all pitches are multiples of R. The pitches are the
@@ -170,6 +173,11 @@ def assign_pitches(
         if isinstance(operation, Convolution):
             readers.setdefault(id(buffers[operation.source]), []).append(operation)
     for group in _classes(operations, buffers, together):
+        given = [pinned[name] for b in group for name in b.names if pinned and name in pinned]
+        if given:
+            for b in group:
+                b.row_pitch, b.pixel_pitch = given[0].row_pitch, given[0].pixel_pitch
+            continue
         step = lanes if any(b.by_device or b.mapped for b in group) else least
         # what is written several pixels at once needs no slice for each
         fill = 1 if any(b.folded for b in group) else step

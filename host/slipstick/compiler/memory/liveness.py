@@ -128,7 +128,8 @@ class Arranger:
 
     With ``prolongs`` buffers live longer than they must where memory allows it, so that layers may
     be interleaved (``interleave.py``). ``staying`` are variables that stay on the device if they
-    can. With ``returning`` nothing lies where the inputs of the only run do, from as early a moment
+    can. ``pinned`` tensors have their places already, apart from all others', which begin at
+    ``base``. With ``returning`` nothing lies where the inputs of the only run do, from as early a moment
     on as memory allows: the next ones may come there.
     """
 
@@ -144,9 +145,13 @@ class Arranger:
         prolongs: bool = False,
         staying: Sequence[Pair] = (),
         returning: bool = False,
+        pinned: Mapping[str, Placement] | None = None,
+        base: int = 0,
     ) -> None:
+        self._pinned, self._base = dict(pinned or {}), base
         self._prolongs, self._staying, self._returning = prolongs, staying, returning
-        self._fixed: set[str] = set()
+        self._placed = {buffers[name].name for name in self._pinned}
+        self._fixed = set(self._placed)
         self._outputs, self._operations, self._buffers = outputs, operations, buffers
         self._inspect = inspect
         self._trailing = dict(trailing or {})
@@ -166,6 +171,8 @@ class Arranger:
             self._overlap(overlaps, configuration)
         blocks = []
         for root, names in overlaps.groups().items():
+            if root in self._placed:
+                continue
             first = min(self._first[name] for name in names)
             last = max(self._last[name] for name in names)
             pieces = tuple(
@@ -181,15 +188,18 @@ class Arranger:
             blocks.append(Block(root, end, first, last, pieces))
         titles = [self._title(moment) for moment in self._arrangement.moments]
         alignment = max(configuration.rows, configuration.lanes)
-        limits = (configuration.activation_bytes, alignment, titles)
+        limits = (configuration.activation_bytes - self._base, alignment, titles)
         if self._returning:
             blocks = self._with_returns(blocks, overlaps, limits)
         if self._prolongs:
             blocks = prolonged(blocks, *limits, _LONGER)
         addresses = plan(blocks, *limits)
         for name, buffer in self._buffers.items():
-            if buffer.name in self._first:
+            if name in self._pinned:
+                self._arrangement.places[name] = self._pinned[name]
+            elif buffer.name in self._first:
                 address = addresses[overlaps.root(buffer.name)] + overlaps.offset(buffer.name)
+                address += self._base
                 self._arrangement.places[name] = buffer.placed(address)
         return self._arrangement
 

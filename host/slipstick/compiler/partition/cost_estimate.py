@@ -190,7 +190,7 @@ def peak_bytes(
     operations : sequence of Convolution or Map
         In their order; whole or not.
     regions : mapping of Region by tensor
-        What is there of each tensor.
+        What is there of each tensor; tensors that are not here take nothing.
     owned : collection of str
         Results that leave the device.
     configuration : Configuration
@@ -207,8 +207,8 @@ def peak_bytes(
     for at, operation in enumerate(operations):
         dying = [name for name in operation.sources if last[name] == at]
         reused = isinstance(operation, Map) and operation.is_elementwise and bool(dying)
-        alive.add(operation.result)
-        own = sizes[operation.result] if reused else 0
+        alive |= {operation.result} & sizes.keys()
+        own = sizes.get(operation.result, 0) if reused else 0
         peak = max(peak, sum(sizes[name] for name in alive) - own)
         alive -= {name for name in alive if last[name] <= at}
     return peak

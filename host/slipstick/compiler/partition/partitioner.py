@@ -12,6 +12,7 @@ from ...errors import CapacityError
 from ..ir.operations import Convolution, HostOperation, Map, Operation
 from .cost_estimate import Budget, cycles, demand, together, transferred
 from .fused_layers import LONGEST, RUN_CYCLES, Part, Segment, choose_grid
+from .resident_chain import ChainPlanner
 from .spatial_tiles import cut
 from .subprograms import Job, Tile, TileCompiler
 
@@ -105,15 +106,57 @@ class Cutter:
             # what proves too large is planned anew
             if all([self._compiles(span) for span in plan if span is not None]):
                 break
+        chained = self._chained(plan) if self._hardware.dram else {}
         hosts = iter(
             number
             for number, operation in enumerate(self.operations)
             if isinstance(operation, HostOperation)
         )
         return [
-            Piece(host=next(hosts)) if span is None else Piece(self._compiled[span])
+            Piece(host=next(hosts))
+            if span is None
+            else Piece(chained.get(span, self._compiled[span]))
             for span in plan
         ]
+
+    def _chained(
+        self, plan: Sequence[tuple[int, int] | None]
+    ) -> dict[tuple[int, int], tuple[Tile, ...]]:
+        """The tiles of segments whose maps stay on the chip from one to the next."""
+        found: dict[tuple[int, int], tuple[Tile, ...]] = {}
+        at = 0
+        while at < len(plan):
+            end, tiles = at + 1, None
+            while end < len(plan) and plan[end] is not None and plan[at] is not None:
+                longer = self._chain([span for span in plan[at : end + 1] if span is not None])
+                if longer is None:
+                    break
+                end, tiles = end + 1, longer
+            for span, members in zip(plan[at:end], tiles or (), strict=False):
+                assert span is not None
+                found[span] = members
+            at = end
+        return found
+
+    def _chain(self, spans: Sequence[tuple[int, int]]) -> list[tuple[Tile, ...]] | None:
+        """The tiles of some segments as one chain; None if the memories have no room for it."""
+        first, end = spans[0][0], spans[-1][1]
+        made = [self.operations[number].result for number in range(first, end)]
+        wanted = {
+            name
+            for name in made
+            if name in self._outputs
+            or any(not first <= reader < end for reader in self._readers.get(name, []))
+        }
+        compiler = self._compilers[1]
+        planner = ChainPlanner(self._hardware, self._budget(compiler, _SHARES[1]))
+        jobs = planner.jobs([self._segment(span) for span in spans], wanted)
+        if jobs is None:
+            return None
+        try:
+            return [tuple(map(compiler.compile, some)) for some in jobs]
+        except CapacityError:
+            return None
 
     def _leave_to_host(self) -> None:
         """Layers that do not fit even in parts."""

@@ -203,8 +203,8 @@ class Streamer:
             unit += map(LoadStep, itertools.chain(*event.loads.values()))
             unit += [UploadStep(name, part) for name, part in event.arriving(self._views)]
             unit += [event.step(0), *event.downloads(self._views)]
-            # sums that are not whole wait in the accumulators
-            if event.tile.job.owned:
+            # sums that are not whole wait in the accumulators, maps in the memory
+            if event.tile.job.owned and not event.tile.job.goes_on:
                 yield unit
                 unit = []
 
@@ -218,6 +218,10 @@ class Streamer:
         low = True
         for run in runs:
             size = run.tile.activation_bytes
+            if run.tile.job.pinned:
+                run.spans[Space.ACTIVATIONS] = (0, size)
+                low = True
+                continue
             small = size <= half.activation_bytes < hardware.activation_bytes
             base = half.activation_bytes if small and not low else 0
             low = bool(base) or not small

@@ -39,6 +39,13 @@ class Job:
         The whole of an input, where the job takes it for another shape than the network does.
     kept : set of str
         Inputs that the next job reads as well: they are not overwritten.
+    pinned : mapping of Placement by tensor
+        Where a box must lie; what else the job needs lies from ``base`` on.
+    base : int
+    resident : set of str
+        Inputs that are there from jobs before.
+    goes_on : bool
+        The next job needs what this one leaves on the device.
     """
 
     operations: tuple[Convolution | Map, ...]
@@ -47,11 +54,15 @@ class Job:
     owned: Mapping[str, Region]
     views: Mapping[str, View] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
+    pinned: Mapping[str, Placement] = field(default_factory=dict)
+    base: int = 0
+    resident: frozenset[str] = frozenset()
+    goes_on: bool = False
 
     @property
     def inputs(self) -> list[str]:
         """The tensors that come from the host."""
-        made = {operation.result for operation in self.operations}
+        made = {operation.result for operation in self.operations} | self.resident
         return [name for name in self.regions if name not in made]
 
 
@@ -128,11 +139,19 @@ class TileCompiler:
         views = {name: region.view for name, region in job.regions.items()}
         by_device = {operation.result for operation in job.operations}
         buffers = make_buffers(job.operations, views, by_device)
-        assign_pitches(job.operations, buffers, self.budget)
+        assign_pitches(job.operations, buffers, self.budget, pinned=job.pinned)
         for fuse in (True, False):
             try:
                 lasting = {*job.owned, *job.kept}
-                arranger = Arranger(lasting, job.operations, buffers, fuse=fuse, inspect=False)
+                arranger = Arranger(
+                    lasting,
+                    job.operations,
+                    buffers,
+                    fuse=fuse,
+                    inspect=False,
+                    pinned=job.pinned,
+                    base=job.base,
+                )
                 return _Plan(buffers, arranger.arrange(self.budget))
             except PlanError as error:
                 failure = error
@@ -146,6 +165,8 @@ def _shape(job: Job) -> Any:
         tuple((name, region.view) for name, region in job.regions.items()),
         tuple(job.owned),
         job.kept,
+        tuple(job.pinned.items()),
+        job.base,
     )
 
 

@@ -1,0 +1,213 @@
+"""Segments one after the other whose maps stay on the chip: only weights come between them.
+
+Late layers have small maps and many weights. Their maps are whole in the activation memory, each at
+one place for as long as a segment needs it. What lies within a segment is there for one tile of
+channels at a time.
+"""
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from slipstick_rtl.config import Configuration
+
+from ...program.steps import Placement
+from ..ir.operations import Map, View
+from ..mapping.activation_layout import round_up
+from ..memory.planner import Block, PlanError, plan
+from .cost_estimate import Budget, demand, peak_bytes
+from .fused_layers import Grid, Segment, find_regions, make_job
+from .halo import Region
+from .subprograms import Job
+
+
+@dataclass(frozen=True, eq=False)
+class _Map:
+    """A map that is on the chip from one segment to another, both included."""
+
+    name: str
+    view: View
+    pixel_pitch: int
+    first: int
+    last: int
+
+    @property
+    def row_pitch(self) -> int:
+        return self.view.width * self.pixel_pitch
+
+    @property
+    def bytes(self) -> int:
+        return self.view.height * self.row_pitch
+
+    def part(self, address: int, region: Region) -> Placement:
+        """Where a box of it lies, if all of it begins at an address."""
+        y, x, channel = region.origin
+        offset = y * self.row_pitch + x * self.pixel_pitch + channel
+        view = region.view
+        return Placement(
+            address + offset,
+            self.row_pitch,
+            self.pixel_pitch,
+            view.height,
+            view.width,
+            view.channels,
+        )
+
+
+class ChainPlanner:
+    """Plans chains of segments; see ``jobs``.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    budget : Budget
+        Of a tile: all of the activation memory.
+    """
+
+    def __init__(self, configuration: Configuration, budget: Budget) -> None:
+        self._configuration, self._budget = configuration, budget
+
+    def jobs(self, segments: Sequence[Segment], wanted: Collection[str]) -> list[list[Job]] | None:
+        """The jobs of each segment.
+
+        Parameters
+        ----------
+        segments : sequence of Segment
+            One behind the other.
+        wanted : collection of str
+            Their results that are read elsewhere, or the network's.
+
+        Returns
+        -------
+        list of lists of Job, or None
+            None if the maps do not fit.
+        """
+        units = [segment.channel_unit(self._budget) for segment in segments]
+        if any(unit is None for unit in units):
+            return None
+        steps = [unit for unit in units if unit is not None]
+        maps = {each.name: each for each in self._maps(segments, wanted)}
+        grids = []
+        for segment, unit in zip(segments, steps, strict=True):
+            grid = self._fewest(segment, unit, Grid())
+            if grid is None:
+                return None
+            grids.append(grid)
+        while True:
+            try:
+                addresses = self._plan(segments, grids, steps, maps)
+                break
+            except PlanError as error:
+                at = error.moment
+                more = self._fewest(segments[at], steps[at], grids[at], above=True)
+                if more is None:
+                    return None
+                grids[at] = more
+        uploaded = set[str]()
+        found = []
+        for number, (segment, grid, unit) in enumerate(zip(segments, grids, steps, strict=True)):
+            jobs = []
+            for span in segment.channel_spans(grid, unit):
+                job = make_job(segment.parts, segment.box(grid, 0, 0, span))
+                pinned = {
+                    name: maps[name].part(addresses[name], region)
+                    for name, region in job.regions.items()
+                    if name in maps
+                }
+                pinned |= _in_place(job, pinned)
+                new = set(job.inputs) - uploaded
+                whole = all(job.regions[name] == Region.whole(maps[name].view) for name in new)
+                if not whole:
+                    return None
+                jobs.append(
+                    dataclasses.replace(
+                        job,
+                        owned={name: job.owned[name] for name in job.owned if name in wanted},
+                        pinned=pinned,
+                        resident=frozenset(set(job.inputs) & uploaded),
+                        base=addresses[_inner(number)],
+                        goes_on=True,
+                    )
+                )
+                uploaded |= {name for name in job.regions if name in maps}
+            found.append(jobs)
+        found[-1][-1] = dataclasses.replace(found[-1][-1], goes_on=False)
+        return found
+
+    def _fewest(
+        self, segment: Segment, unit: int, grid: Grid, *, above: bool = False
+    ) -> Grid | None:
+        """The fewest tiles of channels whose weights fit; ``above``: more than those of a grid."""
+        units = -(-segment.channels // unit)
+        for count in range(grid.channels + above, units + 1):
+            more = Grid(channels=count)
+            spans = segment.channel_spans(more, unit)
+            if len(spans) != count:
+                continue
+            job = make_job(segment.parts, segment.box(more, 0, 0, spans[0]))
+            if demand(job.operations, self._budget.hardware).fits(self._budget):
+                return more
+        return None
+
+    def _maps(self, segments: Sequence[Segment], wanted: Collection[str]) -> Iterator[_Map]:
+        """What lies between segments, and before and behind them."""
+        hardware = self._configuration
+        step = max(hardware.lanes, hardware.rows if hardware.aligned else 1)
+        made: dict[str, int] = {}
+        views: dict[str, View] = {}
+        lasts: dict[str, int] = {}
+        for number, segment in enumerate(segments):
+            inner = {part.result for _, part in segment.parts} - set(segment.outputs)
+            regions = find_regions(segment.parts, segment.box(Grid(), 0, 0, None))
+            for name, region in regions.items():
+                if name in inner:
+                    continue
+                made.setdefault(name, number)
+                views.setdefault(name, region.view)
+                lasts[name] = number
+        for name in made:
+            last = len(segments) - 1 if name in wanted else lasts[name]
+            pitch = round_up(views[name].channels, step)
+            yield _Map(name, views[name], pitch, made[name], last)
+
+    def _plan(
+        self,
+        segments: Sequence[Segment],
+        grids: Sequence[Grid],
+        units: Sequence[int],
+        maps: Mapping[str, _Map],
+    ) -> dict[str, int]:
+        """Addresses of the maps, and of each segment's own memory."""
+        hardware = self._configuration
+        blocks = [Block(each.name, each.bytes, each.first, each.last) for each in maps.values()]
+        for number, (segment, grid, unit) in enumerate(zip(segments, grids, units, strict=True)):
+            span = segment.channel_spans(grid, unit)[0]
+            box = segment.box(grid, 0, 0, span)
+            job = make_job(segment.parts, box)
+            regions = job.regions
+            there = {name: maps[name].part(0, regions[name]) for name in maps.keys() & regions}
+            there |= _in_place(job, there)
+            own = {name: region for name, region in regions.items() if name not in there}
+            size = peak_bytes(job.operations, own, (), hardware)
+            blocks.append(Block(_inner(number), max(size, 1), number, number))
+        alignment = max(hardware.rows, hardware.lanes)
+        titles = [segment.parts[0][1].node.name for segment in segments]
+        return plan(blocks, hardware.activation_bytes, alignment, titles)
+
+
+def _in_place(job: Job, pinned: Mapping[str, Placement]) -> dict[str, Placement]:
+    """Where the first operand of a sum lies whose result is pinned: its result replaces it."""
+    found = {}
+    for number, operation in enumerate(job.operations):
+        if not isinstance(operation, Map) or not operation.is_elementwise:
+            continue
+        operand = operation.sources[0]
+        readers = [at for at, made in enumerate(job.operations) if operand in made.sources]
+        if operation.result in pinned and operand not in pinned and readers == [number]:
+            found[operand] = pinned[operation.result]
+    return found
+
+
+def _inner(number: int) -> str:
+    """The name of a segment's own memory; no tensor has it."""
+    return f"\0{number}"
