@@ -24,7 +24,9 @@ class PortArbiter(wiring.Component):
         The post-processor's; L bytes at a multiple of L; never both.
     link_writes, link_reads : In(stream)
         Bytes of a slice, and a byte. A write is ready unless the post-processor uses its slot; a
-        read, in cycles in which neither the post-processor nor a write wants anything.
+        read, in cycles in which neither the post-processor nor a write wants anything. With DRAM a
+        read goes on beside the post-processor's write to another slot as well: a run may write
+        every cycle, and the DMA's list must come to its next transfer meanwhile.
     rows, enables, bytes : Out
         For the banks, one cycle later; ``rows`` has one of each slot.
     byte : Out
@@ -70,10 +72,13 @@ class PortArbiter(wiring.Component):
         address = Mux(self.write.enable, self.write.address, self.read.address)
         link_address = Mux(self.link_writes.valid, written.address, wanted)
         slot, link_slot = address[lane_bits:bits], written.address[lane_bits:bits]
+        beside = idle
+        if c.dram:
+            beside = idle | (self.write.enable & (slot != wanted[lane_bits:bits]))
         link_write, link_read = Signal(), Signal()
         m.d.comb += [
             self.link_writes.ready.eq(idle | (slot != link_slot)),
-            self.link_reads.ready.eq(idle & ~self.link_writes.valid),
+            self.link_reads.ready.eq(beside & ~self.link_writes.valid),
             link_write.eq(self.link_writes.valid & self.link_writes.ready),
             link_read.eq(self.link_reads.valid & self.link_reads.ready),
         ]

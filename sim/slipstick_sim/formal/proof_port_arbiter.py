@@ -1,5 +1,7 @@
 """The arbiter of port B: who gets the activation memory, and which bytes are written."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from amaranth.hdl import Assert, Assume, Module, Mux, Signal, Value
@@ -19,6 +21,7 @@ from slipstick_rtl.memory.port_arbiter import (
 from .registry import Proof
 
 CONFIGURATION = Configuration(rows=16, columns=4, lanes=4, activation_bytes=1 << 10)
+WITH_DRAM = replace(CONFIGURATION, columns=8, lanes=4, dram="MT48LC16M16")
 SMALL = Configuration(rows=8, columns=4, lanes=4, activation_bytes=1 << 10)
 
 
@@ -31,32 +34,41 @@ class WritesWhatIsAddressed(wiring.Component):
     link_writes: stream.Interface
     link_reads: stream.Interface
 
-    def __init__(self) -> None:
-        address = exact_log2(CONFIGURATION.activation_bytes)
+    def __init__(self, configuration: Configuration = CONFIGURATION) -> None:
+        self._configuration = configuration
+        address = exact_log2(configuration.activation_bytes)
         super().__init__(
             {
-                "write": In(write_layout(CONFIGURATION)),
+                "write": In(write_layout(self._configuration)),
                 "read": In(1),
                 "read_address": In(address),
-                "link_writes": In(stream.Signature(slice_write_layout(CONFIGURATION))),
+                "link_writes": In(stream.Signature(slice_write_layout(self._configuration))),
                 "link_reads": In(stream.Signature(address)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        arbiter: Any = PortArbiter(configuration=CONFIGURATION)
+        arbiter: Any = PortArbiter(configuration=self._configuration)
         m.submodules.arbiter = arbiter
         connect(m, flipped(self.link_writes), arbiter.link_writes)
         connect(m, flipped(self.link_reads), arbiter.link_reads)
         link_write = self.link_writes.valid & self.link_writes.ready
         link_read = self.link_reads.valid & self.link_reads.ready
         busy = self.write.enable | self.read
-        bits, lane_bits = exact_log2(CONFIGURATION.rows), exact_log2(CONFIGURATION.lanes)
+        bits, lane_bits = (
+            exact_log2(self._configuration.rows),
+            exact_log2(self._configuration.lanes),
+        )
         used = Mux(self.write.enable, self.write.address, self.read_address)
         slot, link_slot = (
             address[lane_bits:bits] for address in (used, self.link_writes.payload.address)
         )
+        beside = Signal()
+        if self._configuration.dram:
+            # a read may go on beside a write to other banks
+            read_slot = self.link_reads.payload[lane_bits:bits]
+            m.d.comb += beside.eq(self.write.enable & (slot != read_slot))
         m.d.comb += [
             arbiter.write.eq(self.write),
             arbiter.read.enable.eq(self.read),
@@ -64,25 +76,31 @@ class WritesWhatIsAddressed(wiring.Component):
             Assume(~(self.write.enable & self.read), "it writes or reads"),
             Assume(self.write.address[:lane_bits] == 0, "whole slices are written"),
             Assume(self.link_writes.payload.address[:lane_bits] == 0, "of one slice"),
-            Assert(~(busy & link_read), "the link interferes"),
+            Assert(~(busy & ~beside & link_read), "the link interferes"),
             Assert(~(busy & link_write & (slot == link_slot)), "the link's write interferes"),
             Assert(~(link_write & link_read), "the link writes and reads at once"),
             Assert(
                 busy & (slot == link_slot) | link_write | ~self.link_writes.valid,
                 "a link's write must wait",
             ),
-            Assert(busy | link_write | link_read | ~self.link_reads.valid, "the link starves"),
+            Assert(
+                busy & (~beside | self.link_writes.valid)
+                | link_write
+                | link_read
+                | ~self.link_reads.valid,
+                "the link starves",
+            ),
         ]
         self._check_banks(m, arbiter, link_write, link_read)
         return m
 
     def _check_banks(self, m: Module, arbiter: Any, link_write: Value, link_read: Value) -> None:
         """What the banks see, one cycle later, byte by byte."""
-        bits = exact_log2(CONFIGURATION.rows)
+        bits = exact_log2(self._configuration.rows)
         wrote, read, link_wrote, link_has_read = Signal(), Signal(), Signal(), Signal()
         address, link_address = Signal.like(self.read_address), Signal.like(self.read_address)
         link_sent, sent = Signal.like(self.write.data), Signal.like(self.write.data)
-        mask = Signal(CONFIGURATION.lanes)
+        mask = Signal(self._configuration.lanes)
         m.d.sync += [
             wrote.eq(self.write.enable),
             read.eq(self.read),
@@ -101,13 +119,13 @@ class WritesWhatIsAddressed(wiring.Component):
             Assert(~(read | link_has_read) | (arbiter.byte == wanted[:bits]), "another byte"),
             Assert(arbiter.link_reading == link_has_read, "a link read is not told from others"),
         ]
-        lane_bits = exact_log2(CONFIGURATION.lanes)
-        for k in range(CONFIGURATION.rows):
+        lane_bits = exact_log2(self._configuration.lanes)
+        for k in range(self._configuration.rows):
             enable, told = arbiter.enables[k], arbiter.bytes.word_select(k, 8)
-            row = arbiter.rows[k // CONFIGURATION.lanes]
-            here = address[lane_bits:bits] == k // CONFIGURATION.lanes
-            lane = k % CONFIGURATION.lanes
-            aimed = link_address[lane_bits:bits] == k // CONFIGURATION.lanes
+            row = arbiter.rows[k // self._configuration.lanes]
+            here = address[lane_bits:bits] == k // self._configuration.lanes
+            lane = k % self._configuration.lanes
+            aimed = link_address[lane_bits:bits] == k // self._configuration.lanes
             by_engine, by_link = wrote & here, link_wrote & aimed & mask[lane]
             link_reads = link_has_read & (link_address[:bits] == k)
             own, theirs = sent.word_select(lane, 8), link_sent.word_select(lane, 8)
@@ -219,6 +237,11 @@ class KeepsTheOrderOfAPlace(wiring.Component):
 
 PROOFS = (
     Proof(name="port_arbiter", component=WritesWhatIsAddressed, depth=2),
+    Proof(
+        name="port_arbiter_with_dram",
+        component=partial(WritesWhatIsAddressed, WITH_DRAM),
+        depth=2,
+    ),
     Proof(name="byte_gatherer", component=KeepsEveryByte, depth=3),
     Proof(name="blocked_slices", component=KeepsTheOrderOfAPlace, depth=10, bounded=True),
 )
