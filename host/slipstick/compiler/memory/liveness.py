@@ -129,8 +129,8 @@ class Arranger:
     With ``prolongs`` buffers live longer than they must where memory allows it, so that layers may
     be interleaved (``interleave.py``). ``staying`` are variables that stay on the device if they
     can. ``pinned`` tensors have their places already, apart from all others', which begin at
-    ``base``. With ``returning`` nothing lies where the inputs of the only run do, from as early a moment
-    on as memory allows: the next ones may come there.
+    ``base``. With ``returning`` nothing lies where the inputs of the only run do, from as early a
+    moment on as memory allows: the next ones may come there.
     """
 
     def __init__(

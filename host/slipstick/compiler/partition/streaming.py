@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
@@ -33,7 +33,7 @@ from .subprograms import Tile
 
 _PIECE_BYTES = 8192
 """Of a load, at most, from DRAM."""
-_MOST_AHEAD = 40
+_MOST_AHEAD = 300
 """Runs behind one, whose loads may come during it."""
 
 
@@ -86,8 +86,12 @@ class _Run:
         """Whether it does not touch what another run has in a memory."""
         if space not in self.spans or space not in other.spans:
             return True
-        a, b = self.spans[space], other.spans[space]
-        return a[1] <= b[0] or b[1] <= a[0]
+        return not self.meets(space)(other.spans[space])
+
+    def meets(self, space: Space) -> Callable[[tuple[int, int]], bool]:
+        """Tells of parts of a memory whether it has something there."""
+        first, end = self.spans[space]
+        return lambda other: first < other[1] and other[0] < end
 
     def depends(self, other: "_Run") -> bool:
         """Whether it reads what another run makes."""
@@ -298,14 +302,19 @@ class Streamer:
         if not self._configuration.dram:
             return []
         left = run.tile.timeline.end - sum(map(self._cycles_of, meanwhile))
-        steps, closed = list[LoadStep](), set[Space]()
-        for number, later in enumerate(behind[1:], start=1):
-            for space, loads in later.loads.items():
-                missing = [load for load in loads if load not in self._loaded]
-                between = (run, *behind[:number])
-                if missing and not all(later.leaves(other, space) for other in between):
-                    closed.add(space)
-                for load in missing if space not in closed else ():
+        steps = list[LoadStep]()
+        # what the runs until then use, until something of it would be overwritten
+        used = {space: {run.spans[space]} for space in run.loads}
+        for before, later in itertools.pairwise(behind):
+            for space, span in before.spans.items():
+                if space in used:
+                    used[space].add(span)
+            for space in tuple(used):
+                missing = [load for load in later.loads.get(space, ()) if load not in self._loaded]
+                if missing and any(map(later.meets(space), used[space])):
+                    del used[space]
+                    continue
+                for load in missing:
                     left -= self._cycles_of(LoadStep(load))
                     if left < 0:
                         return steps
