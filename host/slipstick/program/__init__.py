@@ -235,7 +235,7 @@ class Program:
             if isinstance(step, UploadStep | DownloadStep) and step.part is not None:
                 places.append((step.tensor, step.part.placement))
         for name, place in places:
-            end = 0 if place is None else place.end
+            end = 0 if place is None else place.reach
             require(
                 end <= configuration.activation_bytes,
                 f"program {self.name!r}: tensor {name!r} ends at {end}, the activation memory at"

@@ -58,6 +58,12 @@ class Placement:
         """First address behind the tensor."""
         return self.address + self.bytes
 
+    @property
+    def reach(self) -> int:
+        """First address behind its last element: of a box in a tensor, ``end`` may be too far."""
+        rows, columns = self.height - 1, self.width - 1
+        return self.address + rows * self.row_pitch + columns * self.pixel_pitch + self.channels
+
 
 @dataclass(frozen=True)
 class TensorDescription:

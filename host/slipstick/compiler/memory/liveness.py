@@ -128,9 +128,9 @@ class Arranger:
 
     With ``prolongs`` buffers live longer than they must where memory allows it, so that layers may
     be interleaved (``interleave.py``). ``staying`` are variables that stay on the device if they
-    can. ``pinned`` tensors have their places already, apart from all others', which begin at
-    ``base``. With ``returning`` nothing lies where the inputs of the only run do, from as early a
-    moment on as memory allows: the next ones may come there.
+    can. ``pinned`` tensors have their places already, apart from all others', which have ``room``
+    bytes from ``base`` on. With ``returning`` nothing lies where the inputs of the only run do,
+    from as early a moment on as memory allows: the next ones may come there.
     """
 
     def __init__(
@@ -147,8 +147,9 @@ class Arranger:
         returning: bool = False,
         pinned: Mapping[str, Placement] | None = None,
         base: int = 0,
+        room: int | None = None,
     ) -> None:
-        self._pinned, self._base = dict(pinned or {}), base
+        self._pinned, self._base, self._room = dict(pinned or {}), base, room
         self._prolongs, self._staying, self._returning = prolongs, staying, returning
         self._placed = {buffers[name].name for name in self._pinned}
         self._fixed = set(self._placed)
@@ -188,7 +189,8 @@ class Arranger:
             blocks.append(Block(root, end, first, last, pieces))
         titles = [self._title(moment) for moment in self._arrangement.moments]
         alignment = max(configuration.rows, configuration.lanes)
-        limits = (configuration.activation_bytes - self._base, alignment, titles)
+        room = configuration.activation_bytes if self._room is None else self._room
+        limits = (room, alignment, titles)
         if self._returning:
             blocks = self._with_returns(blocks, overlaps, limits)
         if self._prolongs:

@@ -1,9 +1,12 @@
 """The memory planner: where each buffer lies, so that no two that live together overlap."""
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import CapacityError
+
+_ATTEMPTS = 300
 
 
 class PlanError(CapacityError):
@@ -119,6 +122,52 @@ def plan(
         f" ({live[peak]} of them alive at this layer), but has {capacity}",
         peak,
     )
+
+
+def plan_thoroughly(
+    blocks: Sequence[Block], capacity: int, alignment: int, moments: Sequence[str]
+) -> dict[str, int]:
+    """As ``plan``; where that fails, in many other orders, from either end of the memory.
+
+    For a few blocks that nearly fill the memory. The same blocks always get the same addresses.
+    """
+    try:
+        return plan(blocks, capacity, alignment, moments)
+    except PlanError as error:
+        failure = error
+    draw = random.Random(len(blocks))
+    for _ in range(_ATTEMPTS):
+        order = sorted(blocks, key=lambda block: -block.bytes * draw.uniform(0.5, 1))
+        placed: list[tuple[int, Block]] = []
+        for block in order:
+            address = _end_gap(block, placed, alignment, capacity, highest=draw.random() < 1 / 2)
+            if address is None:
+                break
+            placed.append((address, block))
+        else:
+            return {block.name: address for address, block in placed}
+    raise failure
+
+
+def _end_gap(
+    block: Block,
+    placed: Sequence[tuple[int, Block]],
+    alignment: int,
+    capacity: int,
+    *,
+    highest: bool,
+) -> int | None:
+    """The lowest or highest address at which a block meets none that lives with it."""
+    last = (capacity - block.bytes) // alignment * alignment
+    found, cursor = None, 0
+    for start, end in (*_taken(block, placed), (last, last)):
+        room = min(start, last) // alignment * alignment
+        if cursor <= room:
+            if not highest:
+                return cursor
+            found = room
+        cursor = max(cursor, -(-end // alignment) * alignment)
+    return found
 
 
 def prolonged(

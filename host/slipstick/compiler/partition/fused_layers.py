@@ -197,8 +197,8 @@ class Choice:
     cost: int
 
 
-def choose_grid(segment: Segment, budget: Budget) -> Choice | None:
-    """The cheapest tiles that fit; None if none do.
+def choices(segment: Segment, budget: Budget) -> list[Choice]:
+    """Tiles that fit, the cheapest first.
 
     Fewer tiles compute fewer places twice. Channels are cut where weights do not fit otherwise, or
     where all rows and columns of what lies between do not.
@@ -214,7 +214,7 @@ def choose_grid(segment: Segment, budget: Budget) -> Choice | None:
                     break
     if unit is not None:
         found += _channel_tiles(segment, unit, budget)
-    return min(found, key=lambda choice: choice.cost, default=None)
+    return sorted(found, key=lambda choice: choice.cost)
 
 
 def _fewest_rows(segment: Segment, columns: int, budget: Budget) -> Grid | None:
@@ -262,14 +262,26 @@ def _fits(segment: Segment, grid: Grid, unit: int, budget: Budget) -> bool:
 
 
 def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
-    """Of all tiles, if each were as one in the middle."""
+    """Of all tiles: those at the edges need fewer places around them."""
     hardware = budget.hardware
     span = segment.channel_spans(grid, unit)[0]
-    job = make_job(segment.parts, segment.box(grid, grid.rows // 2, grid.columns // 2, span))
-    work = RUN_CYCLES + sum(cycles(operation, hardware) for operation in job.operations)
-    loaded = demand(job.operations, hardware).loaded_bytes
-    moved = grid.tiles * transferred(job)
+    work = moved = loaded = kept = 0
+    for row, rows in _alike(grid.rows):
+        for column, columns in _alike(grid.columns):
+            job = make_job(segment.parts, segment.box(grid, row, column, span))
+            count = rows * columns * grid.channels
+            work += count * RUN_CYCLES
+            work += count * sum(cycles(operation, hardware) for operation in job.operations)
+            moved += count * transferred(job)
+            loaded = demand(job.operations, hardware).loaded_bytes
+            kept = sum(job.regions[name].view.elements for name in segment.kept(grid))
     # what is kept comes once to each place where tiles lie
-    again = max(0, grid.tiles - (1 if budget.whole_activations else 2))
-    moved -= again * sum(job.regions[name].view.elements for name in segment.kept(grid))
-    return together(grid.tiles * work, grid.channels * loaded, moved, budget)
+    moved -= kept * max(0, grid.tiles - (1 if budget.whole_activations else 2))
+    return together(work, grid.channels * loaded, moved, budget)
+
+
+def _alike(count: int) -> list[tuple[int, int]]:
+    """Along an axis: the first tile, the last one, and one between; how many are like them."""
+    edges = sorted({0, count - 1})
+    inner = [(count // 2, count - 2)] if count > 2 else []
+    return [*((edge, 1) for edge in edges), *inner]

@@ -1,6 +1,7 @@
 """Cuts a network that does not fit into segments of layers, and these into tiles."""
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -11,7 +12,7 @@ from slipstick_rtl.config import Configuration
 from ...errors import CapacityError
 from ..ir.operations import Convolution, HostOperation, Map, Operation
 from .cost_estimate import Budget, cycles, demand, together, transferred
-from .fused_layers import LONGEST, RUN_CYCLES, Part, Segment, choose_grid
+from .fused_layers import LONGEST, RUN_CYCLES, Part, Segment, choices
 from .resident_chain import ChainPlanner
 from .spatial_tiles import cut
 from .subprograms import Job, Tile, TileCompiler
@@ -253,9 +254,9 @@ class Cutter:
         )
 
     def _ways_of(self, segment: Segment, budget: Budget, compiler: TileCompiler) -> Iterator[_Way]:
-        choice = choose_grid(segment, budget)
-        if choice is not None:
-            yield _Way(choice.cost, lambda: segment.jobs(choice.grid, budget), compiler)
+        for choice in choices(segment, budget):
+            jobs = functools.partial(segment.jobs, choice.grid, budget)
+            yield _Way(choice.cost, jobs, compiler)
         if len(segment.parts) == 1:
             way = self._in_boxes(segment.parts[0], budget, compiler)
             if way is not None:

@@ -14,7 +14,7 @@ from slipstick_rtl.config import Configuration
 from ...program.steps import Placement
 from ..ir.operations import Map, View
 from ..mapping.activation_layout import round_up
-from ..memory.planner import Block, PlanError, plan
+from ..memory.planner import Block, PlanError, plan_thoroughly
 from .cost_estimate import Budget, demand, peak_bytes
 from .fused_layers import Grid, Segment, find_regions, make_job
 from .halo import Region
@@ -95,7 +95,7 @@ class ChainPlanner:
             grids.append(grid)
         while True:
             try:
-                addresses = self._plan(segments, grids, steps, maps)
+                addresses, rooms = self._plan(segments, grids, steps, maps)
                 break
             except PlanError as error:
                 at = error.moment
@@ -126,6 +126,7 @@ class ChainPlanner:
                         pinned=pinned,
                         resident=frozenset(set(job.inputs) & uploaded),
                         base=addresses[_inner(number)],
+                        room=rooms[number],
                         goes_on=True,
                     )
                 )
@@ -176,10 +177,11 @@ class ChainPlanner:
         grids: Sequence[Grid],
         units: Sequence[int],
         maps: Mapping[str, _Map],
-    ) -> dict[str, int]:
-        """Addresses of the maps, and of each segment's own memory."""
+    ) -> tuple[dict[str, int], list[int]]:
+        """Addresses of the maps, and of each segment's own memory; and the bytes of that."""
         hardware = self._configuration
         blocks = [Block(each.name, each.bytes, each.first, each.last) for each in maps.values()]
+        rooms = list[int]()
         for number, (segment, grid, unit) in enumerate(zip(segments, grids, units, strict=True)):
             span = segment.channel_spans(grid, unit)[0]
             box = segment.box(grid, 0, 0, span)
@@ -189,22 +191,27 @@ class ChainPlanner:
             there |= _in_place(job, there)
             own = {name: region for name, region in regions.items() if name not in there}
             size = peak_bytes(job.operations, own, (), hardware)
-            blocks.append(Block(_inner(number), max(size, 1), number, number))
+            # the compiler may choose longer pitches of rows
+            size += sum(region.view.height * hardware.rows for region in own.values())
+            rooms.append(max(size, 1))
+            blocks.append(Block(_inner(number), rooms[-1], number, number))
         alignment = max(hardware.rows, hardware.lanes)
         titles = [segment.parts[0][1].node.name for segment in segments]
-        return plan(blocks, hardware.activation_bytes, alignment, titles)
+        return plan_thoroughly(blocks, hardware.activation_bytes, alignment, titles), rooms
 
 
 def _in_place(job: Job, pinned: Mapping[str, Placement]) -> dict[str, Placement]:
-    """Where the first operand of a sum lies whose result is pinned: its result replaces it."""
+    """Where an operand of a sum lies whose result is pinned: the result replaces it."""
     found = {}
     for number, operation in enumerate(job.operations):
         if not isinstance(operation, Map) or not operation.is_elementwise:
             continue
-        operand = operation.sources[0]
-        readers = [at for at, made in enumerate(job.operations) if operand in made.sources]
-        if operation.result in pinned and operand not in pinned and readers == [number]:
-            found[operand] = pinned[operation.result]
+        for operand in operation.sources:
+            readers = [at for at, made in enumerate(job.operations) if operand in made.sources]
+            dies = operand not in pinned and readers == [number]
+            if dies and operation.result in pinned:
+                found[operand] = pinned[operation.result]
+                break
     return found
 
 

@@ -40,8 +40,9 @@ class Job:
     kept : set of str
         Inputs that the next job reads as well: they are not overwritten.
     pinned : mapping of Placement by tensor
-        Where a box must lie; what else the job needs lies from ``base`` on.
+        Where a box must lie; what else the job needs lies in ``room`` bytes from ``base`` on.
     base : int
+    room : int, optional
     resident : set of str
         Inputs that are there from jobs before.
     goes_on : bool
@@ -56,6 +57,7 @@ class Job:
     kept: frozenset[str] = frozenset()
     pinned: Mapping[str, Placement] = field(default_factory=dict)
     base: int = 0
+    room: int | None = None
     resident: frozenset[str] = frozenset()
     goes_on: bool = False
 
@@ -130,7 +132,7 @@ class TileCompiler:
             job,
             plan.timeline,
             places,
-            max(place.end for place in places.values()),
+            max(place.reach if name in job.pinned else place.end for name, place in places.items()),
             data.get(Space.WEIGHTS, b""),
             data.get(Space.PARAMETERS, b""),
         )
@@ -151,6 +153,7 @@ class TileCompiler:
                     inspect=False,
                     pinned=job.pinned,
                     base=job.base,
+                    room=job.room,
                 )
                 return _Plan(buffers, arranger.arrange(self.budget))
             except PlanError as error:
@@ -166,7 +169,7 @@ def _shape(job: Job) -> Any:
         tuple(job.owned),
         job.kept,
         tuple(job.pinned.items()),
-        job.base,
+        (job.base, job.room),
     )
 
 
