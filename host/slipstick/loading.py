@@ -52,6 +52,7 @@ def compile_file(
     inspect: bool = False,
     semantics: str | None = None,
     double_buffer: bool = True,
+    batch: int = 1,
 ) -> Program:
     """Compiles a network's file for a target.
 
@@ -67,6 +68,8 @@ def compile_file(
         Whose rounding it follows, "tflm" or "onnx"; by default that of the file's kind.
     double_buffer : bool
         Inputs and outputs get two places each if memory allows it; see ``compile_graph``.
+    batch : int
+        Images that share what is loaded from DRAM; see ``compile_graph``.
 
     Returns
     -------
@@ -86,13 +89,16 @@ def compile_file(
     from .frontends.semantics import with_semantics
 
     graph = with_semantics(load(os.fspath(path)), semantics)
-    return compile_graph(graph, configuration, inspect=inspect, double_buffer=double_buffer)
+    return compile_graph(
+        graph, configuration, inspect=inspect, double_buffer=double_buffer, batch=batch
+    )
 
 
 def load_program(
     model: str | os.PathLike[str] | Program,
     wanted: Configuration | None = None,
     semantics: str | None = None,
+    batch: int = 1,
 ) -> Program:
     """The program of a model: a network is compiled, a program read or taken as it is.
 
@@ -105,6 +111,8 @@ def load_program(
         The hardware that it must be for; by default a program's own, else ``DEFAULT_TARGET``.
     semantics : str, optional
         Whose rounding it must follow; by default a program's own, or that of the file's kind.
+    batch : int
+        Of a network that is compiled: see ``compile_file``.
 
     Raises
     ------
@@ -120,8 +128,8 @@ def load_program(
         return cached_program(
             model,
             configuration,
-            {"semantics": semantics},
-            lambda: compile_file(model, configuration, semantics=semantics),
+            {"semantics": semantics, "batch": batch},
+            lambda: compile_file(model, configuration, semantics=semantics, batch=batch),
         )
     program = model if isinstance(model, Program) else _read_program(model)
     if wanted is not None:

@@ -73,6 +73,7 @@ def compile_graph(
     cut: bool = True,
     effort: int = INTERLEAVING_EFFORT,
     double_buffer: bool = True,
+    batch: int = 1,
 ) -> Program:
     """Compiles a network for one piece of hardware.
 
@@ -93,6 +94,9 @@ def compile_graph(
     double_buffer : bool
         Inputs and outputs get two places each if the memories have room for them; see
         ``Alternate``. False: one place.
+    batch : int
+        Of a network that is streamed from DRAM: so many images share what is loaded, and are
+        computed together.
 
     Raises
     ------
@@ -124,7 +128,7 @@ def compile_graph(
                 return whole(**way)
             except CapacityError:
                 continue
-    return _compile_cut(graph, configuration, inspect)
+    return _compile_cut(graph, configuration, inspect, batch if configuration.dram else 1)
 
 
 def _is_hopeless(graph: Graph, configuration: Configuration) -> bool:
@@ -287,12 +291,12 @@ def _interleaved(runs: Mapping[int, Run], room: int, effort: int) -> dict[int, T
     return streams
 
 
-def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool) -> Program:
+def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool, batch: int) -> Program:
     """In segments, stripes and boxes, with what they need streamed from the host."""
     selected, views = select(graph, configuration, cut=True)
-    cutter = Cutter(selected, set(graph.results), configuration, inspect=inspect)
+    cutter = Cutter(selected, set(graph.results), configuration, inspect=inspect, batch=batch)
     pieces = cutter.pieces()
-    streamed = Streamer(pieces, cutter.operations, views.known, configuration).stream()
+    streamed = Streamer(pieces, cutter.operations, views.known, configuration, batch).stream()
     layers = tuple(
         layer_record(operation, streamed.cycles.get(number, 0))
         for number, operation in enumerate(cutter.operations)
@@ -307,6 +311,7 @@ def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool) -> P
         steps=streamed.steps,
         units=streamed.units,
         layers=layers,
+        batch=batch,
     )
 
 
@@ -324,6 +329,7 @@ def _program(
     kept: Collection[str] = (),
     alternate: Alternate | None = None,
     releases: tuple[Release, ...] = (),
+    batch: int = 1,
 ) -> Program:
     return Program(
         name=graph.name,
@@ -343,6 +349,7 @@ def _program(
         resident=tuple(each.source for each in graph.variables if each.source in kept),
         alternate=alternate,
         releases=releases,
+        batch=batch,
     )
 
 

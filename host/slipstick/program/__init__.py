@@ -87,6 +87,9 @@ class Program:
     releases : tuple of Release
         With one place: from when on each part of the next inputs may arrive while it computes. All
         rows of all uploads, in their order; or none.
+    batch : int
+        Images that its steps are for, from the board's DRAM: loads are shared among them. ``units``
+        are for one image.
 
     Raises
     ------
@@ -111,6 +114,7 @@ class Program:
     resident: tuple[str, ...] = ()
     alternate: Alternate | None = None
     releases: tuple[Release, ...] = ()
+    batch: int = 1
 
     def __post_init__(self) -> None:
         try:
@@ -127,6 +131,11 @@ class Program:
         require(
             self.semantics in known,
             f"semantics must be {' or '.join(known)}, not {self.semantics!r}",
+        )
+        require(
+            self.batch == 1 or (self.batch > 1 and bool(self.units and configuration.dram)),
+            f"program {self.name!r}: a batch must be 1, or more for a network that is streamed from"
+            f" DRAM, not {self.batch}",
         )
         self._check_names()
         self._check_variables()

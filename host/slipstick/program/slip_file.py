@@ -28,7 +28,7 @@ from . import Program
 from .steps import DTYPES
 
 MAGIC = b"SLIP"
-VERSION = 6
+VERSION = 7
 LARGEST_FILE = 1 << 28
 _HEADER = struct.Struct("<4sHHII")
 

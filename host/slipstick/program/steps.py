@@ -166,10 +166,14 @@ class LoadStep:
 
 @dataclass(frozen=True)
 class UploadStep:
-    """Writes a tensor, or a part of it, to its placement on the device."""
+    """Writes a tensor, or a part of it, to its placement on the device.
+
+    ``image`` is which of a batch it is of.
+    """
 
     tensor: str
     part: Part | None = None
+    image: int = 0
 
 
 Owners = tuple[tuple[int, int], ...]
@@ -217,10 +221,11 @@ class RunStep:
 
 @dataclass(frozen=True)
 class DownloadStep:
-    """Reads a tensor, or a part of it, from its placement on the device."""
+    """Reads a tensor, or a part of it, from its placement on the device; ``image`` as above."""
 
     tensor: str
     part: Part | None = None
+    image: int = 0
 
 
 @dataclass(frozen=True)

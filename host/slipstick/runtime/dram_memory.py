@@ -71,12 +71,13 @@ class DramMemory:
         self._check(self._device.state_of(self._device.submit_status(waiting=True)))
 
     def infer(self, values: dict[str, np.ndarray]) -> None:
-        """One sample: from the tensors that the list reads to those that it writes.
+        """A batch of at most the program's: from the tensors that the list reads to those that it
+        writes.
 
         Parameters
         ----------
         values : dict of array
-            By name, each with a batch axis of one; gains the list's outputs.
+            By name, each with a batch axis; gains the list's outputs.
 
         Raises
         ------
@@ -84,21 +85,26 @@ class DramMemory:
             MEMORY_CORRUPT, BAD_TRANSFER or BAD_INSTRUCTION if the list did not come to its end.
         """
         device, tensors = self._device, self.program.tensors
+        count = len(values[self.program.inputs[0]]) if self.program.inputs else 1
         for name in self.program.inputs:
-            self._write(tensors[name].place, tensors[name].pack(values[name]))
+            for image in range(count):
+                place = tensors[name].place + image * tensors[name].words
+                self._write(place, tensors[name].pack(values[name][image]))
         self._give(Transfer(operation=Operation.JUMP, dram=self.program.first))
         device.finish()
         status = self._wait()
         self._check(status)
         answers = {
-            name: self._submit_read(tensors[name].place, tensors[name].words * WORD_BYTES)
+            name: self._submit_read(tensors[name].place, count * tensors[name].words * WORD_BYTES)
             for name in self.program.outputs
         }
         device.push()
         for name, requests in answers.items():
             packed = b"".join(device.answer(request) for request in requests)
-            shape = self._network.tensors[name].shape
-            values[name] = tensors[name].unpack(packed).reshape(1, *shape[1:])
+            shape, size = self._network.tensors[name].shape, tensors[name].words * WORD_BYTES
+            parts = [packed[size * image :][:size] for image in range(count)]
+            found = [tensors[name].unpack(part) for part in parts]
+            values[name] = np.stack(found).reshape(count, *shape[1:])
         self._finished(status)
 
     def _wait(self) -> DeviceStatus:

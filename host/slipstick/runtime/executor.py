@@ -104,6 +104,11 @@ class Execution:
         """For ``on_run``, which must be told before anything else happens."""
         self._pipeline = Pipeline.of(program, device)
         self._dram = DramMemory.of(program, device, self._finished)
+        if program.batch > 1 and self._dram is None:
+            raise ProgramError(
+                f"program {program.name!r}: batch must be 1 for this device, not {program.batch}:"
+                " only from DRAM images are computed together"
+            )
         self._loaded = self._nothing_loaded()
         self._graph = graph_of(program)
         with exclusive(device) as sharing:
@@ -322,7 +327,7 @@ class Execution:
         # both cores get work however few the samples; but of a network in many small runs the work
         # is mostly theirs, not the samples'
         share = count if self.program.is_streamed else -(-count // THREADS)
-        size = min(BATCH, share) if batched else 1
+        size = min(BATCH, share) if batched else self.program.batch
         spans = [slice(start, start + size) for start in range(0, count, size)]
         parts = [{name: value[span] for name, value in inputs.items()} for span in spans]
 

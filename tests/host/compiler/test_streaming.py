@@ -108,13 +108,13 @@ def test_only_the_ends_of_a_segment_travel():
 
     Of the shortcut a stripe has more rows than of what it is added to.
     """
-    builder = NetworkBuilder(3, 40, 16, 8)
+    builder = NetworkBuilder(3, 80, 16, 8)
     shortcut = builder.same_conv2d(3, 8)
     builder.same_conv2d(3, 8)
     builder.same_conv2d(3, 8)
     builder.add(shortcut)
     builder.same_conv2d(3, 8)
-    program = check(builder, Configuration(rows=8, columns=8, activation_bytes=1 << 13))
+    program = check(builder, Configuration(rows=8, columns=8, activation_bytes=1 << 14))
     crossing = {
         step.tensor for step in program.steps if isinstance(step, UploadStep | DownloadStep)
     }

@@ -34,6 +34,7 @@ class DramTensor:
     place : int
         Its first word.
     height, width, channels : int
+        Of an image.
     dense : bool
         A row's bytes lie side by side; otherwise each pixel begins with a word.
     """
@@ -58,7 +59,7 @@ class DramTensor:
 
     @property
     def words(self) -> int:
-        """All of it."""
+        """Of an image; those of a batch lie one behind the other."""
         return self.height * self.row_words
 
     def pack(self, values: np.ndarray) -> bytes:
@@ -134,7 +135,7 @@ def make_dram_program(program: Program) -> DramProgram:
     tensors = dict[str, DramTensor]()
     for name, tensor in layouts.items():
         tensors[name] = replace(tensor, place=place)
-        place += tensor.words
+        place += program.batch * tensor.words
     if place * WORD_BYTES > chip.bytes:
         raise NotForDramError(
             f"constants, list and tensors must fit {chip.bytes} bytes of DRAM, not"
@@ -284,7 +285,7 @@ def _box(
     return Transfer(
         operation=operation,
         chip=place.address,
-        dram=tensor.place + y * tensor.row_words + offset // WORD_BYTES,
+        dram=tensor.place + step.image * tensor.words + y * tensor.row_words + offset // WORD_BYTES,
         run_bytes=run_bytes,
         runs=runs,
         rows=place.height,

@@ -34,12 +34,15 @@ class Budget:
         How much of that an estimate may use: estimates are a little too low.
     whole_weights, whole_activations : bool
         There is all of these memories, so that nothing comes or goes there meanwhile.
+    images : int
+        That share what is loaded.
     """
 
     hardware: Configuration
     share: float = 1.0
     whole_weights: bool = False
     whole_activations: bool = False
+    images: int = 1
 
     @property
     def activation_bytes(self) -> int:
@@ -246,7 +249,8 @@ def together(work: int, loaded: int, transferred: int, budget: Budget) -> int:
     if not budget.hardware.dram:
         return work + LINK_CYCLES_PER_BYTE * (loaded + transferred)
     meanwhile = apart = 0
-    for moved, alone in ((loaded, budget.whole_weights), (transferred, budget.whole_activations)):
+    shared = loaded // budget.images
+    for moved, alone in ((shared, budget.whole_weights), (transferred, budget.whole_activations)):
         meanwhile += 0 if alone else moved
         apart += moved if alone else 0
     hidden, shown = (dram_cycles(moved, budget.hardware) for moved in (meanwhile, apart))

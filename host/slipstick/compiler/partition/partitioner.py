@@ -67,6 +67,8 @@ class Cutter:
     configuration : Configuration
     inspect : bool
         Every layer's result leaves the device.
+    batch : int
+        Images that share what is loaded.
 
     Members
     -------
@@ -81,11 +83,12 @@ class Cutter:
         configuration: Configuration,
         *,
         inspect: bool,
+        batch: int = 1,
     ) -> None:
         self.operations = list(operations)
         self._outputs = outputs
         self._longest = 1 if inspect else LONGEST
-        self._hardware = configuration
+        self._hardware, self._batch = configuration, batch
         self._compilers = [
             TileCompiler(halves(configuration)),
             TileCompiler(halves(configuration, _MEMORIES[1:])),
@@ -107,7 +110,7 @@ class Cutter:
             # what proves too large is planned anew
             if all([self._compiles(span) for span in plan if span is not None]):
                 break
-        chained = self._chained(plan) if self._hardware.dram else {}
+        chained = self._chained(plan) if self._hardware.dram and self._batch == 1 else {}
         hosts = iter(
             number
             for number, operation in enumerate(self.operations)
@@ -251,6 +254,7 @@ class Cutter:
             share,
             whole_weights=own.weight_bytes == all_of_it.weight_bytes,
             whole_activations=own.activation_bytes == all_of_it.activation_bytes,
+            images=self._batch,
         )
 
     def _ways_of(self, segment: Segment, budget: Budget, compiler: TileCompiler) -> Iterator[_Way]:

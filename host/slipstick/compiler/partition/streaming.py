@@ -55,6 +55,7 @@ class _Run:
     """A tile at its place: what it takes of each memory, in units, first and behind the last."""
 
     tile: Tile
+    image: int = 0
     spans: dict[Space, tuple[int, int]] = field(default_factory=dict)
     loads: dict[Space, list[int]] = field(default_factory=dict)
     starts: tuple[int, ...] = ()
@@ -97,7 +98,9 @@ class _Run:
         """Whether it reads what another run makes."""
         mine, made = self.tile.job, other.tile.job.owned
         return any(
-            name in made and (name in mine.views or mine.regions[name].meets(made[name]))
+            self.image == other.image
+            and name in made
+            and (name in mine.views or mine.regions[name].meets(made[name]))
             for name in mine.inputs
         )
 
@@ -126,7 +129,8 @@ class _Run:
             inner = Placement(
                 address, place.row_pitch, place.pixel_pitch, view.height, view.width, view.channels
             )
-            steps.append(DownloadStep(name, _part(inner, region, views[name])))
+            part = _part(inner, region, views[name])
+            steps.append(DownloadStep(name, part, image=self.image))
         return steps
 
 
@@ -154,6 +158,8 @@ class Streamer:
     views : mapping of View by tensor
         The whole of each tensor that crosses the link.
     configuration : Configuration
+    batch : int
+        Images that share the loads.
     """
 
     def __init__(
@@ -162,16 +168,18 @@ class Streamer:
         operations: Sequence[Operation],
         views: Mapping[str, View],
         configuration: Configuration,
+        batch: int = 1,
     ) -> None:
         self._operations, self._views = operations, views
         self._configuration = configuration
-        self._events = list(_events(pieces))
+        self._batch = batch
+        self._events = list(_events(pieces, configuration, batch))
         self._steps: list[Step] = []
         self._images: list[Image] = []
         self._loads: dict[tuple[Space, int, bytes], int] = {}
         self._load_images: tuple[Image, ...] = ()
         self._loaded = Loaded((), configuration)
-        self._intact: list[tuple[str, Part]] = []
+        self._intact: list[tuple[int, str, Part]] = []
         self._prepared = False
         self._leaving: _Run | None = None
 
@@ -193,7 +201,7 @@ class Streamer:
         for run in runs:
             numbers = run.tile.job.numbers
             for member, count in layer_cycles(run.tile.timeline).items():
-                cycles[numbers[member]] += count
+                cycles[numbers[member]] += count if run.image == 0 else 0
         units = tuple(map(tuple, self._units()))
         return Streamed(tuple(self._steps), units, tuple(self._images), loads, cycles)
 
@@ -203,6 +211,8 @@ class Streamer:
         for event in self._events:
             if isinstance(event, int):
                 yield [self._host(event)]
+                continue
+            if event.image:
                 continue
             unit += map(LoadStep, itertools.chain(*event.loads.values()))
             unit += [UploadStep(name, part) for name, part in event.arriving(self._views)]
@@ -349,18 +359,18 @@ class Streamer:
         """The run's inputs, less what is still there from a run before."""
         steps = []
         for name, part in run.arriving(self._views):
-            if (name, part) in self._intact:
+            if (run.image, name, part) in self._intact:
                 continue
             self._spoil([part.placement])
-            self._intact.append((name, part))
-            steps.append(UploadStep(name, part))
+            self._intact.append((run.image, name, part))
+            steps.append(UploadStep(name, part, image=run.image))
         return steps
 
     def _spoil(self, written: Sequence[Placement]) -> None:
         """What lies there is overwritten."""
         self._intact = [
-            (name, part)
-            for name, part in self._intact
+            (image, name, part)
+            for image, name, part in self._intact
             if all(
                 place.end <= part.placement.address or part.placement.end <= place.address
                 for place in written
@@ -368,12 +378,32 @@ class Streamer:
         ]
 
 
-def _events(pieces: Sequence[Piece]) -> Iterator[_Run | int]:
+def _events(
+    pieces: Sequence[Piece], configuration: Configuration, batch: int
+) -> Iterator[_Run | int]:
     """Runs, and the layers of the host between them."""
     for piece in pieces:
         if piece.host is not None:
             yield piece.host
-        yield from map(_Run, piece.tiles)
+        for tiles in _sharing(piece.tiles, configuration) if batch > 1 else [piece.tiles]:
+            for image in range(batch):
+                yield from (_Run(tile, image) for tile in tiles)
+
+
+def _sharing(tiles: Sequence[Tile], configuration: Configuration) -> Iterator[list[Tile]]:
+    """Tiles one behind the other whose constants fill no more than half of the weight memory."""
+    unit = configuration.weight_unit_bytes
+    room = configuration.weight_words // 2
+    some, constants = list[Tile](), dict[bytes, int]()
+    for tile in tiles:
+        constants[tile.weights] = len(tile.weights) // unit
+        # sums that are not whole wait in the accumulators
+        goes_on = bool(some) and not some[-1].job.owned
+        if some and not goes_on and sum(constants.values()) > room:
+            yield some
+            some, constants = [], {tile.weights: len(tile.weights) // unit}
+        some.append(tile)
+    yield some
 
 
 def _part(place: Placement, region: Region, whole: View) -> Part:
