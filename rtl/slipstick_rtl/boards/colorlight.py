@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..fpga.ecp5.cores import SMALL
+from ..fpga.ecp5.cores import SMALL_WITH_ROOM
 from ..fpga.parts import ECP5_25F, Part
 from ..toplevel.board import Board, Programmer, WirePins, clocked
 
@@ -19,7 +19,7 @@ COLORLIGHT_5A75B = Board(
     part=Part("LFE5U-25F", "CABGA256", 6, *ECP5_25F),
     platform=_platform,
     oscillator_hz=25_000_000,
-    configuration=clocked(SMALL, 90_000_000),
+    configuration=clocked(SMALL_WITH_ROOM, 90_000_000),
     wires=(
         # the B50612D delays the clock that it is given, but not what it sends
         WirePins(

@@ -18,6 +18,7 @@ from ...program.steps import (
     Step,
     UploadStep,
 )
+from ..timing.dram_timeline import DramTimeline, predict
 from .dram_blocks import constant_loads
 
 
@@ -98,6 +99,8 @@ class DramProgram:
         Of DRAM that an inference moves; the list itself is in it.
     end : int
         The first word behind everything.
+    timeline : DramTimeline
+        When the DMA moves what, and when the core works, predicted.
     """
 
     image: bytes
@@ -109,6 +112,7 @@ class DramProgram:
     outputs: tuple[str, ...]
     words: int
     end: int
+    timeline: DramTimeline
 
 
 def make_dram_program(program: Program) -> DramProgram:
@@ -156,6 +160,9 @@ def make_dram_program(program: Program) -> DramProgram:
         outputs=tuple(name for name in dict.fromkeys(stored) if name in wanted),
         words=sum(moved) + len(transfers) * TRANSFER_WORDS,
         end=place,
+        timeline=predict(
+            transfers, [step.cycles for step in steps if isinstance(step, RunStep)], chip
+        ),
     )
 
 

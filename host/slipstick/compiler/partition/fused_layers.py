@@ -265,7 +265,7 @@ def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
     """Of all tiles: those at the edges need fewer places around them."""
     hardware = budget.hardware
     span = segment.channel_spans(grid, unit)[0]
-    work = moved = loaded = kept = 0
+    work = moved = loaded = kept = weights = 0
     for row, rows in _alike(grid.rows):
         for column, columns in _alike(grid.columns):
             job = make_job(segment.parts, segment.box(grid, row, column, span))
@@ -273,10 +273,16 @@ def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
             work += count * RUN_CYCLES
             work += count * sum(cycles(operation, hardware) for operation in job.operations)
             moved += count * transferred(job)
-            loaded = demand(job.operations, hardware).loaded_bytes
+            needs = demand(job.operations, hardware)
+            loaded, weights = needs.loaded_bytes, needs.weight_bytes
             kept = sum(job.regions[name].view.elements for name in segment.kept(grid))
-    # what is kept comes once to each place where tiles lie
-    moved -= kept * max(0, grid.tiles - (1 if budget.whole_activations else 2))
+    # what is kept comes once to each place where tiles lie; in a batch, once more for each part of
+    # the weights that is there while all images are computed
+    times = 1 if budget.whole_activations else 2
+    if budget.images > 1:
+        half = hardware.weight_bytes // (2 if budget.whole_weights else 1)
+        times *= -(-grid.channels // max(1, half // max(weights, 1)))
+    moved -= kept * max(0, grid.tiles - times)
     return together(work, grid.channels * loaded, moved, budget)
 
 

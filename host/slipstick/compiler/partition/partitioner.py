@@ -235,7 +235,9 @@ class Cutter:
         alone = len(segment.parts) == 1
         in_halves, in_activations, whole = self._compilers
         if self._hardware.dram:
-            groups = [[in_halves, in_activations, whole] if alone else [in_halves, in_activations]]
+            # images of a batch share a load that nothing hides
+            shared = alone or self._batch > 1
+            groups = [[in_halves, in_activations, whole] if shared else [in_halves, in_activations]]
         else:
             groups = [[in_halves], [whole]] if alone else [[in_halves]]
         for group in groups:
