@@ -14,6 +14,7 @@ from ..mapping.activation_layout import Buffer, assign_pitches, make_buffers
 from ..memory.constants import Images
 from ..memory.liveness import Arrangement, Arranger
 from ..memory.planner import PlanError
+from ..scheduling.groups import Tiling
 from ..scheduling.runs import make_groups
 from ..scheduling.tiling_search import schedule_runs
 from ..timing.cycle_models import cycle_model
@@ -113,6 +114,7 @@ class TileCompiler:
         self.budget = budget
         self._empty = Timeline(cycle_model(budget))
         self._plans: dict[Any, _Plan] = {}
+        self._tilings: dict[tuple[int, ...], tuple[Tiling, ...]] = {}
 
     def compile(self, job: Job) -> Tile:
         """The tile of a job; CapacityError if a memory is too small for it."""
@@ -123,7 +125,13 @@ class TileCompiler:
         data = {Space(image.space): image.data for image in images.all()}
         if plan.timeline is None:
             capacity = self.budget.instructions
-            (scheduled,) = schedule_runs(list(runs.values()), self._empty, capacity)
+            alike = self._tilings.get(job.numbers)
+            (groups,) = runs.values()
+            # maps may be fused in one size and not in another
+            if alike is not None and len(alike) != len(groups):
+                alike = None
+            (scheduled,) = schedule_runs([groups], self._empty, capacity, alike)
+            self._tilings.setdefault(job.numbers, scheduled.tilings)
             plan = _Plan(plan.buffers, plan.arrangement, scheduled.timeline)
             self._plans[key] = plan
         assert plan.timeline is not None

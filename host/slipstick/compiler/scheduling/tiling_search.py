@@ -18,6 +18,10 @@ _ROOMY = 24
 """Instructions left over where it is not."""
 
 
+_ALIKE = 2
+"""Tilings of one kind that are tried, where the best one of another size is known."""
+
+
 @dataclass(frozen=True, eq=False)
 class Scheduled:
     """A run's instructions, and how each of its groups is tiled."""
@@ -40,7 +44,10 @@ class _Emissions:
 
 
 def schedule_runs(
-    runs: Sequence[Sequence[Group]], empty: Timeline, capacity: int
+    runs: Sequence[Sequence[Group]],
+    empty: Timeline,
+    capacity: int,
+    alike: Sequence[Tiling] | None = None,
 ) -> list[Scheduled]:
     """The instructions of every run.
 
@@ -55,6 +62,9 @@ def schedule_runs(
         The state at the start of a run.
     capacity : int
         Instructions that the memory holds, HALTs included.
+    alike : sequence of Tiling, optional
+        Of the groups of the only run: what was best for the same groups of another size. Only the
+        tilings nearest to these are tried.
 
     Raises
     ------
@@ -79,7 +89,7 @@ def schedule_runs(
         )
     best, best_end = [], None
     for price in PRICES:
-        filled = _fill(runs, plain, empty, emissions, capacity - needed, price)
+        filled = _fill(runs, plain, empty, emissions, capacity - needed, price, alike)
         end = sum(run.timeline.end for run in filled)
         if best_end is None or end < best_end:
             best, best_end = filled, end
@@ -96,6 +106,7 @@ def _fill(
     emissions: _Emissions,
     spare: int,
     price: int,
+    alike: Sequence[Tiling] | None,
 ) -> list[Scheduled]:
     """All runs, in ``spare`` instructions more than those of ``plain``."""
     filled = []
@@ -104,7 +115,10 @@ def _fill(
         for number, group in enumerate(groups):
             following = groups[number + 1] if number + 1 < len(groups) else None
             most = len(simplest) + spare - sum(counts[number + 1 :])
-            timeline, tiling = _choose(group, timeline, following, emissions, most, price)
+            worth = group.tilings()
+            if alike is not None:
+                worth = _nearest(worth, alike[number])
+            timeline, tiling = _choose(group, worth, timeline, following, emissions, most, price)
             tilings.append(tiling)
         # how much is merged depends on what lies before: what grew too long is done simply
         if len(timeline) > len(simplest) + spare:
@@ -113,6 +127,14 @@ def _fill(
         spare -= len(timeline) - len(simplest)
         filled.append(Scheduled(timeline, tuple(tilings)))
     return filled
+
+
+def _nearest(tilings: Sequence[Tiling], other: Tiling) -> list[Tiling]:
+    """The tilings that are most like another one: of its kind, and the simplest."""
+    kind = other.channels_outside, other.early
+    same = [tiling for tiling in tilings if (tiling.channels_outside, tiling.early) == kind]
+    same.sort(key=lambda tiling: abs(tiling.row_tiles - other.row_tiles))
+    return list(dict.fromkeys([*same[:_ALIKE], tilings[0]]))
 
 
 def _ways(group: Group, tilings: Sequence[Tiling], repeats: bool) -> list[tuple[Tiling, bool]]:
@@ -140,6 +162,7 @@ def _simplest(
 
 def _choose(
     group: Group,
+    tilings: Sequence[Tiling],
     timeline: Timeline,
     following: Group | None,
     emissions: _Emissions,
@@ -155,7 +178,7 @@ def _choose(
     if following is not None:
         behind = emissions.get(following, Tiling(following.fewest_tiles()))
     best, best_key, best_way = timeline, None, None
-    ways = [(*way, 0) for way in _ways(group, group.tilings(), timeline.repeats)]
+    ways = [(*way, 0) for way in _ways(group, tilings, timeline.repeats)]
     while ways:
         for way in ways:
             tiling, late, skipped = way
