@@ -128,9 +128,19 @@ class ActivationMemory(wiring.Component):
         m.d.comb += whole.eq(gatherer.whole)
         if c.slots > 1:
             m.submodules.blocked = blocked = BlockedSlices(configuration=c)
-            connect(m, slices, blocked.i)
+            # between registers: the gatherer does not hang on whose turn a slot is
+            m.submodules.waiting = waiting = StreamQueue(shape=slices.p.shape(), depth=2)
+            connect(m, waiting.o, blocked.i)
             connect(m, blocked.o, arbiter.link_writes)
-            m.d.comb += [blocked.whole.eq(whole), some.eq(blocked.some)]
+            # a part of a slice, only where nothing waits and no byte joins it
+            enters = whole | ~(waiting.level.any() | blocked.some | writes.o.valid)
+            m.d.comb += [
+                waiting.i.valid.eq(slices.valid & enters),
+                waiting.i.payload.eq(slices.payload),
+                slices.ready.eq(waiting.i.ready & enters),
+                blocked.whole.eq(1),
+                some.eq(blocked.some | waiting.level.any() | slices.valid),
+            ]
         else:
             connect(m, slices, arbiter.link_writes)
         m.d.comb += [
