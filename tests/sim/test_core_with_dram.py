@@ -5,16 +5,18 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from random_networks import random_network
+from random_networks import NetworkBuilder, random_network
 from slipstick.compiler import compile_graph
 from slipstick.compiler.codegen.dram_blocks import constant_loads
+from slipstick.devices import Device
 from slipstick.devices.link import LinkDevice
 from slipstick.devices.model import ModelDevice
 from slipstick.devices.simulation import SimulationDevice
+from slipstick.graph import Graph
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
 from slipstick.program.steps import DownloadStep, Placement, RunStep, UploadStep
-from slipstick.runtime.executor import Execution
+from slipstick.runtime.executor import Execution, Values
 from slipstick.session import InferenceSession
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus, Operation, Transfer
@@ -263,8 +265,46 @@ def test_streamed_networks_run_from_dram() -> None:
             together = execution.infer_batch({"input": images})
             for name in program.outputs:
                 np.testing.assert_array_equal(together[name], expected[name])
+            if execution.lists:
+                _check_batches(graph, device, images, expected)
         listed += execution.lists
         if execution.lists:
             assert execution.last_cycles
     sim.close()
     assert listed > 6
+
+
+def _check_batches(graph: Graph, device: Device, images: np.ndarray, expected: Values) -> None:
+    """Two images in a list: alone, both, and one that is left over."""
+    program = compile_graph(graph, device.configuration, batch=2)
+    assert program.batch == 2
+    execution = Execution(program, device)
+    for some in (images[:1], images, np.concatenate([images, images[:1]])):
+        found = execution.infer_batch({"input": some})
+        for name in program.outputs:
+            wanted = np.concatenate([expected[name], expected[name]])[: len(some)]
+            np.testing.assert_array_equal(found[name], wanted)
+
+
+def test_late_layers_stay_on_the_chip() -> None:
+    """Small maps, many weights: only the image and the scores cross, and some maps at most once."""
+    small = dataclasses.replace(PLAIN, activation_bytes=1 << 13, weight_bytes=1 << 12, dram=CHIP)
+    builder = NetworkBuilder(5, 6, 6, 16)
+    for _ in range(3):
+        before = builder.last
+        builder.same_conv2d(1, 48)
+        builder.same_conv2d(1, 16)
+        builder.add(before)
+    graph = builder.graph(builder.last)
+    program = compile_graph(graph, small)
+    crossing = {
+        step.tensor for step in program.steps if isinstance(step, UploadStep | DownloadStep)
+    }
+    assert program.loads and crossing == {"input", builder.last}
+    images = np.concatenate([builder.images() for _ in range(2)])
+    expected = run_graph(graph, [images])
+    for device in (ModelDevice(small), SimulationDevice(small)):
+        found = Execution(program, device).infer_batch({"input": images})
+        for name in program.outputs:
+            np.testing.assert_array_equal(found[name], expected[name])
+        device.close()

@@ -63,6 +63,11 @@ class DramTensor:
         """Of an image; those of a batch lie one behind the other."""
         return self.height * self.row_words
 
+    @property
+    def contiguous(self) -> bool:
+        """Nothing lies between its rows."""
+        return self.dense and (self.height == 1 or self.width * self.channels % WORD_BYTES == 0)
+
     def pack(self, values: np.ndarray) -> bytes:
         """An int8 tensor as it lies in DRAM."""
         box = np.ascontiguousarray(values, np.int8).view(np.uint8)
@@ -129,25 +134,31 @@ def make_dram_program(program: Program) -> DramProgram:
     chip = program.hardware.dram_chip
     if chip is None:
         raise NotForDramError("the hardware must have DRAM")
-    before, steps, after = _split(program.steps)
+    before, steps, after, reshaped = _split(program.steps)
     blocks, loads = _constants(program, steps)
     first = sum(map(len, blocks)) // WORD_BYTES
-    layouts = _layouts(program, steps)
+    layouts = _layouts(program, steps, reshaped)
     # the list's length does not depend on where tensors are
     transfers = list(_transfers(program, steps, loads, layouts))
     place = first + len(transfers) * TRANSFER_WORDS
-    tensors = dict[str, DramTensor]()
-    for name, tensor in layouts.items():
-        tensors[name] = replace(tensor, place=place)
-        place += program.batch * tensor.words
+    tensors, placed = dict[str, DramTensor](), _Layouts()
+    for name, shapes in layouts.items():
+        placed[name] = {shape: replace(tensor, place=place) for shape, tensor in shapes.items()}
+        tensors[name] = next(iter(placed[name].values()))
+        if reshaped.get(name, name) == name:
+            place += program.batch * tensors[name].words
+    for name, source in reshaped.items():
+        if source in placed:
+            tensors[name] = tensors[source]
     if place * WORD_BYTES > chip.bytes:
         raise NotForDramError(
             f"constants, list and tensors must fit {chip.bytes} bytes of DRAM, not"
             f" {place * WORD_BYTES}"
         )
-    transfers = list(_transfers(program, steps, loads, tensors))
+    transfers = list(_transfers(program, steps, loads, placed))
     uploaded = [step.tensor for step in steps if isinstance(step, UploadStep)]
     stored = [step.tensor for step in steps if isinstance(step, DownloadStep)]
+    stored += [name for name, source in reshaped.items() if source in stored]
     wanted = {name for step in after for name in step.inputs} | set(program.outputs)
     moved = (t.words for t in transfers if t.operation in (Operation.LOAD, Operation.STORE))
     return DramProgram(
@@ -167,21 +178,34 @@ def make_dram_program(program: Program) -> DramProgram:
 
 
 _HostSteps = tuple[HostStep, ...]
+_Shape = tuple[int, int, int]
+_Layouts = dict[str, dict[_Shape, DramTensor]]
+"""Of a tensor that is moved, for each shape that a part takes it for."""
+_RESHAPE = "reshape"
 
 
-def _split(steps: Sequence[Step]) -> tuple[_HostSteps, list[Step], _HostSteps]:
-    """The host's steps before and after, and the device's between."""
+def _split(
+    steps: Sequence[Step],
+) -> tuple[_HostSteps, list[Step], _HostSteps, dict[str, str]]:
+    """The host's steps before and after, and the device's between; and which tensors are only
+    others in another shape."""
     is_host = [isinstance(step, HostStep) for step in steps]
     if all(is_host):
         raise NotForDramError("the device must have work")
     first = is_host.index(False)
     end = len(steps) - is_host[::-1].index(False)
-    if any(is_host[first:end]):
-        name = next(step for step in steps[first:end] if isinstance(step, HostStep)).name
-        raise NotForDramError(f"the host must not have work between runs, such as {name}")
+    between, reshaped = list[Step](), dict[str, str]()
+    for step in steps[first:end]:
+        if not isinstance(step, HostStep):
+            between.append(step)
+            continue
+        if step.operator != _RESHAPE:
+            raise NotForDramError(f"the host must not have work between runs, such as {step.name}")
+        source = step.inputs[0]
+        reshaped[step.outputs[0]] = reshaped.get(source, source)
     before = tuple(step for step in steps[:first] if isinstance(step, HostStep))
     after = tuple(step for step in steps[end:] if isinstance(step, HostStep))
-    return before, list(steps[first:end]), after
+    return before, between, after, reshaped
 
 
 def _constants(
@@ -198,22 +222,33 @@ def _constants(
     return blocks, loads
 
 
-def _layouts(program: Program, steps: Sequence[Step]) -> dict[str, DramTensor]:
-    """How each tensor that is moved lies in DRAM; all from word 0 on."""
-    parts, is_dense = dict[str, list[Part]](), dict[str, bool]()
+def _layouts(program: Program, steps: Sequence[Step], reshaped: Mapping[str, str]) -> _Layouts:
+    """How each tensor that is moved lies in DRAM; all from word 0 on.
+
+    Those that are others in another shape have the layouts of these, and the other way round.
+    """
+    parts, is_dense = dict[str, list[Part]](), dict[tuple[str, _Shape], bool]()
     for step in steps:
         if isinstance(step, UploadStep | DownloadStep):
-            part = _part(program, step)
-            parts.setdefault(step.tensor, []).append(part)
-            stored = isinstance(step, DownloadStep)
-            is_dense[step.tensor] = is_dense.get(step.tensor, True) and _is_dense(part, stored)
-    layouts = dict[str, DramTensor]()
+            part, name = _part(program, step), reshaped.get(step.tensor, step.tensor)
+            parts.setdefault(name, []).append(part)
+            key, stored = (name, part.whole), isinstance(step, DownloadStep)
+            is_dense[key] = is_dense.get(key, True) and _is_dense(part, stored)
+    layouts = _Layouts()
     for name, some in parts.items():
-        height, width, channels = some[0].whole
-        if any(part.whole != some[0].whole for part in some):
+        shapes = dict.fromkeys(part.whole for part in some)
+        found = {}
+        for shape in shapes:
+            height, width, channels = shape
+            dense = is_dense[name, shape] or channels % WORD_BYTES == 0
+            found[shape] = DramTensor(0, height, width, channels, dense)
+        # the same bytes in every shape
+        if len(found) > 1 and not all(tensor.contiguous for tensor in found.values()):
             raise NotForDramError(f"the host must not reshape {name} between runs")
-        dense = is_dense[name] or channels % WORD_BYTES == 0
-        layouts[name] = DramTensor(0, height, width, channels, dense)
+        layouts[name] = found
+    for name, source in reshaped.items():
+        if source in layouts:
+            layouts[name] = layouts[source]
     return layouts
 
 
@@ -242,7 +277,7 @@ def _transfers(
     program: Program,
     steps: Sequence[Step],
     loads: Mapping[int, Sequence[Transfer]],
-    tensors: Mapping[str, DramTensor],
+    tensors: _Layouts,
 ) -> Iterator[Transfer]:
     """The list. A load that is still there is left out."""
     there, left = Loaded(program.loads, program.hardware), None
@@ -275,10 +310,11 @@ def _transfers(
 def _box(
     program: Program,
     step: UploadStep | DownloadStep,
-    tensors: Mapping[str, DramTensor],
+    tensors: _Layouts,
     operation: Operation,
 ) -> Transfer:
-    part, tensor = _part(program, step), tensors[step.tensor]
+    part = _part(program, step)
+    tensor = tensors[step.tensor][part.whole]
     place, (y, x, c) = part.placement, part.origin
     whole_pixels = place.channels == tensor.channels and place.pixel_pitch == place.channels
     if tensor.dense and whole_pixels:

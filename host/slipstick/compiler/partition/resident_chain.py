@@ -82,10 +82,10 @@ class ChainPlanner:
         list of lists of Job, or None
             None if the maps do not fit.
         """
-        units = [segment.channel_unit(self._budget) for segment in segments]
-        if any(unit is None for unit in units):
+        if any(segment.gathers for segment in segments):
             return None
-        steps = [unit for unit in units if unit is not None]
+        # what cannot be cut along its channels is one tile
+        steps = [segment.channel_unit(self._budget) or segment.channels for segment in segments]
         maps = {each.name: each for each in self._maps(segments, wanted)}
         grids = []
         for segment, unit in zip(segments, steps, strict=True):
