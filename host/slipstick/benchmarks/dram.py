@@ -7,6 +7,7 @@ timing rule. The results are held against the golden model of the same hardware 
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from ..compiler.codegen.dram_list import make_dram_program
 from ..devices.simulation import SimulationDevice
 from ..failures import exit_status
 from ..loading import load_program
+from ..program import Program
 from ..runtime.feeds import random_feeds
 from ..session import InferenceSession
 from ..targets import find_target
@@ -29,16 +31,25 @@ _NETWORK = "tf2_mobilenet_v2_1.0_224_ptq.tflite"
 _WORD_BYTES = 8
 
 
-def measure(name: str, chip: str, batch: int) -> dict[str, Any]:
-    """Some images of MobileNetV2 in one list; the figures, ready for JSON."""
-    path = shared_folder() / "models" / _NETWORK
-    plain = find_target(name).configuration
-    hardware = dataclasses.replace(plain, dram=chip)
-    program = load_program(path, hardware, batch=batch)
-    listed = make_dram_program(program)
+def measure_from_dram(
+    program: Program, expected: Sequence[np.ndarray] | None = None
+) -> dict[str, Any]:
+    """A list of random images on the compiled RTL; the figures, ready for JSON.
+
+    Parameters
+    ----------
+    program : Program
+        One that runs from DRAM.
+    expected : sequence of array, optional
+        Its outputs for ``random_feeds``; by default those of the golden model.
+    """
+    hardware, batch = program.hardware, program.batch
+    listed, chip = make_dram_program(program), hardware.dram_chip
+    assert chip is not None
     feeds = random_feeds(program, batch)
-    with InferenceSession(load_program(path, plain), "model") as golden:
-        expected = golden.run_batch(None, feeds)
+    if expected is None:
+        with InferenceSession(program, "model") as golden:
+            expected = golden.run_batch(None, feeds)
     with (
         closing(SimulationDevice(hardware)) as device,
         InferenceSession(program, device) as session,
@@ -46,13 +57,10 @@ def measure(name: str, chip: str, batch: int) -> dict[str, Any]:
         found = session.run_batch(None, feeds)
         cycles = session.last_cycles or 0
     same = all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-    described = hardware.dram_chip
-    assert described is not None
     moved = listed.words * _WORD_BYTES
     return {
         "network": program.name,
-        "target": name,
-        "dram": chip,
+        "dram": chip.name,
         "clock_mhz": hardware.clock_hz / 1e6,
         "batch": batch,
         "cycles": cycles / batch,
@@ -60,9 +68,19 @@ def measure(name: str, chip: str, batch: int) -> dict[str, Any]:
         "core_cycles_predicted": program.predicted_cycles,
         "inferences_per_second": batch * hardware.clock_hz / cycles,
         "dram_bytes": moved / batch,
-        "dram_share_of_peak": moved / cycles / (described.data_bits // 8),
+        "dram_share_of_peak": moved / cycles / (chip.data_bits // 8),
         "equal": same,
     }
+
+
+def measure(name: str, chip: str, batch: int) -> dict[str, Any]:
+    """Some images of MobileNetV2 in one list, held against the golden model without DRAM."""
+    path = shared_folder() / "models" / _NETWORK
+    plain = find_target(name).configuration
+    program = load_program(path, dataclasses.replace(plain, dram=chip), batch=batch)
+    with InferenceSession(load_program(path, plain), "model") as golden:
+        expected = golden.run_batch(None, random_feeds(program, batch))
+    return {"target": name, **measure_from_dram(program, expected)}
 
 
 def dram_benchmark(

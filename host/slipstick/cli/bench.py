@@ -6,15 +6,18 @@ from typing import Annotated, Any
 import typer
 
 from .. import console
+from ..benchmarks.dram import measure_from_dram
 from ..benchmarks.end_to_end.measure import IMAGES, EndToEnd, measure_end_to_end
 from ..benchmarks.end_to_end.wires import WIRES, find_wire_model
 from ..errors import InputError
 from ..loading import configuration_of, is_program, load_program
 from ..profile.chrome_trace import write_trace
+from ..profile.dram import dram_cost
 from ..profile.measure import Benchmark, benchmark_entry, measure
 from ..profile.roofline import draw_roofline
+from ..program import Program
 from ..targets import DEFAULT_TARGET
-from .options import Json, Model, SemanticsName, TargetName
+from .options import Batch, Json, Model, SemanticsName, TargetName
 
 TraceFile = Annotated[
     Path | None,
@@ -53,17 +56,20 @@ def bench_command(
     wire: WireName = None,
     reply_latency: ReplyLatency = None,
     images: Images = None,
+    batch: Batch = 1,
     json: Json = False,
 ) -> None:
     """Simulate one inference of the RTL; show cycles and share of peak per layer.
 
-    With --wire: a batch of images through a wire, and what reaches the user.
+    With --wire: a batch of images through a wire, and what reaches the user. A network that runs
+    from DRAM: the whole list, with the DRAM's timing.
     """
     if wire is None and (reply_latency is not None or images is not None):
         raise InputError("--reply-latency and --images need a --wire")
     if wire is not None and (trace is not None or roofline is not None):
         raise InputError("--trace and --roofline are of one inference: leave out --wire")
-    program = load_program(model, configuration_of(target) if target else None, semantics)
+    wanted = configuration_of(target) if target else None
+    program = load_program(model, wanted, semantics, batch)
     name = target or ("its own" if is_program(model) else DEFAULT_TARGET)
     if wire is not None:
         count = IMAGES if images is None else images
@@ -73,6 +79,9 @@ def bench_command(
         with console.waiting(f"simulating {count} images of {program.name} over {found.name}"):
             end_to_end = measure_end_to_end(program, found, count, target)
         _show_end_to_end(end_to_end, {"model": str(model), "target": name}, json)
+        return
+    if dram_cost(program) is not None and trace is None and roofline is None:
+        _bench_from_dram(program, {"model": str(model), "target": name}, json)
         return
     with console.waiting(f"simulating {program.name} on {name}"):
         benchmark = measure(program, target=target)
@@ -93,6 +102,31 @@ def bench_command(
 
 
 _MOST_IMAGES = 10_000
+
+
+def _bench_from_dram(program: Program, names: dict[str, Any], json: bool) -> None:
+    """Prints it; exit status 1 if a result was wrong."""
+    with console.waiting(f"simulating {program.name} from DRAM on {names['target']}"):
+        entry = {**names, **measure_from_dram(program)}
+    if json:
+        console.print_json(entry)
+    else:
+        rows = [
+            ["cycles per image", f"{entry['cycles']:,.0f}"],
+            ["predicted", f"{entry['cycles_predicted']:,.0f}"],
+            ["inferences per second", f"{entry['inferences_per_second']:,.1f}"],
+            ["bytes of DRAM per image", f"{entry['dram_bytes']:,.0f}"],
+            ["share of the DRAM's peak rate", console.percent(entry["dram_share_of_peak"])],
+            ["right results", "yes" if entry["equal"] else "no"],
+        ]
+        console.print_table(
+            f"{program.name} on {names['target']} from {entry['dram']}, RTL simulated",
+            {"figure": "left", "value": "right"},
+            rows,
+            f"{entry['batch']} in a list at {entry['clock_mhz']:g} MHz",
+        )
+    if not entry["equal"]:
+        raise typer.Exit(1)
 
 
 def _show_end_to_end(measured: EndToEnd, names: dict[str, Any], json: bool) -> None:

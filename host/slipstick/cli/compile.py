@@ -7,12 +7,14 @@ import typer
 
 from .. import console
 from ..benchmarks.end_to_end.predict import predicted_per_second, wires_of
+from ..errors import InputError
 from ..loading import compile_file
+from ..profile.dram import dram_cost, draw_dram_timeline
 from ..program import Program
 from ..program.slip_file import encode, write_file
 from ..program.steps import LayerRecord, RunStep
 from ..targets import DEFAULT_TARGET, find_target
-from .options import Json, Network, SemanticsName, TargetName
+from .options import Batch, Json, Network, SemanticsName, TargetName
 
 
 def compile_command(
@@ -25,11 +27,25 @@ def compile_command(
     double_buffer: Annotated[
         bool, typer.Option(help="Give inputs and outputs two places each if memory allows it.")
     ] = True,
+    batch: Batch = 1,
+    timeline: Annotated[
+        Path | None,
+        typer.Option("--timeline", help="Draw what core and DRAM do over time (PNG)."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compile a network; show where each layer runs and what it costs."""
     name = target or DEFAULT_TARGET
-    program = compile_file(model, name, semantics=semantics, double_buffer=double_buffer)
+    program = compile_file(
+        model, name, semantics=semantics, double_buffer=double_buffer, batch=batch
+    )
+    cost = dram_cost(program)
+    if timeline is not None:
+        if cost is None:
+            raise InputError(
+                f"--timeline is for networks that run from DRAM, not {program.name} on {name}"
+            )
+        draw_dram_timeline(timeline, cost, name)
     data = encode(program)
     if output is not None:
         write_file(output, data)
@@ -52,6 +68,7 @@ def compile_command(
         "loaded_bytes": traffic.loaded,
         "uploaded_bytes": traffic.uploaded,
         "downloaded_bytes": traffic.downloaded,
+        "dram": None if cost is None else cost.entry(),
         "end_to_end": end_to_end(program, name),
         "state_bytes": program.state_bytes,
         "resident_bytes": program.resident_bytes,
@@ -136,6 +153,7 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         + (_UNQUANTISED if _is_unquantised(program) else "")
         + _places(result)
         + (_streaming(result) if result["streamed"] else "")
+        + (_from_dram(result["dram"]) if result["dram"] else "")
         + (_state(result) if result["state_bytes"] else "")
         + (f", written to {result['output']}" if result["output"] else ""),
     )
@@ -185,6 +203,18 @@ def _streaming(result: dict[str, Any]) -> str:
         f"; more than the chip holds: {result['runs']:,} runs, {result['loaded_bytes']:,} bytes of"
         f" weights and instructions in, and of activations {result['uploaded_bytes']:,} in,"
         f" {result['downloaded_bytes']:,} out"
+    )
+
+
+def _from_dram(entry: dict[str, Any]) -> str:
+    """What a network moves that runs from DRAM, and how fast it is."""
+    bound = entry["bound_by_memory"]
+    return (
+        f"; from DRAM: {entry['dram_bytes']:,.0f} bytes per inference,"
+        f" {entry['inferences_per_second']:,.1f} inferences per second"
+        + (f" in batches of {entry['batch']}" if entry["batch"] > 1 else "")
+        + f", {entry['dram_share_of_peak']:.0%} of the chip's peak rate"
+        + (f"; bound by the DRAM: {', '.join(bound)}" if bound else "")
     )
 
 

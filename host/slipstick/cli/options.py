@@ -10,6 +10,9 @@ from ..devices.kinds import TAKE, device_help
 from ..errors import InputError
 from .completion import complete_device, complete_model, complete_network, complete_target
 
+MOST_IMAGES = 64
+"""Of a batch from DRAM."""
+
 Model = Annotated[
     Path,
     typer.Argument(
@@ -29,6 +32,16 @@ TargetName = Annotated[
         "-t",
         help="The hardware: a target's name or a shape like 1x16x16.",
         autocompletion=complete_target,
+    ),
+]
+
+
+Batch = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=MOST_IMAGES,
+        help="Of a network that runs from DRAM: images that share its weights.",
     ),
 ]
 

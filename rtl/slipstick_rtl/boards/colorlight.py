@@ -19,7 +19,7 @@ COLORLIGHT_5A75B = Board(
     part=Part("LFE5U-25F", "CABGA256", 6, *ECP5_25F),
     platform=_platform,
     oscillator_hz=25_000_000,
-    configuration=clocked(SMALL_WITH_ROOM, 90_000_000),
+    configuration=clocked(SMALL_WITH_ROOM, 75_000_000),
     wires=(
         # the B50612D delays the clock that it is given, but not what it sends
         WirePins(

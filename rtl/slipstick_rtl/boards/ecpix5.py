@@ -4,10 +4,10 @@ import importlib
 from typing import Any
 
 from ..config import Configuration
-from ..fpga.ecp5.cores import LARGE_WITH_ROOM, MEDIUM
+from ..fpga.ecp5.cores import LARGE, LARGE_WITH_ROOM, MEDIUM
 from ..fpga.parts import ECP5_45F, ECP5_85F, Part
 from ..phy.wires.spi import PMOD_PINS
-from ..toplevel.board import Board, Light, Programmer, WirePins, clocked
+from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
 
 RGMII_PINS = {
     "rx_clk": "E11",
@@ -21,7 +21,11 @@ RGMII_PINS = {
 
 
 def _board(
-    size: str, counts: tuple[int, int, int], configuration: Configuration, slots: int
+    size: str,
+    counts: tuple[int, int, int],
+    configuration: Configuration,
+    slots: int,
+    variants: tuple[Variant, ...] = (),
 ) -> Board:
     """``slots`` are those of Ethernet: of 1 KiB each, as many as its block RAMs allow."""
 
@@ -35,6 +39,7 @@ def _board(
         platform=platform,
         oscillator_hz=100_000_000,
         configuration=clocked(configuration, 100_000_000),
+        variants=variants,
         wires=(
             # the FT2232H can do 12 Mbaud, but this clock cannot; it makes 4 exactly
             WirePins(wire="uart", options={"baud": 4_000_000}),
@@ -67,7 +72,13 @@ def _board(
     )
 
 
+_WITH_ROOM = Variant(
+    suffix="ethernet",
+    description="ECPIX-5 with the 85F: block RAMs left for Ethernet",
+    configuration=clocked(LARGE_WITH_ROOM, 90_000_000),
+)
+
 BOARDS = (
     _board("45", ECP5_45F, MEDIUM, 4),
-    _board("85", ECP5_85F, LARGE_WITH_ROOM, 8),
+    _board("85", ECP5_85F, LARGE, 8, (_WITH_ROOM,)),
 )

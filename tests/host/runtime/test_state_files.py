@@ -340,7 +340,7 @@ def test_programs_check_what_stays_on_the_device() -> None:
 def test_program_files_of_other_versions_are_refused_with_advice() -> None:
     data = bytearray(encode(program()))
     data[4] = 2
-    with pytest.raises(ProgramError, match="must be of version 6, not 2: compile its network anew"):
+    with pytest.raises(ProgramError, match="must be of version 7, not 2: compile its network anew"):
         decode(bytes(data))
 
 

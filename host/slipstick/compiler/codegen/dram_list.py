@@ -212,13 +212,17 @@ def _constants(
     program: Program, steps: Sequence[Step]
 ) -> tuple[list[bytes], dict[int, list[Transfer]]]:
     """The blocks from word 0 on, and the LOADs of each of the program's ``loads``."""
-    blocks, loads, place = list[bytes](), dict[int, list[Transfer]](), 0
+    blocks, loads, end = list[bytes](), dict[int, list[Transfer]](), 0
+    # the same contents at several addresses of the chip are one block
+    places = dict[tuple[int, bytes], int]()
     for step in steps:
         if isinstance(step, LoadStep) and step.load not in loads:
             image = program.loads[step.load]
+            place = places.setdefault((image.space, image.data), end)
             data, loads[step.load] = constant_loads(image, program.hardware, place)
-            blocks.append(data)
-            place += len(data) // WORD_BYTES
+            if place == end:
+                blocks.append(data)
+                end += len(data) // WORD_BYTES
     return blocks, loads
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 class DoubleBuffer:
     """Places for the loads of one memory, each of which is needed for a while.
 
-    If all fit side by side, each has a place of its own. Otherwise the next one lies where as many
-    as possible of those that were needed last stay whole: it can come while they are still needed,
-    and what is needed again is still there.
+    If all fit side by side, each has a place of its own. Otherwise they lie in turns at the
+    memory's bottom and at its top; or, ``far``, where as many as possible of those that were needed
+    last stay whole, so that many can come ahead of time.
 
     Parameters
     ----------
@@ -18,10 +18,13 @@ class DoubleBuffer:
         Bytes of a unit.
     loads : iterable of bytes
         All of them, in the order in which they are placed.
+    far : bool
     """
 
-    def __init__(self, capacity: int, unit: int, loads: Iterable[bytes]) -> None:
-        self._capacity, self._unit = capacity, unit
+    def __init__(
+        self, capacity: int, unit: int, loads: Iterable[bytes], *, far: bool = False
+    ) -> None:
+        self._capacity, self._unit, self._far = capacity, unit, far
         self._places: dict[bytes, int] = {}
         order = [data for data in loads if data]
         distinct = dict.fromkeys(order)
@@ -55,14 +58,23 @@ class DoubleBuffer:
                 return address
         size = self._units(data)
 
+        if self._far:
+            address = self._farthest(size, following)
+        else:
+            top = self._capacity - size
+            address = top if self._recent and self._recent[-1][1] == 0 else 0
+        self._recent = [each for each in self._recent if not self._meets(each, address, size)]
+        self._recent.append((data, address))
+        return address
+
+    def _farthest(self, size: int, following: int) -> int:
+        """Where the next one finds room as well, and most of the last ones stay whole."""
+
         def merit(place: int) -> tuple[bool, int]:
             room = max(place, self._capacity - place - size)
             return room >= following, self._untouched(place, size)
 
-        address = max(self._candidates(size), key=merit)
-        self._recent = [each for each in self._recent if not self._meets(each, address, size)]
-        self._recent.append((data, address))
-        return address
+        return max(self._candidates(size), key=merit)
 
     def _candidates(self, size: int) -> list[int]:
         """Beside what is there, and at both ends."""

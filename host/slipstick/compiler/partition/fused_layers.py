@@ -274,7 +274,9 @@ def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
             work += count * sum(cycles(operation, hardware) for operation in job.operations)
             moved += count * transferred(job)
             needs = demand(job.operations, hardware)
-            loaded, weights = needs.loaded_bytes, needs.weight_bytes
+            # tiles of another width have their weights in another order
+            loaded += needs.loaded_bytes if row == 0 else 0
+            weights = needs.weight_bytes
             kept = sum(job.regions[name].view.elements for name in segment.kept(grid))
     # what is kept comes once to each place where tiles lie; in a batch, once more for each part of
     # the weights that is there while all images are computed

@@ -48,11 +48,15 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """How some layers may be computed, and what that costs in cycles, transfers included."""
+    """How some layers may be computed, and what that costs in cycles, transfers included.
+
+    ``ordered``: the jobs' order is a part of it.
+    """
 
     cost: int
     jobs: Callable[[], Iterable[Job]]
     compiler: TileCompiler
+    ordered: bool = False
 
 
 class Cutter:
@@ -212,7 +216,8 @@ class Cutter:
         assert way is not None
         try:
             if span not in self._compiled:
-                self._compiled[span] = tuple(way.compiler.compile(job) for job in way.jobs())
+                tiles = tuple(way.compiler.compile(job) for job in way.jobs())
+                self._compiled[span] = tiles if way.ordered else _by_weights(tiles)
         except CapacityError:
             self._ways[span] = next(self._untried[span], None)
             return False
@@ -295,4 +300,13 @@ class Cutter:
             there = key
             moved += transferred(job)
             work += RUN_CYCLES + sum(cycles(made, budget.hardware) for made in job.operations)
-        return _Way(together(work, loaded, moved, budget), lambda: jobs, compiler)
+        cost = together(work, loaded, moved, budget)
+        return _Way(cost, lambda: jobs, compiler, ordered=True)
+
+
+def _by_weights(tiles: Sequence[Tile]) -> tuple[Tile, ...]:
+    """Those with equal constants one behind the other: tiles of other widths may have others."""
+    alike: dict[tuple[bytes, bytes], list[Tile]] = {}
+    for tile in tiles:
+        alike.setdefault((tile.weights, tile.parameters), []).append(tile)
+    return tuple(itertools.chain(*alike.values()))

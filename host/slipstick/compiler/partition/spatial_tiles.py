@@ -79,11 +79,13 @@ def _channels(operation: Convolution | Map, budget: Budget) -> int | None:
             # pieces of one size share their instructions
             pieces = -(-total // (count * unit))
             return min(round_up(-(-total // pieces), unit), total)
-        share = min(
-            budget.weight_bytes / max(needs.weight_bytes, 1),
-            budget.parameter_words / max(needs.parameter_words, 1),
-            budget.instructions / max(needs.instructions, 1),
+        allowed = (
+            (budget.weight_bytes, needs.weight_bytes),
+            # hardware without memory of parameters has room for none, and needs none
+            (budget.parameter_words, needs.parameter_words),
+            (budget.instructions, needs.instructions),
         )
+        share = min(room / need for room, need in allowed if need)
         count = min(int(count * share), count - 1)
     return None
 

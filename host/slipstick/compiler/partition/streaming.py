@@ -256,7 +256,8 @@ class Streamer:
     ) -> None:
         """Places what runs need of a memory: once for all if it fits, else as they need it."""
         unit, capacity = units[space]
-        buffer = DoubleBuffer(capacity, unit, contents)
+        far = bool(self._configuration.dram)
+        buffer = DoubleBuffer(capacity, unit, contents, far=far)
         known = set()
         for run, data in zip(runs, contents, strict=True):
             if not data:

@@ -73,7 +73,8 @@ LARGE = Configuration(
 """For an 85F."""
 
 LARGE_WITH_ROOM = replace(LARGE, halved_tables=1)
-"""For an 85F, with four block RAMs left for a fast wire."""
+"""For an 85F, with four block RAMs left for a fast wire. Sums take longer: ResNet-8 takes 8 % more
+cycles."""
 
 LARGE_LNS = replace(
     # no DSP block, and elements of 54 look-up tables

@@ -1,0 +1,137 @@
+"""What a list for the DMA is bound by: the DRAM or the core, layer by layer; and its picture."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..compiler.codegen.dram_list import DramProgram, NotForDramError, make_dram_program
+from ..compiler.timing.dram_timeline import DramTimeline, Span
+from ..plots.figures import FAINT_INK, FIGURE_SIZE, INK, RULE, blank_figure, save_figure
+from ..program import Program
+from ..program.steps import RunStep
+
+_WORD_BYTES = 8
+_ROWS = (
+    ("array and post-processor", ("run",), "#2f6fb3"),
+    ("weights, instructions", ("constants",), "#8250df"),
+    ("maps: DRAM to chip", ("load",), "#1a7f37"),
+    ("maps: chip to DRAM", ("store",), "#e8912d"),
+)
+"""Of the picture: title, kinds of spans, colour."""
+
+
+@dataclass(frozen=True)
+class DramCost:
+    """A program's list, predicted.
+
+    Parameters
+    ----------
+    program : Program
+    listed : DramProgram
+    waits : mapping of int by the layer's number
+        Cycles between the run before and a run of the layer: the DMA has work, or the layer needs
+        what the run before made.
+    """
+
+    program: Program
+    listed: DramProgram
+    waits: Mapping[int, int]
+
+    @property
+    def timeline(self) -> DramTimeline:
+        return self.listed.timeline
+
+    def entry(self) -> dict[str, Any]:
+        """As ``--json`` has it; cycles and bytes are those of an image."""
+        chip, batch = self.program.hardware.dram_chip, self.program.batch
+        assert chip is not None
+        moved, cycles = self.listed.words * _WORD_BYTES, self.timeline.end
+        return {
+            "batch": batch,
+            "cycles": cycles / batch,
+            "inferences_per_second": batch * self.program.hardware.clock_hz / cycles,
+            "dram_bytes": moved / batch,
+            "dram_share_of_peak": moved / cycles / (chip.data_bits // 8),
+            "bound_by_memory": [
+                layer.name
+                for number, layer in enumerate(self.program.layers)
+                if self.waits.get(number, 0) > batch * layer.predicted_cycles
+            ],
+        }
+
+
+def dram_cost(program: Program) -> DramCost | None:
+    """What the list of a program costs; None if it does not run from DRAM."""
+    if not program.hardware.dram or not program.is_streamed or program.variables:
+        return None
+    try:
+        listed = make_dram_program(program)
+    except NotForDramError:
+        return None
+    return DramCost(program, listed, _waits(program, listed.timeline))
+
+
+def _waits(program: Program, timeline: DramTimeline) -> dict[int, int]:
+    """A run's wait is that of all its layers, in equal parts."""
+    steps = [step for step in program.steps if isinstance(step, RunStep)]
+    waits, before = Counter[int](), 0
+    for span in timeline.spans:
+        if span.kind == "run":
+            layers = {layer for owned in steps[span.run].owners for layer, _ in owned}
+            for layer in layers:
+                waits[layer] += (span.begin - before) // len(layers)
+            before = span.end
+    return dict(waits)
+
+
+def draw_dram_timeline(path: Path, cost: DramCost, target: str) -> None:
+    """Draws a PNG: the core's runs and the DMA's transfers of a list over time, as predicted.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made.
+    cost : DramCost
+    target : str
+        For the title.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    figure = blank_figure((FIGURE_SIZE[0], FIGURE_SIZE[1] * 0.55))
+    entry, hardware = cost.entry(), cost.program.hardware
+    to_ms = 1e3 / hardware.clock_hz
+    end = cost.timeline.end * to_ms
+    images = "an inference" if cost.program.batch == 1 else f"{cost.program.batch} images"
+    title = f"{cost.program.name} on {target}: {images} in {end:.1f} ms"
+    figure.text(0.055, 0.93, title, fontsize=17, fontweight="bold", color=INK)
+    text = (
+        f"{entry['inferences_per_second']:.1f} inferences per second at"
+        f" {hardware.clock_hz / 1e6:g} MHz, {entry['dram_bytes'] / 1e6:.1f} MB per inference,"
+        f" {entry['dram_share_of_peak']:.0%} of the DRAM's peak rate; predicted"
+    )
+    figure.text(0.055, 0.87, text, fontsize=11, color=FAINT_INK)
+    axes = figure.add_axes((0.175, 0.13, 0.8, 0.68))
+    for row, (name, kinds, colour) in enumerate(_ROWS):
+        spans = [span for span in cost.timeline.spans if span.kind in kinds]
+        bars = [(span.begin * to_ms, (span.end - span.begin) * to_ms) for span in spans]
+        axes.broken_barh(bars, (-row - 0.36, 0.72), facecolors=colour, linewidth=0)
+        share = _busy(spans) / max(cost.timeline.end, 1)
+        axes.text(-0.01 * end, -row, f"{name}\n{share:.0%} of the time", ha="right", va="center")
+    axes.set_xlim(0, end)
+    axes.set_ylim(-len(_ROWS) + 0.5, 0.5)
+    axes.set_yticks([])
+    axes.set_xlabel("milliseconds", color=FAINT_INK)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.grid(axis="x", color=RULE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    save_figure(figure, path)
+
+
+def _busy(spans: list[Span]) -> int:
+    return sum(span.end - span.begin for span in spans)
