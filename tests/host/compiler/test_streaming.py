@@ -126,7 +126,7 @@ def test_weights_pass_once_where_inputs_are_smaller():
     """Some channels at a time, as many as the weight memory holds: not one tile of the array."""
     builder = NetworkBuilder(1, 12, 12, 64)
     builder.same_conv2d(3, 64)
-    hardware = Configuration(rows=8, columns=8, activation_bytes=1 << 13, weight_bytes=1 << 14)
+    hardware = Configuration(rows=8, columns=8, activation_bytes=1 << 13, weight_bytes=1 << 15)
     program = check(builder, hardware)
     assert program.transferred().loaded < 1.5 * 64 * 64 * 9
     parts = [step.part for step in program.steps if isinstance(step, DownloadStep)]

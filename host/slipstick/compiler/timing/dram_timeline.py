@@ -1,4 +1,4 @@
-"""When the DMA moves what, and when the core works: a list for the DMA, predicted.
+"""Predicts a list for the DMA: when it moves what, and when the core works.
 
 The DMA executes one transfer after the other, and reads the next instruction behind the data of the
 one before. A RUN begins when the DMA comes to it; a WAIT ends when the run does. So three constants
