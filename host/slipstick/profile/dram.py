@@ -1,4 +1,4 @@
-"""The cost of a list for the DMA: bound by the DRAM or the core, layer by layer; and its picture."""
+"""The cost of a list for the DMA: bound by the DRAM or the core, per layer; and its picture."""
 
 from collections import Counter
 from collections.abc import Mapping

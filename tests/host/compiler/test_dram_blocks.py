@@ -1,5 +1,7 @@
 """Constants as blocks of DRAM: whatever is zero, the LOADs bring the image to its place."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from slipstick.compiler.codegen.dram_blocks import constant_loads
@@ -56,7 +58,7 @@ def test_loads_bring_an_image_to_its_place(seed: int) -> None:
     block, loads = constant_loads(image_of(cells, ninth, address), CONFIGURATION, PLACE)
     dram = np.zeros(PLACE * WORD_BYTES + len(block), np.uint8)
     dram[PLACE * WORD_BYTES :] = np.frombuffer(block, np.uint8)
-    chip = Chip()
+    chip: Any = Chip()
     expected = Chip()
     expected.write_groups(address * WORD_GROUPS, cells, ninth)
     dma = GoldenDma(dram, chip, ninth_bits=True)

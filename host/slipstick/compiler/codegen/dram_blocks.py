@@ -122,9 +122,11 @@ def _parts(groups: np.ndarray, most: int) -> Iterator[tuple[int, np.ndarray]]:
 def _spans(cells: np.ndarray, ninth: np.ndarray) -> list[tuple[Target, int, int]]:
     """Which groups come with both kinds of bits, and which with one: the fewest words."""
     count = -(-len(cells) // GROUP_CELLS)
-    padding = count * GROUP_CELLS - len(cells)
-    has_cells = np.pad(cells.any(axis=1), (0, padding)).reshape(count, -1).any(axis=1)
-    has_ninth = np.pad(ninth != 0, (0, padding)).reshape(count, -1).any(axis=1)
+    has_cells, has_ninth = np.zeros((2, count * GROUP_CELLS), bool)
+    has_cells[: len(cells)] = (cells != 0).any(axis=1)
+    has_ninth[: len(cells)] = ninth != 0
+    has_cells = has_cells.reshape(count, -1).max(axis=1)
+    has_ninth = has_ninth.reshape(count, -1).max(axis=1)
     kinds = 2 * has_cells + has_ninth
     edges = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), count]
     # the cheapest way to end with each target: words, and spans of groups of eight

@@ -149,16 +149,16 @@ class Cutter:
     def _chain(self, spans: Sequence[tuple[int, int]]) -> list[tuple[Tile, ...]] | None:
         """The tiles of some segments as one chain; None if the memories have no room for it."""
         first, end = spans[0][0], spans[-1][1]
-        made = [self.operations[number].result for number in range(first, end)]
+        segments = [self._segment(span) for span in spans]
         wanted = {
             name
-            for name in made
+            for name in (made.result for segment in segments for _, made in segment.parts)
             if name in self._outputs
             or any(not first <= reader < end for reader in self._readers.get(name, []))
         }
         compiler = self._compilers[1]
         planner = ChainPlanner(self._hardware, self._budget(compiler, _SHARES[1]))
-        jobs = planner.jobs([self._segment(span) for span in spans], wanted)
+        jobs = planner.jobs(segments, wanted)
         if jobs is None:
             return None
         try:
