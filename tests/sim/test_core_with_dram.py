@@ -286,6 +286,28 @@ def _check_batches(graph: Graph, device: Device, images: np.ndarray, expected: V
             np.testing.assert_array_equal(found[name], wanted)
 
 
+def test_a_reshape_between_runs_is_another_name() -> None:
+    """What is made under one name is read under the other, from the same place in DRAM."""
+    small = dataclasses.replace(PLAIN, activation_bytes=1 << 11, weight_bytes=1 << 12, dram=CHIP)
+    builder = NetworkBuilder(6, 8, 8, 16)
+    builder.same_conv2d(3, 16)
+    builder.same_conv2d(3, 16)
+    builder.reshape((1, 4, 4, 64))
+    builder.same_conv2d(3, 16)
+    builder.same_conv2d(1, 16)
+    graph = builder.graph(builder.last)
+    program = compile_graph(graph, small)
+    images = np.concatenate([builder.images() for _ in range(2)])
+    expected = run_graph(graph, [images])
+    for device in (ModelDevice(small), SimulationDevice(small)):
+        execution = Execution(program, device)
+        assert execution.lists
+        found = execution.infer_batch({"input": images})
+        for name in program.outputs:
+            np.testing.assert_array_equal(found[name], expected[name])
+        device.close()
+
+
 def test_late_layers_stay_on_the_chip() -> None:
     """Small maps, many weights: only the image and the scores cross, and some maps at most once."""
     small = dataclasses.replace(PLAIN, activation_bytes=1 << 13, weight_bytes=1 << 12, dram=CHIP)

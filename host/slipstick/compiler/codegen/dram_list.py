@@ -137,7 +137,7 @@ def make_dram_program(program: Program) -> DramProgram:
     before, steps, after, reshaped = _split(program.steps)
     blocks, loads = _constants(program, steps)
     first = sum(map(len, blocks)) // WORD_BYTES
-    layouts = _layouts(program, steps, reshaped)
+    layouts = _layouts(program, steps)
     # the list's length does not depend on where tensors are
     transfers = list(_transfers(program, steps, loads, layouts))
     place = first + len(transfers) * TRANSFER_WORDS
@@ -145,11 +145,8 @@ def make_dram_program(program: Program) -> DramProgram:
     for name, shapes in layouts.items():
         placed[name] = {shape: replace(tensor, place=place) for shape, tensor in shapes.items()}
         tensors[name] = next(iter(placed[name].values()))
-        if reshaped.get(name, name) == name:
-            place += program.batch * tensors[name].words
-    for name, source in reshaped.items():
-        if source in placed:
-            tensors[name] = tensors[source]
+        place += program.batch * tensors[name].words
+    tensors |= {name: tensors[source] for name, source in reshaped.items() if source in tensors}
     if place * WORD_BYTES > chip.bytes:
         raise NotForDramError(
             f"constants, list and tensors must fit {chip.bytes} bytes of DRAM, not"
@@ -188,7 +185,7 @@ def _split(
     steps: Sequence[Step],
 ) -> tuple[_HostSteps, list[Step], _HostSteps, dict[str, str]]:
     """The host's steps before and after, and the device's between; and which tensors are only
-    others in another shape."""
+    others in another shape: the device's steps name these others."""
     is_host = [isinstance(step, HostStep) for step in steps]
     if all(is_host):
         raise NotForDramError("the device must have work")
@@ -196,6 +193,9 @@ def _split(
     end = len(steps) - is_host[::-1].index(False)
     between, reshaped = list[Step](), dict[str, str]()
     for step in steps[first:end]:
+        if isinstance(step, UploadStep | DownloadStep):
+            between.append(replace(step, tensor=reshaped.get(step.tensor, step.tensor)))
+            continue
         if not isinstance(step, HostStep):
             between.append(step)
             continue
@@ -226,17 +226,14 @@ def _constants(
     return blocks, loads
 
 
-def _layouts(program: Program, steps: Sequence[Step], reshaped: Mapping[str, str]) -> _Layouts:
-    """How each tensor that is moved lies in DRAM; all from word 0 on.
-
-    Those that are others in another shape have the layouts of these, and the other way round.
-    """
+def _layouts(program: Program, steps: Sequence[Step]) -> _Layouts:
+    """How each tensor that is moved lies in DRAM; all from word 0 on."""
     parts, is_dense = dict[str, list[Part]](), dict[tuple[str, _Shape], bool]()
     for step in steps:
         if isinstance(step, UploadStep | DownloadStep):
-            part, name = _part(program, step), reshaped.get(step.tensor, step.tensor)
-            parts.setdefault(name, []).append(part)
-            key, stored = (name, part.whole), isinstance(step, DownloadStep)
+            part = _part(program, step)
+            parts.setdefault(step.tensor, []).append(part)
+            key, stored = (step.tensor, part.whole), isinstance(step, DownloadStep)
             is_dense[key] = is_dense.get(key, True) and _is_dense(part, stored)
     layouts = _Layouts()
     for name, some in parts.items():
@@ -250,9 +247,6 @@ def _layouts(program: Program, steps: Sequence[Step], reshaped: Mapping[str, str
         if len(found) > 1 and not all(tensor.contiguous for tensor in found.values()):
             raise NotForDramError(f"the host must not reshape {name} between runs")
         layouts[name] = found
-    for name, source in reshaped.items():
-        if source in layouts:
-            layouts[name] = layouts[source]
     return layouts
 
 
