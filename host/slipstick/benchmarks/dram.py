@@ -19,6 +19,7 @@ from ..compiler.codegen.dram_list import make_dram_program
 from ..devices.simulation import SimulationDevice
 from ..failures import exit_status
 from ..loading import load_program
+from ..profile.dram import list_figures
 from ..program import Program
 from ..runtime.feeds import random_feeds
 from ..session import InferenceSession
@@ -28,7 +29,6 @@ from .suite import shared_folder
 COMMAND = "python -m slipstick.benchmarks.dram"
 REPORT = "dram"
 _NETWORK = "tf2_mobilenet_v2_1.0_224_ptq.tflite"
-_WORD_BYTES = 8
 
 
 def measure_from_dram(
@@ -43,10 +43,8 @@ def measure_from_dram(
     expected : sequence of array, optional
         Its outputs for ``random_feeds``; by default those of the golden model.
     """
-    hardware, batch = program.hardware, program.batch
-    listed, chip = make_dram_program(program), hardware.dram_chip
-    assert chip is not None
-    feeds = random_feeds(program, batch)
+    hardware, listed = program.hardware, make_dram_program(program)
+    feeds = random_feeds(program, program.batch)
     if expected is None:
         with InferenceSession(program, "model") as golden:
             expected = golden.run_batch(None, feeds)
@@ -57,18 +55,13 @@ def measure_from_dram(
         found = session.run_batch(None, feeds)
         cycles = session.last_cycles or 0
     same = all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-    moved = listed.words * _WORD_BYTES
     return {
         "network": program.name,
-        "dram": chip.name,
+        "dram": hardware.dram,
         "clock_mhz": hardware.clock_hz / 1e6,
-        "batch": batch,
-        "cycles": cycles / batch,
-        "cycles_predicted": listed.timeline.end / batch,
+        **list_figures(program, listed, cycles),
+        "cycles_predicted": listed.timeline.end / program.batch,
         "core_cycles_predicted": program.predicted_cycles,
-        "inferences_per_second": batch * hardware.clock_hz / cycles,
-        "dram_bytes": moved / batch,
-        "dram_share_of_peak": moved / cycles / (chip.data_bits // 8),
         "equal": same,
     }
 

@@ -9,10 +9,10 @@ from .. import console
 from ..benchmarks.dram import measure_from_dram
 from ..benchmarks.end_to_end.measure import IMAGES, EndToEnd, measure_end_to_end
 from ..benchmarks.end_to_end.wires import WIRES, find_wire_model
+from ..compiler.codegen.dram_list import find_dram_program
 from ..errors import InputError
 from ..loading import configuration_of, is_program, load_program
 from ..profile.chrome_trace import write_trace
-from ..profile.dram import dram_cost
 from ..profile.measure import Benchmark, benchmark_entry, measure
 from ..profile.roofline import draw_roofline
 from ..program import Program
@@ -80,7 +80,7 @@ def bench_command(
             end_to_end = measure_end_to_end(program, found, count, target)
         _show_end_to_end(end_to_end, {"model": str(model), "target": name}, json)
         return
-    if dram_cost(program) is not None and trace is None and roofline is None:
+    if find_dram_program(program) is not None and trace is None and roofline is None:
         _bench_from_dram(program, {"model": str(model), "target": name}, json)
         return
     with console.waiting(f"simulating {program.name} on {name}"):

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..compiler.codegen.dram_list import DramProgram, NotForDramError, make_dram_program
+from slipstick_rtl.dma.transfer import WORD_BYTES
+
+from ..compiler.codegen.dram_list import DramProgram, find_dram_program
 from ..compiler.timing.dram_timeline import DramTimeline, Span
 from ..plots.figures import FAINT_INK, FIGURE_SIZE, INK, RULE, blank_figure, save_figure
 from ..program import Program
 from ..program.steps import RunStep
 
-_WORD_BYTES = 8
 _ROWS = (
     ("array and post-processor", ("run",), "#2f6fb3"),
     ("weights, instructions", ("constants",), "#8250df"),
@@ -45,15 +46,9 @@ class DramCost:
 
     def entry(self) -> dict[str, Any]:
         """As ``--json`` has it; cycles and bytes are those of an image."""
-        chip, batch = self.program.hardware.dram_chip, self.program.batch
-        assert chip is not None
-        moved, cycles = self.listed.words * _WORD_BYTES, self.timeline.end
+        batch = self.program.batch
         return {
-            "batch": batch,
-            "cycles": cycles / batch,
-            "inferences_per_second": batch * self.program.hardware.clock_hz / cycles,
-            "dram_bytes": moved / batch,
-            "dram_share_of_peak": moved / cycles / (chip.data_bits // 8),
+            **list_figures(self.program, self.listed, self.timeline.end),
             "bound_by_memory": [
                 layer.name
                 for number, layer in enumerate(self.program.layers)
@@ -64,13 +59,24 @@ class DramCost:
 
 def dram_cost(program: Program) -> DramCost | None:
     """What the list of a program costs; None if it does not run from DRAM."""
-    if not program.hardware.dram or not program.is_streamed or program.variables:
-        return None
-    try:
-        listed = make_dram_program(program)
-    except NotForDramError:
+    listed = find_dram_program(program)
+    if listed is None:
         return None
     return DramCost(program, listed, _waits(program, listed.timeline))
+
+
+def list_figures(program: Program, listed: DramProgram, cycles: int) -> dict[str, Any]:
+    """The rate and the traffic of a list that takes so many cycles; per image, as JSON has them."""
+    chip, batch = program.hardware.dram_chip, program.batch
+    assert chip is not None
+    moved = listed.words * WORD_BYTES
+    return {
+        "batch": batch,
+        "cycles": cycles / batch,
+        "inferences_per_second": batch * program.hardware.clock_hz / cycles,
+        "dram_bytes": moved / batch,
+        "dram_share_of_peak": moved / cycles / (chip.data_bits // 8),
+    }
 
 
 def _waits(program: Program, timeline: DramTimeline) -> dict[int, int]:

@@ -6,7 +6,7 @@ import numpy as np
 from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus, Operation, Transfer
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 
-from ..compiler.codegen.dram_list import DramProgram, NotForDramError, make_dram_program
+from ..compiler.codegen.dram_list import DramProgram, find_dram_program
 from ..devices.link import LinkDevice, LinkError, Request
 from ..devices.link.regions import pieces
 from ..program import Program
@@ -55,15 +55,10 @@ class DramMemory:
         cls, program: Program, device: object, finished: Callable[[DeviceStatus], None]
     ) -> "DramMemory | None":
         """That of a program and device which are for it; None for others."""
-        if not isinstance(device, LinkDevice) or not program.hardware.dram:
+        if not isinstance(device, LinkDevice):
             return None
-        if not program.is_streamed or program.variables:
-            return None
-        try:
-            made = make_dram_program(program)
-        except NotForDramError:
-            return None
-        return cls(device, program, made, finished)
+        made = find_dram_program(program)
+        return None if made is None else cls(device, program, made, finished)
 
     def load(self) -> None:
         """Writes constants and list."""

@@ -174,6 +174,16 @@ def make_dram_program(program: Program) -> DramProgram:
     )
 
 
+def find_dram_program(program: Program) -> DramProgram | None:
+    """The list of a program that runs from DRAM; None for others, which the host streams."""
+    if not program.hardware.dram or not program.is_streamed or program.variables:
+        return None
+    try:
+        return make_dram_program(program)
+    except NotForDramError:
+        return None
+
+
 _HostSteps = tuple[HostStep, ...]
 _Shape = tuple[int, int, int]
 _Layouts = dict[str, dict[_Shape, DramTensor]]

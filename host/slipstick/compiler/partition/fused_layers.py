@@ -162,6 +162,14 @@ class Segment:
         step = round_up(-(-width // grid.channels), unit)
         return [(low, min(low + step, width)) for low in range(0, width, step)]
 
+    def channel_grids(self, unit: int, fewest: int) -> Iterator[Grid]:
+        """From so many tiles of channels on, those numbers that make tiles of another size."""
+        units = -(-self.channels // unit)
+        for count in range(fewest, units + 1):
+            grid = Grid(channels=count)
+            if len(self.channel_spans(grid, unit)) == count:
+                yield grid
+
     def box(self, grid: Grid, row: int, column: int, channels: Span | None) -> dict[str, Region]:
         """What a tile makes of each output."""
         found = {}
@@ -230,18 +238,11 @@ def _fewest_rows(segment: Segment, columns: int, budget: Budget) -> Grid | None:
 
 def _channel_tiles(segment: Segment, unit: int, budget: Budget) -> Iterator[Choice]:
     """Tiles of channels, with all rows and columns: the fewest that fit, and some more."""
-    units, found = -(-segment.channels // unit), 0
-    for count in range(2, units + 1):
-        grid = Grid(channels=count)
-        spans = segment.channel_spans(grid, unit)
-        # only counts that make tiles of another size
-        if len(spans) != count:
-            continue
-        if _fits(segment, grid, unit, budget):
-            yield Choice(grid, _cost(segment, grid, unit, budget))
-            found += 1
-            if found == _MORE_CHANNEL_TILES:
-                return
+    fitting = (
+        grid for grid in segment.channel_grids(unit, 2) if _fits(segment, grid, unit, budget)
+    )
+    for grid in itertools.islice(fitting, _MORE_CHANNEL_TILES):
+        yield Choice(grid, _cost(segment, grid, unit, budget))
 
 
 def _fits(segment: Segment, grid: Grid, unit: int, budget: Budget) -> bool:

@@ -85,27 +85,27 @@ class ChainPlanner:
         if any(segment.gathers for segment in segments):
             return None
         # what cannot be cut along its channels is one tile
-        steps = [segment.channel_unit(self._budget) or segment.channels for segment in segments]
+        units = [segment.channel_unit(self._budget) or segment.channels for segment in segments]
         maps = {each.name: each for each in self._maps(segments, wanted)}
         grids = []
-        for segment, unit in zip(segments, steps, strict=True):
+        for segment, unit in zip(segments, units, strict=True):
             grid = self._fewest(segment, unit, Grid())
             if grid is None:
                 return None
             grids.append(grid)
         while True:
             try:
-                addresses, rooms = self._plan(segments, grids, steps, maps)
+                addresses, rooms = self._plan(segments, grids, units, maps)
                 break
             except PlanError as error:
                 at = error.moment
-                more = self._fewest(segments[at], steps[at], grids[at], above=True)
+                more = self._fewest(segments[at], units[at], grids[at], above=True)
                 if more is None:
                     return None
                 grids[at] = more
         uploaded = set[str]()
         found = []
-        for number, (segment, grid, unit) in enumerate(zip(segments, grids, steps, strict=True)):
+        for number, (segment, grid, unit) in enumerate(zip(segments, grids, units, strict=True)):
             jobs = []
             for span in segment.channel_spans(grid, unit):
                 job = make_job(segment.parts, segment.box(grid, 0, 0, span))
@@ -139,13 +139,9 @@ class ChainPlanner:
         self, segment: Segment, unit: int, grid: Grid, *, above: bool = False
     ) -> Grid | None:
         """The fewest tiles of channels whose weights fit; ``above``: more than those of a grid."""
-        units = -(-segment.channels // unit)
-        for count in range(grid.channels + above, units + 1):
-            more = Grid(channels=count)
-            spans = segment.channel_spans(more, unit)
-            if len(spans) != count:
-                continue
-            job = make_job(segment.parts, segment.box(more, 0, 0, spans[0]))
+        for more in segment.channel_grids(unit, grid.channels + above):
+            span = segment.channel_spans(more, unit)[0]
+            job = make_job(segment.parts, segment.box(more, 0, 0, span))
             if demand(job.operations, self._budget.hardware).fits(self._budget):
                 return more
         return None
