@@ -221,6 +221,7 @@ class Accelerator(wiring.Component):
             dma.bytes.valid.eq(writes.valid & into_dma),
             dma.bytes.payload.data.eq(byte.data),
             dma.bytes.payload.last.eq(byte.offset == TRANSFER_BYTES - 1),
+            dma.bytes.payload.ends_word.eq(byte.offset[:3].all()),
             dma.clear.eq(link.reset_run),
             taken.valid.eq(given.valid),
             *(taken.payload[name].eq(given.payload[name]) for name in ("address", "data", "mask")),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from echo_core import Echo
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.fpga.ecp5 import clock as clock_ecp5
 from slipstick_rtl.fpga.ecp5.clock import Ecp5Pll
+from slipstick_rtl.fpga.ecp5.cores import TINY
 from slipstick_rtl.fpga.gowin.clock import GW1NR_9, GW2AR_18, OUTPUT_DIVIDERS, pll_finder
 from slipstick_rtl.fpga.ice40 import clock as clock_ice40
 from slipstick_rtl.fpga.ice40.clock import Ice40Pll
@@ -70,6 +72,26 @@ def test_an_ecp5s_second_output_drives_the_core_and_the_first_the_feedback(pll: 
     assert found.get("CLKOS", found["CLKOP"]) == "\\clock"
     dividers = dict(re.findall(r"parameter .*\\(CLKO[PS]_DIV) (\d+)", text))
     assert dividers.get("CLKOS_DIV", "0") == str(pll.second_divider)
+
+
+@pytest.mark.parametrize("pll", [Ecp5Pll(1, 4, 6, late=True), Ecp5Pll(1, 1, 26, 5, late=True)])
+def test_an_ecp5s_late_clock_comes_five_eighths_of_a_cycle_later(pll: Ecp5Pll) -> None:
+    clock = clock_ecp5.Ecp5Clock(
+        port=io.SingleEndedPort(IOPort(1, name="pin"), direction="i"), pll=pll
+    )
+    text = convert_to_rtlil(clock, "clock")
+    assert re.search(r"connect \\CLKOS2 \\late", text)
+    found = {
+        name: int(value)
+        for name, value in re.findall(r"parameter .*\\(CLKO\w+_(?:DIV|[CF]PHASE)) (\d+)", text)
+    }
+    letter = "S" if pll.second_divider else "P"
+    divider = found["CLKOS2_DIV"]
+    assert divider == found[f"CLKO{letter}_DIV"]
+    # in eighths of the oscillator's cycles
+    late = 8 * found["CLKOS2_CPHASE"] + found["CLKOS2_FPHASE"]
+    own = 8 * found[f"CLKO{letter}_CPHASE"] + found[f"CLKO{letter}_FPHASE"]
+    assert (late - own) / (8 * divider) == pytest.approx(5 / 8)
 
 
 @pytest.mark.parametrize(
@@ -261,6 +283,48 @@ def test_boards_have_other_layers(
     text = write_board_design(name, configuration, link, clock_hz / MHZ * 1.05, tmp_path)
     assert pins.items() <= sites(text).items()
     assert not any("uart" in port for port in sites(text))
+
+
+@pytest.mark.parametrize(
+    ("name", "pins"),
+    [
+        ("ulx3s-12f", {"sdram_0__clk__io": "F19", "sdram_0__dqm__io[1]": "E20"}),
+        ("icesugar-pro", {"sdram_0__clk__io": "R15", "sdram_0__a__io[12]": "T14"}),
+        ("colorlight-5a75b", {"sdram_0__clk__io": "C6", "sdram_0__dq__io[31]": "E11"}),
+    ],
+)
+def test_dram_has_its_pins_and_a_register_at_each(
+    name: str, pins: dict[str, str], tmp_path: Path
+) -> None:
+    board = find_board(name)
+    configuration = replace(TINY, clock_hz=board.configuration.clock_hz, dram=board.dram)
+    text = write_board_design(name, configuration, "uart", 100.0, tmp_path)
+    assert pins.items() <= sites(text).items()
+    design = (tmp_path / "design.il").read_text()
+    given, taken = ("OFS1P3DX", "IFS1P3DX")
+    bits = sum(port.startswith("sdram_0__dq__io") for port in sites(text))
+    assert bits == configuration.dram_chip.data_bits
+    others = sum(port.startswith("sdram_0__") for port in sites(text)) - 1 - bits
+    # each pin has one more for its enable; so has the clock, whose own is another kind
+    assert len(re.findall(rf"cell \\{given} ", design)) == 2 * (bits + others) + 1
+    assert len(re.findall(rf"cell \\{taken} ", design)) == bits
+    assert re.search(r"connect \\CLKOS2 ", design)
+    (source,) = (tmp_path / "sources").iterdir()
+    assert source.name == f"litedram_{board.dram.lower()}_{configuration.clock_hz}.v"
+
+
+@pytest.mark.parametrize(
+    ("name", "dram", "message"),
+    [
+        ("colorlight-5a75b", "MT48LC16M16", "dram must be M12L16161A or empty on colorlight"),
+        ("ecpix5-85f", "MT48LC16M16", "dram must be empty on ecpix5-85f, not MT48LC16M16"),
+    ],
+)
+def test_dram_that_a_board_does_not_have_is_refused(
+    name: str, dram: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        write_board_design(name, Configuration(dram=dram), "uart", 100.0, tmp_path)
 
 
 @pytest.mark.usefixtures("no_core")

@@ -184,7 +184,8 @@ def _show_seeds(done: Build) -> None:
     columns = {"seed": "right", "estimate, MHz": "right", "MHz": "right"}
     rows: list[list[object]] = []
     for attempt in done.attempts:
-        row: list[object] = [attempt.seed, _two_places(attempt.estimate_mhz)]
+        estimate = attempt.estimate.fmax_mhz if attempt.estimate else None
+        row: list[object] = [attempt.seed, _two_places(estimate)]
         if attempt.layout is None:
             rows.append([*row, None, *[None] * len(names), attempt.problem or "not routed"])
             continue

@@ -1,6 +1,7 @@
 """Reads nextpnr's reports: resources, clock, the slowest path."""
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ CORE_CLOCK = "clocking.clock"
 _CARRY = re.compile(r"(_CIN_ALU_COUT)+")
 """Yosys names a cell of a carry chain by all those below it."""
 
-_ESTIMATE = re.compile(r"Max frequency for clock\s+'([^']+)':\s*([\d.]+) MHz")
+_ESTIMATE = re.compile(
+    r"Max frequency for clock\s+'([^']+)':\s*([\d.]+) MHz \(\w+ at ([\d.]+) MHz\)"
+)
 
 _USED = re.compile(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%")
 
@@ -41,12 +44,31 @@ class Layout:
         From the register where the slowest path begins to the one where it ends.
     missed : tuple of str
         Other clocks that are slower than they must be, with their figures.
+    share_of_others : float
+        The least that another clock reaches of what it must.
     """
 
     fmax_mhz: float
     usage: Mapping[str, Usage]
     slowest_path: tuple[str, ...]
     missed: tuple[str, ...] = ()
+    share_of_others: float = math.inf
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What nextpnr thinks of a placement before it is routed.
+
+    Parameters
+    ----------
+    fmax_mhz : float
+        Of the core's clock.
+    share : float
+        The least that any clock reaches of what was asked for.
+    """
+
+    fmax_mhz: float
+    share: float
 
 
 def read_report(path: Path, resources: Mapping[str, Sequence[str]]) -> Layout:
@@ -81,11 +103,13 @@ def read_report(path: Path, resources: Mapping[str, Sequence[str]]) -> Layout:
         for name, (achieved, wanted) in clocks.items()
         if name != core and achieved < wanted
     ]
-    return Layout(clocks[core][0], usage, steps, tuple(missed))
+    others = [achieved / wanted for name, (achieved, wanted) in clocks.items() if name != core]
+    least = min(others, default=math.inf)
+    return Layout(clocks[core][0], usage, steps, tuple(missed), least)
 
 
-def read_estimate(path: Path) -> float:
-    """The clock in MHz that nextpnr estimates of a placement, from the log of one without routing.
+def read_estimate(path: Path) -> Estimate:
+    """The clocks that nextpnr estimates of a placement, from the log of one without routing.
 
     Raises
     ------
@@ -93,11 +117,11 @@ def read_estimate(path: Path) -> float:
         If there is none.
     """
     text = path.read_text("utf-8", errors="replace")
-    clocks = {name: float(mhz) for name, mhz in _ESTIMATE.findall(text)}
-    core = _core_clock(clocks)
+    found = {name: (float(mhz), float(asked)) for name, mhz, asked in _ESTIMATE.findall(text)}
+    core = _core_clock({name: mhz for name, (mhz, _) in found.items()})
     if core is None:
         raise TargetError(f"{path} has no line with the clock that nextpnr estimates")
-    return clocks[core]
+    return Estimate(found[core][0], min(mhz / asked for mhz, asked in found.values()))
 
 
 def _core_clock(clocks: Mapping[str, float]) -> str | None:

@@ -17,7 +17,7 @@ from .. import toolchain as tools
 from ..errors import TargetError
 from ..targets import Target
 from .budget import check_usage
-from .place_and_route import Layout, does_not_fit, read_estimate, read_report
+from .place_and_route import Estimate, Layout, does_not_fit, read_estimate, read_report
 from .toolchains import TIMING, Toolchain
 
 
@@ -34,25 +34,27 @@ class Attempt:
         None: it failed, or was not routed.
     problem : str
         Why it failed.
-    estimate_mhz : float or None
-        The clock before routing, where it was asked for.
+    estimate : Estimate or None
+        The clocks before routing, where they were asked for.
     """
 
     seed: int
     folder: str
     layout: Layout | None = None
     problem: str = ""
-    estimate_mhz: float | None = None
+    estimate: Estimate | None = None
 
     def figures(self) -> dict[str, Any]:
         """As the reports have it."""
         figures: dict[str, Any] = {"seed": self.seed}
-        if self.estimate_mhz is not None:
-            figures["estimate_mhz"] = round(self.estimate_mhz, 2)
+        if self.estimate is not None:
+            figures["estimate_mhz"] = round(self.estimate.fmax_mhz, 2)
         if self.problem:
             figures["problem"] = self.problem
         if self.layout is not None:
             figures["fmax_mhz"] = round(self.layout.fmax_mhz, 2)
+            if self.layout.missed:
+                figures["missed_clocks"] = list(self.layout.missed)
             figures |= {name: entry.used for name, entry in self.layout.usage.items()}
         return figures
 
@@ -94,14 +96,17 @@ class Placer:
             if routed is None or routed >= len(attempts):
                 return list(pool.map(self._route, attempts))
             attempts = list(pool.map(self._estimate, attempts))
-            chosen = sorted(attempts, key=lambda attempt: -(attempt.estimate_mhz or 0.0))[:routed]
+            placed = [attempt for attempt in attempts if attempt.estimate is not None]
+            # the clock that lacks most decides, whichever it is
+            placed.sort(key=lambda each: each.estimate.share if each.estimate else 0.0)
+            chosen = placed[-routed:]
             done = {attempt.seed: attempt for attempt in pool.map(self._route, chosen)}
         return [done.get(attempt.seed, attempt) for attempt in attempts]
 
     def _estimate(self, attempt: Attempt) -> Attempt:
         try:
             log = self._run(attempt, "place.log", "--no-route")
-            return replace(attempt, estimate_mhz=read_estimate(log))
+            return replace(attempt, estimate=read_estimate(log))
         except TargetError as error:
             return replace(attempt, problem=str(error))
 
@@ -141,7 +146,7 @@ class Placer:
 
 
 def best_of(attempts: Sequence[Attempt]) -> Attempt:
-    """The fastest one.
+    """The fastest one of those whose other clocks are fast enough; if none are, the nearest.
 
     Raises
     ------
@@ -151,4 +156,9 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt:
     placed = [attempt for attempt in attempts if attempt.layout is not None]
     if not placed:
         raise TargetError(next(attempt.problem for attempt in attempts if attempt.problem))
-    return max(placed, key=lambda attempt: attempt.layout.fmax_mhz if attempt.layout else 0.0)
+    return max(placed, key=_merit)
+
+
+def _merit(attempt: Attempt) -> tuple[float, float]:
+    layout = attempt.layout
+    return (min(1.0, layout.share_of_others), layout.fmax_mhz) if layout else (0.0, 0.0)

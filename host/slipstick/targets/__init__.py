@@ -93,15 +93,6 @@ _LARGE_TILE = replace(
 )
 
 
-def _with_dram(target: Target, chip: str) -> Target:
-    """A board's hardware with its DRAM, whose pins no build has yet."""
-    return Target(
-        f"{target.name}-sdram",
-        f"simulated, {target.name} with its SDRAM: the pins are not built yet",
-        replace(target.configuration, dram=chip),
-    )
-
-
 def targets_of(board: Board) -> list[Target]:
     """Returns the targets of a board: one of each of its configurations."""
     return [
@@ -125,7 +116,6 @@ TARGETS: dict[str, Target] = {
     )
 }
 """Every named target; ``find_target`` also takes shapes and number formats."""
-TARGETS["ulx3s-85f-sdram"] = _with_dram(TARGETS["ulx3s-85f"], "MT48LC16M16")
 
 
 def find_target(name: str) -> Target:

@@ -1,10 +1,11 @@
 """Colorlight 5A-75B, a controller of LED panels with the LFE5U-25F: Ethernet of 1 Gbit/s."""
 
+from dataclasses import replace
 from typing import Any
 
 from ..fpga.ecp5.cores import SMALL_WITH_ROOM
 from ..fpga.parts import ECP5_25F, Part
-from ..toplevel.board import Board, Programmer, WirePins, clocked
+from ..toplevel.board import Board, Programmer, Variant, WirePins, clocked
 
 
 def _platform() -> Any:
@@ -13,13 +14,23 @@ def _platform() -> Any:
     return Colorlight_5A75B_R70Platform()
 
 
+_CORE = clocked(SMALL_WITH_ROOM, 75_000_000)
+_CHIPS = "M12L16161A"
+_SDRAM = Variant(
+    suffix="sdram",
+    description="Colorlight 5A-75B V7.0 with the LFE5U-25F and its SDRAM",
+    configuration=replace(_CORE, dram=_CHIPS),
+)
+
 COLORLIGHT_5A75B = Board(
     name="colorlight-5a75b",
     description="Colorlight 5A-75B V7.0 with the LFE5U-25F",
     part=Part("LFE5U-25F", "CABGA256", 6, *ECP5_25F),
     platform=_platform,
     oscillator_hz=25_000_000,
-    configuration=clocked(SMALL_WITH_ROOM, 75_000_000),
+    configuration=_CORE,
+    variants=(_SDRAM,),
+    dram=_CHIPS,
     wires=(
         # the B50612D delays the clock that it is given, but not what it sends
         WirePins(

@@ -1,10 +1,11 @@
 """iCESugar-Pro, a Colorlight i5's sister with the LFE5U-25F: one light of three colours."""
 
+from dataclasses import replace
 from typing import Any
 
 from ..fpga.ecp5.cores import SMALL
 from ..fpga.parts import ECP5_25F, Part
-from ..toplevel.board import Board, Light, Programmer, WirePins, clocked
+from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
 
 
 def _platform() -> Any:
@@ -13,13 +14,23 @@ def _platform() -> Any:
     return ICESugarProPlatform()
 
 
+_CORE = clocked(SMALL, 100_000_000)
+_CHIP = "MT48LC16M16"
+_SDRAM = Variant(
+    suffix="sdram",
+    description="iCESugar-Pro with the 25F and its SDRAM",
+    configuration=replace(_CORE, dram=_CHIP),
+)
+
 ICESUGAR_PRO = Board(
     name="icesugar-pro",
     description="iCESugar-Pro with the 25F",
     part=Part("LFE5U-25F", "CABGA256", 6, *ECP5_25F),
     platform=_platform,
     oscillator_hz=25_000_000,
-    configuration=clocked(SMALL, 100_000_000),
+    configuration=_CORE,
+    variants=(_SDRAM,),
+    dram=_CHIP,
     wires=(WirePins(wire="uart"),),
     lights=(
         Light(resource="rgb_led", signal="g", states=("running", "alive")),

@@ -1,6 +1,7 @@
 """ULX3S: LFE5U of four sizes, FTDI's USB serial chip, SPI or RMII on J1, USB on US2."""
 
 import importlib
+from dataclasses import replace
 from typing import Any
 
 from ..config import Configuration
@@ -9,6 +10,7 @@ from ..fpga.parts import ECP5_12F, ECP5_25F, ECP5_45F, ECP5_85F, Part
 from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
 
 _HZ = 100_000_000
+_CHIP = "MT48LC16M16"
 
 
 def _board(
@@ -68,9 +70,18 @@ def _board(
             Light(number=7, states=("line_error",)),
         ),
         button="button_pwr",
+        dram=_CHIP,
         programmer=Programmer(board="ulx3s", connect="connect its port US1 to this computer"),
         bare_clock_site="G2",
         notes=notes,
+    )
+
+
+def _sdram(size: str, configuration: Configuration) -> Variant:
+    return Variant(
+        suffix="sdram",
+        description=f"ULX3S with the LFE5U-{size} and its SDRAM",
+        configuration=replace(clocked(configuration, _HZ), dram=_CHIP),
     )
 
 
@@ -85,9 +96,10 @@ BOARDS = (
         "12F",
         ECP5_12F,
         TINY,
+        variants=(_sdram("12F", TINY),),
         notes="The die is a 25F's; the configuration keeps to the LUTs and block RAMs sold.",
     ),
-    _board("25F", ECP5_25F, SMALL),
-    _board("45F", ECP5_45F, MEDIUM),
-    _board("85F", ECP5_85F, LARGE, ": ResNet-8 on the chip", (_LNS6,)),
+    _board("25F", ECP5_25F, SMALL, variants=(_sdram("25F", SMALL),)),
+    _board("45F", ECP5_45F, MEDIUM, variants=(_sdram("45F", MEDIUM),)),
+    _board("85F", ECP5_85F, LARGE, ": ResNet-8 on the chip", (_LNS6, _sdram("85F", LARGE))),
 )

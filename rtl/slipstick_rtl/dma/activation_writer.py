@@ -33,6 +33,8 @@ class ActivationWriter(wiring.Component):
     runs : In(stream of RUN)
     words : In(stream of WORD_BYTES)
     o : Out(stream of chunk_write_layout)
+    wants : Out
+        The run under way wants a further word.
     idle : Out
         No run is under way.
     """
@@ -40,6 +42,7 @@ class ActivationWriter(wiring.Component):
     runs: stream.Interface
     words: stream.Interface
     o: stream.Interface
+    wants: Signal
     idle: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -49,6 +52,7 @@ class ActivationWriter(wiring.Component):
                 "runs": In(stream.Signature(RUN)),
                 "words": In(stream.Signature(8 * WORD_BYTES)),
                 "o": Out(stream.Signature(chunk_write_layout(configuration))),
+                "wants": Out(1),
                 "idle": Out(1),
             }
         )
@@ -67,6 +71,7 @@ class ActivationWriter(wiring.Component):
         turned, before = Signal(8 * size), Signal(8 * size)
         m.d.comb += [
             takes.eq(unread != 0),
+            self.wants.eq(active & takes),
             step.eq(active & (~self.o.valid | self.o.ready) & (~takes | self.words.valid)),
             ends.eq(left <= size),
             self.words.ready.eq(step & takes & ((part == parts - 1) | (unread <= size))),

@@ -15,9 +15,9 @@ from ..link.layouts import ProgramCounters
 from .activation_writer import chunk_write_layout
 from .engine import DmaEngine
 from .layouts import INSTRUCTION_WORD, TRANSFER, WEIGHT_GROUP, chunk_bytes
-from .transfer import TRANSFER_BYTES
+from .transfer import TRANSFER_BYTES, WORD_BYTES
 
-INSTRUCTION_BYTE = data.StructLayout({"last": 1, "data": 8})
+INSTRUCTION_BYTE = data.StructLayout({"last": 1, "ends_word": 1, "data": 8})
 """A byte of an instruction; ``last`` with its last one."""
 
 
@@ -42,7 +42,7 @@ class DmaUnit(wiring.Component):
     Members
     -------
     bytes : In(stream of INSTRUCTION_BYTE)
-        Wait while the instruction before them is executed.
+        They wait while the instruction before them is executed.
     busy : Out
         An instruction has come, and it or its list has not ended.
     chip : Out(SdrSignature)
@@ -119,7 +119,7 @@ class DmaUnit(wiring.Component):
         connect(m, engine.activation_reads, flipped(self.activation_reads))
         connect(m, engine.weight_writes, flipped(self.weight_writes))
         connect(m, engine.instruction_writes, flipped(self.instruction_writes))
-        told, whole = Signal(8 * TRANSFER_BYTES), Signal()
+        word, last, whole = Signal(8 * WORD_BYTES), Signal(), Signal()
         m.d.comb += [
             controller.written.eq(port.written),
             port.write_taken.eq(controller.write_taken),
@@ -127,7 +127,8 @@ class DmaUnit(wiring.Component):
             port.read_data.eq(controller.read_data),
             self.bytes.ready.eq(~whole),
             engine.given.valid.eq(whole),
-            engine.given.payload.eq(told),
+            engine.given.payload.data.eq(word),
+            engine.given.payload.last.eq(last),
             self.busy.eq(whole | engine.busy),
             self.status.eq(engine.status),
             self.listing.eq(engine.listing),
@@ -148,8 +149,9 @@ class DmaUnit(wiring.Component):
         ]
         with m.If(self.bytes.valid & self.bytes.ready):
             m.d.sync += [
-                told.eq(Cat(told[8:], self.bytes.payload.data)),
-                whole.eq(self.bytes.payload.last),
+                word.eq(Cat(word[8:], self.bytes.payload.data)),
+                last.eq(self.bytes.payload.last),
+                whole.eq(self.bytes.payload.ends_word),
             ]
         with m.Elif(engine.given.ready):
             m.d.sync += whole.eq(0)

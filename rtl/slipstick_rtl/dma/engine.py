@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -14,7 +14,7 @@ from ..link.layouts import ProgramCounters
 from .activation_reader import ActivationReader
 from .activation_writer import ActivationWriter, chunk_write_layout
 from .box_walker import BoxWalker
-from .layouts import INSTRUCTION_WORD, TRANSFER, WEIGHT_GROUP, chunk_bytes
+from .layouts import INSTRUCTION_PART, INSTRUCTION_WORD, TRANSFER, WEIGHT_GROUP, chunk_bytes
 from .transfer import GROUP_CELLS, TRANSFER_WORDS, WORD_BYTES, DmaStatus, Operation, Target
 
 _WORD = 8 * WORD_BYTES
@@ -36,7 +36,7 @@ class DmaEngine(wiring.Component):
 
     Members
     -------
-    given : In(stream of TRANSFER)
+    given : In(stream of INSTRUCTION_PART)
         Instructions from the link. After an error they are dropped.
     clear : In
         Forgets an error. A list that is under way ends behind the instruction at hand.
@@ -96,10 +96,11 @@ class DmaEngine(wiring.Component):
         self._chip = BoxWalker(width=24)
         self._instruction: data.View = Signal(TRANSFER, name="instruction")
         self._linear_ready = Signal()
+        self._crc_bits = min(settings.chip.data_bits, _WORD)
         size = chunk_bytes(configuration)
         super().__init__(
             {
-                "given": In(stream.Signature(TRANSFER)),
+                "given": In(stream.Signature(INSTRUCTION_PART)),
                 "clear": In(1),
                 "busy": Out(1),
                 "status": Out(2),
@@ -130,9 +131,11 @@ class DmaEngine(wiring.Component):
         told = self._instruction
         loading, storing, begins = Signal(), Signal(), Signal()
         into_activations = told.target == Target.ACTIVATIONS
-        self._move(m, begins, loading, storing, into_activations)
-        ends = self._load_linear(m, begins, loading & ~into_activations)
-        sound = self._check(m, begins, loading)
+        wanted, visible = Signal(), Signal()
+        self._move(m, begins, loading, storing, into_activations, visible)
+        ends, wanted_linear = self._load_linear(m, begins, loading & ~into_activations, visible)
+        m.d.comb += wanted.eq(loading & (wanted_linear | (into_activations & self._writer.wants)))
+        sound = self._check(m, begins, wanted, visible)
         # the next instruction has been asked for, behind the data of this one
         asked, receiving, received = Signal(), Signal(), Signal()
         fetching, following, idle = Signal(), Signal(32), Signal()
@@ -162,11 +165,16 @@ class DmaEngine(wiring.Component):
             m.d.sync += [self.status.eq(DmaStatus.OK), self.executed.eq(0), leaving.eq(listing)]
         with m.FSM():
             with m.State("idle"):
-                m.d.comb += [idle.eq(~self.given.valid), self.given.ready.eq(1)]
+                m.d.comb += idle.eq(~self.given.valid)
                 m.d.sync += leaving.eq(0)
-                with m.If(self.given.valid & (self.status == DmaStatus.OK)):
-                    m.d.sync += told.eq(self.given.payload)
-                    m.next = "decode"
+                with m.If(self.given.valid):
+                    m.next = "receive"
+                    with m.If(self.status != DmaStatus.OK):
+                        m.next = "drop"
+            with m.State("drop"):
+                m.d.comb += receiving.eq(1)
+                with m.If(received):
+                    m.next = "idle"
             with m.State(done):
                 m.next = "idle"
                 with m.If(listing):
@@ -244,7 +252,13 @@ class DmaEngine(wiring.Component):
                     m.next = state
 
     def _move(
-        self, m: Module, begins: Signal, loading: Signal, storing: Signal, boxes: Value
+        self,
+        m: Module,
+        begins: Signal,
+        loading: Signal,
+        storing: Signal,
+        boxes: Value,
+        visible: Signal,
     ) -> None:
         """Both walkers, and the activation memory's side of them."""
         told, dram, chip = self._instruction, self._dram, self._chip
@@ -270,7 +284,7 @@ class DmaEngine(wiring.Component):
             ]
         m.d.comb += [
             writer.words.payload.eq(self.reads.payload),
-            writer.words.valid.eq(self.reads.valid & loading & boxes),
+            writer.words.valid.eq(self.reads.valid & visible & loading & boxes),
             reader.valid.eq(self.activation_read_valid),
             reader.chunk.eq(self.activation_chunk),
         ]
@@ -290,19 +304,31 @@ class DmaEngine(wiring.Component):
         ]
 
     def _receive(self, m: Module, receiving: Signal, received: Signal) -> None:
-        """The words of an instruction, and which of the units takes what is read."""
-        value = self._instruction.as_value()
+        """The words of an instruction, from a list or from the link; and which of the units takes
+        what is read."""
+        value, given = self._instruction.as_value(), self.given
         count = Signal(range(TRANSFER_WORDS))
-        taken = receiving & self.reads.valid
+        from_list, taken, last, word = self.listing, Signal(), Signal(), Signal(_WORD)
         m.d.comb += [
-            received.eq(taken & (count == TRANSFER_WORDS - 1)),
-            self.reads.ready.eq(receiving | self._writer.words.ready | self._linear_ready),
+            taken.eq(receiving & Mux(from_list, self.reads.valid, given.valid)),
+            last.eq(Mux(from_list, count == TRANSFER_WORDS - 1, given.payload.last)),
+            word.eq(Mux(from_list, self.reads.payload, given.payload.data)),
+            received.eq(taken & last),
+            given.ready.eq(receiving & ~from_list),
+            self.reads.ready.eq(
+                (receiving & from_list) | self._writer.words.ready | self._linear_ready
+            ),
         ]
         with m.If(taken):
-            m.d.sync += [count.eq(count + 1), value.eq(Cat(value[_WORD:], self.reads.payload))]
+            m.d.sync += value.eq(Cat(value[_WORD:], word))
+            with m.If(from_list):
+                m.d.sync += count.eq(count + 1)
 
-    def _load_linear(self, m: Module, begins: Signal, loading: Value) -> Value:
-        """Weights and instructions; returns whether all have gone."""
+    def _load_linear(
+        self, m: Module, begins: Signal, loading: Value, visible: Signal
+    ) -> tuple[Value, Value]:
+        """Weights and instructions; returns whether all have gone, and whether the word that comes
+        next is one of this LOAD's."""
         told, word = self._instruction, self.reads.payload
         weights, instructions = self.weight_writes, self.instruction_writes
         is_weights = told.target != Target.INSTRUCTIONS
@@ -320,7 +346,9 @@ class DmaEngine(wiring.Component):
         size = Signal(range(WORD_BYTES + 1))
         m.d.comb += size.eq(Mux(is_weights, Mux(only_heads, ~is_head, WORD_BYTES), WORD_BYTES // 2))
         ends = (left <= size) & ~(is_head & only_heads)
-        valid = loading & active & (self.reads.valid | made)
+        # half a word may go before the whole word has been checked
+        takes = is_weights | upper | ends
+        valid = loading & active & ((self.reads.valid & (visible | ~takes)) | made)
         given = Signal()
         m.d.comb += [
             weights.valid.eq(valid & is_weights & ~is_head),
@@ -331,7 +359,7 @@ class DmaEngine(wiring.Component):
             instructions.payload.address.eq(address),
             instructions.payload.data.eq(Mux(upper, word[32:], word[:32])),
             given.eq(valid & Mux(is_weights, is_head | weights.ready, instructions.ready)),
-            self._linear_ready.eq(given & ~made & (is_weights | upper | ends)),
+            self._linear_ready.eq(given & ~made & takes),
         ]
         with m.If(given):
             m.d.sync += [left.eq(left - size), active.eq(~ends)]
@@ -351,15 +379,29 @@ class DmaEngine(wiring.Component):
                 address.eq(told.chip),
                 left.eq(told.run_bytes + 1),
             ]
-        return ~active
+        # while groups are made, a further head comes if there are more than its eight
+        wanted = loading & active & (~made | (left > GROUP_CELLS))
+        return ~active, wanted
 
-    def _check(self, m: Module, begins: Signal, loading: Signal) -> Value:
-        """Whether what a LOAD has read has the CRC that it names."""
-        crc: Any = CRC32_ETHERNET(data_width=_WORD).create()
+    def _check(self, m: Module, begins: Signal, wanted: Signal, visible: Signal) -> Value:
+        """Whether what a LOAD has read has the CRC that it names.
+
+        It takes a word in parts of the chip's width, as fast as they come; ``visible``: the word
+        may leave with its last part.
+        """
+        told, word = self._instruction, self.reads.payload
+        parts = _WORD // self._crc_bits
+        crc: Any = CRC32_ETHERNET(data_width=self._crc_bits).create()
         m.submodules.crc = crc
+        part = Signal(range(parts))
+        last = part == parts - 1
+        taken = wanted & self.reads.valid & (~last | self.reads.ready)
         m.d.comb += [
+            visible.eq(~told.checked | last),
             crc.start.eq(begins),
-            crc.data.eq(self.reads.payload),
-            crc.valid.eq(loading & self.reads.valid & self.reads.ready),
+            crc.data.eq(Array(word.word_select(k, self._crc_bits) for k in range(parts))[part]),
+            crc.valid.eq(taken & told.checked),
         ]
-        return crc.crc == self._instruction.crc
+        with m.If(crc.valid):
+            m.d.sync += part.eq(Mux(last, 0, part + 1))
+        return crc.crc == told.crc

@@ -16,6 +16,9 @@ RUN = data.StructLayout({"chip": 24, "bytes": TRANSFER["run_bytes"].shape})
 WEIGHT_GROUP = data.StructLayout({"address": 24, "cells": 8 * WORD_BYTES, "ninth": GROUP_CELLS})
 """Eight cells of the weight memory: which group, their bytes and ninth bits."""
 
+INSTRUCTION_PART = data.StructLayout({"last": 1, "data": 8 * WORD_BYTES})
+"""A word of an instruction; ``last`` with its last one."""
+
 INSTRUCTION_WORD = data.StructLayout({"address": 24, "data": 32})
 
 

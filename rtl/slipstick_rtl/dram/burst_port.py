@@ -1,10 +1,11 @@
 """Moves runs of words between wide streams and a DRAM controller, as fast as the chip can."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
+from ..primitives.delay import delay
 from ..primitives.stream_queue import StreamQueue
 from .controller import command_layout
 from .litedram import LiteDramSettings
@@ -13,6 +14,8 @@ WORD_BYTES = 8
 """Of the streams' words."""
 COUNT_BITS = 16
 """Of a burst's length in words."""
+_COMMAND_DEPTH = 4
+"""Of commands on their way: the controller says late in a cycle that it takes one."""
 _READ_DEPTH = 16
 _WRITE_DEPTH = 16
 """Of the chip's words: more than the controller takes before it writes the first."""
@@ -69,6 +72,7 @@ class BurstPort(wiring.Component):
     def __init__(self, *, settings: LiteDramSettings) -> None:
         self._settings = settings
         self._owing = Signal()
+        self._command = StreamQueue(shape=command_layout(settings), depth=_COMMAND_DEPTH)
         bits = settings.chip.data_bits
         super().__init__(
             {
@@ -87,12 +91,14 @@ class BurstPort(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         settings = self._settings
+        m.submodules.command = self._command
         parts_bits = _parts_bits(settings)
         write, busy = Signal(), Signal()
         address = Signal(settings.chip.word_address_bits)
         left = Signal(COUNT_BITS + parts_bits)
         may_write, may_read = self._write(m, parts_bits), self._read(m, parts_bits)
-        command, burst = self.commands, self.bursts.payload
+        command, burst = self._command.i, self.bursts.payload
+        connect(m, self._command.o, flipped(self.commands))
         given = command.valid & command.ready
         ends = given & (left == 0)
         m.d.comb += [
@@ -113,33 +119,32 @@ class BurstPort(wiring.Component):
         m.d.comb += self.idle.eq(~busy & ~self._owing)
         return m
 
-    def _write(self, m: Module, parts_bits: int) -> Signal:
+    def _write(self, m: Module, parts_bits: int) -> Value:
         """The chip's words of what is written; returns whether one more WRITE has its word."""
         bits = self._settings.chip.data_bits
         m.submodules.narrow = narrow = StreamQueue(shape=bits, depth=_WRITE_DEPTH)
         part = Signal(parts_bits)
         wide = self.writes.payload
         parts = Array(wide.word_select(k, bits) for k in range(1 << parts_bits))
-        promised = Signal(range(_WRITE_DEPTH + 2))
-        command = self.commands
+        # words that no command has been given for; they are seen when they can leave
+        spare = Signal(range(_WRITE_DEPTH + 1))
+        came, command = narrow.i.valid & narrow.i.ready, self._command.i
         promises = command.valid & command.ready & command.payload.write
-        may_write = Signal()
+        m.d.sync += spare.eq(spare + delay(m, came, 2, "came") - promises)
         m.d.comb += [
-            self._owing.eq(promised.any() | narrow.level.any()),
+            self._owing.eq(narrow.level.any()),
             narrow.i.payload.eq(parts[part]),
             narrow.i.valid.eq(self.writes.valid),
             self.writes.ready.eq(narrow.i.ready & part.all()),
             self.written.data.eq(narrow.o.payload),
             self.written.enable.eq(~0),
             narrow.o.ready.eq(self.write_taken),
-            may_write.eq(narrow.o.valid & (narrow.level > promised)),
         ]
-        with m.If(narrow.i.valid & narrow.i.ready):
+        with m.If(came):
             m.d.sync += part.eq(part + 1)
-        m.d.sync += promised.eq(promised + promises - self.write_taken)
-        return may_write
+        return spare.any()
 
-    def _read(self, m: Module, parts_bits: int) -> Signal:
+    def _read(self, m: Module, parts_bits: int) -> Value:
         """Words of what is read; returns whether there is room for one more of the chip's."""
         bits = self._settings.chip.data_bits
         m.submodules.wide = wide = StreamQueue(shape=8 * WORD_BYTES, depth=_READ_DEPTH)
@@ -147,17 +152,15 @@ class BurstPort(wiring.Component):
         before = Signal(8 * WORD_BYTES - bits)
         capacity = _READ_DEPTH << parts_bits
         asked = Signal(range(capacity + 1))
-        command = self.commands
+        command = self._command.i
         asks = command.valid & command.ready & ~command.payload.write
         leaves = wide.o.valid & wide.o.ready
-        may_read = Signal()
         connect(m, wide.o, flipped(self.reads))
         m.d.comb += [
             wide.i.payload.eq(Cat(before, self.read_data)),
             wide.i.valid.eq(self.read_valid & part.all()),
-            may_read.eq(asked != capacity),
         ]
         m.d.sync += asked.eq(asked + asks - (leaves << parts_bits))
         with m.If(self.read_valid):
             m.d.sync += [part.eq(part + 1), before.eq(Cat(before, self.read_data)[bits:])]
-        return may_read
+        return asked != capacity

@@ -92,9 +92,26 @@ MT48LC16M16 = SdrChip(
     t_rrd=15.0,
     t_wr=15.0,
 )
-"""Micron MT48LC16M16A2 of the grade -75, 32 MB; ISSI's IS42S16160 is alike."""
+"""Micron MT48LC16M16A2 of the grade -75, 32 MB; ISSI's IS42S16160 of the grade -7 is alike."""
 
-CHIPS = {chip.name: chip for chip in (MT48LC16M16,)}
+M12L16161A = SdrChip(
+    name="M12L16161A",
+    data_bits=32,
+    banks=2,
+    rows=2048,
+    columns=256,
+    t_rcd=18.0,
+    t_rp=18.0,
+    t_ras=42.0,
+    t_rc=60.0,
+    t_rfc=60.0,
+    t_rrd=12.0,
+    t_wr=15.0,
+    refresh_ms=32.0,
+)
+"""Two ESMT M12L16161A-5T or two Winbond W9816G6JH-6 side by side, 4 MB: the slower one's times."""
+
+CHIPS = {chip.name: chip for chip in (MT48LC16M16, M12L16161A)}
 """By name."""
 
 

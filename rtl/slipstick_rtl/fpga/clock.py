@@ -11,6 +11,11 @@ from amaranth.lib.wiring import In, Out
 
 from .parts import Part
 
+LATE_EIGHTHS = 5
+"""Eighths of a cycle. At 100 MHz, SDR SDRAM then has 6 ns from a pin's change to its clock. What it
+reads is there from 6 ns after its clock until 3 ns after the next, and the FPGA takes it in between
+(data sheet of MT48LC16M16A2-75, CAS latency 2)."""
+
 
 class BoardClock(wiring.Component):
     """From the oscillator's pin to the core's clock; each family's class says how it restarts.
@@ -31,17 +36,21 @@ class BoardClock(wiring.Component):
         The core may take what the host says.
     oscillator : Out
         The pin.
+    late : Out
+        The same clock, ``LATE_EIGHTHS`` of a cycle later, if ``pll`` makes it.
     """
 
     restart: Signal
     clock: Signal
     ready: Signal
     oscillator: Signal
+    late: Signal
 
     def __init__(self, *, port: Any, pll: Any) -> None:
         self._port = port
         self._pll = pll
-        super().__init__({"restart": In(1), "clock": Out(1), "ready": Out(1), "oscillator": Out(1)})
+        outputs = ("clock", "ready", "oscillator", "late")
+        super().__init__({"restart": In(1), **{name: Out(1) for name in outputs}})
 
 
 @dataclass(frozen=True)
@@ -54,10 +63,13 @@ class Clocking:
         The settings of the PLL, from oscillator and clock in Hz; ValueError if it cannot.
     component : callable
         Makes the ``BoardClock``, from ``port`` and ``pll``.
+    with_late : callable or None
+        The settings of a PLL that makes ``BoardClock.late`` too; None: nobody has tried it.
     """
 
     find_pll: Callable[[int, int], Any]
     component: Callable[..., Any]
+    with_late: Callable[[Any], Any] | None = None
 
 
 def find_clocking(part: Part) -> Clocking:

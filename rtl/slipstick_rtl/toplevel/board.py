@@ -153,6 +153,9 @@ class Board:
     lights : tuple of Light
     button : str or None
         Restarts the core.
+    dram : str
+        The chips on the board, by their name in :mod:`..dram.chips`; empty: there are none that a
+        build can use. The platform's resource ``sdram`` has their pins.
     supplies : AdjustableSupplies or None
         That the FPGA sets.
     high : tuple of str
@@ -182,6 +185,7 @@ class Board:
     lights: tuple[Light, ...] = ()
     button: str | None = None
     high: tuple[str, ...] = ()
+    dram: str = ""
     supplies: AdjustableSupplies | None = None
     programmer: Programmer | None = None
     bare_clock_site: str = ""
@@ -211,6 +215,12 @@ class Board:
             if pins.wire == link:
                 return pins
         raise ValueError(f"link must be one of {', '.join(self.links)} here, not {link}")
+
+    def check_dram(self, configuration: Configuration) -> None:
+        """ValueError if a configuration wants other DRAM than the board has."""
+        if configuration.dram not in ("", self.dram):
+            has = f"be {self.dram} or empty" if self.dram else "be empty"
+            raise ValueError(f"dram must {has} on {self.name}, not {configuration.dram}")
 
     def configurations(self) -> Iterator[tuple[str, str, Configuration]]:
         """Yields name, description and configuration of each target."""

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import connect
 
 from ..accelerator import Accelerator
 from ..config import Configuration
+from ..dram.sdr_pins import LATE_DOMAIN, SdrPins
 from ..fpga.clock import Clocking, find_clocking
 from ..phy.interface import make_phy
 from ..phy.phy_on_board import PhyOnBoard
@@ -83,6 +84,7 @@ class BoardTop(wiring.Component):
         ]
         self._lights(m, platform, states)
         self._supplies(m, platform)
+        self._dram(m, clock)
         for name in self._board.high:
             _drive(m, name, platform.request(name, 0, dir="-"), Const(1))
         return m
@@ -98,6 +100,15 @@ class BoardTop(wiring.Component):
                 port, name = getattr(port, light.signal), f"{name}_{light.signal}"
             lit = [getattr(states, state) for state in light.states]
             _drive(m, name, port, Cat(lit).any())
+
+    def _dram(self, m: Module, clock: Any) -> None:
+        chip = self.accelerator.configuration.dram_chip
+        if chip is None:
+            return
+        m.domains += ClockDomain(LATE_DOMAIN, reset_less=True)
+        m.d.comb += ClockSignal(LATE_DOMAIN).eq(clock.late)
+        m.submodules.dram = pins = SdrPins(chip=chip)
+        connect(m, self.accelerator.chip, pins.chip)
 
     def _supplies(self, m: Module, platform: Any) -> None:
         supplies = self._board.supplies
@@ -153,10 +164,11 @@ def board_top(
     Raises
     ------
     ValueError
-        If the board does not have the wire, PLL or wire cannot do with the clock, or the
-        platform's oscillator is another than the board's.
+        If the board does not have the wire or the DRAM, PLL or wire cannot do with the clock, or
+        the platform's oscillator is another than the board's.
     """
     pins = board.find_pins(link)
+    board.check_dram(configuration)
     # all checks come before the first component: Amaranth complains of those that are not used
     if round(platform.default_clk_frequency) != board.oscillator_hz:
         raise ValueError(
@@ -165,6 +177,10 @@ def board_top(
         )
     clocking = find_clocking(board.part)
     pll = clocking.find_pll(board.oscillator_hz, configuration.clock_hz)
+    if configuration.dram:
+        if clocking.with_late is None:
+            raise ValueError(f"dram must be empty on the {board.part.family}: it has no clock yet")
+        pll = clocking.with_late(pll)
     wire = find_wire(link)
     clocks = wire.make_clocks(board.part.family, board.oscillator_hz, pins.driven)
     phy = make_phy(wire, configuration, **{**pins.options, **(options or {})})

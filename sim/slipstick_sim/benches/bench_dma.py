@@ -13,7 +13,12 @@ from cocotb.triggers import RisingEdge
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.activation_writer import chunk_write_layout
 from slipstick_rtl.dma.engine import DmaEngine
-from slipstick_rtl.dma.layouts import INSTRUCTION_WORD, WEIGHT_GROUP, chunk_bytes
+from slipstick_rtl.dma.layouts import (
+    INSTRUCTION_PART,
+    INSTRUCTION_WORD,
+    WEIGHT_GROUP,
+    chunk_bytes,
+)
 from slipstick_rtl.dma.transfer import (
     GROUP_CELLS,
     TRANSFER_BYTES,
@@ -28,7 +33,7 @@ from slipstick_rtl.dram.chips import MT48LC16M16
 from slipstick_rtl.dram.litedram import LiteDramSettings
 
 from ..golden.dma import GoldenDma
-from .drivers.streams import start, unpack
+from .drivers.streams import pack, start, unpack
 from .registry import Bench, parameters
 
 _SETTINGS = LiteDramSettings(chip=MT48LC16M16, hertz=100_000_000)
@@ -245,14 +250,19 @@ class _Surroundings:
         return await self.give(_jump(first))
 
     async def give(self, packed: bytes) -> DmaStatus:
-        """An instruction from the link."""
+        """An instruction from the link, a word at a time with pauses between."""
         dut = self.dut
-        dut.given__payload.value = int.from_bytes(packed, "little")
-        dut.given__valid.value = 1
-        await RisingEdge(dut.clk)
-        while dut.given__ready.value != 1:
+        for place in range(0, len(packed), WORD_BYTES):
+            while self._stalls():
+                await RisingEdge(dut.clk)
+            word = int.from_bytes(packed[place : place + WORD_BYTES], "little")
+            last = place + WORD_BYTES == len(packed)
+            dut.given__payload.value = pack(INSTRUCTION_PART, {"last": int(last), "data": word})
+            dut.given__valid.value = 1
             await RisingEdge(dut.clk)
-        dut.given__valid.value = 0
+            while dut.given__ready.value != 1:
+                await RisingEdge(dut.clk)
+            dut.given__valid.value = 0
         await RisingEdge(dut.clk)
         for _ in range(200_000):
             await RisingEdge(dut.clk)
@@ -328,19 +338,38 @@ def _random_instructions(s: _Surroundings) -> Transfer:
     )
 
 
+def _words_of(transfer: Transfer) -> list[int]:
+    """The words of DRAM that are moved, in their order."""
+    return [
+        transfer.dram + row * transfer.dram_row_pitch + run * transfer.dram_run_pitch + word
+        for row in range(transfer.rows)
+        for run in range(transfer.runs)
+        for word in range(transfer.run_words)
+    ]
+
+
 def _random_list(s: _Surroundings, count: int) -> list[Transfer]:
-    """Ends with an END; no run begins while another one goes on."""
-    transfers, running = list[Transfer](), False
+    """Ends with an END; no run begins while another one goes on.
+
+    LOADs of what no STORE before them has touched may have a CRC.
+    """
+    transfers, running, stored = list[Transfer](), False, set[int]()
+
+    def load(transfer: Transfer) -> Transfer:
+        known = stored.isdisjoint(_words_of(transfer))
+        return _with_crc(s, transfer) if known and s.draw.random() < 0.7 else transfer
+
     for _ in range(count):
         kind = s.draw.randrange(8)
         if kind < 3:
-            transfers.append(_random_box(s, Operation.LOAD))
+            transfers.append(load(_random_box(s, Operation.LOAD)))
         elif kind < 5:
             transfers.append(_random_box(s, Operation.STORE))
+            stored.update(_words_of(transfers[-1]))
         elif kind == 5:
-            transfers.append(_random_weights(s))
+            transfers.append(load(_random_weights(s)))
         elif kind == 6:
-            transfers.append(_random_instructions(s))
+            transfers.append(load(_random_instructions(s)))
         else:
             if running:
                 transfers.append(Transfer(operation=Operation.WAIT))
@@ -373,13 +402,7 @@ async def does_what_the_model_does(dut: Any, stall: float, seed: int) -> None:
 
 
 def _with_crc(s: _Surroundings, transfer: Transfer) -> Transfer:
-    words = b""
-    for row in range(transfer.rows):
-        for run in range(transfer.runs):
-            place = (
-                transfer.dram + row * transfer.dram_row_pitch + run * transfer.dram_run_pitch
-            ) * WORD_BYTES
-            words += s.dram[place : place + transfer.run_words * WORD_BYTES].tobytes()
+    words = s.dram.reshape(-1, WORD_BYTES)[_words_of(transfer)].tobytes()
     return Transfer(**{**vars(transfer), "checked": True, "crc": zlib.crc32(words)})
 
 

@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl.dram.burst_port import WORD_BYTES, BurstPort, burst_layout
-from slipstick_rtl.dram.chips import MT48LC16M16
+from slipstick_rtl.dram.chips import find_chip
 from slipstick_rtl.dram.controller import DramController
 from slipstick_rtl.dram.litedram import LiteDramSettings, litedram_verilog
 
@@ -19,7 +19,11 @@ from .drivers.streams import Consumer, Producer, pack, start
 from .registry import Bench, parameters
 
 _POWER_UP_SECONDS = 1e-6
-_SHAPES = ({"hertz": 100_000_000}, {"hertz": 133_000_000})
+_SHAPES = (
+    {"chip": "MT48LC16M16", "hertz": 100_000_000},
+    {"chip": "MT48LC16M16", "hertz": 133_000_000},
+    {"chip": "M12L16161A", "hertz": 75_000_000},
+)
 
 
 class DramUnit(wiring.Component):
@@ -74,7 +78,7 @@ class DramUnit(wiring.Component):
 
 
 def _settings(shape: dict[str, Any]) -> LiteDramSettings:
-    return LiteDramSettings(chip=MT48LC16M16, hertz=shape["hertz"])
+    return LiteDramSettings(chip=find_chip(shape["chip"]), hertz=shape["hertz"])
 
 
 def make(**shape: Any) -> DramUnit:
@@ -83,8 +87,9 @@ def make(**shape: Any) -> DramUnit:
 
 
 def _others(rtlil: str) -> str:
-    controllers = [litedram_verilog(_settings(shape)) for shape in _SHAPES]
-    return "".join(controllers) + cells_verilog(MT48LC16M16)
+    # a simulation has one controller, and cells of its chip
+    settings = next(each for each in map(_settings, _SHAPES) if each.name in rtlil)
+    return litedram_verilog(settings) + cells_verilog(settings.chip)
 
 
 BENCH = Bench(
@@ -176,7 +181,7 @@ async def fills_the_wire(dut: Any, write: bool) -> None:
     counting = cocotb.start_soon(count())
     await (dram.write if write else dram.check)(1000, words)
     counting.cancel()
-    peak = words * WORD_BYTES * 8 // MT48LC16M16.data_bits
+    peak = words * WORD_BYTES * 8 // _settings(parameters()).chip.data_bits
     assert cycles < peak / 0.9, f"{words} words took {cycles} cycles, not about {peak}"
     dram.check_chip()
 
@@ -189,7 +194,9 @@ async def refreshes_often_enough(dut: Any) -> None:
     await dram.write(5, 10)
     cycles, first = 2_000_000, int(dut.refreshes.value)
     await ClockCycles(dut.clk, cycles)
-    wanted = cycles * MT48LC16M16.rows / (MT48LC16M16.refresh_ms * 1e-3 * parameters()["hertz"])
+    settings = _settings(parameters())
+    chip = settings.chip
+    wanted = cycles * chip.rows / (chip.refresh_ms * 1e-3 * settings.hertz)
     assert int(dut.refreshes.value) - first >= wanted - 1
     await dram.check(5, 10)
     dram.check_chip()

@@ -98,6 +98,39 @@ def test_only_the_placements_that_look_fastest_are_routed(
     assert "--seeds 4 --route 2" in report["command"]
 
 
+# of another clock, 3 lacks much; of those that are routed, 2 is fastest but misses it
+OTHER_CLOCK = f"""
+seed = int(arguments[arguments.index('--seed') + 1])
+core = {{1: 101.0, 2: 104.0, 3: 105.0}}[seed]
+usb = {{1: 50.0, 2: 46.0, 3: 30.0}}[seed]
+if '--no-route' in arguments:
+    print(f"Info: Max frequency for clock '$glbnet$usb': {{usb}} MHz (PASS at 48.00 MHz)")
+    print(f"Info: Max frequency for clock '$glbnet$clocking.clock': {{core}} MHz (FAIL at 105 MHz)")
+    sys.exit()
+if seed == 3:
+    print('ERROR: must not be routed'); sys.exit(1)
+text = {report_text(1234.5, other=4321.5)!r}.replace('1234.5', str(core)).replace('4321.5', str(usb))
+Path(arguments[arguments.index('--report') + 1]).write_text(text)
+"""
+
+
+@pytest.mark.usefixtures("no_gateware")
+def test_every_clock_counts_where_a_seed_is_chosen(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(
+        tiny / "tools",
+        monkeypatch,
+        YOSYS=SYNTHESIS,
+        NEXTPNR_ECP5=OTHER_CLOCK,
+        ECPPACK=NAMED_PACKING,
+    )
+    assert run("build", "--target", "tiny", "--seeds", "3", "--route", "2") == 0
+    report = json.loads((tiny / "reports" / "build-tiny.json").read_text())
+    assert report["seed"] == 1 and report["fmax_mhz"] == 101.0 and report["meets_clock"]
+    assert report["seeds"][1]["missed_clocks"] == ["$glbnet$usb reaches 46.0 of 48.0 MHz"]
+
+
 @pytest.mark.usefixtures("no_gateware")
 def test_a_placement_without_an_estimate_is_a_failure(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

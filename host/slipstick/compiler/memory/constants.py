@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 from slipstick_rtl.config import PARAMETER_BITS, Configuration
+from slipstick_rtl.dma.transfer import GROUP_CELLS
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.link.protocol import Space
 from slipstick_rtl.numbers.rounding import encode_shift
@@ -108,6 +109,9 @@ class Images:
         self._weights.check()
         self._parameters.check()
         contents = {Space.WEIGHTS: bytes(self._weights.data)}
+        if self._configuration.dram:
+            # the DMA writes groups of cells, and words may be of half a group
+            contents[Space.WEIGHTS] += bytes(-len(self._weights.data) % GROUP_CELLS)
         if self._configuration.ninth_bits:
             contents[Space.WEIGHTS] = self._joined()
         if self._configuration.traits.has_parameter_memory:

@@ -71,7 +71,13 @@ def _from_a_word(region: Region) -> Region:
 
 
 def channel_unit(operation: Convolution | Map, budget: Budget) -> int:
-    """Output channels that should not be separated."""
+    """Output channels that should not be separated; with DRAM, whole words of it."""
+    word = WORD_BYTES if budget.hardware.dram else 1
+    return math.lcm(word, _together(operation, budget))
+
+
+def _together(operation: Convolution | Map, budget: Budget) -> int:
+    """Output channels that the hardware computes at once."""
     if isinstance(operation, Map):
         return max(budget.hardware.rows, budget.hardware.lanes)
     if is_diagonal(operation, budget.hardware):

@@ -4,6 +4,9 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import WORD_BYTES
+
 from ..ir.operations import Convolution, Map
 from ..mapping.activation_layout import round_up
 from ..mapping.reduction import channel_spans
@@ -130,7 +133,7 @@ def _fits(part: Part, box: Region, budget: Budget, most_vectors: int | None) -> 
 def _cut_reduction(part: Part, budget: Budget) -> list[Job] | None:
     """Boxes of one channel tile each, whose sums are made of some input channels at a time."""
     number, whole = part
-    if not _has_long_sums(whole):
+    if not _has_long_sums(whole) or _splits_words(budget.hardware):
         return None
     assert isinstance(whole, Convolution)
     convolution = flattened(whole)
@@ -150,6 +153,11 @@ def _cut_reduction(part: Part, budget: Budget) -> list[Job] | None:
         for channels in tiles
         for chunk in chunks
     ]
+
+
+def _splits_words(hardware: Configuration) -> bool:
+    """Whether a tile's channels would be a part of a word of DRAM, which is stored whole."""
+    return bool(hardware.dram) and hardware.columns < WORD_BYTES
 
 
 def _chunks(convolution: Convolution, budget: Budget) -> list[Span] | None:

@@ -1,7 +1,7 @@
 """The clock of an ECP5: PLL EHXPLLL, and a reset that travels on the chip's own network."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from amaranth.hdl import Instance, Module, Signal
 from amaranth.lib import io
 
-from ..clock import BoardClock, Clocking
+from ..clock import LATE_EIGHTHS, BoardClock, Clocking
 from ..pll import choose, within
 
 INPUT_HZ = (8_000_000, 400_000_000)
@@ -24,17 +24,31 @@ _DIVIDERS = range(1, 129)
 @dataclass(frozen=True)
 class Ecp5Pll:
     """Dividers: of the input, of the feedback, and from the PLL's oscillator to its first output,
-    which is fed back; to the second output, if that is the core's clock, or 0."""
+    which is fed back; to the second output, if that is the core's clock, or 0. ``late``: a third
+    output makes ``BoardClock.late``."""
 
     input_divider: int
     feedback_divider: int
     output_divider: int
     second_divider: int = 0
+    late: bool = False
 
     @property
     def outputs(self) -> dict[str, int]:
         """Dividers of the outputs in use, by their letters in the names of the PLL's ports."""
         return {"P": self.output_divider} | ({"S": self.second_divider} if self.has_second else {})
+
+    @property
+    def late_output(self) -> dict[str, int | str]:
+        """EHXPLLL's parameters for the third output: whole cycles of the PLL's oscillator, and
+        eighths of them."""
+        divider = self.second_divider or self.output_divider
+        whole, eighths = divmod(LATE_EIGHTHS * divider, 8)
+        return {
+            **output_parameters({"S2": divider}),
+            "p_CLKOS2_CPHASE": divider - 1 + whole,
+            "p_CLKOS2_FPHASE": eighths,
+        }
 
     @property
     def has_second(self) -> bool:
@@ -103,8 +117,15 @@ def output_parameters(dividers: Mapping[str, int]) -> dict[str, int | str]:
     } | {f"p_CLKO{name}_ENABLE": "ENABLED" for name in dividers}
 
 
-def pll_instance(pll: Ecp5Pll, *, oscillator: Signal, clock: Signal, locked: Signal) -> Instance:
-    """The PLL itself, from the oscillator to one clock."""
+def pll_instance(
+    pll: Ecp5Pll,
+    *,
+    oscillator: Signal,
+    clock: Signal,
+    locked: Signal,
+    late: Signal | None = None,
+) -> Instance:
+    """The PLL itself, from the oscillator to one clock, and to ``late`` if it makes that."""
     feedback = Signal() if pll.has_second else clock
     return Instance(
         "EHXPLLL",
@@ -115,6 +136,7 @@ def pll_instance(pll: Ecp5Pll, *, oscillator: Signal, clock: Signal, locked: Sig
         p_CLKI_DIV=pll.input_divider,
         p_CLKFB_DIV=pll.feedback_divider,
         **output_parameters(pll.outputs),
+        **(pll.late_output if pll.late else {}),
         p_FEEDBK_PATH="CLKOP",
         i_CLKI=oscillator,
         i_CLKFB=feedback,
@@ -123,6 +145,7 @@ def pll_instance(pll: Ecp5Pll, *, oscillator: Signal, clock: Signal, locked: Sig
         i_ENCLKOP=0,
         o_CLKOP=feedback,
         **({"o_CLKOS": clock} if pll.has_second else {}),
+        **({"o_CLKOS2": late} if pll.late else {}),
         o_LOCK=locked,
     )
 
@@ -143,7 +166,7 @@ class Ecp5Clock(BoardClock):
         locked = Signal()
         m.d.comb += [self.oscillator.eq(buffer.i), self.ready.eq(1)]
         m.submodules.pll = pll_instance(
-            self._pll, oscillator=buffer.i, clock=self.clock, locked=locked
+            self._pll, oscillator=buffer.i, clock=self.clock, locked=locked, late=self.late
         )
         steady = locked & ~self.restart
         for stage in range(2):
@@ -159,4 +182,4 @@ class Ecp5Clock(BoardClock):
 
 def find_clocking(device: str) -> Clocking:
     """Returns the clocking of a device: all of the family have the same PLL."""
-    return Clocking(find_pll, Ecp5Clock)
+    return Clocking(find_pll, Ecp5Clock, with_late=lambda pll: replace(pll, late=True))
