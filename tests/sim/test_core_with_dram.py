@@ -233,23 +233,34 @@ def test_a_flipped_bit_ends_the_list(sim: SimulationDevice) -> None:
             assert np.array_equal(again[0][name], expected[0][name])
 
 
-def test_streamed_networks_run_from_dram() -> None:
+_SMALL = dataclasses.replace(
+    PLAIN,
+    activation_bytes=1 << 11,
+    weight_bytes=1 << 11,
+    instruction_words=1 << 9,
+    accumulator_depth=64,
+    dram=CHIP,
+)
+
+
+@pytest.mark.parametrize(
+    ("small", "seeds"),
+    [
+        (_SMALL, range(200, 225)),
+        # a word of weights is half a group of the DMA, a tile of channels half a word of DRAM
+        (dataclasses.replace(_SMALL, rows=4, columns=4, lanes=4), range(300, 316)),
+    ],
+    ids=["8x8", "4x4"],
+)
+def test_streamed_networks_run_from_dram(small: Configuration, seeds: range) -> None:
     """A session makes a list of a network that does not fit; results are the reference's.
 
     On the RTL and on the golden model. Random networks in which the host has work between runs are
     streamed by the host, as without DRAM.
     """
-    small = dataclasses.replace(
-        PLAIN,
-        activation_bytes=1 << 11,
-        weight_bytes=1 << 11,
-        instruction_words=1 << 9,
-        accumulator_depth=64,
-        dram=CHIP,
-    )
     sim, model = SimulationDevice(small), ModelDevice(small)
     listed = 0
-    for seed in range(200, 225):
+    for seed in seeds:
         builder = random_network(seed)
         graph = builder.graph(builder.last)
         program = compile_graph(graph, small)

@@ -7,6 +7,7 @@ import typer
 
 from .. import console
 from ..benchmarks.end_to_end.predict import predicted_per_second, wires_of
+from ..compiler.codegen.dram_list import why_not_from_dram
 from ..errors import InputError
 from ..loading import compile_file
 from ..profile.dram import dram_cost, draw_dram_timeline
@@ -69,6 +70,7 @@ def compile_command(
         "uploaded_bytes": traffic.uploaded,
         "downloaded_bytes": traffic.downloaded,
         "dram": None if cost is None else cost.entry(),
+        "not_from_dram": why_not_from_dram(program) if cost is None else "",
         "end_to_end": end_to_end(program, name),
         "state_bytes": program.state_bytes,
         "resident_bytes": program.resident_bytes,
@@ -154,6 +156,7 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         + _places(result)
         + (_streaming(result) if result["streamed"] else "")
         + (_from_dram(result["dram"]) if result["dram"] else "")
+        + (_NOT_FROM_DRAM.format(result["not_from_dram"]) if result["not_from_dram"] else "")
         + (_state(result) if result["state_bytes"] else "")
         + (f", written to {result['output']}" if result["output"] else ""),
     )
@@ -174,6 +177,7 @@ def _show(program: Program, result: dict[str, Any]) -> None:
         )
 
 
+_NOT_FROM_DRAM = "; the host sends it in parts and the DRAM is not used: {}"
 _DOUBLED = "; inputs and outputs have two places each, so transfers overlap the computation"
 _SINGLE = "; inputs and outputs have one place each"
 _RELEASED = ", and the next input arrives from cycle {:,} of a run on"

@@ -342,10 +342,10 @@ class DmaEngine(wiring.Component):
         place, ninth = Signal(range(GROUP_CELLS + 1)), Signal(_WORD)
         is_head, upper = has_heads & (place == 0), place[0]
         made = only_heads & ~is_head
-        address, left, active = Signal(24), Signal(17), Signal()
-        size = Signal(range(WORD_BYTES + 1))
-        m.d.comb += size.eq(Mux(is_weights, Mux(only_heads, ~is_head, WORD_BYTES), WORD_BYTES // 2))
-        ends = (left <= size) & ~(is_head & only_heads)
+        # steps less one: words, halves of them, or groups that are made; heads before these are none
+        address, left, active, final = Signal(24), Signal(16), Signal(), Signal()
+        counts = ~(is_head & only_heads)
+        ends = final & counts
         # half a word may go before the whole word has been checked
         takes = is_weights | upper | ends
         valid = loading & active & ((self.reads.valid & (visible | ~takes)) | made)
@@ -362,7 +362,7 @@ class DmaEngine(wiring.Component):
             self._linear_ready.eq(given & ~made & takes),
         ]
         with m.If(given):
-            m.d.sync += [left.eq(left - size), active.eq(~ends)]
+            m.d.sync += [left.eq(left - counts), final.eq(left == counts), active.eq(~ends)]
             with m.If(is_weights & is_head):
                 m.d.sync += ninth.eq(word)
             with m.Else():
@@ -371,16 +371,25 @@ class DmaEngine(wiring.Component):
                 m.d.sync += place.eq(Mux(place == GROUP_CELLS, 0, place + 1))
             with m.Else():
                 m.d.sync += place.eq(~upper)
+        steps = Signal.like(left)
+        m.d.comb += steps.eq(
+            Mux(
+                is_weights,
+                Mux(only_heads, told.run_bytes, told.run_bytes // WORD_BYTES),
+                told.run_bytes // (WORD_BYTES // 2),
+            )
+        )
         with m.If(begins):
             m.d.sync += [
                 active.eq(1),
                 place.eq(0),
                 ninth.eq(0),
                 address.eq(told.chip),
-                left.eq(told.run_bytes + 1),
+                left.eq(steps),
+                final.eq(steps == 0),
             ]
         # while groups are made, a further head comes if there are more than its eight
-        wanted = loading & active & (~made | (left > GROUP_CELLS))
+        wanted = loading & active & (~made | (left >= GROUP_CELLS))
         return ~active, wanted
 
     def _check(self, m: Module, begins: Signal, wanted: Signal, visible: Signal) -> Value:
@@ -395,13 +404,13 @@ class DmaEngine(wiring.Component):
         m.submodules.crc = crc
         part = Signal(range(parts))
         last = part == parts - 1
-        taken = wanted & self.reads.valid & (~last | self.reads.ready)
-        m.d.comb += [
-            visible.eq(~told.checked | last),
-            crc.start.eq(begins),
+        taken = wanted & self.reads.valid & told.checked & (~last | self.reads.ready)
+        m.d.comb += [visible.eq(~told.checked | last), crc.start.eq(begins)]
+        # from registers; the last part is counted when the LOAD has landed
+        m.d.sync += [
             crc.data.eq(Array(word.word_select(k, self._crc_bits) for k in range(parts))[part]),
-            crc.valid.eq(taken & told.checked),
+            crc.valid.eq(taken),
         ]
-        with m.If(crc.valid):
+        with m.If(taken):
             m.d.sync += part.eq(Mux(last, 0, part + 1))
         return crc.crc == told.crc

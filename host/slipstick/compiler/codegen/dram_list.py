@@ -176,12 +176,29 @@ def make_dram_program(program: Program) -> DramProgram:
 
 def find_dram_program(program: Program) -> DramProgram | None:
     """The list of a program that runs from DRAM; None for others, which the host streams."""
-    if not program.hardware.dram or not program.is_streamed or program.variables:
-        return None
     try:
-        return make_dram_program(program)
+        return _list_of(program)
     except NotForDramError:
         return None
+
+
+def why_not_from_dram(program: Program) -> str:
+    """What keeps a program from DRAM that the hardware has; empty: nothing, or it has no need."""
+    if not program.hardware.dram or not program.is_streamed:
+        return ""
+    try:
+        _list_of(program)
+    except NotForDramError as error:
+        return str(error)
+    return ""
+
+
+def _list_of(program: Program) -> DramProgram:
+    if not program.is_streamed:
+        raise NotForDramError("the program must be larger than the chip")
+    if program.variables:
+        raise NotForDramError("the network must keep nothing from one inference to the next")
+    return make_dram_program(program)
 
 
 _HostSteps = tuple[HostStep, ...]
