@@ -53,29 +53,34 @@ class BoxWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         address, row = Signal.like(self.origin), Signal.like(self.origin)
-        run_number, row_number = Signal(COUNT_BITS), Signal(COUNT_BITS)
-        row_ends, final = run_number == self.runs, Signal()
+        # behind the run and the row at hand; whether there are none is known a cycle earlier
+        runs_left, rows_left = Signal(COUNT_BITS), Signal(COUNT_BITS)
+        last_run, last_row = Signal(), Signal()
+        single_run = self.runs == 0
         # one adder: the next run begins a pitch behind this one, or behind the row
-        following = Mux(row_ends, row, address) + Mux(row_ends, self.row_pitch, self.run_pitch)
-        m.d.comb += [
-            final.eq(row_ends & (row_number == self.rows)),
-            self.o.valid.eq(self.busy),
-            self.o.payload.eq(address),
-        ]
+        following = Mux(last_run, row, address) + Mux(last_run, self.row_pitch, self.run_pitch)
+        m.d.comb += [self.o.valid.eq(self.busy), self.o.payload.eq(address)]
         with m.If(self.start):
             m.d.sync += [
                 self.busy.eq(1),
                 address.eq(self.origin),
                 row.eq(self.origin),
-                run_number.eq(0),
-                row_number.eq(0),
+                runs_left.eq(self.runs),
+                last_run.eq(single_run),
+                rows_left.eq(self.rows),
+                last_row.eq(self.rows == 0),
             ]
         with m.Elif(self.busy & self.o.ready):
             m.d.sync += [
-                self.busy.eq(~final),
+                self.busy.eq(~(last_run & last_row)),
                 address.eq(following),
-                run_number.eq(Mux(row_ends, 0, run_number + 1)),
+                runs_left.eq(Mux(last_run, self.runs, runs_left - 1)),
+                last_run.eq(Mux(last_run, single_run, runs_left == 1)),
             ]
-            with m.If(row_ends):
-                m.d.sync += [row.eq(following), row_number.eq(row_number + 1)]
+            with m.If(last_run):
+                m.d.sync += [
+                    row.eq(following),
+                    rows_left.eq(rows_left - 1),
+                    last_row.eq(rows_left == 1),
+                ]
         return m

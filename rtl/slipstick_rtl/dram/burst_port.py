@@ -95,12 +95,13 @@ class BurstPort(wiring.Component):
         parts_bits = _parts_bits(settings)
         write, busy = Signal(), Signal()
         address = Signal(settings.chip.word_address_bits)
-        left = Signal(COUNT_BITS + parts_bits)
+        # words behind the one at hand; whether there are none is known a cycle earlier
+        left, last = Signal(COUNT_BITS + parts_bits), Signal()
         may_write, may_read = self._write(m, parts_bits), self._read(m, parts_bits)
         command, burst = self._command.i, self.bursts.payload
         connect(m, self._command.o, flipped(self.commands))
         given = command.valid & command.ready
-        ends = given & (left == 0)
+        ends = given & last
         m.d.comb += [
             command.valid.eq(busy & Mux(write, may_write, may_read)),
             command.payload.write.eq(write),
@@ -108,13 +109,14 @@ class BurstPort(wiring.Component):
             self.bursts.ready.eq(~busy | ends),
         ]
         with m.If(given):
-            m.d.sync += [address.eq(address + 1), left.eq(left - 1)]
+            m.d.sync += [address.eq(address + 1), left.eq(left - 1), last.eq(left == 1)]
         with m.If(self.bursts.ready):
             m.d.sync += busy.eq(self.bursts.valid)
             m.d.sync += [
                 write.eq(burst.write),
                 address.eq(burst.address << parts_bits),
                 left.eq(Cat(*([1] * parts_bits), burst.last)),
+                last.eq(0 if parts_bits else burst.last == 0),
             ]
         m.d.comb += self.idle.eq(~busy & ~self._owing)
         return m
@@ -151,7 +153,8 @@ class BurstPort(wiring.Component):
         part = Signal(parts_bits)
         before = Signal(8 * WORD_BYTES - bits)
         capacity = _READ_DEPTH << parts_bits
-        asked = Signal(range(capacity + 1))
+        # known a cycle late, in which one more may have been asked for
+        asked, room = Signal(range(capacity + 1)), Signal()
         command = self._command.i
         asks = command.valid & command.ready & ~command.payload.write
         leaves = wide.o.valid & wide.o.ready
@@ -160,7 +163,10 @@ class BurstPort(wiring.Component):
             wide.i.payload.eq(Cat(before, self.read_data)),
             wide.i.valid.eq(self.read_valid & part.all()),
         ]
-        m.d.sync += asked.eq(asked + asks - (leaves << parts_bits))
+        m.d.sync += [
+            asked.eq(asked + asks - (leaves << parts_bits)),
+            room.eq(asked < capacity - 2),
+        ]
         with m.If(self.read_valid):
             m.d.sync += [part.eq(part + 1), before.eq(Cat(before, self.read_data)[bits:])]
-        return asked != capacity
+        return room
