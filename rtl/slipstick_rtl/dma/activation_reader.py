@@ -59,38 +59,46 @@ class ActivationReader(wiring.Component):
         m = Module()
         size, bits = self._size, exact_log2(self._size)
         parts = WORD_BYTES // size
-        active, place, left = Signal(), Signal(24 - bits), Signal(17)
+        active, place = Signal(), Signal(24 - bits)
+        # chunks behind the one at hand; whether there are none is known a cycle earlier
+        left, last, tail = Signal(16 - bits), Signal(), Signal(bits)
         part = Signal(range(parts))
         # words that are being made or wait
         owed = Signal(range(_DEPTH + 1))
         mark = data.StructLayout({"bytes": bits + 1, "part": part.shape(), "ends": 1})
         m.submodules.marks = marks = StreamQueue(shape=mark, depth=_DEPTH * parts)
         m.submodules.queue = queue = StreamQueue(shape=8 * WORD_BYTES, depth=_DEPTH)
-        ends = left <= size
         begins_word = part == 0
         requested = self.requests.valid & self.requests.ready
         leaves = self.words.valid & self.words.ready
         m.d.comb += [
             self.requests.valid.eq(active & (~begins_word | (owed != _DEPTH))),
             self.requests.payload.eq(place << bits),
-            self.runs.ready.eq(~active | (requested & ends)),
+            self.runs.ready.eq(~active | (requested & last)),
             marks.i.valid.eq(requested),
-            marks.i.payload.bytes.eq(Mux(ends, left, size)),
+            marks.i.payload.bytes.eq(Mux(last, tail + 1, size)),
             marks.i.payload.part.eq(part),
-            marks.i.payload.ends.eq(ends | (part == parts - 1)),
+            marks.i.payload.ends.eq(last | (part == parts - 1)),
             self.idle.eq(~active & (owed == 0)),
         ]
         m.d.sync += owed.eq(owed + (requested & begins_word) - leaves)
         with m.If(requested):
             m.d.sync += [
                 place.eq(place + 1),
-                left.eq(left - size),
+                left.eq(left - 1),
+                last.eq(left == 1),
                 part.eq(Mux(marks.i.payload.ends, 0, part + 1)),
-                active.eq(~ends),
+                active.eq(~last),
             ]
         with m.If(self.runs.valid & self.runs.ready):
             run = self.runs.payload
-            m.d.sync += [active.eq(1), place.eq(run.chip[bits:]), left.eq(run.bytes + 1)]
+            m.d.sync += [
+                active.eq(1),
+                place.eq(run.chip[bits:]),
+                left.eq(run.bytes >> bits),
+                last.eq(run.bytes[bits:] == 0),
+                tail.eq(run.bytes),
+            ]
         # what comes back
         known = marks.o.payload
         masked = Cat(Mux(known.bytes > k, self.chunk.word_select(k, 8), 0) for k in range(size))

@@ -61,21 +61,23 @@ class ActivationWriter(wiring.Component):
         m = Module()
         size, bits = self._size, exact_log2(self._size)
         parts = WORD_BYTES // size
+        run = self.runs.payload
         active, first = Signal(), Signal()
         shift, place = Signal(bits), Signal(24 - bits)
-        # bytes that are to be written, those before the first chunk's included; and to be taken
-        left, unread = Signal(18), Signal(17)
+        # chunks behind the one at hand: to be written, and to be taken; whether there are none is
+        # known a cycle earlier, for the clock
+        left, last = Signal(17 - bits), Signal()
+        untaken, takes, takes_last = Signal(16 - bits), Signal(), Signal()
+        tail = Signal(bits)
         part = Signal(range(parts))
-        takes, step, ends = Signal(), Signal(), Signal()
+        step = Signal()
         chunk: Any = Array(self.words.payload.word_select(k, 8 * size) for k in range(parts))[part]
         turned, before = Signal(8 * size), Signal(8 * size)
         m.d.comb += [
-            takes.eq(unread != 0),
-            self.wants.eq(active & takes),
             step.eq(active & (~self.o.valid | self.o.ready) & (~takes | self.words.valid)),
-            ends.eq(left <= size),
-            self.words.ready.eq(step & takes & ((part == parts - 1) | (unread <= size))),
-            self.runs.ready.eq(~active | (step & ends)),
+            self.wants.eq(active & takes),
+            self.words.ready.eq(step & takes & ((part == parts - 1) | takes_last)),
+            self.runs.ready.eq(~active | (step & last)),
             self.idle.eq(~active & ~self.o.valid),
         ]
         ways = Array(
@@ -95,25 +97,39 @@ class ActivationWriter(wiring.Component):
                 self.o.valid.eq(1),
                 self.o.payload.address.eq(place << bits),
                 self.o.payload.data.eq(joined),
-                self.o.payload.mask.eq(Cat((left > k) & (~first | own[k]) for k in range(size))),
+                self.o.payload.mask.eq(
+                    Cat((~last | (tail >= k)) & (~first | own[k]) for k in range(size))
+                ),
                 before.eq(turned),
                 place.eq(place + 1),
                 first.eq(0),
-                left.eq(left - size),
-                unread.eq(Mux(unread <= size, 0, unread - size)),
-                active.eq(~ends),
+                left.eq(left - 1),
+                last.eq(left == 1),
+                active.eq(~last),
             ]
             with m.If(takes):
-                m.d.sync += part.eq(Mux(self.words.ready, 0, part + 1))
+                m.d.sync += [
+                    part.eq(Mux(self.words.ready, 0, part + 1)),
+                    untaken.eq(untaken - 1),
+                    takes_last.eq(untaken == 1),
+                    takes.eq(~takes_last),
+                ]
         with m.If(self.runs.valid & self.runs.ready):
-            run = self.runs.payload
+            begin = run.chip[:bits]
+            # from the first chunk's first byte to the run's last one
+            span = run.bytes + begin
+            short = run.bytes[bits:] == 0
             m.d.sync += [
                 active.eq(1),
                 first.eq(1),
-                shift.eq(run.chip[:bits]),
+                shift.eq(begin),
                 place.eq(run.chip[bits:]),
-                unread.eq(run.bytes + 1),
-                left.eq(run.bytes + 1 + run.chip[:bits]),
+                tail.eq(span),
+                left.eq(span >> bits),
+                last.eq(short & (run.bytes[:bits] + begin < size)),
+                untaken.eq(run.bytes >> bits),
+                takes.eq(1),
+                takes_last.eq(short),
                 part.eq(0),
             ]
         return m
