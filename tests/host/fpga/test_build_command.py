@@ -109,7 +109,8 @@ if '--no-route' in arguments:
     sys.exit()
 if seed == 3:
     print('ERROR: must not be routed'); sys.exit(1)
-text = {report_text(1234.5, other=4321.5)!r}.replace('1234.5', str(core)).replace('4321.5', str(usb))
+text = {report_text(1234.5, other=4321.5)!r}
+text = text.replace('1234.5', str(core)).replace('4321.5', str(usb))
 Path(arguments[arguments.index('--report') + 1]).write_text(text)
 """
 

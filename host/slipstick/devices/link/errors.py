@@ -17,6 +17,10 @@ CODES = {
     " compile for its target.",
     "BAD_INSTRUCTION": "The device met a bad instruction: load the program again; if that does not"
     " help, report it.",
+    "MEMORY_CORRUPT": "A block of the DRAM has another checksum than was written: load the program"
+    " again; if that does not help, test the DRAM (`slipstick memtest`).",
+    "BAD_TRANSFER": "The DMA met an instruction that there is none of: load the program again; if"
+    " that does not help, test the DRAM (`slipstick memtest`).",
     "RUN_TIMEOUT": "The run did not end in time: reset the device; if it happens again, report it.",
     "RUN_STOPPED": "The run was reset before its end, so there is no result: run again.",
 }
