@@ -11,6 +11,8 @@ from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocke
 
 _HZ = 100_000_000
 _CHIP = "MT48LC16M16"
+_DRAM_HZ = 97_500_000
+"""What LiteDRAM's controller reaches on this speed grade."""
 
 
 def _board(
@@ -81,7 +83,7 @@ def _sdram(size: str, configuration: Configuration) -> Variant:
     return Variant(
         suffix="sdram",
         description=f"ULX3S with the LFE5U-{size} and its SDRAM",
-        configuration=replace(clocked(configuration, _HZ), dram=_CHIP),
+        configuration=replace(clocked(configuration, _DRAM_HZ), dram=_CHIP),
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -132,9 +132,13 @@ class DmaEngine(wiring.Component):
         loading, storing, begins = Signal(), Signal(), Signal()
         into_activations = told.target == Target.ACTIVATIONS
         wanted, visible = Signal(), Signal()
-        self._move(m, begins, loading, storing, into_activations, visible)
-        ends, wanted_linear = self._load_linear(m, begins, loading & ~into_activations, visible)
-        m.d.comb += wanted.eq(loading & (wanted_linear | (into_activations & self._writer.wants)))
+        # known from the cycle in which a LOAD or STORE begins, for the clock
+        boxes = Signal()
+        with m.If(begins):
+            m.d.sync += boxes.eq(into_activations)
+        self._move(m, begins, loading, storing, boxes, visible)
+        ends, wanted_linear = self._load_linear(m, begins, loading & ~boxes, visible)
+        m.d.comb += wanted.eq(loading & (wanted_linear | (boxes & self._writer.wants)))
         sound = self._check(m, begins, wanted, visible)
         # the next instruction has been asked for, behind the data of this one
         asked, receiving, received = Signal(), Signal(), Signal()
@@ -145,7 +149,7 @@ class DmaEngine(wiring.Component):
             m.d.sync += [asked.eq(1), following.eq(following + TRANSFER_WORDS)]
         with m.Elif(received):
             m.d.sync += asked.eq(0)
-        moved = Mux(into_activations, ~self._chip.busy & self._writer.idle, ends)
+        moved = Mux(boxes, ~self._chip.busy & self._writer.idle, ends)
         pause = Signal(range(max(_BEGIN_CYCLES, _LANDING_CYCLES) + 1))
         with m.If(pause != 0):
             m.d.sync += pause.eq(pause - 1)
@@ -273,7 +277,7 @@ class DmaEngine(wiring.Component):
             ]
         m.d.comb += [
             dram.start.eq(begins),
-            chip.start.eq(begins & boxes),
+            chip.start.eq(begins & (told.target == Target.ACTIVATIONS)),
             chip.o.ready.eq(Mux(loading, writer.runs.ready, reader.runs.ready)),
         ]
         for unit, busy in ((writer, loading), (reader, storing)):
@@ -331,13 +335,13 @@ class DmaEngine(wiring.Component):
         next is one of this LOAD's."""
         told, word = self._instruction, self.reads.payload
         weights, instructions = self.weight_writes, self.instruction_writes
-        is_weights = told.target != Target.INSTRUCTIONS
+        # these are known from the cycle in which a LOAD begins
+        is_weights, kinds = Signal(), {}
         # a head has the ninth bits of the eight groups behind it; groups may have none, and heads
         # no groups behind them
-        has_heads, only_heads = Const(0, 1), Const(0, 1)
         if self._configuration.ninth_bits:
-            only_heads = told.target == Target.NINTHS
-            has_heads = (told.target == Target.WEIGHTS) | only_heads
+            kinds = {"has_heads": (Target.WEIGHTS, Target.NINTHS), "only_heads": (Target.NINTHS,)}
+        has_heads, only_heads = Signal(), Signal()
         # of cells: which word of the nine; of instructions: which half
         place, ninth = Signal(range(GROUP_CELLS + 1)), Signal(_WORD)
         is_head, upper = has_heads & (place == 0), place[0]
@@ -372,15 +376,18 @@ class DmaEngine(wiring.Component):
             with m.Else():
                 m.d.sync += place.eq(~upper)
         steps = Signal.like(left)
-        m.d.comb += steps.eq(
-            Mux(
-                is_weights,
-                Mux(only_heads, told.run_bytes, told.run_bytes // WORD_BYTES),
-                told.run_bytes // (WORD_BYTES // 2),
-            )
-        )
+        with m.Switch(told.target):
+            with m.Case(Target.INSTRUCTIONS):
+                m.d.comb += steps.eq(told.run_bytes // (WORD_BYTES // 2))
+            with m.Case(Target.NINTHS):
+                m.d.comb += steps.eq(told.run_bytes)
+            with m.Default():
+                m.d.comb += steps.eq(told.run_bytes // WORD_BYTES)
         with m.If(begins):
             m.d.sync += [
+                is_weights.eq(told.target != Target.INSTRUCTIONS),
+                has_heads.eq(told.target.matches(*kinds.get("has_heads", ()))),
+                only_heads.eq(told.target.matches(*kinds.get("only_heads", ()))),
                 active.eq(1),
                 place.eq(0),
                 ninth.eq(0),
@@ -402,15 +409,20 @@ class DmaEngine(wiring.Component):
         parts = _WORD // self._crc_bits
         crc: Any = CRC32_ETHERNET(data_width=self._crc_bits).create()
         m.submodules.crc = crc
-        part = Signal(range(parts))
-        last = part == parts - 1
+        part, following = Signal(range(parts)), Signal(range(parts))
+        last = Signal(init=parts == 1)
         taken = wanted & self.reads.valid & told.checked & (~last | self.reads.ready)
-        m.d.comb += [visible.eq(~told.checked | last), crc.start.eq(begins)]
+        m.d.comb += [following.eq(part), crc.start.eq(begins)]
+        with m.If(taken):
+            m.d.comb += following.eq(Mux(last, 0, part + 1))
+        m.d.sync += [
+            part.eq(following),
+            last.eq(following == parts - 1),
+            visible.eq(~told.checked | (following == parts - 1)),
+        ]
         # from registers; the last part is counted when the LOAD has landed
         m.d.sync += [
             crc.data.eq(Array(word.word_select(k, self._crc_bits) for k in range(parts))[part]),
             crc.valid.eq(taken),
         ]
-        with m.If(taken):
-            m.d.sync += part.eq(Mux(last, 0, part + 1))
         return crc.crc == told.crc
