@@ -12,9 +12,9 @@ from amaranth.lib.wiring import In, Out
 from .parts import Part
 
 LATE_EIGHTHS = 5
-"""Eighths of a cycle. At 100 MHz, SDR SDRAM then has 6 ns from a pin's change to its clock. What it
-reads is there from 6 ns after its clock until 3 ns after the next, and the FPGA takes it in between
-(data sheet of MT48LC16M16A2-75, CAS latency 2)."""
+"""Eighths of a cycle. At 97.5 MHz the pins of SDR SDRAM change 6.4 ns before its clock edge and 3.9 ns
+after it. What it sends is good from 6 ns behind an edge to 3 ns behind the next (data sheet of
+MT48LC16M16A2-75, CAS latency 2); with 3.5 ns for both pins on the way, the FPGA's edge lies between."""
 
 
 class BoardClock(wiring.Component):
