@@ -12,9 +12,10 @@ from amaranth.lib.wiring import In, Out
 from .parts import Part
 
 LATE_EIGHTHS = 5
-"""Eighths of a cycle. At 97.5 MHz the pins of SDR SDRAM change 6.4 ns before its clock edge and 3.9 ns
-after it. What it sends is good from 6 ns behind an edge to 3 ns behind the next (data sheet of
-MT48LC16M16A2-75, CAS latency 2); with 3.5 ns for both pins on the way, the FPGA's edge lies between."""
+"""Eighths of a cycle. At 97.5 MHz the pins of SDR SDRAM change 6.4 ns before its clock edge and 3.9
+ns after it. What it sends is good from 6 ns behind an edge to 3 ns behind the next (data sheet of
+MT48LC16M16A2-75, CAS latency 2); with 3.5 ns for both pins on the way, the FPGA's edge lies in
+between."""
 
 
 class BoardClock(wiring.Component):
