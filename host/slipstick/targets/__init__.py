@@ -96,8 +96,8 @@ _LARGE_TILE = replace(
 def targets_of(board: Board) -> list[Target]:
     """Returns the targets of a board: one of each of its configurations."""
     return [
-        Target(name, description, configuration, board.name, board.part)
-        for name, description, configuration in board.configurations()
+        Target(name, description, configuration, board.name, part)
+        for name, description, configuration, part in board.configurations()
     ]
 
 

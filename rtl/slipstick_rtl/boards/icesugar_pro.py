@@ -19,7 +19,8 @@ _CHIP = "MT48LC16M16"
 _SDRAM = Variant(
     suffix="sdram",
     description="iCESugar-Pro with the 25F and its SDRAM",
-    configuration=replace(_CORE, dram=_CHIP),
+    # LiteDRAM's controller is the slower part
+    configuration=replace(_CORE, dram=_CHIP, clock_hz=97_500_000),
 )
 
 ICESUGAR_PRO = Board(

@@ -6,13 +6,17 @@ from typing import Any
 
 from ..config import Configuration
 from ..fpga.ecp5.cores import LARGE, LARGE_LNS, MEDIUM, SMALL, TINY
-from ..fpga.parts import ECP5_12F, ECP5_25F, ECP5_45F, ECP5_85F, Part
+from ..fpga.parts import ECP5_12F, ECP5_12F_DIE, ECP5_25F, ECP5_45F, ECP5_85F, Part
 from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
 
 _HZ = 100_000_000
 _CHIP = "MT48LC16M16"
 _DRAM_HZ = 97_500_000
 """What LiteDRAM's controller reaches on this speed grade."""
+
+
+def _part(size: str, counts: tuple[int, int, int]) -> Part:
+    return Part(f"LFE5U-{size}", "CABGA381", 6, *counts)
 
 
 def _board(
@@ -29,7 +33,7 @@ def _board(
     return Board(
         name=f"ulx3s-{size.lower()}",
         description=f"ULX3S with the LFE5U-{size}{remark}",
-        part=Part(f"LFE5U-{size}", "CABGA381", 6, *counts),
+        part=_part(size, counts),
         platform=platform,
         oscillator_hz=25_000_000,
         configuration=clocked(configuration, _HZ),
@@ -79,11 +83,12 @@ def _board(
     )
 
 
-def _sdram(size: str, configuration: Configuration) -> Variant:
+def _sdram(size: str, configuration: Configuration, remark: str = "") -> Variant:
     return Variant(
         suffix="sdram",
-        description=f"ULX3S with the LFE5U-{size} and its SDRAM",
+        description=f"ULX3S with the LFE5U-{size} and its SDRAM{remark}",
         configuration=replace(clocked(configuration, _DRAM_HZ), dram=_CHIP),
+        part=_part("12F", ECP5_12F_DIE) if size == "12F" else None,
     )
 
 
@@ -98,8 +103,11 @@ BOARDS = (
         "12F",
         ECP5_12F,
         TINY,
-        variants=(_sdram("12F", TINY),),
-        notes="The die is a 25F's; the configuration keeps to the LUTs and block RAMs sold.",
+        variants=(_sdram("12F", TINY, ": some more LUTs than are sold"),),
+        notes=(
+            "The die is a 25F's; the configuration keeps to the LUTs and block RAMs sold. With"
+            " SDRAM it takes 4 % more LUTs than that."
+        ),
     ),
     _board("25F", ECP5_25F, SMALL, variants=(_sdram("25F", SMALL),)),
     _board("45F", ECP5_45F, MEDIUM, variants=(_sdram("45F", MEDIUM),)),

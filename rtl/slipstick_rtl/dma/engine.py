@@ -346,7 +346,7 @@ class DmaEngine(wiring.Component):
         place, ninth = Signal(range(GROUP_CELLS + 1)), Signal(_WORD)
         is_head, upper = has_heads & (place == 0), place[0]
         made = only_heads & ~is_head
-        # steps less one: words, halves of them, or groups that are made; heads before these are none
+        # steps less one: words, halves of them, or groups that are made, whose heads do not count
         address, left, active, final = Signal(24), Signal(16), Signal(), Signal()
         counts = ~(is_head & only_heads)
         ends = final & counts

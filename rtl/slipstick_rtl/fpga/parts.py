@@ -55,6 +55,8 @@ class Part:
 
 ECP5_12F = (12_000, 32, 28)
 """LUTs, block RAMs, multipliers. The die is a 25F's, and the open tools would use all of it."""
+ECP5_12F_DIE = (24_288, 32, 28)
+"""The same with all look-up tables of the die."""
 ECP5_25F = (24_288, 56, 28)
 ECP5_45F = (43_848, 108, 72)
 ECP5_85F = (83_640, 208, 156)

@@ -121,11 +121,14 @@ class Variant:
     suffix, description : str
     configuration : Configuration
         Its ``clock_hz`` is what the PLL makes.
+    part : Part or None
+        The board's FPGA, where this may take more of it than the others; None: as the board's.
     """
 
     suffix: str
     description: str
     configuration: Configuration
+    part: Part | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,11 +225,12 @@ class Board:
             has = f"be {self.dram} or empty" if self.dram else "be empty"
             raise ValueError(f"dram must {has} on {self.name}, not {configuration.dram}")
 
-    def configurations(self) -> Iterator[tuple[str, str, Configuration]]:
-        """Yields name, description and configuration of each target."""
-        yield self.name, self.description, self.configuration
+    def configurations(self) -> Iterator[tuple[str, str, Configuration, Part]]:
+        """Yields name, description, configuration and FPGA of each target."""
+        yield self.name, self.description, self.configuration, self.part
         for variant in self.variants:
-            yield f"{self.name}-{variant.suffix}", variant.description, variant.configuration
+            name, part = f"{self.name}-{variant.suffix}", variant.part or self.part
+            yield name, variant.description, variant.configuration, part
 
 
 def clocked(configuration: Configuration, clock_hz: int) -> Configuration:
