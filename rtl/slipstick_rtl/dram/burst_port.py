@@ -8,20 +8,22 @@ from amaranth.utils import exact_log2
 from ..primitives.delay import delay
 from ..primitives.stream_queue import StreamQueue
 from .controller import command_layout
+from .ddr3 import Ddr3Settings
 from .litedram import LiteDramSettings
 
 WORD_BYTES = 8
 """Of the streams' words."""
 COUNT_BITS = 16
 """Of a burst's length in words."""
-_COMMAND_DEPTH = 4
+_COMMAND_DEPTH = 5
 """Of commands on their way: the controller says late in a cycle that it takes one."""
-_READ_DEPTH = 16
-_WRITE_DEPTH = 16
-"""Of the chip's words: more than the controller takes before it writes the first."""
+_READ_DEPTH = 17
+_WRITE_DEPTH = 17
+"""Of the chip's words: more than the controller takes before it writes the first. A queue has a
+power of two of places, and a register."""
 
 
-def burst_layout(settings: LiteDramSettings) -> data.StructLayout:
+def burst_layout(settings: LiteDramSettings | Ddr3Settings) -> data.StructLayout:
     """Words that lie side by side: their number less one, and the first one's address."""
     return data.StructLayout(
         {
@@ -32,7 +34,7 @@ def burst_layout(settings: LiteDramSettings) -> data.StructLayout:
     )
 
 
-def _parts_bits(settings: LiteDramSettings) -> int:
+def _parts_bits(settings: LiteDramSettings | Ddr3Settings) -> int:
     return exact_log2(8 * WORD_BYTES // settings.chip.data_bits)
 
 

@@ -4,15 +4,17 @@ Needs neither Amaranth nor LiteDRAM: configurations, compiler and host read it.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 MOST_CAS_HZ = 100_000_000
 """Up to this clock a CAS latency of 2 is enough for all chips here."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SdrChip:
-    """Chips of SDR SDRAM side by side, as one of their summed width.
+class DramChip:
+    """Chips of one kind side by side, as one of their summed width.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ class SdrChip:
 
     name: str
     data_bits: int
-    banks: int = 4
+    banks: int
     rows: int
     columns: int
     t_rcd: float
@@ -56,11 +58,6 @@ class SdrChip:
         return self.data_bits // 8 * self.banks * self.rows * self.columns
 
     @property
-    def address_bits(self) -> int:
-        """Of the chips' address pins."""
-        return max(self.rows, self.columns << 1, 1 << 11).bit_length() - 1
-
-    @property
     def bank_bits(self) -> int:
         """Of the chips' bank pins."""
         return self.banks.bit_length() - 1
@@ -70,13 +67,99 @@ class SdrChip:
         """Of the address of a word of ``data_bits``."""
         return (self.bytes // (self.data_bits // 8)).bit_length() - 1
 
+    @property
+    def transfers_per_clock(self) -> int:
+        """Words of ``data_bits`` in a cycle of the chips' clock."""
+        return 1
+
+    def peak_bytes_per_second(self, chip_hertz: int) -> int:
+        """What the data pins can move; pauses for refreshes and new rows come off it."""
+        return self.data_bits // 8 * self.transfers_per_clock * chip_hertz
+
     def cycles(self, nanoseconds: float, hertz: int) -> int:
         """Clock cycles that are no shorter than a time."""
         return math.ceil(nanoseconds * hertz * 1e-9 - 1e-9)
 
+
+@dataclass(frozen=True, kw_only=True)
+class SdrChip(DramChip):
+    """SDR SDRAM."""
+
+    banks: int = 4
+
+    @property
+    def address_bits(self) -> int:
+        """Of the chips' address pins."""
+        return max(self.rows, self.columns << 1, 1 << 11).bit_length() - 1
+
     def cas_latency(self, hertz: int) -> int:
         """Cycles from READ to data: 2 or 3."""
         return 2 if hertz <= MOST_CAS_HZ else 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ddr3Chip(DramChip):
+    """DDR3 SDRAM. Bursts are of eight words.
+
+    JEDEC 79-3F gives some times as the longer of cycles and nanoseconds: those have a least number
+    of cycles in ``LEAST_CYCLES``.
+
+    Parameters
+    ----------
+    t_wtr, t_rtp, t_faw, t_zqcs : float
+        Nanoseconds. From the last data of a WRITE to READ; from READ to PRECHARGE; in which there
+        are at most four ACTIVEs; a short calibration of the drivers.
+    cas_latency, cas_write_latency : int
+        Cycles of the chips' clock, up to 400 MHz.
+    """
+
+    LEAST_CYCLES: ClassVar[Mapping[str, int]] = {
+        "t_rrd": 4,
+        "t_wtr": 4,
+        "t_rtp": 4,
+        "t_zqcs": 64,
+    }
+    BURST: ClassVar[int] = 8
+    """Words of a READ or WRITE."""
+    REFRESHES: ClassVar[int] = 8192
+    """REFRESHes that refresh all rows, of which each does some."""
+
+    banks: int = 8
+    t_wtr: float = 7.5
+    t_rtp: float = 7.5
+    t_faw: float
+    t_zqcs: float = 80.0
+    cas_latency: int = 6
+    cas_write_latency: int = 5
+
+    @property
+    def address_bits(self) -> int:
+        """Of the chips' address pins."""
+        return max(self.rows, 1 << 13).bit_length() - 1
+
+    @property
+    def column_bits(self) -> int:
+        """Of a column's address."""
+        return self.columns.bit_length() - 1
+
+    @property
+    def groups(self) -> int:
+        """Bytes of the data pins: each has a strobe of its own."""
+        return self.data_bits // 8
+
+    @property
+    def transfers_per_clock(self) -> int:
+        """Both edges of the clock move a word."""
+        return 2
+
+    @property
+    def refresh_ns(self) -> float:
+        """From one REFRESH to the next, on average."""
+        return self.refresh_ms * 1e6 / self.REFRESHES
+
+    def chip_cycles(self, time: str, chip_hertz: int) -> int:
+        """Cycles of the chips' clock that a time takes, by its name: ``t_rcd`` and so on."""
+        return max(self.LEAST_CYCLES.get(time, 1), self.cycles(getattr(self, time), chip_hertz))
 
 
 MT48LC16M16 = SdrChip(
@@ -111,8 +194,28 @@ M12L16161A = SdrChip(
 )
 """Two ESMT M12L16161A-5T or two Winbond W9816G6JH-6 side by side, 4 MB: the slower one's times."""
 
+MT41K256M16 = Ddr3Chip(
+    name="MT41K256M16",
+    data_bits=16,
+    rows=32768,
+    columns=1024,
+    t_rcd=13.91,
+    t_rp=13.91,
+    t_ras=35.0,
+    t_rc=48.75,
+    t_rfc=260.0,
+    t_rrd=7.5,
+    t_wr=15.0,
+    t_faw=40.0,
+)
+"""Micron MT41K256M16, 512 MB: the slower times of the grades -107 and -125."""
+
 CHIPS = {chip.name: chip for chip in (MT48LC16M16, M12L16161A)}
 """By name."""
+
+
+DDR3_CHIPS = {chip.name: chip for chip in (MT41K256M16,)}
+"""By name. They are not among ``CHIPS`` until a configuration can have them."""
 
 
 def find_chip(name: str) -> SdrChip:
