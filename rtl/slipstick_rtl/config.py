@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from .dram.chips import SdrChip, find_chip
+from .dram.chips import DDR3_HZ, Ddr3Chip, DramChip, find_chip
 from .engines import ENGINES, EngineTraits
 from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
 from .number_formats import FormatTraits, format_traits
@@ -241,9 +241,19 @@ class Configuration:
                 )
 
     @property
-    def dram_chip(self) -> SdrChip | None:
+    def dram_chip(self) -> DramChip | None:
         """The chips behind the DMA; None if there is none."""
         return find_chip(self.dram) if self.dram else None
+
+    @property
+    def dram_peak(self) -> int:
+        """Bytes per second that the pins of the DRAM can move, or 0."""
+        chip = self.dram_chip
+        if chip is None:
+            return 0
+        return chip.peak_bytes_per_second(
+            2 * DDR3_HZ if isinstance(chip, Ddr3Chip) else self.clock_hz
+        )
 
     @property
     def format(self) -> FormatTraits:

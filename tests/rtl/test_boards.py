@@ -313,11 +313,24 @@ def test_dram_has_its_pins_and_a_register_at_each(
     assert source.name == f"litedram_{board.dram.lower()}_{configuration.clock_hz}.v"
 
 
+def test_ddr3_has_its_pins_clocks_and_phy(tmp_path: Path) -> None:
+    configuration = replace(TINY, clock_hz=100 * MHZ, dram="MT41K256M16")
+    text = write_board_design("ecpix5-85f", configuration, "uart", 105.0, tmp_path)
+    pins = {"ddr3_0__a__io[14]": "H1", "ddr3_0__dq__io[15]": "W2", "ddr3_0__clk__p": "H3"}
+    assert pins.items() <= sites(text).items()
+    constrained = re.findall(r'FREQUENCY NET "(\S+)" ([\d.]+) HZ', text)
+    clocks = {name.rpartition(".")[2]: float(hertz) for name, hertz in constrained}
+    assert clocks["ddr3_fast"] == 150 * MHZ and clocks["ddr3_half"] == 75 * MHZ
+    names = {source.name for source in (tmp_path / "sources").iterdir()}
+    assert names == {"litedram_mt41k256m16_75000000.v", "litedram_mt41k256m16_75000000_phy.v"}
+
+
 @pytest.mark.parametrize(
     ("name", "dram", "message"),
     [
         ("colorlight-5a75b", "MT48LC16M16", "dram must be M12L16161A or empty on colorlight"),
-        ("ecpix5-85f", "MT48LC16M16", "dram must be empty on ecpix5-85f, not MT48LC16M16"),
+        ("ecpix5-85f", "MT48LC16M16", "dram must be MT41K256M16 or empty on ecpix5-85f"),
+        ("icebreaker", "MT48LC16M16", "dram must be empty on icebreaker, not MT48LC16M16"),
     ],
 )
 def test_dram_that_a_board_does_not_have_is_refused(

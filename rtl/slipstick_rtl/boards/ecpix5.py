@@ -1,6 +1,7 @@
 """ECPIX-5 with two sizes of LFE5UM5G: FTDI's USB serial port, ULPI, Ethernet; SPI on PMOD 0."""
 
 import importlib
+from dataclasses import replace
 from typing import Any
 
 from ..config import Configuration
@@ -9,6 +10,7 @@ from ..fpga.parts import ECP5_45F, ECP5_85F, Part
 from ..phy.wires.spi import PMOD_PINS
 from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
 
+_CHIP = "MT41K256M16"
 RGMII_PINS = {
     "rx_clk": "E11",
     "rx_ctl": "A11",
@@ -68,6 +70,7 @@ def _board(
             Light(resource="rgb_led", number=0, signal="r", states=("line_error",)),
         ),
         button="rst",
+        dram=_CHIP,
         programmer=Programmer(board="ecpix5"),
     )
 
@@ -78,7 +81,16 @@ _WITH_ROOM = Variant(
     configuration=clocked(LARGE_WITH_ROOM, 90_000_000),
 )
 
+
+def _ddr3(size: str, configuration: Configuration) -> Variant:
+    return Variant(
+        suffix="ddr3",
+        description=f"ECPIX-5 with the {size}F and its DDR3",
+        configuration=replace(clocked(configuration, 100_000_000), dram=_CHIP),
+    )
+
+
 BOARDS = (
-    _board("45", ECP5_45F, MEDIUM, 4),
-    _board("85", ECP5_85F, LARGE, 8, (_WITH_ROOM,)),
+    _board("45", ECP5_45F, MEDIUM, 4, (_ddr3("45", MEDIUM),)),
+    _board("85", ECP5_85F, LARGE, 8, (_WITH_ROOM, _ddr3("85", LARGE))),
 )

@@ -7,10 +7,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
-from ..dram.burst_port import BurstPort
-from ..dram.controller import DramController
+from ..dram.chips import DDR3_HZ, Ddr3Chip, SdrChip
+from ..dram.ddr3 import Ddr3Settings
+from ..dram.ddr3_memory import Ddr3Memory
 from ..dram.litedram import LiteDramSettings
-from ..dram.sdr_signals import SdrSignature
+from ..dram.sdr_memory import SdrMemory
 from ..link.layouts import ProgramCounters
 from .activation_writer import chunk_write_layout
 from .engine import DmaEngine
@@ -21,23 +22,25 @@ INSTRUCTION_BYTE = data.StructLayout({"last": 1, "ends_word": 1, "data": 8})
 """A byte of an instruction; ``last`` with its last one."""
 
 
-def dram_settings(configuration: Configuration) -> LiteDramSettings:
+def dram_settings(configuration: Configuration) -> LiteDramSettings | Ddr3Settings:
     """Of a configuration that has DRAM; ValueError otherwise."""
     chip = configuration.dram_chip
-    if chip is None:
-        raise ValueError("dram must name a chip, not be empty")
-    return LiteDramSettings(chip=chip, hertz=configuration.clock_hz)
+    if isinstance(chip, SdrChip):
+        return LiteDramSettings(chip=chip, hertz=configuration.clock_hz)
+    if isinstance(chip, Ddr3Chip):
+        return Ddr3Settings(chip=chip, hertz=DDR3_HZ)
+    raise ValueError("dram must name a chip, not be empty")
 
 
 class DmaUnit(wiring.Component):
-    """Engine, burst port and controller.
+    """Engine and memory. With DDR3, who holds it defines the domain ``DDR3_DOMAIN``.
 
     Parameters
     ----------
     configuration : Configuration
         With DRAM.
     power_up_seconds : float, optional
-        As of ``SdrInitialiser``.
+        As of ``SdrInitialiser`` or ``Ddr3Initialiser``.
 
     Members
     -------
@@ -45,7 +48,7 @@ class DmaUnit(wiring.Component):
         They wait while the instruction before them is executed.
     busy : Out
         An instruction has come, and it or its list has not ended.
-    chip : Out(SdrSignature)
+    chip : Out(SdrSignature) or Out(Ddr3Signature)
     clear, status, listing, cycles, activation_writes, activation_reads, activation_read_valid,
     activation_chunk, activations_settled, weight_writes, instruction_writes, run, pcs, running,
     bad_instruction
@@ -76,13 +79,17 @@ class DmaUnit(wiring.Component):
     ) -> None:
         self.settings = settings = dram_settings(configuration)
         self._engine = DmaEngine(configuration=configuration, settings=settings)
-        self._port = BurstPort(settings=settings)
-        self._controller = DramController(settings=settings, power_up_seconds=power_up_seconds)
+        seconds = power_up_seconds
+        self._memory: SdrMemory | Ddr3Memory
+        if isinstance(settings, Ddr3Settings):
+            self._memory = Ddr3Memory(settings=settings, power_up_seconds=seconds)
+        else:
+            self._memory = SdrMemory(settings=settings, power_up_seconds=seconds)
         super().__init__(
             {
                 "bytes": In(stream.Signature(INSTRUCTION_BYTE)),
                 "busy": Out(1),
-                "chip": Out(SdrSignature(settings.chip)),
+                "chip": Out(self._memory.chip.signature),
                 "clear": In(1),
                 "status": Out(2),
                 "listing": Out(1),
@@ -104,27 +111,23 @@ class DmaUnit(wiring.Component):
     @property
     def verilog(self) -> str:
         """LiteDRAM's, which goes beside the Verilog of this."""
-        return self._controller.verilog
+        return self._memory.verilog
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.engine, m.submodules.port = engine, port = self._engine, self._port
-        m.submodules.controller = controller = self._controller
-        connect(m, engine.bursts, port.bursts)
-        connect(m, engine.writes, port.writes)
-        connect(m, port.reads, engine.reads)
-        connect(m, port.commands, controller.commands)
-        connect(m, controller.chip, flipped(self.chip))
+        m.submodules.engine, m.submodules.memory = engine, memory = self._engine, self._memory
+        connect(m, engine.bursts, memory.bursts)
+        connect(m, engine.writes, memory.writes)
+        connect(m, memory.reads, engine.reads)
+        connect(m, memory.chip, flipped(self.chip))
+        if isinstance(memory, Ddr3Memory):
+            m.d.sync += engine.faulty.eq(memory.failed.any())
         connect(m, engine.activation_writes, flipped(self.activation_writes))
         connect(m, engine.activation_reads, flipped(self.activation_reads))
         connect(m, engine.weight_writes, flipped(self.weight_writes))
         connect(m, engine.instruction_writes, flipped(self.instruction_writes))
         word, last, whole = Signal(8 * WORD_BYTES), Signal(), Signal()
         m.d.comb += [
-            controller.written.eq(port.written),
-            port.write_taken.eq(controller.write_taken),
-            port.read_valid.eq(controller.read_valid),
-            port.read_data.eq(controller.read_data),
             self.bytes.ready.eq(~whole),
             engine.given.valid.eq(whole),
             engine.given.payload.data.eq(word),

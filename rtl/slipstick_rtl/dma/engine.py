@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
 from ..dram.burst_port import burst_layout
+from ..dram.ddr3 import Ddr3Settings
 from ..dram.litedram import LiteDramSettings
 from ..link.layouts import ProgramCounters
 from .activation_reader import ActivationReader
@@ -40,6 +41,8 @@ class DmaEngine(wiring.Component):
         Instructions from the link. After an error they are dropped.
     clear : In
         Forgets an error. A list that is under way ends behind the instruction at hand.
+    faulty : In
+        The DRAM cannot be read. Every LOAD with a CRC ends with MEMORY_CORRUPT.
     busy : Out
         An instruction or a list is under way.
     status : Out
@@ -68,6 +71,7 @@ class DmaEngine(wiring.Component):
 
     given: stream.Interface
     clear: Signal
+    faulty: Signal
     busy: Signal
     status: Signal
     executed: Signal
@@ -88,7 +92,9 @@ class DmaEngine(wiring.Component):
     running: Signal
     bad_instruction: Signal
 
-    def __init__(self, *, configuration: Configuration, settings: LiteDramSettings) -> None:
+    def __init__(
+        self, *, configuration: Configuration, settings: LiteDramSettings | Ddr3Settings
+    ) -> None:
         self._configuration = configuration
         self._writer = ActivationWriter(configuration=configuration)
         self._reader = ActivationReader(configuration=configuration)
@@ -102,6 +108,7 @@ class DmaEngine(wiring.Component):
             {
                 "given": In(stream.Signature(INSTRUCTION_PART)),
                 "clear": In(1),
+                "faulty": In(1),
                 "busy": Out(1),
                 "status": Out(2),
                 "executed": Out(32),
@@ -210,7 +217,7 @@ class DmaEngine(wiring.Component):
                     m.next = "check"
             with m.State("check"):
                 m.next = done
-                with m.If(told.checked & ~sound):
+                with m.If(told.checked & (~sound | self.faulty)):
                     m.next = "corrupt"
             with m.State("corrupt"):
                 # the instruction that was asked for must not be there when the next list begins

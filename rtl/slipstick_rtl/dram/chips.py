@@ -210,15 +210,14 @@ MT41K256M16 = Ddr3Chip(
 )
 """Micron MT41K256M16, 512 MB: the slower times of the grades -107 and -125."""
 
-CHIPS = {chip.name: chip for chip in (MT48LC16M16, M12L16161A)}
+CHIPS: dict[str, DramChip] = {chip.name: chip for chip in (MT48LC16M16, M12L16161A, MT41K256M16)}
 """By name."""
 
+DDR3_HZ = 75_000_000
+"""Of the controller of DDR3: the chip's clock is twice as fast, whatever the core's is."""
 
-DDR3_CHIPS = {chip.name: chip for chip in (MT41K256M16,)}
-"""By name. They are not among ``CHIPS`` until a configuration can have them."""
 
-
-def find_chip(name: str) -> SdrChip:
+def find_chip(name: str) -> DramChip:
     """Returns the chip of a name.
 
     Raises

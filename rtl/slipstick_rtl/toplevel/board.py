@@ -158,7 +158,7 @@ class Board:
         Restarts the core.
     dram : str
         The chips on the board, by their name in :mod:`..dram.chips`; empty: there are none that a
-        build can use. The platform's resource ``sdram`` has their pins.
+        build can use. The platform's resource ``sdram`` or ``ddr3`` has their pins.
     supplies : AdjustableSupplies or None
         That the FPGA sets.
     high : tuple of str

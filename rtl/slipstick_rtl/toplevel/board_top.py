@@ -10,6 +10,8 @@ from amaranth.lib.wiring import connect
 
 from ..accelerator import Accelerator
 from ..config import Configuration
+from ..dram.chips import Ddr3Chip, SdrChip
+from ..dram.ddr3_memory import DDR3_DOMAIN
 from ..dram.sdr_pins import LATE_DOMAIN, SdrPins
 from ..fpga.clock import Clocking, find_clocking
 from ..phy.interface import make_phy
@@ -105,10 +107,25 @@ class BoardTop(wiring.Component):
         chip = self.accelerator.configuration.dram_chip
         if chip is None:
             return
+        if isinstance(chip, Ddr3Chip):
+            self._ddr3(m, clock)
+            return
         m.domains += ClockDomain(LATE_DOMAIN, reset_less=True)
         m.d.comb += ClockSignal(LATE_DOMAIN).eq(clock.late)
         m.submodules.dram = pins = SdrPins(chip=chip)
         connect(m, self.accelerator.chip, pins.chip)
+
+    def _ddr3(self, m: Module, clock: Any) -> None:
+        """The pins have clocks of their own; only an ECP5 has them, so far."""
+        from ..fpga.ecp5.ddr3_pins import Ecp5Ddr3Pins
+
+        core = self.accelerator
+        m.domains += ClockDomain(DDR3_DOMAIN)
+        m.submodules.dram = pins = Ecp5Ddr3Pins(
+            oscillator_hz=self._board.oscillator_hz, settings=core.dma.settings
+        )
+        m.d.comb += pins.oscillator.eq(clock.oscillator)
+        connect(m, core.chip, pins.chip)
 
     def _supplies(self, m: Module, platform: Any) -> None:
         supplies = self._board.supplies
@@ -177,7 +194,7 @@ def board_top(
         )
     clocking = find_clocking(board.part)
     pll = clocking.find_pll(board.oscillator_hz, configuration.clock_hz)
-    if configuration.dram:
+    if isinstance(configuration.dram_chip, SdrChip):
         if clocking.with_late is None:
             raise ValueError(f"dram must be empty on the {board.part.family}: it has no clock yet")
         pll = clocking.with_late(pll)

@@ -137,7 +137,14 @@ class _Surroundings:
 
     async def start(self) -> None:
         dut = self.dut
-        for name in ("given__valid", "given__payload", "clear", "running", "bad_instruction"):
+        for name in (
+            "given__valid",
+            "given__payload",
+            "clear",
+            "faulty",
+            "running",
+            "bad_instruction",
+        ):
             getattr(dut, name).value = 0
         for name in ("activation_read_valid", "activation_chunk", "reads__valid"):
             getattr(dut, name).value = 0
@@ -436,6 +443,20 @@ async def sees_a_bit_that_flips(dut: Any, kind: str, seed: int) -> None:
     s.place([run, *ends], first=_LIST + 100)
     assert await s.execute(_LIST + 100) is DmaStatus.OK
     assert s.runs == [(3, 4)] * 2
+
+
+@cocotb.test()
+async def executes_no_constants_of_a_dram_that_cannot_be_read(dut: Any) -> None:
+    """A LOAD with a CRC ends with an error; one without still comes, for tests of the memory."""
+    s = _Surroundings(dut, 8, 0.2)
+    load = _random_box(s, Operation.LOAD)
+    ends = [Transfer(operation=Operation.END)]
+    s.place([load, *ends])
+    s.place([_with_crc(s, load), *ends], first=_LIST + 100)
+    await s.start()
+    dut.faulty.value = 1
+    assert await s.execute() is DmaStatus.OK
+    assert await s.execute(_LIST + 100) is DmaStatus.MEMORY_CORRUPT
 
 
 @cocotb.test()

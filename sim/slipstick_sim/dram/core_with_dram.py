@@ -2,19 +2,25 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.dma_unit import dram_settings
+from slipstick_rtl.dram.ddr3 import Ddr3Settings
+from slipstick_rtl.dram.ddr3_memory import DDR3_DOMAIN
 from slipstick_rtl.layouts import EVENTS
 from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES
 
+from .ddr3_chip import Ddr3Model
+from .ddr3_reads import window
 from .sdr_chip import SdrModel
 
 _POWER_UP_SECONDS = 1e-6
 """Less than chips want: nothing of it is simulated but waiting."""
+_WINDOWS = (window(1, 4, 2), window(3, 5, 1))
+"""Of delays: where the two bytes of DDR3 can be read, unlike each other."""
 
 
 class CoreWithDram(wiring.Component):
@@ -32,7 +38,9 @@ class CoreWithDram(wiring.Component):
     i, o, running, events
         As of ``Accelerator``.
     violation : Out
-        The first ``Violation`` of the chip's rules.
+        The first ``Violation`` or ``Ddr3Violation`` of the chip's rules.
+    ddr3_clk : In
+        Only with DDR3: the controller's clock, half of the chip's.
     """
 
     i: stream.Interface
@@ -40,6 +48,7 @@ class CoreWithDram(wiring.Component):
     running: Signal
     events: data.View
     violation: Signal
+    ddr3_clk: Signal
 
     def __init__(
         self, *, configuration: Configuration, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
@@ -50,9 +59,16 @@ class CoreWithDram(wiring.Component):
             timeout_cycles=timeout_cycles,
             power_up_seconds=_POWER_UP_SECONDS,
         )
-        self._model = SdrModel(chip=settings.chip, hertz=settings.hertz)
+        self._model: SdrModel | Ddr3Model
+        clock = {}
+        if isinstance(settings, Ddr3Settings):
+            self._model = Ddr3Model(settings=settings, rows_held=settings.chip.rows)
+            clock = {"ddr3_clk": In(1)}
+        else:
+            self._model = SdrModel(chip=settings.chip, hertz=settings.hertz)
         super().__init__(
             {
+                **clock,
                 "i": In(stream.Signature(8)),
                 "o": Out(stream.Signature(8)),
                 "running": Out(1),
@@ -68,7 +84,16 @@ class CoreWithDram(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.core, m.submodules.model = core, model = self._core, self._model
+        m.submodules.core = core = self._core
+        model = self._model
+        if isinstance(model, Ddr3Model):
+            m.domains += ClockDomain(DDR3_DOMAIN, reset_less=True)
+            m.d.comb += ClockSignal(DDR3_DOMAIN).eq(self.ddr3_clk)
+            m.submodules.model = DomainRenamer(DDR3_DOMAIN)(model)
+            for place, values in zip(model.windows, _WINDOWS, strict=True):
+                m.d.comb += [place[name].eq(value) for name, value in values.items()]
+        else:
+            m.submodules.model = model
         connect(m, flipped(self.i), core.i)
         connect(m, core.o, flipped(self.o))
         connect(m, core.chip, model.pins)

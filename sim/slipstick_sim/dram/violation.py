@@ -16,6 +16,10 @@ class Rules(IntEnum):
         return member
 
 
+_DDR3_RULES = 100
+"""From it on, a simulation's numbers are those of DDR3."""
+
+
 class Violation(Rules):
     """Of SDR SDRAM."""
 
@@ -65,3 +69,10 @@ class Ddr3Violation(Rules):
     PHASE = 23, "READ and WRITE come in the phase of their latency, with the PHY's enable"
     AUTO_PRECHARGE = 24, "the model has no PRECHARGE that comes with READ or WRITE"
     ROW_NOT_HELD = 25, "the model holds the first and the last rows of a bank only"
+
+
+def violation_of(number: int) -> Rules:
+    """What a compiled simulation means by a number."""
+    if number > _DDR3_RULES:
+        return Ddr3Violation(number - _DDR3_RULES)
+    return Violation(number)

@@ -14,6 +14,7 @@ import slipstick_rtl
 from amaranth.lib import wiring
 from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.dram.chips import DDR3_HZ, Ddr3Chip
 from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES
 from slipstick_rtl.phy.core_behind_phy import core_behind
 from slipstick_rtl.phy.spi_protocol import MINIMUM_SCK_CYCLES
@@ -139,7 +140,12 @@ def _core(configuration: Configuration, timeout_cycles: int) -> tuple[wiring.Com
 
 
 def _defines(configuration: Configuration) -> dict[str, int]:
-    return {"HAS_DRAM": 1} if configuration.dram else {}
+    chip = configuration.dram_chip
+    if chip is None:
+        return {}
+    if not isinstance(chip, Ddr3Chip):
+        return {"HAS_DRAM": 1}
+    return {"HAS_DRAM": 1, "DDR3_HZ": DDR3_HZ, "CORE_HZ": configuration.clock_hz}
 
 
 def accelerator_rtlil(configuration: Configuration, name: str) -> str:

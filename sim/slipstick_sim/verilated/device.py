@@ -12,7 +12,7 @@ from slipstick_rtl.accelerator import EVENTS
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES, WAIT_TIMEOUTS
 
-from ..dram.violation import Violation
+from ..dram.violation import Violation, violation_of
 from .build import accelerator_library
 
 EVENT = np.dtype([("cycle", "<u8"), ("kind", "<u8")])
@@ -124,7 +124,7 @@ class CompiledCore:
 
     def _check_dram(self) -> None:
         """SimulationError if something was done to the DRAM chip that its data sheet forbids."""
-        violation = Violation(self._library.core_violation(self._open()))
+        violation = violation_of(self._library.core_violation(self._open()))
         if violation is not Violation.NONE:
             raise SimulationError(f"the DRAM's {violation.name} was broken: {violation.rule}")
 

@@ -117,9 +117,13 @@ public:
         }
     }
 
-    // What was done to the DRAM chip that its data sheet forbids; 0: nothing.
+    // What was done to the DRAM chip that its data sheet forbids; 0: nothing. The rules of DDR3
+    // have numbers of their own, kDdr3Rules higher.
+    static constexpr int kDdr3Rules = 100;
     int violation() const {
-#ifdef HAS_DRAM
+#ifdef DDR3_HZ
+        return top_->violation ? kDdr3Rules + top_->violation : 0;
+#elif defined(HAS_DRAM)
         return top_->violation;
 #else
         return 0;
@@ -143,9 +147,23 @@ private:
         }
         top_->clk = 1;
         top_->eval();
+        tick_dram();
         if (top_->running) activity_.sample();
         ++cycles_;
         return taken;
+    }
+
+    // DDR3 has a clock of its own: its edges come between those of the core, as often as the
+    // frequencies say.
+    void tick_dram() {
+#ifdef DDR3_HZ
+        for (dram_time_ += DDR3_HZ; dram_time_ >= CORE_HZ; dram_time_ -= CORE_HZ) {
+            top_->ddr3_clk = 0;
+            top_->eval();
+            top_->ddr3_clk = 1;
+            top_->eval();
+        }
+#endif
     }
 
     std::unique_ptr<VerilatedContext> context_;
@@ -156,6 +174,7 @@ private:
     size_t taken_ = 0;
     std::vector<Event> events_;
     uint64_t cycles_ = 0;
+    uint64_t dram_time_ = 0;
 };
 
 }  // namespace
