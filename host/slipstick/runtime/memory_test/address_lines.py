@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from slipstick_rtl.dma.transfer import WORD_BYTES, Operation, Transfer
-from slipstick_rtl.dram.chips import SdrChip
+from slipstick_rtl.dram.chips import DramChip
 
 from ..dram_port import DramPort
 from .verdict import Verdict, address_text
@@ -31,7 +31,7 @@ class AddressBit:
     pin: str
 
 
-def address_bits(chip: SdrChip) -> list[AddressBit]:
+def address_bits(chip: DramChip) -> list[AddressBit]:
     """Returns the bits in their order: LiteDRAM's, where columns come first, then banks, rows."""
     parts = (("column", "A", chip.columns), ("bank", "BA", chip.banks), ("row", "A", chip.rows))
     return [
@@ -42,13 +42,13 @@ def address_bits(chip: SdrChip) -> list[AddressBit]:
     ]
 
 
-def check_address_lines(port: DramPort, chip: SdrChip, sound_bits: int) -> Verdict:
+def check_address_lines(port: DramPort, chip: DramChip, sound_bits: int) -> Verdict:
     """Writes different words at 0 and at each power of two, then reads all of them.
 
     Parameters
     ----------
     port : DramPort
-    chip : SdrChip
+    chip : DramChip
     sound_bits : int
         Data bits that can be trusted, as a mask.
     """
@@ -96,12 +96,12 @@ def distinct_words(count: int, mask: int) -> np.ndarray | None:
     return words
 
 
-def diagnose_address_lines(chip: SdrChip, written: dict[int, int], found: list[int]) -> list[str]:
+def diagnose_address_lines(chip: DramChip, written: dict[int, int], found: list[int]) -> list[str]:
     """Says what is wrong with the address lines.
 
     Parameters
     ----------
-    chip : SdrChip
+    chip : DramChip
     written : dict of int by int
         A different word for each address, counted in words of the chip.
     found : list of int
@@ -138,7 +138,7 @@ def diagnose_address_lines(chip: SdrChip, written: dict[int, int], found: list[i
     return [f"{_name_lines(chip, differing)}: one word is at addresses {alike}{rest}", *strange[:1]]
 
 
-def _name_lines(chip: SdrChip, differing: int) -> str:
+def _name_lines(chip: DramChip, differing: int) -> str:
     """The pins and bits of the address that make no difference."""
     known = address_bits(chip)
     bits = [known[bit] for bit in range(differing.bit_length()) if differing >> bit & 1]

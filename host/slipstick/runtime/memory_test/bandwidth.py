@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipstick_rtl.dma.transfer import TRANSFER_WORDS, Operation, Transfer
-from slipstick_rtl.dram.chips import SdrChip
 
 from ..dram_port import DramPort
 from .cells import check_executed
@@ -24,20 +23,15 @@ class Bandwidth:
     bytes : int
     read_cycles, write_cycles : int
     clock_hz : int
-    data_bits : int
-        Of the chip: its peak rate is one word per cycle.
+    peak : int
+        Bytes per second that the chip's pins can carry.
     """
 
     bytes: int
     read_cycles: int
     write_cycles: int
     clock_hz: int
-    data_bits: int
-
-    @property
-    def peak(self) -> float:
-        """Bytes per second that the chip's pins can carry."""
-        return self.data_bits / 8 * self.clock_hz
+    peak: int
 
     @property
     def read(self) -> float:
@@ -60,7 +54,7 @@ class Bandwidth:
         }
 
 
-def measure_bandwidth(port: DramPort, chip: SdrChip) -> Bandwidth | None:
+def measure_bandwidth(port: DramPort) -> Bandwidth | None:
     """Runs a list of LOADs, then one of STOREs; None on a device without cycles.
 
     The memory must be sound: the DMA would execute whatever the list has become.
@@ -81,7 +75,7 @@ def measure_bandwidth(port: DramPort, chip: SdrChip) -> Bandwidth | None:
         read_cycles=read_cycles,
         write_cycles=write_cycles,
         clock_hz=port.device.configuration.clock_hz,
-        data_bits=chip.data_bits,
+        peak=port.device.configuration.dram_peak,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus
-from slipstick_rtl.dram.chips import SdrChip
+from slipstick_rtl.dram.chips import DramChip
 from slipstick_rtl.link.protocol import DeviceStatus
 
 from ...devices.link import LinkError
@@ -28,7 +28,7 @@ class CellTest:
     Parameters
     ----------
     port : DramPort
-    chip : SdrChip
+    chip : DramChip
     covered_bytes : int
         As for ``spans``.
     wait_seconds : float
@@ -40,7 +40,7 @@ class CellTest:
     def __init__(
         self,
         port: DramPort,
-        chip: SdrChip,
+        chip: DramChip,
         covered_bytes: int,
         wait_seconds: float,
         pause: Callable[[float], object] = time.sleep,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from slipstick_rtl.dma.transfer import WORD_BYTES, Operation, Transfer
-from slipstick_rtl.dram.chips import SdrChip
+from slipstick_rtl.dram.chips import DramChip
 
 from ..dram_port import DramPort
 from .verdict import Verdict, name_bits
@@ -19,7 +19,7 @@ def line_patterns(data_bits: int) -> list[int]:
     return [*(1 << bit for bit in range(data_bits)), sum(1 << k for k in range(0, data_bits, 2)), 0]
 
 
-def check_data_lines(port: DramPort, chip: SdrChip) -> tuple[Verdict, int]:
+def check_data_lines(port: DramPort, chip: DramChip) -> tuple[Verdict, int]:
     """Writes and reads each pattern and its inverse, at both ends of the memory.
 
     The inverse is written between a pattern and its reading: an open line keeps for a while what
@@ -43,7 +43,7 @@ def check_data_lines(port: DramPort, chip: SdrChip) -> tuple[Verdict, int]:
     return Verdict(name=NAME, passed=not faults, detail=detail), (1 << bits) - 1 & ~unsound
 
 
-def _read_back(port: DramPort, chip: SdrChip, pairs: np.ndarray) -> Iterator[np.ndarray]:
+def _read_back(port: DramPort, chip: DramChip, pairs: np.ndarray) -> Iterator[np.ndarray]:
     """As many pairs at a time as the activation memory holds twice."""
     last = chip.bytes // WORD_BYTES - 1
     step = port.stage_bytes // (2 * _PAIR_BYTES)

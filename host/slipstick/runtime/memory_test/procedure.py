@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from slipstick_rtl.dma.transfer import WORD_BYTES
-from slipstick_rtl.dram.chips import SdrChip
+from slipstick_rtl.dram.chips import DramChip
 
 from ...devices.link import LinkDevice
 from ...errors import InputError
@@ -92,7 +92,7 @@ class MemoryTest:
         """
         verdicts = tuple(self._verdicts(progress))
         sound = all(verdict.passed for verdict in verdicts)
-        bandwidth = measure_bandwidth(self._port, self._chip) if sound else None
+        bandwidth = measure_bandwidth(self._port) if sound else None
         return MemoryReport(verdicts=verdicts, bandwidth=bandwidth)
 
     def _verdicts(self, progress: Progress) -> Iterator[Verdict]:
@@ -103,7 +103,7 @@ class MemoryTest:
         yield self._cells.check("its inverse", progress, inverted=True)
 
 
-def check_covered(name: str, covered_bytes: int, chip: SdrChip) -> None:
+def check_covered(name: str, covered_bytes: int, chip: DramChip) -> None:
     """InputError unless so many bytes of a chip can be covered."""
     if not 0 < covered_bytes <= chip.bytes or covered_bytes % WORD_BYTES:
         raise InputError(
