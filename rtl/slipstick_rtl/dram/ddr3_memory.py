@@ -105,7 +105,8 @@ class Ddr3Memory(wiring.Component):
         self, m: Module, name: str, depth: int, source: Any, sink: Any, domain: str
     ) -> AsyncFIFO:
         """A queue from one stream, in ``domain``, to another one in the other domain."""
-        m.submodules[name] = queue = AsyncFIFO(
+        # the build's script knows the name (``fpga.yosys_script``)
+        m.submodules[f"{name}_crossing"] = queue = AsyncFIFO(
             width=len(Value.cast(source.payload)),
             depth=depth,
             w_domain=domain,

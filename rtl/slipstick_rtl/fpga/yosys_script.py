@@ -2,14 +2,18 @@
 
 from collections.abc import Collection, Sequence
 
-FREE_COLLISIONS = "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 *.unbuffered/t:$memrd_v2 %d"
+FREE_COLLISIONS = (
+    "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2"
+    " *.unbuffered/t:$memrd_v2 *_crossing/t:$memrd_v2 %u %d"
+)
 """Yosys command, after the RTLIL is read: no reader minds what a word is while it is written.
 
 Amaranth asks for the old word, which block RAM does not give from port to port: Yosys would add a
 bypass to every memory, and could not merge a write port and a read port of one address. No
 block uses such a word: two writers never meet, and readers come later (``tests/rtl`` holds the
 core to its model with new words as well as old ones). Each memory here has one write port. Queues
-between clock domains are left out (``unbuffered`` within Amaranth's): there Yosys allows none.
+between clock domains are left out (``unbuffered`` within Amaranth's, and those that are called
+``..._crossing``): there Yosys allows none.
 """
 
 
