@@ -35,8 +35,12 @@ NAMES = {
     "iCEBreaker (iCE40UP5K)": "icebreaker",
     "Tang Nano 9K (GW1NR-9C)": "tang-nano-9k",
     "Tang Nano 20K (GW2AR-18C)": "tang-nano-20k",
+    "Colorlight 5A-75B (25F), SDRAM": "colorlight-5a75b-sdram",
+    "ECPIX-5 85F, Ethernet": "ecpix5-85f-ethernet",
 }
 """Targets by what README and figures call them."""
+LINKS = {"ecpix5-85f-ethernet": "rgmii"}
+"""Of targets whose report is that of another wire than the UART."""
 OLDER = " †"
 """Marks figures of an earlier gateware version."""
 
@@ -98,7 +102,8 @@ def test_builds(page: str, heading: str) -> None:
     found = rows(page, heading)
     for name, array, clocks, lut, dsp, bram in found:
         target = TARGETS[NAMES[name.removesuffix(OLDER)]]
-        built = report(f"build-{target.name}")
+        link = f"-{LINKS[target.name]}" if target.name in LINKS else ""
+        built = report(f"build-{target.name}{link}")
         needed, reached = clocks.split(", ")
         assert (needed, reached) == (f"{built['clock_mhz']:g}", f"{built['fmax_mhz']:.1f}"), name
         assert (lut, bram) == (f"{built['lut']:,}", str(built["bram"])), name
