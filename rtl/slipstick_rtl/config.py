@@ -256,6 +256,11 @@ class Configuration:
         )
 
     @property
+    def dram_bytes_per_cycle(self) -> float:
+        """The same per cycle of the core."""
+        return self.dram_peak / self.clock_hz
+
+    @property
     def format(self) -> FormatTraits:
         """Codes, bounds and needs of the number format."""
         return format_traits(self.number_format)

@@ -41,10 +41,10 @@ def measure_from_dram(
     program : Program
         One that runs from DRAM.
     expected : sequence of array, optional
-        Its outputs for ``random_feeds``; by default those of the golden model.
+        Its outputs for ``batch_feeds``; by default those of the golden model.
     """
     hardware, listed = program.hardware, make_dram_program(program)
-    feeds = random_feeds(program, program.batch)
+    feeds = batch_feeds(program)
     if expected is None:
         with InferenceSession(program, "model") as golden:
             expected = golden.run_batch(None, feeds)
@@ -54,6 +54,7 @@ def measure_from_dram(
     ):
         found = session.run_batch(None, feeds)
         cycles = session.last_cycles or 0
+    assert all(len(value) == program.batch for value in expected)
     same = all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
     return {
         "network": program.name,
@@ -66,13 +67,19 @@ def measure_from_dram(
     }
 
 
+def batch_feeds(program: Program) -> dict[str, np.ndarray]:
+    """Random images for all of a program's batch, each another one."""
+    each = [random_feeds(program, seed) for seed in range(program.batch)]
+    return {name: np.concatenate([feeds[name] for feeds in each]) for name in each[0]}
+
+
 def measure(name: str, chip: str, batch: int) -> dict[str, Any]:
     """Some images of MobileNetV2 in one list, held against the golden model without DRAM."""
     path = shared_folder() / "models" / _NETWORK
     plain = find_target(name).configuration
     program = load_program(path, dataclasses.replace(plain, dram=chip), batch=batch)
     with InferenceSession(load_program(path, plain), "model") as golden:
-        expected = golden.run_batch(None, random_feeds(program, batch))
+        expected = golden.run_batch(None, batch_feeds(program))
     return {"target": name, **measure_from_dram(program, expected)}
 
 

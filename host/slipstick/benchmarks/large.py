@@ -1,7 +1,7 @@
 """Networks that do not fit a chip: what compiling and running them costs, with all transfers.
 
 ``python -m slipstick.benchmarks.large``, from the project's folder: MobileNetV2 of the shared
-networks on the compiled RTL, and VGG-16 as ``tools/make_vgg.py`` makes it.
+networks on the compiled RTL, and VGG-16 as ``tools/make_network.py`` makes it.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ COMMAND = "python -m slipstick.benchmarks.large"
 TARGET = "1x16x16"
 NETWORK = Path("models", "tf2_mobilenet_v2_1.0_224_ptq.tflite")
 PHOTOS = Path("data", "photos")
-VGG_SCRIPT = Path("tools", "make_vgg.py")
+NETWORK_SCRIPT = Path("tools", "make_network.py")
 _KIBIBYTE = 1024
 
 
@@ -94,7 +94,7 @@ def compiled_vgg() -> dict[str, Any]:
     """VGG-16: seconds and memory of ``slipstick compile``, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "vgg16.tflite"
-        _call([str(VGG_SCRIPT), str(model)])
+        _call([str(NETWORK_SCRIPT), "vgg16", str(model)])
         command = ["-m", "slipstick", "compile", str(model), "--target", TARGET, "--json"]
         seconds, text = timed(lambda: _call(command))
     most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * _KIBIBYTE
@@ -121,7 +121,7 @@ def _call(arguments: list[str]) -> str:
 def large_benchmark() -> int:
     """Both networks, printed and written under ``reports/``."""
     figures: dict[str, Any] = {}
-    if VGG_SCRIPT.is_file():
+    if NETWORK_SCRIPT.is_file():
         with console.step("VGG-16, compiled"):
             figures["vgg16"] = compiled_vgg()
     model, photos = shared_folder() / NETWORK, shared_folder() / PHOTOS

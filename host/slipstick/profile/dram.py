@@ -67,15 +67,14 @@ def dram_cost(program: Program) -> DramCost | None:
 
 def list_figures(program: Program, listed: DramProgram, cycles: int) -> dict[str, Any]:
     """The rate and the traffic of a list that takes so many cycles; per image, as JSON has them."""
-    chip, batch = program.hardware.dram_chip, program.batch
-    assert chip is not None
+    batch = program.batch
     moved = listed.words * WORD_BYTES
     return {
         "batch": batch,
         "cycles": cycles / batch,
         "inferences_per_second": batch * program.hardware.clock_hz / cycles,
         "dram_bytes": moved / batch,
-        "dram_share_of_peak": moved / cycles / (chip.data_bits // 8),
+        "dram_share_of_peak": moved / cycles / program.hardware.dram_bytes_per_cycle,
     }
 
 

@@ -48,12 +48,20 @@ class DramMemory:
 
     @classmethod
     def of(
-        cls, program: Program, device: object, finished: Callable[[DeviceStatus], None]
+        cls,
+        program: Program,
+        device: object,
+        finished: Callable[[DeviceStatus], None],
+        *,
+        every: bool = False,
     ) -> "DramMemory | None":
-        """That of a program and device which are for it; None for others."""
+        """That of a program and device which are for it; None for others.
+
+        ``every`` is that of ``make_dram_program``.
+        """
         if not isinstance(device, LinkDevice):
             return None
-        made = find_dram_program(program)
+        made = find_dram_program(program, every=every)
         return None if made is None else cls(device, program, made, finished)
 
     def load(self) -> None:

@@ -77,6 +77,9 @@ class Execution:
     program : Program
     device : Device
         Its program memories are written here.
+    every : bool
+        Whether all tensors that a list for the DMA stores in DRAM come to the host; by default
+        those that it needs.
 
     Members
     -------
@@ -91,7 +94,7 @@ class Execution:
         If the device does not answer as it must.
     """
 
-    def __init__(self, program: Program, device: Device) -> None:
+    def __init__(self, program: Program, device: Device, *, every: bool = False) -> None:
         program.check(device.configuration)
         self.program, self.device = program, device
         self._cycles: int | None = 0
@@ -103,7 +106,7 @@ class Execution:
         self._watched = DeviceMemory(device, program.name, self._finished)
         """For ``on_run``, which must be told before anything else happens."""
         self._pipeline = Pipeline.of(program, device)
-        self._dram = DramMemory.of(program, device, self._finished)
+        self._dram = DramMemory.of(program, device, self._finished, every=every)
         if program.batch > 1 and self._dram is None:
             raise ProgramError(
                 f"program {program.name!r}: batch must be 1 for this device, not {program.batch}:"

@@ -166,7 +166,7 @@ class Verifier:
             advance = progress(f"golden model against the reference, {title}", count)
             self._reference.reset_state()
             with closing(open_device("model", self._configuration)) as device:
-                golden = Execution(program, device).infer_batch
+                golden = Execution(program, device, every=True).infer_batch
                 _compare(tally.reference, inputs, self._run_reference, golden, advance)
         self._check_runtime(inputs, layers, outputs, progress)
         shown = {name: value[:layer_limit] for name, value in inputs.items()}
@@ -243,7 +243,7 @@ class Verifier:
     ) -> None:
         """Some layers on the RTL, on what the golden model gives them."""
         with closing(open_device("model", self._configuration)) as model:
-            values = {**images, **Execution(self.inspected, model).infer_batch(images)}
+            values = {**images, **Execution(self.inspected, model, every=True).infer_batch(images)}
         for name, program in programs:
             part = {source: values[source] for source in program.inputs}
             advance = progress(f"RTL against the golden model, {name}", _count(images))
@@ -262,7 +262,7 @@ class Verifier:
             closing(open_device("sim", self._configuration)) as simulation,
         ):
             golden, device = (
-                partial(Execution(program, own).infer_batch, wanted=wanted)
+                partial(Execution(program, own, every=True).infer_batch, wanted=wanted)
                 for own in (model, simulation)
             )
             _compare(tally.rtl, images, golden, device, advance)

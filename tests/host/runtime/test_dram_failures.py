@@ -107,3 +107,21 @@ def test_what_does_not_fit_the_dram_is_sent_by_the_host(network, monkeypatch) ->
     found = execution.infer_batch({"input": images})
     for name in program.outputs:
         np.testing.assert_array_equal(found[name], expected[name])
+
+
+def test_every_layer_comes_back_where_it_is_asked_for() -> None:
+    """What is stored in DRAM would otherwise be overwritten, or stay there unseen."""
+    builder = larger_than_the_chip()
+    graph = builder.graph(builder.last)
+    images = builder.images()[:1]
+    expected = run_graph(graph, [images])
+    program = compile_graph(graph, SMALL, inspect=True)
+    layers = {layer.output for layer in program.layers}
+    assert layers > set(program.outputs)
+    execution = Execution(program, ModelDevice(SMALL), every=True)
+    assert execution.lists
+    found = execution.infer({"input": images})
+    assert layers <= found.keys()
+    for name in layers:
+        np.testing.assert_array_equal(found[name], expected[name])
+    assert not layers <= Execution(program, ModelDevice(SMALL)).infer({"input": images}).keys()

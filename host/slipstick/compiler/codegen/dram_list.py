@@ -1,6 +1,8 @@
 """A streamed program as a list for the DMA: the same steps, with DRAM in the host's place."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +20,7 @@ from ...program.steps import (
     Step,
     UploadStep,
 )
+from ..memory.planner import Block, Piece, PlanError, plan
 from ..timing.dram_timeline import DramTimeline, predict
 from .dram_blocks import constant_loads
 
@@ -120,10 +123,16 @@ class DramProgram:
     timeline: DramTimeline
 
 
-def make_dram_program(program: Program) -> DramProgram:
+def make_dram_program(program: Program, *, every: bool = False) -> DramProgram:
     """Makes the list of a streamed program.
 
     What is in the memories when the list begins is not known, but for the program's ``images``.
+
+    Parameters
+    ----------
+    program : Program
+    every : bool
+        Whether all tensors that come to DRAM are outputs, and last until the list has ended.
 
     Raises
     ------
@@ -139,24 +148,30 @@ def make_dram_program(program: Program) -> DramProgram:
     first = sum(map(len, blocks)) // WORD_BYTES
     layouts = _layouts(program, steps)
     # the list's length does not depend on where tensors are
-    transfers = list(_transfers(program, steps, loads, layouts))
-    place = first + len(transfers) * TRANSFER_WORDS
-    tensors, placed = dict[str, DramTensor](), _Layouts()
-    for name, shapes in layouts.items():
-        placed[name] = {shape: replace(tensor, place=place) for shape, tensor in shapes.items()}
-        tensors[name] = next(iter(placed[name].values()))
-        place += program.batch * tensors[name].words
-    tensors |= {name: tensors[source] for name, source in reshaped.items() if source in tensors}
-    if place * WORD_BYTES > chip.bytes:
-        raise NotForDramError(
-            f"constants, list and tensors must fit {chip.bytes} bytes of DRAM, not"
-            f" {place * WORD_BYTES}"
-        )
-    transfers = list(_transfers(program, steps, loads, placed))
+    transfers = list(_transfers(program, steps, loads, layouts, Counter()))
     uploaded = [step.tensor for step in steps if isinstance(step, UploadStep)]
     stored = [step.tensor for step in steps if isinstance(step, DownloadStep)]
     stored += [name for name, source in reshaped.items() if source in stored]
+    inputs = tuple(name for name in dict.fromkeys(uploaded) if name not in stored)
     wanted = {name for step in after for name in step.inputs} | set(program.outputs)
+    outputs = tuple(name for name in dict.fromkeys(stored) if every or name in wanted)
+    lasting = {reshaped.get(name, name) for name in outputs}
+    begin = first + len(transfers) * TRANSFER_WORDS
+    room = chip.bytes // WORD_BYTES - begin
+    places, words = _places(program, steps, layouts, inputs, lasting, room)
+    end = begin + words
+    if words > room:
+        raise NotForDramError(
+            f"constants, list and tensors must fit {chip.bytes} bytes of DRAM, not"
+            f" {end * WORD_BYTES}"
+        )
+    places = {key: begin + place for key, place in places.items()}
+    tensors = {
+        name: replace(next(iter(shapes.values())), place=places[name, 0])
+        for name, shapes in layouts.items()
+    }
+    tensors |= {name: tensors[source] for name, source in reshaped.items() if source in tensors}
+    transfers = list(_transfers(program, steps, loads, layouts, places))
     moved = (t.words for t in transfers if t.operation in (Operation.LOAD, Operation.STORE))
     return DramProgram(
         image=b"".join([*blocks, *(transfer.pack() for transfer in transfers)]),
@@ -164,20 +179,25 @@ def make_dram_program(program: Program) -> DramProgram:
         tensors=tensors,
         before=before,
         after=after,
-        inputs=tuple(name for name in dict.fromkeys(uploaded) if name not in stored),
-        outputs=tuple(name for name in dict.fromkeys(stored) if name in wanted),
+        inputs=inputs,
+        outputs=outputs,
         words=sum(moved) + len(transfers) * TRANSFER_WORDS,
-        end=place,
+        end=end,
         timeline=predict(
-            transfers, [step.cycles for step in steps if isinstance(step, RunStep)], chip
+            transfers,
+            [step.cycles for step in steps if isinstance(step, RunStep)],
+            program.hardware,
         ),
     )
 
 
-def find_dram_program(program: Program) -> DramProgram | None:
-    """The list of a program that runs from DRAM; None for others, which the host streams."""
+def find_dram_program(program: Program, *, every: bool = False) -> DramProgram | None:
+    """The list of a program that runs from DRAM; None for others, which the host streams.
+
+    ``every`` is that of ``make_dram_program``.
+    """
     try:
-        return _list_of(program)
+        return _list_of(program, every)
     except NotForDramError:
         return None
 
@@ -187,24 +207,26 @@ def why_not_from_dram(program: Program) -> str:
     if not program.hardware.dram or not program.is_streamed:
         return ""
     try:
-        _list_of(program)
+        _list_of(program, every=False)
     except NotForDramError as error:
         return str(error)
     return ""
 
 
-def _list_of(program: Program) -> DramProgram:
+def _list_of(program: Program, every: bool) -> DramProgram:
     if not program.is_streamed:
         raise NotForDramError("the program must be larger than the chip")
     if program.variables:
         raise NotForDramError("the network must keep nothing from one inference to the next")
-    return make_dram_program(program)
+    return make_dram_program(program, every=every)
 
 
 _HostSteps = tuple[HostStep, ...]
 _Shape = tuple[int, int, int]
 _Layouts = dict[str, dict[_Shape, DramTensor]]
 """Of a tensor that is moved, for each shape that a part takes it for."""
+_Places = Mapping[tuple[str, int], int]
+"""The first word of each tensor of each image."""
 _RESHAPE = "reshape"
 
 
@@ -277,6 +299,69 @@ def _layouts(program: Program, steps: Sequence[Step]) -> _Layouts:
     return layouts
 
 
+def _places(
+    program: Program,
+    steps: Sequence[Step],
+    layouts: _Layouts,
+    inputs: Collection[str],
+    outputs: Collection[str],
+    room: int,
+) -> tuple[dict[tuple[str, int], int], int]:
+    """Places for the tensors of all images, from word 0 on, and how many words they are: no more
+    than there is ``room``, if that is possible.
+
+    What is not needed at the same time may lie at the same place. The images of a tensor that the
+    host writes or reads lie one behind the other.
+    """
+    spans = dict[tuple[str, int], tuple[int, int]]()
+    for at, step in enumerate(steps):
+        if isinstance(step, UploadStep | DownloadStep):
+            key = step.tensor, step.image
+            spans[key] = spans.get(key, (at, at))[0], at
+    blocks, offsets = list[Block](), dict[tuple[str, int], tuple[str, int]]()
+    for name, shapes in layouts.items():
+        words = next(iter(shapes.values())).words
+        images = range(program.batch)
+        apart = name not in inputs and name not in outputs
+        for members in [[image] for image in images] if apart else [images]:
+            pieces = list[Piece]()
+            for number, image in enumerate(members):
+                first, last = spans[name, image]
+                first = 0 if name in inputs else first
+                last = len(steps) if name in outputs else last
+                pieces.append(Piece(number * words, words, first, last))
+            blocks.append(_block(f"{name}\0{members[0]}", pieces))
+            for piece, image in zip(pieces, members, strict=True):
+                offsets[name, image] = blocks[-1].name, piece.offset
+    found = _planned(blocks, room)
+    end = max((found[block.name] + block.bytes for block in blocks), default=0)
+    return {key: found[title] + offset for key, (title, offset) in offsets.items()}, end
+
+
+def _block(name: str, pieces: Sequence[Piece]) -> Block:
+    """Pieces one behind the other, each of which has its own time."""
+    first, last = min(piece.first for piece in pieces), max(piece.last for piece in pieces)
+    return Block(name, sum(piece.bytes for piece in pieces), first, last, tuple(pieces))
+
+
+def _planned(blocks: Sequence[Block], room: int) -> dict[str, int]:
+    """Addresses by name, in the room or, if they have none there, in more."""
+    parts = [part for block in blocks for part in block.parts]
+    moments = sorted({moment for part in parts for moment in (part.first, part.last)})
+    ranks = {moment: rank for rank, moment in enumerate(moments)}
+    ranked = [
+        _block(
+            block.name,
+            [replace(part, first=ranks[part.first], last=ranks[part.last]) for part in block.parts],
+        )
+        for block in blocks
+    ]
+    try:
+        return plan(ranked, room, 1, [f"step {moment}" for moment in moments])
+    except PlanError:
+        return plan(ranked, sys.maxsize, 1, ())
+
+
 def _is_dense(part: Part, stored: bool) -> bool:
     """Rows of the part are runs that begin with a word; stored, they end with one."""
     _, width, channels = part.whole
@@ -303,6 +388,7 @@ def _transfers(
     steps: Sequence[Step],
     loads: Mapping[int, Sequence[Transfer]],
     tensors: _Layouts,
+    places: _Places,
 ) -> Iterator[Transfer]:
     """The list. A load that is still there is left out."""
     there, left = Loaded(program.loads, program.hardware), None
@@ -321,9 +407,9 @@ def _transfers(
                 left = None
             continue
         elif isinstance(step, UploadStep):
-            yield _box(program, step, tensors, Operation.LOAD)
+            yield _box(program, step, tensors, places, Operation.LOAD)
         elif isinstance(step, DownloadStep):
-            yield _box(program, step, tensors, Operation.STORE)
+            yield _box(program, step, tensors, places, Operation.STORE)
         if left is not None:
             left -= 1
             if left == 0:
@@ -336,6 +422,7 @@ def _box(
     program: Program,
     step: UploadStep | DownloadStep,
     tensors: _Layouts,
+    places: _Places,
     operation: Operation,
 ) -> Transfer:
     part = _part(program, step)
@@ -350,10 +437,11 @@ def _box(
         run_bytes, runs = place.channels, place.width
         run_pitch, run_words = place.pixel_pitch, tensor.pixel_words
     _check(program, step, place, offset, run_bytes, operation, tensor, x, c)
+    first = places[step.tensor, step.image]
     return Transfer(
         operation=operation,
         chip=place.address,
-        dram=tensor.place + step.image * tensor.words + y * tensor.row_words + offset // WORD_BYTES,
+        dram=first + y * tensor.row_words + offset // WORD_BYTES,
         run_bytes=run_bytes,
         runs=runs,
         rows=place.height,

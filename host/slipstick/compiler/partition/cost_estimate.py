@@ -18,6 +18,9 @@ LINK_CYCLES_PER_BYTE = 1
 _DRAM_SHARE = 0.88
 """Of the chips' peak rate, that lists reach (``reports/dram.json``)."""
 
+_RUN_BYTES = 10
+"""What the DMA could move between two runs of a box, nearly."""
+
 _INSTRUCTIONS_OF_TILE = 2
 """CONVOLVE and DRAIN, for all tiles of channels in turns, if the engine has turns."""
 
@@ -227,17 +230,39 @@ def cycles(operation: Convolution | Map, configuration: Configuration) -> int:
     return max(_channel_tiles(operation, configuration) * tile, results)
 
 
-def transferred(job: Job) -> int:
-    """Bytes of activations that go up and come down."""
-    up = sum(job.regions[name].view.elements for name in job.inputs)
-    return up + sum(region.view.elements for region in job.owned.values())
+def transferred(
+    job: Job, operations: Sequence[Convolution | Map], configuration: Configuration
+) -> int:
+    """Bytes of activations that go up and come down.
+
+    From DRAM, a pixel of which only some channels are moved is a run of its own, which takes as
+    long as some bytes more.
+
+    Parameters
+    ----------
+    job : Job
+    operations : sequence of Convolution or Map
+        Those of the job, whole.
+    configuration : Configuration
+    """
+    boxes = [(name, job.regions[name].view) for name in job.inputs]
+    boxes += [(name, region.view) for name, region in job.owned.items()]
+    total = sum(view.elements for _, view in boxes)
+    if configuration.dram:
+        channels = dict[str, int]()
+        for operation in operations:
+            is_convolution = isinstance(operation, Convolution)
+            read = operation.input if is_convolution else operation.output
+            channels |= dict.fromkeys(operation.sources, read.channels)
+            channels[operation.result] = operation.output.channels
+        runs = sum(view.pixels for name, view in boxes if view.channels < channels[name])
+        total += _RUN_BYTES * runs
+    return total
 
 
 def dram_cycles(moved: int, configuration: Configuration) -> int:
     """What the DMA takes for so many bytes, nearly."""
-    chip = configuration.dram_chip
-    assert chip is not None
-    return round(moved / (_DRAM_SHARE * (chip.data_bits // 8)))
+    return round(moved / (_DRAM_SHARE * configuration.dram_bytes_per_cycle))
 
 
 def together(work: int, loaded: int, transferred: int, budget: Budget) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slipstick_rtl.dma.transfer import WORD_BYTES
 
-from ..ir.operations import Convolution, Map
+from ..ir.operations import Convolution, Map, View
 from ..mapping.activation_layout import round_up
 from ..mapping.reduction import is_diagonal
 from ..scheduling.groups import LARGEST_LOOP, split
@@ -31,9 +31,19 @@ _MOST_COLUMNS = 8
 """Tiles side by side, at most: each has columns that its neighbours compute as well."""
 
 
-def make_job(parts: Sequence[Part], outputs: Mapping[str, Region]) -> Job:
-    """The job that makes these boxes of the outputs: each operation makes what is needed of it."""
+def make_job(
+    parts: Sequence[Part], outputs: Mapping[str, Region], whole: Mapping[str, View] | None = None
+) -> Job:
+    """The job that makes these boxes of the outputs: each operation makes what is needed of it.
+
+    All rows and columns of the inputs in ``whole`` are there.
+    """
     regions = find_regions(parts, outputs)
+    made = {operation.result for _, operation in parts}
+    for name, view in (whole or {}).items():
+        if name in regions and name not in made:
+            sides = {"rows": (0, view.height), "columns": (0, view.width)}
+            regions[name] = dataclasses.replace(regions[name], **sides)
     restricted = tuple(
         restrict(operation, regions[operation.result], regions) for _, operation in parts
     )
@@ -104,9 +114,14 @@ class Grid:
     channels: int = 1
 
     @property
+    def places(self) -> int:
+        """Tiles of the same channels."""
+        return self.rows * self.columns
+
+    @property
     def tiles(self) -> int:
         """All of them."""
-        return self.rows * self.columns * self.channels
+        return self.places * self.channels
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +205,8 @@ class Segment:
         """They make all of the outputs: of all places first, then of the next channels."""
         spans = self.channel_spans(grid, self.channel_unit(budget) or 1)
         for span in spans:
-            for row, column in itertools.product(range(grid.rows), range(grid.columns)):
+            # tiles one above the other have more instructions in common
+            for column, row in itertools.product(range(grid.columns), range(grid.rows)):
                 job = make_job(self.parts, self.box(grid, row, column, span))
                 kept = self.kept(grid) if span is not spans[-1] else frozenset()
                 yield dataclasses.replace(job, kept=kept)
@@ -198,7 +214,7 @@ class Segment:
     def kept(self, grid: Grid) -> frozenset[str]:
         """Inputs that each tile needs all of."""
         first = self.parts[0][1]
-        if grid.channels == 1 or isinstance(first, Map) or first.groups > 1:
+        if grid.channels == 1 or grid.places > 1 or isinstance(first, Map) or first.groups > 1:
             return frozenset()
         return frozenset(first.sources)
 
@@ -221,7 +237,7 @@ def choices(segment: Segment, budget: Budget) -> list[Choice]:
     found: list[Choice] = []
     if demand([made for _, made in segment.parts], budget.hardware).holds(budget):
         for columns in range(1, min(_MOST_COLUMNS, segment.most.columns) + 1):
-            grid = _fewest_rows(segment, columns, budget)
+            grid = _fewest_rows(segment, Grid(columns=columns), 1, budget)
             if grid is not None:
                 found.append(Choice(grid, _cost(segment, grid, 1, budget)))
                 if grid.rows == 1:
@@ -231,24 +247,35 @@ def choices(segment: Segment, budget: Budget) -> list[Choice]:
     return sorted(found, key=lambda choice: choice.cost)
 
 
-def _fewest_rows(segment: Segment, columns: int, budget: Budget) -> Grid | None:
-    """The fewest stripes of so many columns that fit."""
-    most, count = segment.most.rows, 1
+def _fewest_rows(segment: Segment, grid: Grid, unit: int, budget: Budget) -> Grid | None:
+    """The same columns and channels in the fewest stripes that fit."""
+    most, count = segment.most.rows, grid.rows
     while count <= most:
-        grid = Grid(count, columns)
-        if _fits(segment, grid, 1, budget):
-            return grid
+        finer = dataclasses.replace(grid, rows=count)
+        if _fits(segment, finer, unit, budget):
+            return finer
         count += max(1, count // 4)
     return None
 
 
 def _channel_tiles(segment: Segment, unit: int, budget: Budget) -> Iterator[Choice]:
-    """Tiles of channels, with all rows and columns: the fewest that fit, and some more."""
-    fitting = (
-        grid for grid in segment.channel_grids(unit, 2) if _fits(segment, grid, unit, budget)
-    )
+    """Tiles of channels: with all rows and columns, the fewest that fit, and some more; and the
+    fewest whose weights fit, in stripes."""
+    grids = list(segment.channel_grids(unit, 2))
+    fitting = (grid for grid in grids if _fits(segment, grid, unit, budget))
     for grid in itertools.islice(fitting, _MORE_CHANNEL_TILES):
         yield Choice(grid, _cost(segment, grid, unit, budget))
+    held = next((grid for grid in grids if _holds(segment, grid, unit, budget)), None)
+    striped = held and _fewest_rows(segment, dataclasses.replace(held, rows=2), unit, budget)
+    if striped is not None:
+        yield Choice(striped, _cost(segment, striped, unit, budget))
+
+
+def _holds(segment: Segment, grid: Grid, unit: int, budget: Budget) -> bool:
+    """Whether the weights of a tile fit."""
+    span = segment.channel_spans(grid, unit)[0]
+    job = make_job(segment.parts, segment.box(grid, 0, 0, span))
+    return demand(job.operations, budget.hardware).holds(budget)
 
 
 def _fits(segment: Segment, grid: Grid, unit: int, budget: Budget) -> bool:
@@ -270,7 +297,7 @@ def _fits(segment: Segment, grid: Grid, unit: int, budget: Budget) -> bool:
 
 def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
     """Of all tiles: those at the edges need fewer places around them."""
-    hardware = budget.hardware
+    hardware, whole = budget.hardware, [operation for _, operation in segment.parts]
     span = segment.channel_spans(grid, unit)[0]
     work = moved = loaded = kept = weights = 0
     for row, rows in _alike(grid.rows):
@@ -279,7 +306,7 @@ def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
             count = rows * columns * grid.channels
             work += count * RUN_CYCLES
             work += count * sum(cycles(operation, hardware) for operation in job.operations)
-            moved += count * transferred(job)
+            moved += count * transferred(job, whole, hardware)
             needs = demand(job.operations, hardware)
             # tiles of another width have their weights in another order
             loaded += needs.loaded_bytes if row == 0 else 0

@@ -273,3 +273,24 @@ def flattened(convolution: Convolution) -> Convolution:
         kernel=(1, 1),
         weights=convolution.weights.reshape(len(convolution.weights), 1, 1, -1),
     )
+
+
+def without_stride(convolution: Convolution) -> tuple[Convolution, View] | None:
+    """A convolution of single pixels that skips every second one, as one that skips none.
+
+    Returns
+    -------
+    (Convolution, View) or None
+        Two rows of its input are a row of pairs of pixels: the first half of that row, and of each
+        pair, is what it reads. So a tensor of that shape has its input, and the box of the same
+        places is all that is moved. None for other convolutions.
+    """
+    view, stride = convolution.input, convolution.stride
+    pointwise = convolution.kernel == (1, 1) and not any(convolution.padding)
+    if not pointwise or stride != (2, 2) or view.height % 2 or view.width % 2:
+        return None
+    read = View(view.height // 2, view.width // 2, view.channels)
+    if (read.height, read.width) != (convolution.output.height, convolution.output.width):
+        return None
+    plain = dataclasses.replace(convolution, input=read, stride=(1, 1))
+    return plain, View(read.height, view.width, 2 * view.channels)

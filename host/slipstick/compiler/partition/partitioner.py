@@ -3,18 +3,20 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
 
 from ...errors import CapacityError
-from ..ir.operations import Convolution, HostOperation, Map, Operation
+from ..ir.operations import Convolution, HostOperation, Map, Operation, View
 from .cost_estimate import Budget, cycles, demand, together, transferred
 from .fused_layers import LONGEST, RUN_CYCLES, Part, Segment, choices
+from .halo import without_stride
 from .resident_chain import ChainPlanner
-from .spatial_tiles import cut
+from .spatial_tiles import cut, cut_sums
 from .subprograms import Job, Tile, TileCompiler
 
 _SHARES = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2)
@@ -44,6 +46,10 @@ class Piece:
 
     tiles: tuple[Tile, ...] = ()
     host: int | None = None
+
+
+_Key = tuple[int, int, bool]
+"""A span of operations, and whether only ways for links of chains are wanted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +102,32 @@ class Cutter:
         self._compilers = [
             TileCompiler(halves(configuration)),
             TileCompiler(halves(configuration, _MEMORIES[1:])),
+            TileCompiler(halves(configuration, (_MEMORIES[0], _MEMORIES[3]))),
             TileCompiler(configuration),
         ]
         self._readers: dict[str, list[int]] = {}
         for number, operation in enumerate(operations):
             for name in operation.node.inputs:
                 self._readers.setdefault(name, []).append(number)
-        self._untried: dict[tuple[int, int], Iterator[_Way]] = {}
-        self._ways: dict[tuple[int, int], _Way | None] = {}
-        self._compiled: dict[tuple[int, int], tuple[Tile, ...]] = {}
+        # layers together whose weights take all of their memory are no link of a chain
+        self._chainable = False
+        self._untried: dict[_Key, Iterator[_Way]] = {}
+        self._ways: dict[_Key, _Way | None] = {}
+        self._compiled: dict[_Key, tuple[Tile, ...]] = {}
 
     def pieces(self) -> list[Piece]:
         """All pieces, in an order in which they can run."""
+        plans = (False, True) if self._hardware.dram and self._batch == 1 else (False,)
+        while True:
+            before = list(self.operations)
+            found = [self._pieces(chainable) for chainable in plans]
+            # what one of the two plans leaves to the host is the host's in both
+            if all(map(operator.is_, before, self.operations)):
+                return min(found, key=lambda each: each[0])[1]
+
+    def _pieces(self, chainable: bool) -> tuple[int, list[Piece]]:
+        """The cycles of a plan, nearly, and its pieces; only of what may be a chain, or of all."""
+        self._chainable = chainable
         while True:
             self._leave_to_host()
             plan = list(self._plan())
@@ -120,12 +140,28 @@ class Cutter:
             for number, operation in enumerate(self.operations)
             if isinstance(operation, HostOperation)
         )
-        return [
-            Piece(host=next(hosts))
-            if span is None
-            else Piece(chained.get(span, self._compiled[span]))
-            for span in plan
-        ]
+        cost, pieces = 0, list[Piece]()
+        for span in plan:
+            if span is None:
+                pieces.append(Piece(host=next(hosts)))
+            elif span in chained:
+                cost += self._cost_of_link(chained[span])
+                pieces.append(Piece(chained[span]))
+            else:
+                way = self._way(span)
+                assert way is not None
+                cost += way.cost
+                pieces.append(Piece(self._compiled[self._key(span)]))
+        return cost, pieces
+
+    def _cost_of_link(self, tiles: Sequence[Tile]) -> int:
+        """Of a segment of a chain: its own maps, and what else is moved."""
+        hardware = self._hardware
+        work = sum(RUN_CYCLES + tile.timeline.end for tile in tiles)
+        units = sum(map(len, {tile.weights for tile in tiles})) // hardware.weight_unit_bytes
+        moved = sum(transferred(tile.job, tile.job.operations, hardware) for tile in tiles)
+        budget = self._budget(self._compilers[1], _SHARES[0])
+        return together(work, units * hardware.weight_word_bytes, moved, budget)
 
     def _chained(
         self, plan: Sequence[tuple[int, int] | None]
@@ -212,22 +248,28 @@ class Cutter:
 
     def _compiles(self, span: tuple[int, int]) -> bool:
         """Compiles these operations as planned; if that fails, another way is next."""
-        way = self._way(span)
+        way, key = self._way(span), self._key(span)
         assert way is not None
         try:
-            if span not in self._compiled:
+            if key not in self._compiled:
                 tiles = tuple(way.compiler.compile(job) for job in way.jobs())
-                self._compiled[span] = tiles if way.ordered else _by_weights(tiles)
+                self._compiled[key] = tiles if way.ordered else _by_weights(tiles)
         except CapacityError:
-            self._ways[span] = next(self._untried[span], None)
+            self._ways[key] = next(self._untried[key], None)
             return False
         return True
 
+    def _key(self, span: tuple[int, int]) -> _Key:
+        """Of a span's ways; those of a layer alone do not depend on whether it may be a link."""
+        first, end = span
+        return first, end, self._chainable and end - first > 1
+
     def _way(self, span: tuple[int, int]) -> _Way | None:
-        if span not in self._ways:
-            self._untried[span] = self._all_ways(span)
-            self._ways[span] = next(self._untried[span], None)
-        return self._ways[span]
+        key = self._key(span)
+        if key not in self._ways:
+            self._untried[key] = self._all_ways(span)
+            self._ways[key] = next(self._untried[key], None)
+        return self._ways[key]
 
     def _all_ways(self, span: tuple[int, int]) -> Iterator[_Way]:
         """Ways to compute some operations.
@@ -238,11 +280,15 @@ class Cutter:
         """
         segment = self._segment(span)
         alone = len(segment.parts) == 1
-        in_halves, in_activations, whole = self._compilers
+        in_halves, in_activations, in_weights, whole = self._compilers
         if self._hardware.dram:
+            group = [in_halves, in_activations]
+            if alone or not self._chainable:
+                group.append(in_weights)
             # images of a batch share a load that nothing hides
-            shared = alone or self._batch > 1
-            groups = [[in_halves, in_activations, whole] if shared else [in_halves, in_activations]]
+            if alone or self._batch > 1:
+                group.append(whole)
+            groups = [group]
         else:
             groups = [[in_halves], [whole]] if alone else [[in_halves]]
         for group in groups:
@@ -265,13 +311,17 @@ class Cutter:
         )
 
     def _ways_of(self, segment: Segment, budget: Budget, compiler: TileCompiler) -> Iterator[_Way]:
+        views = dict[str, View]()
+        if len(segment.parts) == 1:
+            segment, views = _skipping_none(segment)
         for choice in choices(segment, budget):
             jobs = functools.partial(segment.jobs, choice.grid, budget)
-            yield _Way(choice.cost, jobs, compiler)
+            yield _Way(choice.cost, _seeing(jobs, views), compiler)
         if len(segment.parts) == 1:
-            way = self._in_boxes(segment.parts[0], budget, compiler)
-            if way is not None:
-                yield way
+            for jobs in (cut(segment.parts[0], budget), cut_sums(segment.parts[0], budget)):
+                if jobs is not None:
+                    way = self._in_boxes(segment.parts[0], jobs, budget, compiler)
+                    yield dataclasses.replace(way, jobs=_seeing(way.jobs, views))
 
     def _segment(self, span: tuple[int, int]) -> Segment:
         parts: list[Part] = []
@@ -287,10 +337,9 @@ class Cutter:
         ]
         return Segment(tuple(parts), tuple(outputs or [parts[-1][1].result]))
 
-    def _in_boxes(self, part: Part, budget: Budget, compiler: TileCompiler) -> _Way | None:
-        jobs = cut(part, budget)
-        if jobs is None:
-            return None
+    def _in_boxes(
+        self, part: Part, jobs: Sequence[Job], budget: Budget, compiler: TileCompiler
+    ) -> _Way:
         work, loaded, moved, there = 0, 0, 0, None
         for job in jobs:
             channels = job.regions[part[1].result].channels
@@ -298,10 +347,30 @@ class Cutter:
             if key != there:
                 loaded += demand(job.operations, budget.hardware).loaded_bytes
             there = key
-            moved += transferred(job)
+            moved += transferred(job, [part[1]], budget.hardware)
             work += RUN_CYCLES + sum(cycles(made, budget.hardware) for made in job.operations)
         cost = together(work, loaded, moved, budget)
         return _Way(cost, lambda: jobs, compiler, ordered=True)
+
+
+def _skipping_none(segment: Segment) -> tuple[Segment, dict[str, View]]:
+    """A segment of one layer, which reads only the pixels that it needs; and for what shape it
+    takes its input."""
+    ((number, operation),) = segment.parts
+    found = without_stride(operation) if isinstance(operation, Convolution) else None
+    if found is None:
+        return segment, {}
+    plain, view = found
+    return dataclasses.replace(segment, parts=((number, plain),)), {plain.source: view}
+
+
+def _seeing(
+    jobs: Callable[[], Iterable[Job]], views: Mapping[str, View]
+) -> Callable[[], Iterable[Job]]:
+    """The same jobs, which take some inputs for tensors of other shapes."""
+    if not views:
+        return jobs
+    return lambda: (dataclasses.replace(job, views={**job.views, **views}) for job in jobs())
 
 
 def _by_weights(tiles: Sequence[Tile]) -> tuple[Tile, ...]:

@@ -87,6 +87,7 @@ class ChainPlanner:
         # what cannot be cut along its channels is one tile
         units = [segment.channel_unit(self._budget) or segment.channels for segment in segments]
         maps = {each.name: each for each in self._maps(segments, wanted)}
+        views = {name: each.view for name, each in maps.items()}
         grids = []
         for segment, unit in zip(segments, units, strict=True):
             grid = self._fewest(segment, unit, Grid())
@@ -108,7 +109,7 @@ class ChainPlanner:
         for number, (segment, grid, unit) in enumerate(zip(segments, grids, units, strict=True)):
             jobs = []
             for span in segment.channel_spans(grid, unit):
-                job = make_job(segment.parts, segment.box(grid, 0, 0, span))
+                job = make_job(segment.parts, segment.box(grid, 0, 0, span), views)
                 pinned = {
                     name: maps[name].part(addresses[name], region)
                     for name, region in job.regions.items()
@@ -116,8 +117,7 @@ class ChainPlanner:
                 }
                 pinned |= _in_place(job, pinned)
                 new = set(job.inputs) - uploaded
-                whole = all(job.regions[name] == Region.whole(maps[name].view) for name in new)
-                if not whole:
+                if any(job.regions[name] != Region.whole(views[name]) for name in new):
                     return None
                 jobs.append(
                     dataclasses.replace(
@@ -151,7 +151,8 @@ class ChainPlanner:
         hardware = self._configuration
         step = max(hardware.lanes, hardware.rows if hardware.aligned else 1)
         made: dict[str, int] = {}
-        views: dict[str, View] = {}
+        # what is read with a stride may be read whole by another segment
+        boxes: dict[str, Region] = {}
         lasts: dict[str, int] = {}
         for number, segment in enumerate(segments):
             inner = {part.result for _, part in segment.parts} - set(segment.outputs)
@@ -160,12 +161,12 @@ class ChainPlanner:
                 if name in inner:
                     continue
                 made.setdefault(name, number)
-                views.setdefault(name, region.view)
+                boxes[name] = boxes[name].hull(region) if name in boxes else region
                 lasts[name] = number
         for name in made:
             last = len(segments) - 1 if name in wanted else lasts[name]
-            pitch = round_up(views[name].channels, step)
-            yield _Map(name, views[name], pitch, made[name], last)
+            view = boxes[name].view
+            yield _Map(name, view, round_up(view.channels, step), made[name], last)
 
     def _plan(
         self,
@@ -180,8 +181,8 @@ class ChainPlanner:
         rooms = list[int]()
         for number, (segment, grid, unit) in enumerate(zip(segments, grids, units, strict=True)):
             span = segment.channel_spans(grid, unit)[0]
-            box = segment.box(grid, 0, 0, span)
-            job = make_job(segment.parts, box)
+            views = {name: each.view for name, each in maps.items()}
+            job = make_job(segment.parts, segment.box(grid, 0, 0, span), views)
             regions = job.regions
             there = {name: maps[name].part(0, regions[name]) for name in maps.keys() & regions}
             there |= _in_place(job, there)

@@ -155,6 +155,48 @@ def _cut_reduction(part: Part, budget: Budget) -> list[Job] | None:
     ]
 
 
+def cut_sums(part: Part, budget: Budget) -> list[Job] | None:
+    """Boxes of as many channel tiles as there are banks of accumulators for all places.
+
+    Their sums are made of some input channels at a time, so that all weights pass once, and the
+    inputs once for each box. None if the accumulators do not hold the places of a channel tile, or
+    nothing fits. The images of a batch would not share the weights: their sums have the same banks.
+    """
+    number, whole = part
+    hardware = budget.hardware
+    if not hardware.dram or budget.images > 1:
+        return None
+    vectors = whole.output.height * -(-whole.output.width // hardware.pixels)
+    fitting = [
+        parts
+        for parts in range(hardware.largest_parts + 1)
+        if vectors <= hardware.accumulator_depth >> parts
+    ]
+    if not _has_long_sums(whole) or _splits_words(hardware) or not fitting:
+        return None
+    assert isinstance(whole, Convolution)
+    convolution = flattened(whole)
+    tiles = list(channel_spans(convolution, hardware))
+    banks = 2 << fitting[-1]
+    boxes = [
+        (some[0][0], some[-1][0] + some[-1][1])
+        for some in (tiles[first : first + banks] for first in range(0, len(tiles), banks))
+    ]
+    view, count = convolution.output, convolution.input.channels
+    places = (0, view.height), (0, view.width)
+    step = max(hardware.rows, hardware.lanes)
+    for size in sorted({round_up(-(-count // parts), step) for parts in range(2, count + 1)})[::-1]:
+        thin = split_reduction(convolution, (0, size), first=True, last=True)
+        if _fits((number, thin), Region(*places, boxes[0]), budget, None):
+            chunks = _spans(count, size)
+            return [
+                _partial_job((number, convolution), Region(*places, channels), chunk, chunks)
+                for channels in boxes
+                for chunk in chunks
+            ]
+    return None
+
+
 def _splits_words(hardware: Configuration) -> bool:
     """Whether a tile's channels would be a part of a word of DRAM, which is stored whole."""
     return bool(hardware.dram) and hardware.columns < WORD_BYTES

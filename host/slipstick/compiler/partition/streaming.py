@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
@@ -26,6 +26,7 @@ from ..codegen.assemble import layer_cycles, owners
 from ..ir.operations import Operation, View
 from ..memory.double_buffer import DoubleBuffer
 from ..timing.timeline import packed
+from .batch_order import turns
 from .cost_estimate import dram_cycles
 from .halo import Region
 from .partitioner import Piece, halves
@@ -172,8 +173,10 @@ class Streamer:
     ) -> None:
         self._operations, self._views = operations, views
         self._configuration = configuration
-        self._batch = batch
-        self._events = list(_events(pieces, configuration, batch))
+        self._events = [
+            turn if isinstance(turn, int) else _Run(*turn[1:])
+            for turn in turns(pieces, views, configuration, batch)
+        ]
         self._steps: list[Step] = []
         self._images: list[Image] = []
         self._loads: dict[tuple[Space, int, bytes], int] = {}
@@ -294,8 +297,9 @@ class Streamer:
         apart = following is not None and not following.depends(run)
         apart = apart and following is not None and following.leaves(run, Space.ACTIVATIONS)
         if following is not None:
-            for space, load in self._loading(following):
-                (meanwhile if following.leaves(run, space) else after).append(load)
+            for space, step in self._loading(following):
+                touched = space in run.spans and run.meets(space)(self._span(step.load))
+                (after if touched else meanwhile).append(step)
             (meanwhile if apart else after).extend(self._uploads(following))
         self._prepared = following is not None
         meanwhile += self._ahead(run, behind, meanwhile)
@@ -322,16 +326,27 @@ class Streamer:
                     used[space].add(span)
             for space in tuple(used):
                 missing = [load for load in later.loads.get(space, ()) if load not in self._loaded]
-                if missing and any(map(later.meets(space), used[space])):
+                free = [load for load in missing if not self._touches(load, used[space])]
+                if len(free) < len(missing):
+                    # what is behind them can come when they have come
                     del used[space]
-                    continue
-                for load in missing:
+                for load in free:
                     left -= self._cycles_of(LoadStep(load))
                     if left < 0:
                         return steps
                     self._loaded.add(load)
                     steps.append(LoadStep(load))
         return steps
+
+    def _span(self, load: int) -> tuple[int, int]:
+        """Where a load lies, in units of its memory."""
+        image = self._load_images[load]
+        unit, _ = space_units(self._configuration)[Space(image.space)]
+        return image.address, image.address + len(image.data) // unit
+
+    def _touches(self, load: int, used: Iterable[tuple[int, int]]) -> bool:
+        first, end = self._span(load)
+        return any(low < end and first < high for low, high in used)
 
     def _cycles_of(self, step: Step) -> int:
         """What the DMA takes for a transfer, nearly."""
@@ -377,34 +392,6 @@ class Streamer:
                 for place in written
             )
         ]
-
-
-def _events(
-    pieces: Sequence[Piece], configuration: Configuration, batch: int
-) -> Iterator[_Run | int]:
-    """Runs, and the layers of the host between them."""
-    for piece in pieces:
-        if piece.host is not None:
-            yield piece.host
-        for tiles in _sharing(piece.tiles, configuration) if batch > 1 else [piece.tiles]:
-            for image in range(batch):
-                yield from (_Run(tile, image) for tile in tiles)
-
-
-def _sharing(tiles: Sequence[Tile], configuration: Configuration) -> Iterator[list[Tile]]:
-    """Tiles one behind the other whose constants fill no more than half of the weight memory."""
-    unit = configuration.weight_unit_bytes
-    room = configuration.weight_words // 2
-    some, constants = list[Tile](), dict[bytes, int]()
-    for tile in tiles:
-        constants[tile.weights] = len(tile.weights) // unit
-        # sums that are not whole wait in the accumulators
-        goes_on = bool(some) and not some[-1].job.owned
-        if some and not goes_on and sum(constants.values()) > room:
-            yield some
-            some, constants = [], {tile.weights: len(tile.weights) // unit}
-        some.append(tile)
-    yield some
 
 
 def _part(place: Placement, region: Region, whole: View) -> Part:

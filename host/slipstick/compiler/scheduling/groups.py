@@ -121,10 +121,12 @@ class Group:
         fewest = self.fewest_tiles()
         if self.convolution is not None and self.convolution.convolution.is_partial:
             # its sums must meet those of the other parts in the accumulators
-            if fewest * len(self.columns()) * len(self._channel_spans()) > 1:
+            places, tiles = fewest * len(self.columns()), len(self._channel_spans())
+            banks = 2 << self._parts(self._rectangles(Tiling(fewest)))
+            if places > 1 or tiles > (banks if self.configuration.largest_parts else 1):
                 raise CapacityError(
                     f"layer {self.name!r}: the sums of a part of its reduction must be one tile of"
-                    " the accumulators"
+                    " the accumulators, or one for each bank"
                 )
             return [Tiling(fewest)]
         if self.convolution is not None and self.convolution.kept_along == 1:
@@ -203,7 +205,7 @@ class Group:
     def _parts(self, rectangles: Sequence[Rectangle]) -> int:
         """How often the banks may be halved for tiles as small as these."""
         assert self.convolution is not None
-        if self.convolution.convolution.is_partial:
+        if self.convolution.convolution.is_partial and not self.has_turns:
             return 0
         words = max(rectangle.words(self.configuration.pixels) for rectangle in rectangles)
         depth = self.configuration.accumulator_depth

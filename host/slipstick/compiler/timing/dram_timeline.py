@@ -9,15 +9,16 @@ controller and a chip that keeps its times (``reports/dram.json``).
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import TRANSFER_WORDS, WORD_BYTES, Operation, Target, Transfer
-from slipstick_rtl.dram.chips import SdrChip
+from slipstick_rtl.dram.chips import Ddr3Chip
 
-_SHARE = 0.965
-"""Of the chip's peak rate, within long runs."""
+_SHARE, _DDR3_SHARE = 0.965, 0.92
+"""Of the chip's peak rate, within long runs (``bench_dram``, ``bench_ddr3``)."""
 _RUN_CYCLES = 6
 """Of each run of a box, at most, between its burst and the next one."""
 _TRANSFER_CYCLES = 30
-"""From the last data of a transfer to the first of the next one."""
+"""From the last data of a transfer to the first of the next one. Of DDR3 nobody has fitted it."""
 _NINTHS_CYCLES = 8
 """Of a word of ninth bits: a group's write per cycle."""
 
@@ -65,7 +66,9 @@ class DramTimeline:
         return sum(span.end - span.begin for span in self.spans if span.kind in kinds)
 
 
-def predict(transfers: Sequence[Transfer], runs: Sequence[int], chip: SdrChip) -> DramTimeline:
+def predict(
+    transfers: Sequence[Transfer], runs: Sequence[int], hardware: Configuration
+) -> DramTimeline:
     """The timeline of a list.
 
     Parameters
@@ -73,17 +76,20 @@ def predict(transfers: Sequence[Transfer], runs: Sequence[int], chip: SdrChip) -
     transfers : sequence of Transfer
     runs : sequence of int
         Cycles of each RUN, in their order.
-    chip : SdrChip
+    hardware : Configuration
+        With DRAM.
     """
-    spans = tuple(_spans(transfers, runs, chip))
+    spans = tuple(_spans(transfers, runs, hardware))
     return DramTimeline(spans, max((span.end for span in spans), default=0))
 
 
-def _spans(transfers: Sequence[Transfer], runs: Sequence[int], chip: SdrChip) -> Iterator[Span]:
+def _spans(
+    transfers: Sequence[Transfer], runs: Sequence[int], hardware: Configuration
+) -> Iterator[Span]:
     now = running = 0
     number = 0
     for transfer in transfers:
-        now += _transfer_cycles(TRANSFER_WORDS, 1, chip)
+        now += _transfer_cycles(TRANSFER_WORDS, 1, hardware)
         if transfer.operation is Operation.RUN:
             running = now + runs[number]
             yield Span("run", now, running, run=number)
@@ -92,7 +98,7 @@ def _spans(transfers: Sequence[Transfer], runs: Sequence[int], chip: SdrChip) ->
             now = max(now, running)
         elif transfer.operation in (Operation.LOAD, Operation.STORE):
             count = transfer.runs * transfer.rows
-            length = _TRANSFER_CYCLES + _transfer_cycles(transfer.words, count, chip)
+            length = _TRANSFER_CYCLES + _transfer_cycles(transfer.words, count, hardware)
             if transfer.target is Target.NINTHS:
                 length = max(length, _NINTHS_CYCLES * transfer.words)
             kind = "store" if transfer.operation is Operation.STORE else "load"
@@ -102,7 +108,9 @@ def _spans(transfers: Sequence[Transfer], runs: Sequence[int], chip: SdrChip) ->
             now += length
 
 
-def _transfer_cycles(words: int, runs: int, chip: SdrChip) -> int:
+def _transfer_cycles(words: int, runs: int, hardware: Configuration) -> int:
     """Of a box: its words at the chip's rate, and what lies between its runs."""
-    word = WORD_BYTES / (chip.data_bits // 8)
-    return round(words * word / _SHARE + runs * _RUN_CYCLES)
+    share = _DDR3_SHARE if isinstance(hardware.dram_chip, Ddr3Chip) else _SHARE
+    # the core's stream takes a word per cycle, however fast the memory is
+    word = max(1.0, WORD_BYTES / (share * hardware.dram_bytes_per_cycle))
+    return round(words * word + runs * _RUN_CYCLES)

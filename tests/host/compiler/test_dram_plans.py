@@ -1,0 +1,143 @@
+"""Plans for DRAM: what is moved, in which order, and where it lies; results are the reference's."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from random_networks import NetworkBuilder
+from slipstick.compiler import compile_graph
+from slipstick.compiler.codegen.dram_list import find_dram_program, make_dram_program
+from slipstick.devices.model import ModelDevice
+from slipstick.kernels.dispatch import run_graph
+from slipstick.program import Program
+from slipstick.program.steps import DownloadStep, UploadStep
+from slipstick.runtime.executor import Execution
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import WORD_BYTES
+from slipstick_rtl.dram import chips
+from slipstick_rtl.link.protocol import Space
+
+SMALL = Configuration(
+    rows=8,
+    columns=8,
+    lanes=8,
+    activation_bytes=1 << 11,
+    weight_bytes=1 << 12,
+    instruction_words=1 << 9,
+    accumulator_depth=64,
+    dram="MT48LC16M16",
+)
+
+
+def strided(builder: NetworkBuilder, outputs: int) -> str:
+    """Every second pixel of every second row."""
+    height, width = builder.shape()[1:3]
+    sides = height // 2, width // 2
+    return builder.conv2d(
+        outputs, (1, 1), stride=(2, 2), dilation=(1, 1), padding=(0,) * 4, sides=sides
+    )
+
+
+def check(program: Program, builder: NetworkBuilder, count: int) -> None:
+    """Some images from DRAM, on the golden model."""
+    images = np.concatenate([builder.images() for _ in range(count)])
+    expected = run_graph(builder.graph(builder.last), [images])
+    execution = Execution(program, ModelDevice(program.hardware))
+    assert execution.lists
+    found = execution.infer_batch({"input": images})
+    for name in program.outputs:
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
+def uploaded(program: Program, tensor: str) -> int:
+    """Bytes of a tensor that come to the chip."""
+    parts = [
+        step.part.placement
+        for step in program.steps
+        if isinstance(step, UploadStep) and step.tensor == tensor and step.part is not None
+    ]
+    return sum(place.height * place.width * place.channels for place in parts)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_pixels_that_a_stride_skips_stay_in_dram(batch: int) -> None:
+    builder = NetworkBuilder(3, 16, 16, 32)
+    source = builder.last
+    strided(builder, 32)
+    program = compile_graph(builder.graph(builder.last), SMALL, batch=batch)
+    assert uploaded(program, source) == batch * 8 * 8 * 32
+    check(program, builder, batch)
+
+
+def test_a_map_on_the_chip_may_be_read_with_a_stride_and_whole() -> None:
+    """As the input of a stage of ResNet-50 is: by the shortcut and by the first convolution."""
+    hardware = dataclasses.replace(SMALL, activation_bytes=1 << 13)
+    builder = NetworkBuilder(5, 8, 8, 32)
+    before = builder.last
+    shortcut = strided(builder, 64)
+    builder.last = before
+    builder.same_conv2d(1, 32)
+    builder.same_conv2d(3, 32)
+    strided(builder, 64)
+    builder.add(shortcut)
+    program = compile_graph(builder.graph(builder.last), hardware)
+    check(program, builder, 2)
+
+
+def test_sums_of_many_channels_wait_in_the_accumulators() -> None:
+    """All weights and inputs pass but once, though neither fit."""
+    hardware = dataclasses.replace(SMALL, columns=16, rows=16, activation_bytes=1 << 12)
+    hardware = dataclasses.replace(hardware, weight_bytes=1 << 15, accumulator_depth=128)
+    builder = NetworkBuilder(9, 5, 5, 256)
+    source = builder.last
+    builder.same_conv2d(3, 64)
+    program = compile_graph(builder.graph(builder.last), hardware)
+    assert uploaded(program, source) == 5 * 5 * 256
+    weights = (image for image in program.loads if image.space == Space.WEIGHTS)
+    assert sum(len(image.data) for image in weights) < 1.1 * 9 * 256 * 64
+    check(program, builder, 2)
+
+
+MIDDLE = dataclasses.replace(SMALL, activation_bytes=1 << 14, weight_bytes=1 << 13)
+
+
+def shrinking() -> NetworkBuilder:
+    """Large maps first, then many weights."""
+    builder = NetworkBuilder(7, 84, 64, 8)
+    for _ in range(3):
+        builder.same_conv2d(3, 16)
+    for outputs in (32, 64):
+        strided(builder, outputs)
+        builder.same_conv2d(3, outputs)
+    return builder
+
+
+def test_maps_share_the_dram() -> None:
+    builder = shrinking()
+    program = compile_graph(builder.graph(builder.last), MIDDLE)
+    listed = make_dram_program(program)
+    moved = (s.tensor for s in program.steps if isinstance(s, UploadStep | DownloadStep))
+    words = sum(listed.tensors[name].words for name in dict.fromkeys(moved))
+    assert listed.end < len(listed.image) // WORD_BYTES + words
+    check(program, builder, 2)
+
+
+def most_at_once(program: Program) -> int:
+    """Images whose results come to DRAM in turns, at the beginning of the list."""
+    stored = (step.image for step in program.steps if isinstance(step, DownloadStep))
+    order = [image for image, _ in itertools.groupby(stored)]
+    return len(set(order[: order.index(0, 1)]))
+
+
+@pytest.mark.parametrize(("rows", "count"), [(1 << 13, 4), (1 << 7, 2)])
+def test_the_first_layers_compute_as_many_images_as_have_room(monkeypatch, rows, count) -> None:
+    chip = dataclasses.replace(chips.MT48LC16M16, rows=rows, columns=512)
+    monkeypatch.setitem(chips.CHIPS, chip.name, chip)
+    builder = shrinking()
+    program = compile_graph(builder.graph(builder.last), MIDDLE, batch=4)
+    listed = find_dram_program(program)
+    assert listed is not None
+    assert WORD_BYTES * listed.end <= chip.bytes
+    assert most_at_once(program) == count
+    check(program, builder, 4)
