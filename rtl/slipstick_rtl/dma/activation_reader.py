@@ -74,7 +74,8 @@ class ActivationReader(wiring.Component):
         m.d.comb += [
             self.requests.valid.eq(active & (~begins_word | (owed != _DEPTH))),
             self.requests.payload.eq(place << bits),
-            self.runs.ready.eq(~active | (requested & last)),
+            # a cycle between runs, for the clock: the DRAM pauses for longer
+            self.runs.ready.eq(~active),
             marks.i.valid.eq(requested),
             marks.i.payload.bytes.eq(Mux(last, tail + 1, size)),
             marks.i.payload.part.eq(part),
