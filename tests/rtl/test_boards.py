@@ -12,6 +12,7 @@ from amaranth.lib import io
 from amaranth.sim import Simulator
 from echo_core import Echo
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.dram.chips import find_chip
 from slipstick_rtl.fpga.ecp5 import clock as clock_ecp5
 from slipstick_rtl.fpga.ecp5.clock import Ecp5Pll
 from slipstick_rtl.fpga.ecp5.cores import TINY
@@ -303,7 +304,7 @@ def test_dram_has_its_pins_and_a_register_at_each(
     design = (tmp_path / "design.il").read_text()
     given, taken = ("OFS1P3DX", "IFS1P3DX")
     bits = sum(port.startswith("sdram_0__dq__io") for port in sites(text))
-    assert bits == configuration.dram_chip.data_bits
+    assert bits == find_chip(board.dram).data_bits
     others = sum(port.startswith("sdram_0__") for port in sites(text)) - 1 - bits
     # each pin has one more for its enable; so has the clock, whose own is another kind
     assert len(re.findall(rf"cell \\{given} ", design)) == 2 * (bits + others) + 1

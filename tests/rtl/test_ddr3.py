@@ -151,6 +151,9 @@ def test_ecpix5_has_its_pins() -> None:
 class Crossing(wiring.Component):
     """A queue between two clocks, called as those of the memory are."""
 
+    i: Signal
+    o: Signal
+
     def __init__(self, name: str) -> None:
         self._name = name
         super().__init__({"i": In(8), "o": Out(8)})

@@ -67,7 +67,8 @@ class SdrPins(wiring.Component):
             chip.data_i.eq(data.i),
         ]
         # a register of the pin's own, so the clock leaves as late as the rest
-        m.submodules.clk = clock = io.DDRBuffer(io.Direction.Output, pins.clk, o_domain=LATE_DOMAIN)
+        clock: Any = io.DDRBuffer(io.Direction.Output, pins.clk, o_domain=LATE_DOMAIN)
+        m.submodules.clk = clock
         m.d.comb += [clock.o[0].eq(1), clock.o[1].eq(0)]
         return m
 

@@ -10,7 +10,8 @@ from amaranth.lib.wiring import connect
 
 from ..accelerator import Accelerator
 from ..config import Configuration
-from ..dram.chips import Ddr3Chip, SdrChip
+from ..dram.chips import SdrChip
+from ..dram.ddr3 import Ddr3Settings
 from ..dram.ddr3_memory import DDR3_DOMAIN
 from ..dram.sdr_pins import LATE_DOMAIN, SdrPins
 from ..fpga.clock import Clocking, find_clocking
@@ -107,7 +108,7 @@ class BoardTop(wiring.Component):
         chip = self.accelerator.configuration.dram_chip
         if chip is None:
             return
-        if isinstance(chip, Ddr3Chip):
+        if not isinstance(chip, SdrChip):
             self._ddr3(m, clock)
             return
         m.domains += ClockDomain(LATE_DOMAIN, reset_less=True)
@@ -120,6 +121,7 @@ class BoardTop(wiring.Component):
         from ..fpga.ecp5.ddr3_pins import Ecp5Ddr3Pins
 
         core = self.accelerator
+        assert core.dma is not None and isinstance(core.dma.settings, Ddr3Settings)
         m.domains += ClockDomain(DDR3_DOMAIN)
         m.submodules.dram = pins = Ecp5Ddr3Pins(
             oscillator_hz=self._board.oscillator_hz, settings=core.dma.settings

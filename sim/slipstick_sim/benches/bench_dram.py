@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl.dram.burst_port import WORD_BYTES, BurstPort, burst_layout
-from slipstick_rtl.dram.chips import find_chip
+from slipstick_rtl.dram.chips import SdrChip, find_chip
 from slipstick_rtl.dram.controller import DramController
 from slipstick_rtl.dram.litedram import LiteDramSettings, litedram_verilog
 
@@ -78,7 +78,9 @@ class DramUnit(wiring.Component):
 
 
 def _settings(shape: dict[str, Any]) -> LiteDramSettings:
-    return LiteDramSettings(chip=find_chip(shape["chip"]), hertz=shape["hertz"])
+    chip = find_chip(shape["chip"])
+    assert isinstance(chip, SdrChip)
+    return LiteDramSettings(chip=chip, hertz=shape["hertz"])
 
 
 def make(**shape: Any) -> DramUnit:

@@ -90,8 +90,8 @@ class CoreWithDram(wiring.Component):
             m.domains += ClockDomain(DDR3_DOMAIN, reset_less=True)
             m.d.comb += ClockSignal(DDR3_DOMAIN).eq(self.ddr3_clk)
             m.submodules.model = DomainRenamer(DDR3_DOMAIN)(model)
-            for place, values in zip(model.windows, _WINDOWS, strict=True):
-                m.d.comb += [place[name].eq(value) for name, value in values.items()]
+            for k, values in enumerate(_WINDOWS):
+                m.d.comb += [model.windows[k][name].eq(value) for name, value in values.items()]
         else:
             m.submodules.model = model
         connect(m, flipped(self.i), core.i)

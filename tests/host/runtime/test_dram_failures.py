@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,7 +76,8 @@ def test_a_board_without_power_for_a_while_is_not_taken_for_loaded(network) -> N
     program, images, _ = network
     execution = Execution(program, device)
     execution.infer_batch({"input": images})
-    device._transport._endpoint = Endpoint(SMALL, GoldenCore(SMALL))
+    transport: Any = device._transport
+    transport._endpoint = Endpoint(SMALL, GoldenCore(SMALL))
     with pytest.raises(LinkError, match="SESSION_LOST.* load the program again"):
         execution.infer_batch({"input": images})
     fresh = LinkDevice(device._transport, configuration=SMALL)
