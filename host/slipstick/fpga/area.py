@@ -1,7 +1,7 @@
 """Estimates what a configuration takes of an ECP5, and counts the blocks that follow exactly.
 
 DSP blocks and block RAMs follow from the configuration (``multipliers``, ``block_rams``). Look-up
-tables and flip-flops are estimated by seven numbers each, ``LUTS`` and ``FLIP_FLOPS``:
+tables and flip-flops are estimated by nine numbers each, ``LUTS`` and ``FLIP_FLOPS``:
 
 ========  ==========================================================================================
 fixed     link, sequencer, control and a UART on the board
@@ -11,6 +11,8 @@ lut       a processing element whose multiplier is made of look-up tables
 gather    a byte that the window reader brings the array in a cycle: R x P of them
 sum       an accumulator: C x P of them
 lane      a lane of the post-processor
+sdram     the DMA and the controller of SDR SDRAM, if there is one
+ddr3      the same of DDR3
 ========  ==========================================================================================
 
 ``python -m slipstick.fpga.area`` holds them against the committed reports of place and route and
@@ -25,6 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.dram.chips import Ddr3Chip, SdrChip
 from slipstick_rtl.fpga.parts import Part
 from slipstick_rtl.fpga.yosys_script import LINK, WIRE
 from slipstick_rtl.latencies import BLOCK_COLUMNS
@@ -40,6 +43,8 @@ LUTS: Mapping[str, float] = {
     "gather": 211.9,
     "sum": 105.8,
     "lane": 749.6,
+    "sdram": 4000.0,
+    "ddr3": 5800.0,
 }
 """Look-up tables with 4 inputs, those of carry chains included, by what takes them."""
 FLIP_FLOPS: Mapping[str, float] = {
@@ -50,6 +55,8 @@ FLIP_FLOPS: Mapping[str, float] = {
     "gather": 251.7,
     "sum": 121.2,
     "lane": 921.9,
+    "sdram": 2100.0,
+    "ddr3": 3300.0,
 }
 
 LANE_MULTIPLIERS = 3
@@ -119,6 +126,8 @@ def count_parts(configuration: Configuration) -> dict[str, int]:
         "gather": c.rows * c.pixels,
         "sum": c.columns * c.pixels,
         "lane": c.lanes,
+        "sdram": int(isinstance(c.dram_chip, SdrChip)),
+        "ddr3": int(isinstance(c.dram_chip, Ddr3Chip)),
     }
 
 

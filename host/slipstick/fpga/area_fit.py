@@ -20,6 +20,8 @@ EXPECTED: Mapping[str, Mapping[str, float]] = {
         "gather": 195,
         "sum": 92,
         "lane": 720,
+        "sdram": 3600,
+        "ddr3": 5400,
     },
     "ff": {
         "fixed": 3300,
@@ -29,6 +31,8 @@ EXPECTED: Mapping[str, Mapping[str, float]] = {
         "gather": 220,
         "sum": 110,
         "lane": 640,
+        "sdram": 1900,
+        "ddr3": 3200,
     },
 }
 """What each part is expected to take: counted in netlists of single units and of the whole."""
