@@ -79,12 +79,11 @@ class DmaUnit(wiring.Component):
     ) -> None:
         self.settings = settings = dram_settings(configuration)
         self._engine = DmaEngine(configuration=configuration, settings=settings)
-        seconds = power_up_seconds
         self._memory: SdrMemory | Ddr3Memory
         if isinstance(settings, Ddr3Settings):
-            self._memory = Ddr3Memory(settings=settings, power_up_seconds=seconds)
+            self._memory = Ddr3Memory(settings=settings, power_up_seconds=power_up_seconds)
         else:
-            self._memory = SdrMemory(settings=settings, power_up_seconds=seconds)
+            self._memory = SdrMemory(settings=settings, power_up_seconds=power_up_seconds)
         super().__init__(
             {
                 "bytes": In(stream.Signature(INSTRUCTION_BYTE)),

@@ -1,11 +1,13 @@
 """The DMA: takes its instructions from the link or from DRAM, and executes one after the other."""
 
+import math
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import ceil_log2
 
 from ..config import Configuration
 from ..dram.burst_port import burst_layout
@@ -102,7 +104,9 @@ class DmaEngine(wiring.Component):
         self._chip = BoxWalker(width=24)
         self._instruction: data.View = Signal(TRANSFER, name="instruction")
         self._linear_ready = Signal()
-        self._crc_bits = min(settings.chip.data_bits, _WORD)
+        # as many bits per cycle as the memory can bring, and no more: DDR3 brings most of a word
+        bits = math.ceil(8 * configuration.dram_bytes_per_cycle)
+        self._crc_bits = min(1 << ceil_log2(bits), _WORD)
         size = chunk_bytes(configuration)
         super().__init__(
             {
@@ -343,12 +347,7 @@ class DmaEngine(wiring.Component):
         told, word = self._instruction, self.reads.payload
         weights, instructions = self.weight_writes, self.instruction_writes
         # these are known from the cycle in which a LOAD begins
-        is_weights, kinds = Signal(), {}
-        # a head has the ninth bits of the eight groups behind it; groups may have none, and heads
-        # no groups behind them
-        if self._configuration.ninth_bits:
-            kinds = {"has_heads": (Target.WEIGHTS, Target.NINTHS), "only_heads": (Target.NINTHS,)}
-        has_heads, only_heads = Signal(), Signal()
+        is_weights, has_heads, only_heads = Signal(), Signal(), Signal()
         # of cells: which word of the nine; of instructions: which half
         place, ninth = Signal(range(GROUP_CELLS + 1)), Signal(_WORD)
         is_head, upper = has_heads & (place == 0), place[0]
@@ -393,8 +392,6 @@ class DmaEngine(wiring.Component):
         with m.If(begins):
             m.d.sync += [
                 is_weights.eq(told.target != Target.INSTRUCTIONS),
-                has_heads.eq(told.target.matches(*kinds.get("has_heads", ()))),
-                only_heads.eq(told.target.matches(*kinds.get("only_heads", ()))),
                 active.eq(1),
                 place.eq(0),
                 ninth.eq(0),
@@ -402,6 +399,13 @@ class DmaEngine(wiring.Component):
                 left.eq(steps),
                 final.eq(steps == 0),
             ]
+            if self._configuration.ninth_bits:
+                # a head has the ninth bits of the eight groups behind it; groups may have none, and
+                # heads no groups behind them
+                m.d.sync += [
+                    has_heads.eq(told.target.matches(Target.WEIGHTS, Target.NINTHS)),
+                    only_heads.eq(told.target == Target.NINTHS),
+                ]
         # while groups are made, a further head comes if there are more than its eight
         wanted = loading & active & (~made | (left >= GROUP_CELLS))
         return ~active, wanted
@@ -409,8 +413,8 @@ class DmaEngine(wiring.Component):
     def _check(self, m: Module, begins: Signal, wanted: Signal, visible: Signal) -> Value:
         """Whether what a LOAD has read has the CRC that it names.
 
-        It takes a word in parts of the chip's width, as fast as they come; ``visible``: the word
-        may leave with its last part.
+        It takes a word in parts, as fast as the memory brings them; ``visible``: the word may leave
+        with its last part.
         """
         told, word = self._instruction, self.reads.payload
         parts = _WORD // self._crc_bits

@@ -12,6 +12,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.activation_writer import chunk_write_layout
+from slipstick_rtl.dma.dma_unit import dram_settings
 from slipstick_rtl.dma.engine import DmaEngine
 from slipstick_rtl.dma.layouts import (
     INSTRUCTION_PART,
@@ -29,14 +30,11 @@ from slipstick_rtl.dma.transfer import (
     Transfer,
 )
 from slipstick_rtl.dram.burst_port import burst_layout
-from slipstick_rtl.dram.chips import MT48LC16M16
-from slipstick_rtl.dram.litedram import LiteDramSettings
 
 from ..golden.dma import GoldenDma
 from .drivers.streams import pack, start, unpack
 from .registry import Bench, parameters
 
-_SETTINGS = LiteDramSettings(chip=MT48LC16M16, hertz=100_000_000)
 _DRAM_BYTES = 1 << 16
 _LIST = 0x1C00
 """The word of DRAM where the instructions are: data lie before them."""
@@ -45,7 +43,8 @@ _RUN_CYCLES = 60
 
 def make(**shape: Any) -> DmaEngine:
     """The DMA of a small configuration of this shape."""
-    return DmaEngine(configuration=_configuration(shape), settings=_SETTINGS)
+    configuration = _configuration(shape)
+    return DmaEngine(configuration=configuration, settings=dram_settings(configuration))
 
 
 def _configuration(shape: dict[str, Any]) -> Configuration:
@@ -63,9 +62,11 @@ BENCH = Bench(
     component=make,
     test_module=__name__,
     parameters=(
-        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 1, "ninth_bits": 1},
-        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 1},
-        {"rows": 4, "columns": 4, "lanes": 4, "weight_rows": 1},
+        # words of 16 and of 32 bits, and DDR3: the CRC takes as many per cycle, and whole words
+        {"rows": 16, "columns": 8, "lanes": 8, "ninth_bits": 1, "dram": "MT48LC16M16"},
+        {"rows": 16, "columns": 8, "lanes": 8, "dram": "M12L16161A"},
+        {"rows": 16, "columns": 8, "lanes": 8, "ninth_bits": 1, "dram": "MT41K256M16"},
+        {"rows": 4, "columns": 4, "lanes": 4, "dram": "MT48LC16M16"},
     ),
 )
 
@@ -161,7 +162,7 @@ class _Surroundings:
 
     async def _dram(self) -> None:
         """Executes bursts; a word in either direction a cycle."""
-        dut, layout = self.dut, burst_layout(_SETTINGS)
+        dut, layout = self.dut, burst_layout(dram_settings(self.configuration))
         waiting = deque[tuple[bool, int]]()
         latency, answers = 6, deque[tuple[int, int]]()
         cycle, taking_burst, taking_word = 0, False, False
