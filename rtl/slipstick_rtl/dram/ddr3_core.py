@@ -6,34 +6,16 @@ from litedram.common import GeomSettings, PhySettings, TimingSettings
 from litedram.core.controller import ControllerSettings, LiteDRAMController
 from litedram.core.crossbar import LiteDRAMCrossbar
 from litedram.phy.ecp5ddrphy import ECP5DDRPHY
-from litex.gen import LiteXModule
 from litex.gen.fhdl import verilog
-from migen import Cat, ClockDomain, Instance, Module, Record
+from migen import Cat, ClockDomain, Instance, Module
 from migen.fhdl.specials import Tristate
 
 from .ddr3 import PHASES, Ddr3Settings
+from .litedram_top import Top
 
 _COMMAND = ("address", "bank", "ras_n", "cas_n", "we_n")
 _COMMAND_QUEUE = 4
 """Of each bank's commands: there is one port, and it waits before it goes to another bank."""
-
-
-class Top(LiteXModule):
-    """A module whose ``ports`` are those of the Verilog."""
-
-    comb: Any
-    sync: Any
-
-    def __init__(self) -> None:
-        self.ports: set[Any] = set()
-        self.cd_sys = ClockDomain()
-        self.ports |= {self.cd_sys.clk, self.cd_sys.rst}
-
-    def pads(self, name: str, layout: Any) -> Any:
-        """A record whose signals are ports."""
-        pads = Record(list(layout), name=name)
-        self.ports |= set(pads.flatten())
-        return pads
 
 
 class ControllerTop(Top):
@@ -69,29 +51,7 @@ class ControllerTop(Top):
         for k, phase in enumerate(dfi.phases):
             part = bits // PHASES
             self.comb += phase.rddata.eq(answer.data[part * k : part * (k + 1)])
-        self._user(crossbar.get_port("both"))
-
-    def _user(self, port: Any) -> None:
-        command = self.pads(
-            "command", [("valid", 1), ("ready", 1), ("write", 1), ("address", len(port.cmd.addr))]
-        )
-        written = self.pads(
-            "written", [("ready", 1), ("data", port.data_width), ("enable", port.data_width // 8)]
-        )
-        read = self.pads("read", [("valid", 1), ("data", port.data_width)])
-        self.comb += [
-            port.cmd.valid.eq(command.valid),
-            port.cmd.we.eq(command.write),
-            port.cmd.addr.eq(command.address),
-            command.ready.eq(port.cmd.ready),
-            port.wdata.valid.eq(1),
-            port.wdata.data.eq(written.data),
-            port.wdata.we.eq(written.enable),
-            written.ready.eq(port.wdata.ready),
-            port.rdata.ready.eq(1),
-            read.valid.eq(port.rdata.valid),
-            read.data.eq(port.rdata.data),
-        ]
+        self.words(crossbar.get_port("both"))
 
 
 class _Pin(Module):

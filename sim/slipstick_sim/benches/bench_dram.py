@@ -8,10 +8,10 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from cocotb.triggers import ClockCycles, RisingEdge
-from slipstick_rtl.dram.burst_port import WORD_BYTES, BurstPort, burst_layout
+from slipstick_rtl.dram.burst_port import WORD_BYTES, burst_layout
 from slipstick_rtl.dram.chips import SdrChip, find_chip
-from slipstick_rtl.dram.controller import DramController
 from slipstick_rtl.dram.litedram import LiteDramSettings, litedram_verilog
+from slipstick_rtl.dram.sdr_memory import SdrMemory
 
 from ..dram.sdr_chip import SdrModel, cells_verilog
 from ..dram.violation import Violation
@@ -38,7 +38,7 @@ class DramUnit(wiring.Component):
     refreshes: Signal
 
     def __init__(self, *, settings: LiteDramSettings) -> None:
-        self._settings = settings
+        self._memory = SdrMemory(settings=settings, power_up_seconds=_POWER_UP_SECONDS)
         self._model = SdrModel(chip=settings.chip, hertz=settings.hertz)
         super().__init__(
             {
@@ -55,22 +55,14 @@ class DramUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.model = model = self._model
-        m.submodules.port = port = BurstPort(settings=self._settings)
-        m.submodules.controller = controller = DramController(
-            settings=self._settings, power_up_seconds=_POWER_UP_SECONDS
-        )
-        connect(m, flipped(self.bursts), port.bursts)
-        connect(m, flipped(self.writes), port.writes)
-        connect(m, port.reads, flipped(self.reads))
-        connect(m, port.commands, controller.commands)
-        connect(m, controller.chip, model.pins)
+        m.submodules.memory = memory = self._memory
+        connect(m, flipped(self.bursts), memory.bursts)
+        connect(m, flipped(self.writes), memory.writes)
+        connect(m, memory.reads, flipped(self.reads))
+        connect(m, memory.chip, model.pins)
         m.d.comb += [
-            controller.written.eq(port.written),
-            port.write_taken.eq(controller.write_taken),
-            port.read_valid.eq(controller.read_valid),
-            port.read_data.eq(controller.read_data),
-            self.idle.eq(port.idle),
-            self.ready.eq(controller.ready),
+            self.idle.eq(memory.idle),
+            self.ready.eq(memory.ready),
             self.violation.eq(model.violation),
             self.refreshes.eq(model.refreshes),
         ]

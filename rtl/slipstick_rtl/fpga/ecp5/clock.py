@@ -117,6 +117,44 @@ def output_parameters(dividers: Mapping[str, int]) -> dict[str, int | str]:
     } | {f"p_CLKO{name}_ENABLE": "ENABLED" for name in dividers}
 
 
+def pll_cell(
+    *,
+    input_divider: int,
+    feedback_divider: int,
+    oscillator: Signal,
+    feedback: Signal,
+    locked: Signal,
+    **others: Any,
+) -> Instance:
+    """EHXPLLL, whose first output is fed back.
+
+    Parameters
+    ----------
+    input_divider, feedback_divider : int
+    oscillator, feedback, locked : Signal
+    **others
+        Parameters of the outputs (``output_parameters``), and the ports of those that are in use.
+    """
+    return Instance(
+        "EHXPLLL",
+        a_ICP_CURRENT="12",
+        a_LPF_RESISTOR="8",
+        a_MFG_ENABLE_FILTEROPAMP="1",
+        a_MFG_GMCREF_SEL="2",
+        p_CLKI_DIV=input_divider,
+        p_CLKFB_DIV=feedback_divider,
+        p_FEEDBK_PATH="CLKOP",
+        i_CLKI=oscillator,
+        i_CLKFB=feedback,
+        i_RST=0,
+        i_STDBY=0,
+        i_ENCLKOP=0,
+        o_CLKOP=feedback,
+        o_LOCK=locked,
+        **others,
+    )
+
+
 def pll_instance(
     pll: Ecp5Pll,
     *,
@@ -126,27 +164,16 @@ def pll_instance(
     late: Signal | None = None,
 ) -> Instance:
     """The PLL itself, from the oscillator to one clock, and to ``late`` if it makes that."""
-    feedback = Signal() if pll.has_second else clock
-    return Instance(
-        "EHXPLLL",
-        a_ICP_CURRENT="12",
-        a_LPF_RESISTOR="8",
-        a_MFG_ENABLE_FILTEROPAMP="1",
-        a_MFG_GMCREF_SEL="2",
-        p_CLKI_DIV=pll.input_divider,
-        p_CLKFB_DIV=pll.feedback_divider,
+    return pll_cell(
+        input_divider=pll.input_divider,
+        feedback_divider=pll.feedback_divider,
+        oscillator=oscillator,
+        feedback=Signal() if pll.has_second else clock,
+        locked=locked,
         **output_parameters(pll.outputs),
         **(pll.late_output if pll.late else {}),
-        p_FEEDBK_PATH="CLKOP",
-        i_CLKI=oscillator,
-        i_CLKFB=feedback,
-        i_RST=0,
-        i_STDBY=0,
-        i_ENCLKOP=0,
-        o_CLKOP=feedback,
         **({"o_CLKOS": clock} if pll.has_second else {}),
         **({"o_CLKOS2": late} if pll.late else {}),
-        o_LOCK=locked,
     )
 
 

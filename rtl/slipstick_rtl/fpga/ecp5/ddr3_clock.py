@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...dram.ddr3 import PHASES, Ddr3Settings
 from ...dram.ddr3_memory import DDR3_DOMAIN
-from .clock import find_pll, output_parameters
+from .clock import find_pll, output_parameters, pll_cell
 
 SLOW_DIVIDER = 6
 """From the pins' clock to the one that begins the PHY: 25 MHz of 150."""
@@ -62,26 +62,16 @@ class Ecp5Ddr3Clock(wiring.Component):
             Signal(name=f"ddr3_{name}", attrs={"keep": "true"}) for name in ("fast", "slow", "half")
         )
         locked = Signal()
-        feedback = Signal() if pll.has_second else fast
         divider = pll.second_divider or pll.output_divider
-        m.submodules.pll = Instance(
-            "EHXPLLL",
-            a_ICP_CURRENT="12",
-            a_LPF_RESISTOR="8",
-            a_MFG_ENABLE_FILTEROPAMP="1",
-            a_MFG_GMCREF_SEL="2",
-            p_CLKI_DIV=pll.input_divider,
-            p_CLKFB_DIV=pll.feedback_divider,
-            p_FEEDBK_PATH="CLKOP",
+        m.submodules.pll = pll_cell(
+            input_divider=pll.input_divider,
+            feedback_divider=pll.feedback_divider,
+            oscillator=self.oscillator,
+            feedback=Signal() if pll.has_second else fast,
+            locked=locked,
             **output_parameters(pll.outputs | {"S2": SLOW_DIVIDER * divider}),
-            i_CLKI=self.oscillator,
-            i_CLKFB=feedback,
-            i_RST=0,
-            i_STDBY=0,
-            o_CLKOP=feedback,
             **({"o_CLKOS": fast} if pll.has_second else {}),
             o_CLKOS2=slow,
-            o_LOCK=locked,
         )
         m.submodules.stopper = Instance(
             "ECLKSYNCB", i_ECLKI=fast, i_STOP=self.stop, o_ECLKO=self.pins

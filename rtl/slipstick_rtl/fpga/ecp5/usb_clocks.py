@@ -4,13 +4,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from amaranth.hdl import ClockSignal, Instance, Module, Signal
+from amaranth.hdl import ClockSignal, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.cdc import ResetSynchronizer
 from amaranth.lib.wiring import In
 
 from ..pll import within
-from .clock import INPUT_HZ, OSCILLATOR_HZ, OUTPUT_HZ, PHASE_DETECTOR_HZ, output_parameters
+from .clock import (
+    INPUT_HZ,
+    OSCILLATOR_HZ,
+    OUTPUT_HZ,
+    PHASE_DETECTOR_HZ,
+    output_parameters,
+    pll_cell,
+)
 
 PIN_HZ, PACKET_HZ = 48_000_000, 12_000_000
 """Clocks of the domains ``usb_io`` and ``usb``: four samples a bit, and a bit."""
@@ -98,7 +105,6 @@ class Ecp5UsbClocks(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         locked = Signal()
-        feedback = Signal()
         pins = Signal(name="pins_48_mhz")
         packets = Signal(name="packets_12_mhz")
         pll = self._pll
@@ -107,24 +113,15 @@ class Ecp5UsbClocks(wiring.Component):
             "S": pll.pin_divider,
             "S2": pll.pin_divider * PIN_HZ // PACKET_HZ,
         }
-        m.submodules.pll = Instance(
-            "EHXPLLL",
-            a_ICP_CURRENT="12",
-            a_LPF_RESISTOR="8",
-            a_MFG_ENABLE_FILTEROPAMP="1",
-            a_MFG_GMCREF_SEL="2",
-            p_CLKI_DIV=pll.input_divider,
-            p_CLKFB_DIV=pll.feedback_divider,
-            p_FEEDBK_PATH="CLKOP",
+        m.submodules.pll = pll_cell(
+            input_divider=pll.input_divider,
+            feedback_divider=pll.feedback_divider,
+            oscillator=self.oscillator,
+            feedback=Signal(),
+            locked=locked,
             **output_parameters(dividers),
-            i_CLKI=self.oscillator,
-            i_CLKFB=feedback,
-            i_RST=0,
-            i_STDBY=0,
-            o_CLKOP=feedback,
             o_CLKOS=pins,
             o_CLKOS2=packets,
-            o_LOCK=locked,
         )
         for name, clock, hertz in (("usb_io", pins, PIN_HZ), ("usb", packets, PACKET_HZ)):
             m.d.comb += ClockSignal(name).eq(clock)
