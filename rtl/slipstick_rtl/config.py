@@ -93,6 +93,9 @@ class Configuration:
     dram : str
         The chips behind the DMA, by their name in :mod:`.dram.chips`; empty: there is no DMA. Only
         a pipelined engine of at most 8 lanes can have one.
+    training : int
+        1: the post-processor does what gradients need besides (:class:`.isa.TrainingFlag`); 0: it
+        does not. Only a pipelined engine with int8.
     clock_hz : int
         Clock that the target is built for; a throughput in seconds is computed from it.
 
@@ -122,6 +125,7 @@ class Configuration:
     payload_bytes: int = 1024
     engine: str = "pipelined"
     dram: str = ""
+    training: int = 0
     clock_hz: int = 100_000_000
 
     def __post_init__(self) -> None:
@@ -135,6 +139,7 @@ class Configuration:
         self._check_sizes()
         self._check_array()
         self._check_dram()
+        self._check_training()
         if self.clock_hz <= 0:
             raise ValueError(f"clock_hz must be positive, not {self.clock_hz}")
 
@@ -224,6 +229,16 @@ class Configuration:
             raise ValueError(
                 f"dram must be empty with engine {self.engine!r} and {self.lanes} lanes, not"
                 f" {self.dram!r}: a DMA needs a pipelined engine of at most {_DMA_LANES} lanes"
+            )
+
+    def _check_training(self) -> None:
+        if self.training not in (0, 1):
+            raise ValueError(f"training must be 0 or 1, not {self.training}")
+        if self.training and (not self.traits.overlaps_streams or self.logarithmic is not None):
+            raise ValueError(
+                f"training must be 0 with engine {self.engine!r} and number_format"
+                f" {self.number_format!r}, not {self.training}: only a pipelined engine with int8"
+                " has it"
             )
 
     def _check_format(self) -> None:
@@ -426,5 +441,8 @@ class Configuration:
         """
         fields = self.to_dict()
         del fields["clock_hz"]
+        # as it was before there was this field
+        if not self.training:
+            del fields["training"]
         text = json.dumps([ISA_VERSION, PROTOCOL_VERSION, fields], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -10,7 +10,7 @@ This file needs neither Amaranth nor NumPy: a board's host imports it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 ISA_VERSION = 3
 KEPT_COLUMNS = 16
@@ -159,6 +159,8 @@ class Opcode(IntEnum):
     ``ninth_bits``, its bit k is the ninth bit of byte (k mod W) * C + j of word k div W. (Compact
     engine: words of its parameter memory, a channel each.)
 
+    With the configuration's ``training`` a ``TrainingFlag`` in table_words changes what is written.
+
     The instruction is executed ``repeats`` + 1 times: turn t writes to
     destination + t * destination_step with the parameters at
     parameter_address + t * parameter_step, from bank (bank + t) mod B, after wait + t instructions
@@ -211,6 +213,41 @@ class Rounding(IntEnum):
     ties to even: ONNX's rule in its runtimes' arithmetic. The multiplier is the significand of a
     float32, its lowest 7 bits are zero; shifts are as for HALF_EVEN. The two differ only where the
     product lies within half a unit of its 24th bit of a tie: FLOAT takes it for that tie."""
+
+
+class TrainingFlag(IntFlag):
+    """What DRAIN and MAP do besides, in ``table_words``; 0 without the configuration's
+    ``training``."""
+
+    STOCHASTIC = 1
+    """The magnitude of a value takes its place, is rounded by
+    :func:`.numbers.rounding.requantize_stochastic` and gets its sign back. ``shift`` is the number
+    of bits that are dropped, 1..31, and multiplier 2^(31 - shift). Rounding is HALF_EVEN."""
+
+    AS_BYTES = 2
+    """The result is the lowest byte of (value + bias) x multiplier / 2^shift, rounded down and not
+    clamped: four DRAINs give sums of 32 bits. Rounding is HALF_EVEN, zero_point 0."""
+
+    NOTED = 4
+    """Each lane has a register of 31 bits, its notes. The bits of value + bias are added to it by
+    OR, inverted if that is negative; with STOCHASTIC those of the magnitude. The highest bit of
+    all lanes' notes is that of the largest. They stay between runs, and are 0 after a reset."""
+
+    POSITIVE = 32
+    """NOTED: of values + bias that are negative nothing is added: a ReLU is behind them."""
+
+    NOTES = 8
+    """DRAIN: the lane's notes are the value; with NOTED they are 0 afterwards."""
+
+    MASKED = 16
+    """DRAIN: the value is 0 where the byte at source + row * source_row_step + column *
+    source_column_step + slice * L + lane is not above 0: a ReLU's gradient. As with MAP, reads
+    pause in cycles that a write takes. ``repeats`` is 0, and not with NOTES."""
+
+
+READING_FLAGS = TrainingFlag.NOTES | TrainingFlag.MASKED
+"""A DRAIN with one of these reads what others before it have made: it begins when all of them have
+completed, and has no repeats."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +340,7 @@ POST_FIELDS: Mapping[str, Field] = {
     "use_table": _unsigned(2, "MAP: bit k: taps with tx mod 2 = k go through the table"),
     "shift_taps": _unsigned(1, "MAP: taps that do not are multiplied by 2^19"),
     "table_address": _unsigned(24, "TABLE: first weight word"),
-    "table_words": _unsigned(12, "TABLE: weight words copied"),
+    "table_words": _unsigned(12, "TABLE: weight words copied; DRAIN, MAP: a TrainingFlag"),
     "repeats": _unsigned(8, "DRAIN: further turns"),
     "destination_step": _unsigned(8, "DRAIN: bytes from a turn's destination to the next one's"),
     "parameter_step": _unsigned(8, "DRAIN: words from a turn's parameters to the next one's"),

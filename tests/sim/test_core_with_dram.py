@@ -36,7 +36,7 @@ SHAPES = {
         PLAIN, rows=16, ninth_bits=1, weight_rows=2, multiplier="lut"
     ),
     # the core's clock is another one than the memory's
-    "8x8 with DDR3": dataclasses.replace(PLAIN, dram="MT41K256M16", clock_hz=90_000_000),
+    "16x8 with DDR3": dataclasses.replace(PLAIN, rows=16, dram="MT41K256M16", clock_hz=90_000_000),
 }
 CHIP = "MT48LC16M16"
 LIST, DATA = 0x10000, 0x20000
@@ -127,6 +127,21 @@ def test_dram_keeps_what_is_written(sim: SimulationDevice) -> None:
     for place in (0, 12_345, (1 << 22) - 2_500):
         dram.write(place, data)
         assert dram.read(place, len(data)) == data
+
+
+def test_long_loads_have_most_of_the_chip_s_rate(sim: SimulationDevice) -> None:
+    dram, configuration = Dram(sim), sim.configuration
+    load = Transfer(operation=Operation.LOAD, dram=DATA, run_bytes=configuration.activation_bytes)
+
+    def cycles(loads: int) -> int:
+        listed = [load] * loads + [Transfer(operation=Operation.END)]
+        dram.write(LIST, b"".join(transfer.pack() for transfer in listed))
+        assert dram.give(Transfer(operation=Operation.JUMP, dram=LIST)) is DmaStatus.OK
+        return sim.status().cycles
+
+    words = configuration.activation_bytes // WORD_BYTES
+    each = (cycles(12) - cycles(4)) / 8 / words
+    assert each < 1.15 * WORD_BYTES / configuration.dram_bytes_per_cycle
 
 
 def _put_into_dram(dram: Dram, program: Program) -> tuple[dict[str, int], list[Transfer]]:
@@ -328,7 +343,7 @@ def test_late_layers_stay_on_the_chip() -> None:
     builder = NetworkBuilder(5, 6, 6, 16)
     for _ in range(3):
         before = builder.last
-        builder.same_conv2d(1, 48)
+        builder.same_conv2d(1, 96)
         builder.same_conv2d(1, 16)
         builder.add(before)
     graph = builder.graph(builder.last)

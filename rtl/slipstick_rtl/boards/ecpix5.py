@@ -81,16 +81,22 @@ _WITH_ROOM = Variant(
     configuration=clocked(LARGE_WITH_ROOM, 90_000_000),
 )
 
+_TRAINING = Variant(
+    suffix="training",
+    description="ECPIX-5 with the 85F, for training",
+    configuration=replace(clocked(LARGE_WITH_ROOM, 100_000_000), training=1),
+)
 
-def _ddr3(size: str, configuration: Configuration) -> Variant:
+
+def _ddr3(size: str, configuration: Configuration, hertz: int) -> Variant:
     return Variant(
         suffix="ddr3",
         description=f"ECPIX-5 with the {size}F and its DDR3",
-        configuration=replace(clocked(configuration, 100_000_000), dram=_CHIP),
+        configuration=replace(clocked(configuration, hertz), dram=_CHIP),
     )
 
 
 BOARDS = (
-    _board("45", ECP5_45F, MEDIUM, 4, (_ddr3("45", MEDIUM),)),
-    _board("85", ECP5_85F, LARGE, 8, (_WITH_ROOM, _ddr3("85", LARGE))),
+    _board("45", ECP5_45F, MEDIUM, 4, (_ddr3("45", MEDIUM, 100_000_000),)),
+    _board("85", ECP5_85F, LARGE, 8, (_WITH_ROOM, _TRAINING, _ddr3("85", LARGE, 110_000_000))),
 )

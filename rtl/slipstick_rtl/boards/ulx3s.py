@@ -13,6 +13,8 @@ _HZ = 100_000_000
 _CHIP = "MT48LC16M16"
 _DRAM_HZ = 97_500_000
 """What LiteDRAM's controller reaches on this speed grade."""
+_LARGE_DRAM_HZ = 85_000_000
+"""... where the rest of the chip is three quarters full."""
 
 
 def _part(size: str, counts: tuple[int, int, int]) -> Part:
@@ -83,11 +85,13 @@ def _board(
     )
 
 
-def _sdram(size: str, configuration: Configuration, remark: str = "") -> Variant:
+def _sdram(
+    size: str, configuration: Configuration, remark: str = "", hertz: int = _DRAM_HZ
+) -> Variant:
     return Variant(
         suffix="sdram",
         description=f"ULX3S with the LFE5U-{size} and its SDRAM{remark}",
-        configuration=replace(clocked(configuration, _DRAM_HZ), dram=_CHIP),
+        configuration=replace(clocked(configuration, hertz), dram=_CHIP),
         part=_part("12F", ECP5_12F_DIE) if size == "12F" else None,
     )
 
@@ -111,5 +115,11 @@ BOARDS = (
     ),
     _board("25F", ECP5_25F, SMALL, variants=(_sdram("25F", SMALL),)),
     _board("45F", ECP5_45F, MEDIUM, variants=(_sdram("45F", MEDIUM),)),
-    _board("85F", ECP5_85F, LARGE, ": ResNet-8 on the chip", (_LNS6, _sdram("85F", LARGE))),
+    _board(
+        "85F",
+        ECP5_85F,
+        LARGE,
+        ": ResNet-8 on the chip",
+        (_LNS6, _sdram("85F", LARGE, hertz=_LARGE_DRAM_HZ)),
+    ),
 )

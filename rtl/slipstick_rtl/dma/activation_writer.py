@@ -33,8 +33,6 @@ class ActivationWriter(wiring.Component):
     runs : In(stream of RUN)
     words : In(stream of WORD_BYTES)
     o : Out(stream of chunk_write_layout)
-    wants : Out
-        The run under way wants a further word.
     idle : Out
         No run is under way.
     """
@@ -42,7 +40,6 @@ class ActivationWriter(wiring.Component):
     runs: stream.Interface
     words: stream.Interface
     o: stream.Interface
-    wants: Signal
     idle: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -52,7 +49,6 @@ class ActivationWriter(wiring.Component):
                 "runs": In(stream.Signature(RUN)),
                 "words": In(stream.Signature(8 * WORD_BYTES)),
                 "o": Out(stream.Signature(chunk_write_layout(configuration))),
-                "wants": Out(1),
                 "idle": Out(1),
             }
         )
@@ -75,7 +71,6 @@ class ActivationWriter(wiring.Component):
         turned, before = Signal(8 * size), Signal(8 * size)
         m.d.comb += [
             step.eq(active & (~self.o.valid | self.o.ready) & (~takes | self.words.valid)),
-            self.wants.eq(active & takes),
             self.words.ready.eq(step & takes & ((part == parts - 1) | takes_last)),
             # a cycle between runs, for the clock: the DRAM pauses for longer
             self.runs.ready.eq(~active),

@@ -1,13 +1,10 @@
 """The DMA: takes its instructions from the link or from DRAM, and executes one after the other."""
 
-import math
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out, connect, flipped
-from amaranth.utils import ceil_log2
 
 from ..config import Configuration
 from ..dram.burst_port import burst_layout
@@ -17,7 +14,15 @@ from ..link.layouts import ProgramCounters
 from .activation_reader import ActivationReader
 from .activation_writer import ActivationWriter, chunk_write_layout
 from .box_walker import BoxWalker
-from .layouts import INSTRUCTION_PART, INSTRUCTION_WORD, TRANSFER, WEIGHT_GROUP, chunk_bytes
+from .layouts import (
+    INSTRUCTION_PART,
+    INSTRUCTION_WORD,
+    TRANSFER,
+    WEIGHT_GROUP,
+    chunk_bytes,
+    crc_bits,
+)
+from .read_checker import ReadChecker
 from .transfer import GROUP_CELLS, TRANSFER_WORDS, WORD_BYTES, DmaStatus, Operation, Target
 
 _WORD = 8 * WORD_BYTES
@@ -103,10 +108,8 @@ class DmaEngine(wiring.Component):
         self._dram = BoxWalker(width=32)
         self._chip = BoxWalker(width=24)
         self._instruction: data.View = Signal(TRANSFER, name="instruction")
-        self._linear_ready = Signal()
-        # as many bits per cycle as the memory can bring, and no more: DDR3 brings most of a word
-        bits = math.ceil(8 * configuration.dram_bytes_per_cycle)
-        self._crc_bits = min(1 << ceil_log2(bits), _WORD)
+        self._linear_ready, self._held = Signal(), Signal(name="held")
+        self._checker = ReadChecker(crc_bits=crc_bits(configuration))
         size = chunk_bytes(configuration)
         super().__init__(
             {
@@ -139,24 +142,23 @@ class DmaEngine(wiring.Component):
         m = Module()
         m.submodules.writer, m.submodules.reader = self._writer, self._reader
         m.submodules.dram, m.submodules.chip = self._dram, self._chip
+        m.submodules.checker = self._checker
         told = self._instruction
         loading, storing, begins = Signal(), Signal(), Signal()
         into_activations = told.target == Target.ACTIVATIONS
-        wanted, visible = Signal(), Signal()
         # known from the cycle in which a LOAD or STORE begins, for the clock
         boxes = Signal()
         with m.If(begins):
             m.d.sync += boxes.eq(into_activations)
-        self._move(m, begins, loading, storing, boxes, visible)
-        ends, wanted_linear = self._load_linear(m, begins, loading & ~boxes, visible)
-        m.d.comb += wanted.eq(loading & (wanted_linear | (boxes & self._writer.wants)))
-        sound = self._check(m, begins, wanted, visible)
+        self._move(m, begins, loading, storing)
+        ends = self._load_linear(m, begins)
+        self._check(m, begins)
         # the next instruction has been asked for, behind the data of this one
         asked, receiving, received = Signal(), Signal(), Signal()
         fetching, following, idle = Signal(), Signal(32), Signal()
         self._fetch(m, fetching, following)
         self._receive(m, receiving, received)
-        with m.If(fetching & ~self._dram.busy & self.bursts.ready):
+        with m.If(fetching & ~self._dram.busy & ~self._held):
             m.d.sync += [asked.eq(1), following.eq(following + TRANSFER_WORDS)]
         with m.Elif(received):
             m.d.sync += asked.eq(0)
@@ -166,7 +168,7 @@ class DmaEngine(wiring.Component):
             m.d.sync += pause.eq(pause - 1)
         m.d.comb += self.pcs.as_value().eq(Cat(told.pc_0, told.pc_1))
 
-        listing, leaving = self.listing, Signal()
+        listing, leaving, bad = self.listing, Signal(), Signal()
         done = "next"
 
         def end(status: Any) -> None:
@@ -202,8 +204,11 @@ class DmaEngine(wiring.Component):
                 with m.If(received):
                     m.next = "decode"
             with m.State("decode"):
-                m.d.sync += self.executed.eq(self.executed + 1)
-                with m.If(self._bad):
+                # a cycle of its own, for the clock
+                m.d.sync += [self.executed.eq(self.executed + 1), bad.eq(self._bad)]
+                m.next = "begin"
+            with m.State("begin"):
+                with m.If(bad):
                     end(DmaStatus.BAD_TRANSFER)
                 with m.Elif(leaving | (told.operation == Operation.END)):
                     end(self.status)
@@ -221,7 +226,7 @@ class DmaEngine(wiring.Component):
                     m.next = "check"
             with m.State("check"):
                 m.next = done
-                with m.If(told.checked & (~sound | self.faulty)):
+                with m.If(told.checked & ((self._checker.crc != told.crc) | self.faulty)):
                     m.next = "corrupt"
             with m.State("corrupt"):
                 # the instruction that was asked for must not be there when the next list begins
@@ -266,15 +271,7 @@ class DmaEngine(wiring.Component):
                     m.d.comb += begins.eq(operation in (Operation.LOAD, Operation.STORE))
                     m.next = state
 
-    def _move(
-        self,
-        m: Module,
-        begins: Signal,
-        loading: Signal,
-        storing: Signal,
-        boxes: Value,
-        visible: Signal,
-    ) -> None:
+    def _move(self, m: Module, begins: Signal, loading: Signal, storing: Signal) -> None:
         """Both walkers, and the activation memory's side of them."""
         told, dram, chip = self._instruction, self._dram, self._chip
         writer, reader = self._writer, self._reader
@@ -298,8 +295,9 @@ class DmaEngine(wiring.Component):
                 unit.runs.payload.bytes.eq(told.run_bytes),
             ]
         m.d.comb += [
-            writer.words.payload.eq(self.reads.payload),
-            writer.words.valid.eq(self.reads.valid & visible & loading & boxes),
+            # it takes words for its runs only
+            writer.words.payload.eq(self._checker.o.payload),
+            writer.words.valid.eq(self._checker.o.valid),
             reader.valid.eq(self.activation_read_valid),
             reader.chunk.eq(self.activation_chunk),
         ]
@@ -310,41 +308,41 @@ class DmaEngine(wiring.Component):
     def _fetch(self, m: Module, fetching: Signal, following: Signal) -> None:
         """Bursts: those of the box, and behind them that of the next instruction."""
         told, walker, burst = self._instruction, self._dram, self.bursts.payload
-        m.d.comb += [
-            self.bursts.valid.eq(walker.busy | fetching),
-            walker.o.ready.eq(self.bursts.ready),
-            burst.write.eq(walker.busy & (told.operation == Operation.STORE)),
-            burst.address.eq(Mux(walker.busy, walker.o.payload, following)),
-            burst.last.eq(Mux(walker.busy, told.run_bytes // WORD_BYTES, TRANSFER_WORDS - 1)),
-        ]
+        m.d.comb += [self.bursts.valid.eq(self._held), walker.o.ready.eq(~self._held)]
+        # held in a register: when the memory takes one does not reach the walker in the same cycle
+        with m.If(~self._held):
+            m.d.sync += [
+                self._held.eq(walker.busy | fetching),
+                burst.write.eq(walker.busy & (told.operation == Operation.STORE)),
+                burst.address.eq(Mux(walker.busy, walker.o.payload, following)),
+                burst.last.eq(Mux(walker.busy, told.run_bytes // WORD_BYTES, TRANSFER_WORDS - 1)),
+            ]
+        with m.Elif(self.bursts.ready):
+            m.d.sync += self._held.eq(0)
 
     def _receive(self, m: Module, receiving: Signal, received: Signal) -> None:
         """The words of an instruction, from a list or from the link; and which of the units takes
         what is read."""
-        value, given = self._instruction.as_value(), self.given
+        value, given, read = self._instruction.as_value(), self.given, self._checker.o
         count = Signal(range(TRANSFER_WORDS))
         from_list, taken, last, word = self.listing, Signal(), Signal(), Signal(_WORD)
         m.d.comb += [
-            taken.eq(receiving & Mux(from_list, self.reads.valid, given.valid)),
+            taken.eq(receiving & Mux(from_list, read.valid, given.valid)),
             last.eq(Mux(from_list, count == TRANSFER_WORDS - 1, given.payload.last)),
-            word.eq(Mux(from_list, self.reads.payload, given.payload.data)),
+            word.eq(Mux(from_list, read.payload, given.payload.data)),
             received.eq(taken & last),
             given.ready.eq(receiving & ~from_list),
-            self.reads.ready.eq(
-                (receiving & from_list) | self._writer.words.ready | self._linear_ready
-            ),
+            read.ready.eq((receiving & from_list) | self._writer.words.ready | self._linear_ready),
         ]
         with m.If(taken):
             m.d.sync += value.eq(Cat(value[_WORD:], word))
             with m.If(from_list):
                 m.d.sync += count.eq(count + 1)
 
-    def _load_linear(
-        self, m: Module, begins: Signal, loading: Value, visible: Signal
-    ) -> tuple[Value, Value]:
-        """Weights and instructions; returns whether all have gone, and whether the word that comes
-        next is one of this LOAD's."""
-        told, word = self._instruction, self.reads.payload
+    def _load_linear(self, m: Module, begins: Signal) -> Value:
+        """Weights and instructions; returns whether all have gone."""
+        told, read = self._instruction, self._checker.o
+        word, into_activations = read.payload, told.target == Target.ACTIVATIONS
         weights, instructions = self.weight_writes, self.instruction_writes
         # these are known from the cycle in which a LOAD begins
         is_weights, has_heads, only_heads = Signal(), Signal(), Signal()
@@ -356,9 +354,8 @@ class DmaEngine(wiring.Component):
         address, left, active, final = Signal(24), Signal(16), Signal(), Signal()
         counts = ~(is_head & only_heads)
         ends = final & counts
-        # half a word may go before the whole word has been checked
         takes = is_weights | upper | ends
-        valid = loading & active & ((self.reads.valid & (visible | ~takes)) | made)
+        valid = active & (read.valid | made)
         given = Signal()
         m.d.comb += [
             weights.valid.eq(valid & is_weights & ~is_head),
@@ -392,7 +389,7 @@ class DmaEngine(wiring.Component):
         with m.If(begins):
             m.d.sync += [
                 is_weights.eq(told.target != Target.INSTRUCTIONS),
-                active.eq(1),
+                active.eq((told.operation == Operation.LOAD) & ~into_activations),
                 place.eq(0),
                 ninth.eq(0),
                 address.eq(told.chip),
@@ -406,34 +403,14 @@ class DmaEngine(wiring.Component):
                     has_heads.eq(told.target.matches(Target.WEIGHTS, Target.NINTHS)),
                     only_heads.eq(told.target == Target.NINTHS),
                 ]
-        # while groups are made, a further head comes if there are more than its eight
-        wanted = loading & active & (~made | (left >= GROUP_CELLS))
-        return ~active, wanted
+        return ~active
 
-    def _check(self, m: Module, begins: Signal, wanted: Signal, visible: Signal) -> Value:
-        """Whether what a LOAD has read has the CRC that it names.
-
-        It takes a word in parts, as fast as the memory brings them; ``visible``: the word may leave
-        with its last part.
-        """
-        told, word = self._instruction, self.reads.payload
-        parts = _WORD // self._crc_bits
-        crc: Any = CRC32_ETHERNET(data_width=self._crc_bits).create()
-        m.submodules.crc = crc
-        part, following = Signal(range(parts)), Signal(range(parts))
-        last = Signal(init=parts == 1)
-        taken = wanted & self.reads.valid & told.checked & (~last | self.reads.ready)
-        m.d.comb += [following.eq(part), crc.start.eq(begins)]
-        with m.If(taken):
-            m.d.comb += following.eq(Mux(last, 0, part + 1))
-        m.d.sync += [
-            part.eq(following),
-            last.eq(following == parts - 1),
-            visible.eq(~told.checked | (following == parts - 1)),
+    def _check(self, m: Module, begins: Signal) -> None:
+        """What is read goes through the checker."""
+        told, walker, checker = self._instruction, self._dram, self._checker
+        connect(m, flipped(self.reads), checker.i)
+        m.d.comb += [
+            checker.start.eq(begins),
+            checker.promise.eq(walker.busy & ~self._held & (told.operation == Operation.LOAD)),
+            checker.promised_last.eq(told.run_bytes // WORD_BYTES),
         ]
-        # from registers; the last part is counted when the LOAD has landed
-        m.d.sync += [
-            crc.data.eq(Array(word.word_select(k, self._crc_bits) for k in range(parts))[part]),
-            crc.valid.eq(taken),
-        ]
-        return crc.crc == told.crc

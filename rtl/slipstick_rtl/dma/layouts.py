@@ -1,7 +1,10 @@
 """The DMA's instructions in gateware, and what it writes."""
 
+import math
+
 from amaranth.hdl import Shape
 from amaranth.lib import data
+from amaranth.utils import ceil_log2
 
 from ..config import Configuration
 from .transfer import FIELDS, GROUP_CELLS, WORD_BYTES
@@ -25,6 +28,12 @@ INSTRUCTION_WORD = data.StructLayout({"address": 24, "data": 32})
 def chunk_bytes(configuration: Configuration) -> int:
     """Bytes that the DMA moves to or from the activation memory at once."""
     return min(configuration.lanes, WORD_BYTES)
+
+
+def crc_bits(configuration: Configuration) -> int:
+    """Bits of what is read that the CRC takes per cycle: as fast as the memory brings them."""
+    bits = math.ceil(8 * configuration.dram_bytes_per_cycle)
+    return min(1 << ceil_log2(bits), 8 * WORD_BYTES)
 
 
 assert Shape.cast(TRANSFER).width == 8 * WORD_BYTES * len(FIELDS)

@@ -39,7 +39,7 @@ def _parts_bits(settings: LiteDramSettings | Ddr3Settings) -> int:
 
 
 class BurstPort(wiring.Component):
-    """Executes bursts in their order, without a pause between them if streams do not wait.
+    """Executes bursts in their order, with a cycle between them if streams do not wait.
 
     A burst of reading begins when that of writing before it has all its commands taken; the chip
     executes them in order.
@@ -99,17 +99,20 @@ class BurstPort(wiring.Component):
         address = Signal(settings.chip.word_address_bits)
         # words behind the one at hand; whether there are none is known a cycle earlier
         left, last = Signal(COUNT_BITS + parts_bits), Signal()
+        may = Signal()
         may_write, may_read = self._write(m, parts_bits), self._read(m, parts_bits)
         command, burst = self._command.i, self.bursts.payload
         connect(m, self._command.o, flipped(self.commands))
         given = command.valid & command.ready
         ends = given & last
         m.d.comb += [
-            command.valid.eq(busy & Mux(write, may_write, may_read)),
+            command.valid.eq(may),
             command.payload.write.eq(write),
             command.payload.address.eq(address),
             self.bursts.ready.eq(~busy | ends),
         ]
+        # a register, for the clock: between bursts there is a cycle without a command
+        m.d.sync += may.eq(busy & ~ends & Mux(write, may_write, may_read))
         with m.If(given):
             m.d.sync += [address.eq(address + 1), left.eq(left - 1), last.eq(left == 1)]
         with m.If(self.bursts.ready):
@@ -146,7 +149,8 @@ class BurstPort(wiring.Component):
         ]
         with m.If(came):
             m.d.sync += part.eq(part + 1)
-        return spare.any()
+        # in a cycle's time
+        return Mux(promises, spare > 1, spare.any())
 
     def _read(self, m: Module, parts_bits: int) -> Value:
         """Words of what is read; returns whether there is room for one more of the chip's."""
@@ -155,7 +159,7 @@ class BurstPort(wiring.Component):
         part = Signal(parts_bits)
         before = Signal(8 * WORD_BYTES - bits)
         capacity = _READ_DEPTH << parts_bits
-        # known a cycle late, in which one more may have been asked for
+        # known two cycles late, in which two more may have been asked for
         asked, room = Signal(range(capacity + 1)), Signal()
         command = self._command.i
         asks = command.valid & command.ready & ~command.payload.write
@@ -167,7 +171,7 @@ class BurstPort(wiring.Component):
         ]
         m.d.sync += [
             asked.eq(asked + asks - (leaves << parts_bits)),
-            room.eq(asked < capacity - 2),
+            room.eq(asked < capacity - 3),
         ]
         with m.If(self.read_valid):
             m.d.sync += [part.eq(part + 1), before.eq(Cat(before, self.read_data)[bits:])]

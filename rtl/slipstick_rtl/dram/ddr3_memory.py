@@ -19,8 +19,9 @@ DDR3_DOMAIN = "ddr3"
 """The controller's clock; who holds ``Ddr3Memory`` defines it."""
 
 _BURST_DEPTH = 4
-_WORD_DEPTH = 32
-"""In the crossings: as long as it takes from a READ to the news that its word has left."""
+_WORD_DEPTH = 64
+"""In the crossings: what comes from a READ until the news that its words have left, about 50 cycles
+of the core later."""
 _COUNTER_BITS = 6
 """More bursts than can be under way."""
 

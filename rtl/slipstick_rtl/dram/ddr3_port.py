@@ -9,8 +9,8 @@ from .burst_port import COUNT_BITS, WORD_BYTES, burst_layout
 from .ddr3 import Ddr3Settings
 from .ddr3_signals import command_layout
 
-_COMMANDS = 17
-"""On their way, of each kind: more than the controller takes before it moves the first word. A
+_COMMANDS = 33
+"""On their way, of each kind: a READ every other cycle, until the first one's words are there. A
 queue has a power of two of places, and a register."""
 
 HALVES = data.StructLayout({"low": 1, "high": 1, "last": 1})

@@ -46,11 +46,14 @@ WIRE_IN_LUTS = _distributed(
 )
 """Yosys command, after the RTLIL is read: of Ethernet only the slots stay in block RAM."""
 
+CROSSINGS_IN_LUTS = _distributed("*_crossing/m:storage")
+"""The same for queues between clock domains: the engine takes every block RAM of an 85F."""
+
 LINK, WIRE = "link", "wire"
 IN_LUTS = {LINK: LINK_IN_LUTS, WIRE: WIRE_IN_LUTS}
 
 COMMANDS = {
-    "ECP5": (FREE_COLLISIONS, "synth_ecp5 -abc9"),
+    "ECP5": (FREE_COLLISIONS, CROSSINGS_IN_LUTS, "synth_ecp5 -abc9"),
     "iCE40": (FREE_COLLISIONS, NO_CONTENTS, "synth_ice40 -device u -spram -abc9"),
     # these cells serve the LittleBee as well, whose DSP blocks are the same
     "Gowin": (FREE_COLLISIONS, SMALL_PAYLOAD, "synth_gowin -family gw2a"),

@@ -123,13 +123,16 @@ class ActivationMemory(wiring.Component):
         connect(m, flipped(given), writes.i)
         connect(m, flipped(asked), reads.i)
         connect(m, writes.o, gatherer.i)
-        some, whole = Signal(), Signal()
+        some, whole, room = Signal(), Signal(), Signal()
         slices = stream.Signature(slice_write_layout(c)).create()
         m.d.comb += whole.eq(gatherer.whole)
         if c.slots > 1:
             m.submodules.blocked = blocked = BlockedSlices(configuration=c)
             # between registers: the gatherer does not hang on whose turn a slot is
-            m.submodules.waiting = waiting = StreamQueue(shape=slices.p.shape(), depth=2)
+            # with 2 places it takes a slice every other cycle: enough for all but DDR3
+            fast = c.dram and c.dram_bytes_per_cycle > c.lanes / 2
+            depth = 3 if fast else 2
+            m.submodules.waiting = waiting = StreamQueue(shape=slices.p.shape(), depth=depth)
             connect(m, waiting.o, blocked.i)
             connect(m, blocked.o, arbiter.link_writes)
             # a part of a slice, only where nothing waits and no byte joins it
@@ -138,11 +141,13 @@ class ActivationMemory(wiring.Component):
                 waiting.i.valid.eq(slices.valid & enters),
                 waiting.i.payload.eq(slices.payload),
                 slices.ready.eq(waiting.i.ready & enters),
+                room.eq(waiting.i.ready),
                 blocked.whole.eq(1),
                 some.eq(blocked.some | waiting.level.any() | slices.valid),
             ]
         else:
             connect(m, slices, arbiter.link_writes)
+            m.d.comb += room.eq(arbiter.link_writes.ready)
         m.d.comb += [
             slices.valid.eq(gatherer.o.valid),
             slices.payload.eq(gatherer.o.payload),
@@ -154,7 +159,7 @@ class ActivationMemory(wiring.Component):
         ]
         m.d.sync += self.link_settled.eq(~(writes.level.any() | gatherer.o.valid | some))
         if c.dram:
-            self._add_dma(m, arbiter, slices, gatherer, reads, some, whole)
+            self._add_dma(m, arbiter, slices, gatherer, reads, some, whole, room)
 
     def _add_dma(
         self,
@@ -165,12 +170,14 @@ class ActivationMemory(wiring.Component):
         reads: StreamQueue,
         some: Signal,
         whole: Signal,
+        room: Signal,
     ) -> None:
         """The DMA's slices where the link has none; its reads likewise."""
         given, asked, own = self.dma_writes, self.dma_reads, Signal()
         m.d.comb += [
             own.eq(~gatherer.o.valid),
-            given.ready.eq(slices.ready & own),
+            # a whole slice enters wherever there is room: it hangs on nothing of the gatherer's
+            given.ready.eq(room & own),
             asked.ready.eq(arbiter.link_reads.ready & ~some & ~reads.o.valid),
             self.dma_read_data.eq(self.read_data),
         ]

@@ -10,6 +10,10 @@ FRACTION_BITS = 9
 """Fraction bits below bit 31 of the product that reach the rounding shifter; the last is sticky."""
 
 
+STOCHASTIC_BITS = 8
+"""Bits at most that pseudo-stochastic rounding takes for the fraction, and for chance."""
+
+
 def encode_shift(rounding: Rounding, shift: int) -> int:
     """The parameter memory's shift for a right shift as mathematicians count it.
 
@@ -79,6 +83,64 @@ def requantize(
         value += (one << drop) >> 1
     value >>= drop
     return value
+
+
+def requantize_stochastic(accumulator: Any, bias: Any, multiplier: Any, shift: Any) -> np.ndarray:
+    """Rounded (accumulator + bias) / 2^shift by pseudo-stochastic rounding, sign and magnitude.
+
+    (|accumulator| + bias) x multiplier / 2^31 is rounded up where the upper bits of what is dropped
+    are more than those behind them: as many of each as ``shift`` halved and rounded up, 8 at most.
+    With bias 0 that is :func:`slipstick_sim.golden.training.rounding.round_pseudo_stochastic`.
+
+    Parameters
+    ----------
+    accumulator : array of int32
+        -2^31 wraps.
+    bias : int32, broadcast
+        The sum wraps at 32 bits, and must not be negative.
+    multiplier : int, broadcast
+        2^(31 - shift).
+    shift : int, 1..31, broadcast
+
+    Returns
+    -------
+    array of int64
+    """
+    value = np.asarray(accumulator, np.int32)
+    total = np.add(np.abs(value), bias, dtype=np.int32, casting="unsafe").astype(np.int64)
+    total *= np.asarray(multiplier, np.int64)
+    width = np.minimum((np.asarray(shift, np.int64) + 1) // 2, STOCHASTIC_BITS)
+    places = 31 - STOCHASTIC_BITS
+    mask = (1 << STOCHASTIC_BITS) - (1 << (STOCHASTIC_BITS - width))
+    fraction = (total >> places) & mask
+    chance = (total >> (places - width)) & mask
+    magnitude = (total >> 31) + (fraction > chance)
+    return np.where(value < 0, -magnitude, magnitude)
+
+
+def lowest_bytes(accumulator: Any, bias: Any, multiplier: Any, shift: Any) -> np.ndarray:
+    """The lowest byte of (accumulator + bias) x multiplier / 2^..., rounded down, as int8.
+
+    Parameters
+    ----------
+    accumulator, bias, multiplier, shift
+        As ``requantize`` has them, with HALF_EVEN.
+    """
+    value = np.add(accumulator, bias, dtype=np.int32, casting="unsafe").astype(np.int64)
+    value *= np.asarray(multiplier, np.int64)
+    return (value >> (np.asarray(shift, np.int64) - FRACTION_BITS + 31)).astype(np.int8)
+
+
+def noted_bits(accumulator: Any, bias: Any, stochastic: bool, positive: bool = False) -> np.ndarray:
+    """What a lane notes of a value: its bits, inverted if it is negative; int32, not negative.
+
+    With ``stochastic`` the value is a magnitude; with ``positive`` negative ones count as 0.
+    """
+    value = np.asarray(accumulator, np.int32)
+    if stochastic:
+        value = np.abs(value)
+    total = np.add(value, bias, dtype=np.int32, casting="unsafe")
+    return np.maximum(total, 0) if positive else total ^ (total >> 31)
 
 
 def clamp(value: Any, zero_point: Any, minimum: int, maximum: int) -> np.ndarray:

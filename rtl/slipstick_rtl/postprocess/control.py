@@ -1,5 +1,7 @@
 """The post engine's control path: what is read, combined and written in every cycle."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -7,6 +9,7 @@ from amaranth.utils import exact_log2
 
 from ..array.accumulators import part_origin
 from ..config import Configuration
+from ..isa import TrainingFlag
 from ..latencies import ACCUMULATOR_READ_LATENCY, ACCUMULATOR_WAY
 from ..layouts import post_instruction
 from ..primitives.delay import delay
@@ -15,6 +18,7 @@ from .distances import BYTE_DISTANCE, READ_DISTANCE, write_distance
 from .lane import PostLane
 from .lanes import TAP, PostLanes
 from .loops import COUNTS, LoopNest
+from .requantization import flag_of
 
 _CURRENT = (
     "bank",
@@ -27,6 +31,7 @@ _CURRENT = (
     "tap_step_x",
     "take_maximum",
     "shift_taps",
+    "table_words",
 )
 """Fields of the slice under way that are looked at later than when it starts."""
 
@@ -150,16 +155,18 @@ class PostControl(wiring.Component):
         ]
         current = Signal(self._current, reset_less=True)
         draining, final = Signal(), Signal()
+        masked, next_masked = Signal(), self._is_masked(instruction)
         with m.If(self.started):
             m.d.sync += [current[name].eq(instruction[name]) for name in _CURRENT]
             m.d.sync += [draining.eq(self.draining), final.eq(self.final)]
+            m.d.sync += masked.eq(next_masked)
         before = delay(m, step, READ_DISTANCE - 1, "step")
         reading = delay(m, before, 1, "reading")
         writes = self._follow_destination(m, reading, current, final)
         # a register: who has the activation memory's port hangs on it
-        next_draining = Mux(self.started, self.draining, draining)
+        idle = Mux(self.started, self.draining & ~next_masked, draining & ~masked)
         reads = Signal()
-        m.d.sync += reads.eq(before.valid & ~next_draining)
+        m.d.sync += reads.eq(before.valid & ~idle)
         m.d.comb += self.activation_read.enable.eq(reads)
         self._follow_source(m, reading, current)
         looked_up = self._stall(m, loops, writes)
@@ -171,6 +178,12 @@ class PostControl(wiring.Component):
         """A byte address or step in units of L bytes; what lies above the memory is cut off."""
         return field[self._unit_bits : self._unit_bits + self._unit_address_bits]
 
+    def _is_masked(self, instruction: data.View) -> Value:
+        """Whether a DRAIN reads bytes."""
+        if not self._configuration.training:
+            return Const(0, 1)
+        return flag_of(instruction, TrainingFlag.MASKED)
+
     def _stall(self, m: Module, loops: LoopNest, writes: list[data.View]) -> Value:
         """Lets the nest pause; whether the tap is looked up, at the read's distance.
 
@@ -178,12 +191,16 @@ class PostControl(wiring.Component):
         cycles. Two cycles ahead, as it is a register.
         """
         step = loops.step
-        use_table, draining, odd = Signal(2), Signal(), Signal()
+        use_table, draining, reads, odd = Signal(2), Signal(), Signal(), Signal()
         with m.If(self.start):
-            m.d.sync += [use_table.eq(self.instruction.use_table), draining.eq(self.draining)]
+            m.d.sync += [
+                use_table.eq(self.instruction.use_table),
+                draining.eq(self.draining),
+                reads.eq(~self.draining | self._is_masked(self.instruction)),
+            ]
         looked_up = step.valid & Mux(step.odd, use_table[1], use_table[0])
         # writes[0] is at the read's distance
-        meets = ~draining & writes[-1 - 1 - READ_DISTANCE].valid
+        meets = reads & writes[-1 - 1 - READ_DISTANCE].valid
         pause = looked_up if self._configuration.halved_tables else 0
         # of the step that is next: is its word odd, and would it be read out of turn
         next_odd = ~self.start & (odd ^ step.valid)
@@ -213,7 +230,19 @@ class PostControl(wiring.Component):
             tap.alone.eq(step.first | maximum),
             tap.compared.eq(maximum & ~step.first),
             tap.subtracted.eq(maximum),
+            *self._training_strobes(tap, step, current),
             self.tap.eq(delay(m, tap, self.tap_distance - READ_DISTANCE, "tap", reset_less=True)),
+        ]
+
+    def _training_strobes(self, tap: data.View, step: data.View, current: data.View) -> list[Any]:
+        if not self._configuration.training:
+            return []
+        noted, notes = (flag_of(current, flag) for flag in (TrainingFlag.NOTED, TrainingFlag.NOTES))
+        return [
+            tap.noting.eq(step.valid & step.last & noted & ~notes),
+            tap.forgetting.eq(step.valid & step.end & noted & notes),
+            tap.notes.eq(notes),
+            tap.masked.eq(self._is_masked(current)),
         ]
 
     def _follow_source(self, m: Module, step: data.View, current: data.View) -> None:

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
-from ..isa import Opcode
+from ..isa import READING_FLAGS, Opcode
 from ..latencies import ACTIVATION_WRITE_LATENCY
 from ..layouts import post_instruction
 from ..primitives.delay import delay
@@ -174,7 +174,15 @@ class InstructionIssue(wiring.Component):
             m.d.sync += self.post_done.eq(0)
         with m.Elif(self.completed):
             m.d.sync += self.post_done.eq(self.post_done + 1)
-        return permitted & settled & Mux(self.draining, ~table, in_flight == 1)
+        return permitted & settled & Mux(self._follows, ~table, in_flight == 1)
+
+    @property
+    def _follows(self) -> Value:
+        """The instruction's steps may follow those of the one before: it reads nothing of it."""
+        if not self._configuration.training:
+            return self.draining
+        flags = self.instruction.table_words
+        return self.draining & ((flags & READING_FLAGS) == 0)
 
     def _hold(self, m: Module, holding: Signal, looping: Signal, first: Signal) -> None:
         """The instruction as it was accepted, and from slice to slice."""

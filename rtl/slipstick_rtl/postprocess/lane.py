@@ -10,6 +10,9 @@ from .multiplier import VALUE_BITS
 from .requantization import instruction_fields, parameter_fields, requantizer
 from .requantizer import Requantizer
 from .table import ENTRY_BITS, Table
+from .training_requantizer import TrainingRequantizer
+
+_NOTING = ("noting", "forgetting")
 
 TAP_SHIFT = 19
 """Places by which a MAP's ``shift_taps`` shifts bytes to the left."""
@@ -65,6 +68,10 @@ class PostLane(wiring.Component):
         ``parameter_fields`` and ``instruction_fields`` of the requantiser, counted from the bias.
     result : Out(signed(8))
         ``latency`` cycles after the result's last tap.
+    noting, forgetting : In(1)
+        With ``training``: ``noting_delay`` cycles after the result's last tap.
+    notes : Out(31)
+        With ``training``: from the cycle after it on.
     """
 
     control: data.View
@@ -73,10 +80,12 @@ class PostLane(wiring.Component):
     accumulator: Signal
     bias: Signal
     result: Signal
+    notes: Signal
 
     accumulator_delay = Table.latency
     combine_delay = accumulator_delay + 1
     value_delay = combine_delay + 1
+    noting_delay = value_delay + TrainingRequantizer.noting_delay
     latency = value_delay + Requantizer.latency
 
     def __init__(self, *, configuration: Configuration) -> None:
@@ -84,6 +93,10 @@ class PostLane(wiring.Component):
         parameters = parameter_fields(configuration)
         fields = instruction_fields(configuration)
         self._requantizer_inputs = (*parameters, *fields)
+        notes: dict[str, wiring.Member] = {}
+        if configuration.training:
+            self._requantizer_inputs += _NOTING
+            notes = dict.fromkeys(_NOTING, In(1)) | {"notes": Out(VALUE_BITS - 1)}
         super().__init__(
             {
                 "control": In(LANE_CONTROL),
@@ -98,6 +111,7 @@ class PostLane(wiring.Component):
                 },
                 **{name: In(field.shape) for name, field in fields.items()},
                 "result": Out(signed(8)),
+                **notes,
             }
         )
 
@@ -117,6 +131,8 @@ class PostLane(wiring.Component):
             ),
             self.result.eq(lane_requantizer.result),
         ]
+        if isinstance(lane_requantizer, TrainingRequantizer):
+            m.d.comb += self.notes.eq(lane_requantizer.notes)
         return m
 
     def _spread_byte(self, m: Module) -> Value:

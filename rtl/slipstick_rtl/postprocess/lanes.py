@@ -25,6 +25,10 @@ TAP = data.StructLayout(
         "alone": 1,  # it takes the place of the taps before
         "compared": 1,  # ... if it is greater
         "subtracted": 1,  # for the comparison
+        "noting": 1,  # training: what it completes is noted
+        "forgetting": 1,  # ... or the notes are forgotten
+        "notes": 1,  # it is the notes
+        "masked": 1,  # an accumulator whose byte must be above 0
     }
 )
 """A step of the loop nest, as the lanes see it."""
@@ -137,6 +141,8 @@ class PostLanes(wiring.Component):
         self._give_parameters(m, lanes)
         self._look_up(m, lanes)
         self._choose_accumulators(m, lanes)
+        if c.training:
+            self._take_notes(m, lanes)
         return m
 
     def _is_late(self, index: int) -> int:
@@ -173,6 +179,12 @@ class PostLanes(wiring.Component):
             strobes = self._strobes(m, source, cycles + 1, name, len(lanes))
             for lane, strobe in zip(lanes, strobes, strict=True):
                 m.d.comb += lane.control[name].eq(strobe)
+
+    def _take_notes(self, m: Module, lanes: list[PostLane]) -> None:
+        for name in ("noting", "forgetting"):
+            strobes = self._strobes(m, self.tap[name], PostLane.noting_delay + 1, name)
+            for index, lane in enumerate(lanes):
+                m.d.comb += getattr(lane, name).eq(strobes[self._quarter(index)])
 
     def _give_fields(self, m: Module, lanes: list[PostLane]) -> None:
         """Each quarter's registers, renewed when an instruction's first result can need them."""
@@ -258,13 +270,24 @@ class PostLanes(wiring.Component):
         pixel_bits, slice_bits = c.columns * VALUE_BITS, c.lanes * VALUE_BITS
         pixel = delay(m, self.pixel, 1, "pixel", reset_less=True)
         words = self.accumulators.word_select(pixel, pixel_bits)
+        giving = delay(m, self.tap.notes, cycles + 1, "giving", reset_less=True)
         for index, lane in enumerate(lanes):
             chosen = Signal(VALUE_BITS, name=f"chosen_{index}", reset_less=True)
             choice = copies_of(m, self._platform, self.slice, f"slice_{index}")
             mine = words.word_select(choice, slice_bits).word_select(index, VALUE_BITS)
-            with m.If(draining[self._quarter(index)]):
+            drains = draining[self._quarter(index)]
+            if c.training:
+                drains &= self._passes(m, index)
+                mine = Mux(giving, lane.notes, mine)
+            with m.If(drains):
                 m.d.sync += chosen.eq(mine)
             with m.Else():
                 m.d.sync += chosen.eq(0)
             late = delay(m, chosen, self._is_late(index), f"late_{index}", reset_less=True)
             m.d.comb += lane.accumulator.eq(late)
+
+    def _passes(self, m: Module, index: int) -> Value:
+        """Whether an accumulator is not masked by its byte; a cycle after the byte."""
+        above = (self.bytes[index] != 0) & ~self.bytes[index][-1]
+        masked = delay(m, self.tap.masked, 1, f"masked_{index}", reset_less=True)
+        return delay(m, above | ~masked, 1, f"passes_{index}", reset_less=True)

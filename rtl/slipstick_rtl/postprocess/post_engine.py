@@ -14,6 +14,7 @@ from .multiplier import VALUE_BITS
 from .parameter_loader import ParameterLoader
 from .parameter_queue import ParameterQueue
 from .parameters import are_queued
+from .requantization import field_of
 from .table import TableLoader
 
 
@@ -229,7 +230,8 @@ class PostEngine(wiring.Component):
         fields = Signal(layout, reset_less=True)
         with m.If(issue.first):
             m.d.sync += [
-                Value.cast(fields[name]).eq(issue.instruction[name]) for name in layout.members
+                Value.cast(fields[name]).eq(field_of(self._configuration, issue.instruction, name))
+                for name in layout.members
             ]
         m.d.comb += [
             lanes.tap.eq(control.tap),

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data
+from amaranth.utils import exact_log2
 
 from ..config import Configuration
+from ..isa import TrainingFlag
 from ..number_formats import INT8_FAMILY, LNS_FAMILY
 from .fields import InstructionField, ParameterField
 from .log_requantizer import LogRequantizer
 from .requantizer import Requantizer
+from .training_requantizer import TrainingRequantizer
 
 
 class LaneRequantizer(Protocol):
@@ -56,10 +59,27 @@ def instruction_fields(configuration: Configuration) -> Mapping[str, Instruction
 
 
 def _kind(configuration: Configuration) -> type[Any]:
-    return _REQUANTIZERS[configuration.format.family]
+    return (
+        TrainingRequantizer
+        if configuration.training
+        else _REQUANTIZERS[configuration.format.family]
+    )
 
 
 _REQUANTIZERS: dict[str, type[Any]] = {INT8_FAMILY: Requantizer, LNS_FAMILY: LogRequantizer}
+
+
+def field_of(configuration: Configuration, instruction: data.View, name: str) -> Value:
+    """One of ``instruction_fields`` in an instruction: a field of it, or a ``TrainingFlag``."""
+    flags: Mapping[str, TrainingFlag] = getattr(_kind(configuration), "flags", {})
+    if name in flags:
+        return flag_of(instruction, flags[name])
+    return Value.cast(instruction[name])
+
+
+def flag_of(instruction: data.View, flag: TrainingFlag) -> Value:
+    """A flag of a DRAIN or MAP."""
+    return instruction.table_words[exact_log2(flag)]
 
 
 def strobes(configuration: Configuration) -> data.StructLayout:

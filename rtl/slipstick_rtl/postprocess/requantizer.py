@@ -1,8 +1,9 @@
 """One lane of requantisation: a 32-bit sum to int8, in the rounding that the instruction names."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
-from amaranth.hdl import Module, Mux, Signal, signed, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -39,6 +40,9 @@ class Requantizer(wiring.Component):
     result : Out(signed(8))
         ``latency`` cycles after its value.
     """
+
+    training: ClassVar[bool] = False
+    """Whether it is a :class:`TrainingRequantizer`."""
 
     value: Signal
     bias: Signal
@@ -77,19 +81,20 @@ class Requantizer(wiring.Component):
     }
 
     def __init__(self) -> None:
-        super().__init__(
-            {
-                "value": In(signed(VALUE_BITS)),
-                "bias": In(signed(VALUE_BITS)),
-                "multiplier": In(unsigned(FACTOR_BITS)),
-                "shift": In(SHIFT_BITS),
-                "rounding": In(Rounding),
-                "zero_point": In(signed(8)),
-                "minimum": In(signed(8)),
-                "maximum": In(signed(8)),
-                "result": Out(signed(8)),
-            }
-        )
+        super().__init__(self._members())
+
+    def _members(self) -> dict[str, wiring.Member]:
+        return {
+            "value": In(signed(VALUE_BITS)),
+            "bias": In(signed(VALUE_BITS)),
+            "multiplier": In(unsigned(FACTOR_BITS)),
+            "shift": In(SHIFT_BITS),
+            "rounding": In(Rounding),
+            "zero_point": In(signed(8)),
+            "minimum": In(signed(8)),
+            "maximum": In(signed(8)),
+            "result": Out(signed(8)),
+        }
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -98,7 +103,7 @@ class Requantizer(wiring.Component):
         m.submodules.shifter = shifter = RoundingShifter()
         # no reset in here: what is under way leaves without being written
         total = Signal(signed(VALUE_BITS), reset_less=True)
-        m.d.sync += total.eq(self.value + self.bias)
+        m.d.sync += total.eq(self._total(m))
         deciding = GROUPED_LATENCY + RoundingShifter.rounding_delay
         m.d.comb += [
             multiplier.value.eq(total),
@@ -108,22 +113,36 @@ class Requantizer(wiring.Component):
             rounder.rounding.eq(self.rounding),
             shifter.product.eq(rounder.rounded),
             shifter.sticky.eq(rounder.sticky),
-            shifter.shift.eq(self.shift),
+            shifter.shift.eq(self._shift()),
             shifter.rounding.eq(delay(m, self.rounding, deciding, "rounding", reset_less=True)),
         ]
 
         offset = Signal(signed(QUOTIENT_BITS + 1), reset_less=True)
         overflow, negative = Signal(reset_less=True), Signal(reset_less=True)
         result = Signal(signed(8), reset_less=True)
+        inverted, increment, clamped = self._finish(m, total, rounder, shifter)
+        quotient = (shifter.quotient.as_unsigned() ^ inverted.replicate(QUOTIENT_BITS)).as_signed()
         m.d.sync += [
-            offset.eq(shifter.quotient + self.zero_point + shifter.increment),
+            offset.eq(quotient + self.zero_point + increment),
             overflow.eq(shifter.overflow),
-            negative.eq(shifter.negative),
+            negative.eq(shifter.negative ^ inverted),
         ]
-        below = Mux(overflow, negative, offset < self.minimum)
-        above = Mux(overflow, ~negative, offset > self.maximum)
+        below = clamped & Mux(overflow, negative, offset < self.minimum)
+        above = clamped & Mux(overflow, ~negative, offset > self.maximum)
         m.d.sync += result.eq(
             Mux(above, self.maximum, Mux(below, self.minimum, offset[:8].as_signed()))
         )
         m.d.comb += self.result.eq(result)
         return m
+
+    def _total(self, m: Module) -> Value:
+        return self.value + self.bias
+
+    def _shift(self) -> Value:
+        return self.shift
+
+    def _finish(
+        self, m: Module, total: Signal, rounder: ProductRounder, shifter: RoundingShifter
+    ) -> tuple[Value, Value, Value]:
+        """Whether the quotient is inverted, what is added to it, and whether it is clamped."""
+        return Const(0), shifter.increment, Const(1)

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from cocotb.triggers import ClockCycles, RisingEdge
 from slipstick_rtl import isa
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import Opcode
+from slipstick_rtl.isa import READING_FLAGS, Opcode
 from slipstick_rtl.latencies import WEIGHT_READ_LATENCY
 from slipstick_rtl.layouts import post_instruction
 from slipstick_rtl.postprocess.distances import FIELDS_PERIOD, landing_distance
@@ -65,6 +65,9 @@ BENCH = Bench(
         | {"halved_tables": 1, DEVICE: ECP5},
         {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1, "number_format": "lns1+2+2", DEVICE: ECP5},
+        {"pixels": 2, "rows": 8, "columns": 16, "lanes": 8, "ninth_bits": 1, "training": 1},
+        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        | {"halved_tables": 1, "training": 1, DEVICE: ECP5},
     ),
     verilog=ecp5_cells.verilog,
 )
@@ -86,6 +89,7 @@ class PostTest:
         ninth = generator.integers(0, 2, weights.shape, np.uint8)
         place_parameters(c, random_parameters(generator, c), weights, ninth)
         self._table = np.zeros(TABLE_ENTRIES, np.int32)
+        self._notes = np.zeros((1, c.lanes), np.int32) if c.training else None
         self._expected = generator.integers(-128, 128, (1, c.activation_bytes), np.int8)
         self._contents = Contents(
             accumulators.astype(np.int32), self._expected[0].copy(), weights, ninth
@@ -158,12 +162,20 @@ class PostTest:
         )
         if opcode == Opcode.DRAIN:
             bank = contents.accumulators[instruction["bank"]][None]
-            drain(instruction, bank, channels, memory, c)
+            drain(instruction, bank, channels, memory, c, self._notes)
         else:
-            map_taps(instruction, self._table, channels, memory, c)
+            map_taps(instruction, self._table, channels, memory, c, self._notes)
         return memory[0].copy(), _written(instruction, c)
 
     def draw(self, opcode: Opcode) -> Fields:
+        """A random instruction of this kind; a DRAIN that follows the one before and reads no
+        bytes."""
+        while True:
+            instruction = self.draw_any(opcode)
+            if opcode != Opcode.DRAIN or not instruction["table_words"] & READING_FLAGS:
+                return instruction
+
+    def draw_any(self, opcode: Opcode) -> Fields:
         """A random instruction of this kind."""
         while True:
             instruction = random_post(self.generator, self.configuration)
@@ -195,7 +207,7 @@ async def random_instructions(dut: Any, seed: int) -> None:
     generator, first_done = test.generator, 2**16 - 20
     await test.start()
     kinds = generator.choice([Opcode.DRAIN, Opcode.DRAIN, Opcode.MAP, Opcode.MAP, Opcode.TABLE], 50)
-    instructions = [test.draw(Opcode(kind)) for kind in kinds]
+    instructions = [test.draw_any(Opcode(kind)) for kind in kinds]
     waits = np.cumsum(generator.integers(0, 2, len(instructions))) + first_done
     for instruction, wait in zip(instructions, waits, strict=True):
         instruction["wait"] = int(wait % 2**16)

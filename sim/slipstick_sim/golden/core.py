@@ -72,7 +72,7 @@ class _Stream:
 
 
 _Choice = tuple[_Stream, dict[str, int]]
-_Snapshot = tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, int], bool]
+_Snapshot = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, int], bool]
 
 
 class GoldenCore:
@@ -113,6 +113,8 @@ class GoldenCore:
         depth, pixels = configuration.accumulator_depth, configuration.pixels
         self.accumulators = np.zeros((2, batch, depth, pixels, configuration.columns), np.int32)
         self._table = np.zeros(TABLE_ENTRIES, np.int32)
+        lanes = configuration.lanes if configuration.training else 0
+        self._notes = np.zeros((batch, lanes), np.int32)
         self._scratch = Scratch()
         self._check_hazards = check_hazards
         self._done = dict.fromkeys(STREAMS, 0)
@@ -134,6 +136,7 @@ class GoldenCore:
         )
         core.activations[:] = self.activations[0]
         core._table[:] = self._table
+        core._notes[:] = self._notes[:1]
         core.accumulators[:] = self.accumulators[:, :1]
         return core
 
@@ -297,10 +300,11 @@ class GoldenCore:
         elif opcode == Opcode.DRAIN:
             address, slices = instruction["parameter_address"], instruction["slices"]
             parameters = memories.channel_parameters(address, slices)
-            drain(instruction, bank, parameters, self.activations, configuration)
+            drain(instruction, bank, parameters, self.activations, configuration, self._notes)
         else:
             parameters = memories.channel_parameters(instruction["parameter_address"], 1)
-            map_taps(instruction, self._table, parameters, self.activations, configuration)
+            table, activations = self._table, self.activations
+            map_taps(instruction, table, parameters, activations, configuration, self._notes)
 
     def _bank(self, instruction: dict[str, int]) -> np.ndarray:
         """The accumulators that an instruction names, (batch, words, P, C)."""
@@ -322,13 +326,15 @@ class GoldenCore:
             self.activations.copy(),
             self.accumulators.copy(),
             self._table.copy(),
+            self._notes.copy(),
             dict(self._done),
             self._bad_instruction,
         )
 
     def _restore(self, snapshot: _Snapshot) -> None:
-        self.activations[...], self.accumulators[...], self._table[...] = snapshot[:3]
-        self._done, self._bad_instruction = dict(snapshot[3]), snapshot[4]
+        self.activations[...], self.accumulators[...] = snapshot[:2]
+        self._table[...], self._notes[...] = snapshot[2:4]
+        self._done, self._bad_instruction = dict(snapshot[4]), snapshot[5]
 
 
 class _CoreMemories:

@@ -8,12 +8,18 @@ Every read of an instruction precedes every write here. The gateware reads ahead
 its pipeline only, so an instruction must not read what one of its earlier pixels writes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import POST_FIELDS
+from slipstick_rtl.isa import POST_FIELDS, READING_FLAGS, Opcode, TrainingFlag
+from slipstick_rtl.numbers.rounding import (
+    clamp,
+    lowest_bytes,
+    noted_bits,
+    requantize_stochastic,
+)
 
 from .arithmetic import arithmetic_of
 from .parameters import Parameters
@@ -36,6 +42,7 @@ def drain(
     parameters: Parameters,
     activations: np.ndarray,
     configuration: Configuration,
+    notes: np.ndarray | None = None,
 ) -> None:
     """DRAIN: accumulators through requantisation into activation memory.
 
@@ -49,6 +56,8 @@ def drain(
     activations : array of int8, (batch, bytes)
         Written.
     configuration : Configuration
+    notes : array of int32, (batch, L), optional
+        With ``training``: of the lanes, changed.
 
     Raises
     ------
@@ -56,6 +65,7 @@ def drain(
         If the instruction reaches beyond the accumulators, parameters or activations, or if an
         address is not a multiple of L.
     """
+    flags = _flags(instruction, configuration)
     pixels, rows, columns = configuration.pixels, instruction["rows"], instruction["columns"]
     groups = -(-columns // pixels)
     channels = instruction["slices"] * configuration.lanes
@@ -66,8 +76,14 @@ def drain(
     values = used[:, :, :columns, :channels]
     _check_within("channels of DRAIN's parameters", 0, channels, len(parameters[0]))
     bias, multiplier, shift = (array[:channels] for array in parameters)
-    lanes, finish = (bias, multiplier, shift), arithmetic_of(configuration).finish
+    lanes, finish = (bias, multiplier, shift), _finisher(instruction, flags, configuration)
     destination = _destination(instruction, activations, configuration)
+    if flags & TrainingFlag.NOTES:
+        values = _given_notes(notes, destination.shape)
+    if flags & TrainingFlag.MASKED:
+        values = np.where(_source(instruction, activations, configuration) > 0, values, 0)
+    if notes is not None:
+        _note(notes, values, bias, flags)
     for block in _blocks(destination.shape):
         destination[block] = finish(instruction, values[block], lanes)
 
@@ -78,6 +94,7 @@ def map_taps(
     parameters: Parameters,
     activations: np.ndarray,
     configuration: Configuration,
+    notes: np.ndarray | None = None,
 ) -> None:
     """MAP: taps of activation memory, combined, through requantisation back into it.
 
@@ -91,6 +108,8 @@ def map_taps(
     activations : array of int8, (batch, bytes)
         Read and written.
     configuration : Configuration
+    notes : array of int32, (batch, L), optional
+        With ``training``: of the lanes, changed.
 
     Raises
     ------
@@ -98,10 +117,11 @@ def map_taps(
         If the instruction reaches beyond the parameters or activations, has no tap, or if an
         address is not a multiple of L.
     """
+    flags = _flags(instruction, configuration)
     bias, multiplier, shift = (
         np.tile(array[: configuration.lanes], instruction["slices"]) for array in parameters
     )
-    lanes, finish = (bias, multiplier, shift), arithmetic_of(configuration).finish
+    lanes, finish = (bias, multiplier, shift), _finisher(instruction, flags, configuration)
     destination = _destination(instruction, activations, configuration)
     # a byte as it is stored, 0..255, is the index
     halves = np.roll(np.asarray(table, dtype=np.int32).reshape(2, TABLE_ENTRIES // 2), 128, axis=1)
@@ -141,7 +161,54 @@ def map_taps(
                 combine(total, value, out=total)
         if total is None:
             raise ValueError("MAP must have at least one tap, not 0")
+        if notes is not None:
+            _note(notes[block[0]], total, bias, flags)
         destination[block] = finish(instruction, total, lanes)
+
+
+def _flags(instruction: Mapping[str, int], configuration: Configuration) -> TrainingFlag:
+    """What an instruction does besides; ValueError if its flags do not go together."""
+    flags = TrainingFlag(instruction["table_words"] if configuration.training else 0)
+    if flags & READING_FLAGS and (instruction["opcode"] != Opcode.DRAIN or instruction["repeats"]):
+        raise ValueError(f"{flags!r} must be a DRAIN's, without repeats")
+    if flags & READING_FLAGS == READING_FLAGS:
+        raise ValueError("MASKED must not be with NOTES")
+    if flags & TrainingFlag.NOTES and instruction["slices"] != 1:
+        raise ValueError(f"NOTES must have one slice, not {instruction['slices']}")
+    return flags
+
+
+def _finisher(
+    instruction: Mapping[str, int], flags: TrainingFlag, configuration: Configuration
+) -> Callable[[Mapping[str, int], np.ndarray, Parameters], np.ndarray]:
+    """What makes bytes of sums."""
+    if flags & TrainingFlag.AS_BYTES:
+        return lambda _, values, parameters: lowest_bytes(values, *parameters)
+    if flags & TrainingFlag.STOCHASTIC:
+        zero_point, low, high = (instruction[n] for n in ("zero_point", "minimum", "maximum"))
+        return lambda _, values, parameters: clamp(
+            requantize_stochastic(values, *parameters), zero_point, low, high
+        )
+    return arithmetic_of(configuration).finish
+
+
+def _given_notes(notes: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """The notes in place of accumulators."""
+    if notes is None:
+        raise ValueError("NOTES must have notes to give")
+    return np.broadcast_to(notes[:, None, None, :].copy(), shape)
+
+
+def _note(notes: np.ndarray, values: np.ndarray, bias: np.ndarray, flags: TrainingFlag) -> None:
+    """Adds the bits of values, (batch, rows, columns, channels), to the notes of their lanes."""
+    if not flags & TrainingFlag.NOTED:
+        return
+    if flags & TrainingFlag.NOTES:
+        notes[...] = 0
+        return
+    stochastic, positive = TrainingFlag.STOCHASTIC in flags, TrainingFlag.POSITIVE in flags
+    bits = noted_bits(values, bias, stochastic, positive)
+    notes |= np.bitwise_or.reduce(bits.reshape(len(notes), -1, notes.shape[1]), axis=1)
 
 
 def load_table(
@@ -212,6 +279,28 @@ def _window(
     )
 
 
+def _signed_step(step: int) -> int:
+    """A step modulo 2^24 as it is meant: also backwards."""
+    return step - _STEP_MODULUS if step >= _STEP_MODULUS // 2 else step
+
+
+def _source(
+    instruction: Mapping[str, int], activations: np.ndarray, configuration: Configuration
+) -> np.ndarray:
+    """A view of what a masked DRAIN reads, (batch, rows, columns, channels)."""
+    names = ("rows", "columns", "slices")
+    rows, columns, slices = (instruction[name] for name in names)
+    return _window(
+        "source of DRAIN",
+        activations,
+        instruction["source"],
+        _signed_step(instruction["source_row_step"]),
+        instruction["source_column_step"],
+        (rows, columns, slices * configuration.lanes),
+        configuration.lanes,
+    )
+
+
 def _destination(
     instruction: Mapping[str, int], activations: np.ndarray, configuration: Configuration
 ) -> np.ndarray:
@@ -219,13 +308,11 @@ def _destination(
     for name in ("rows", "columns", "slices"):
         if instruction[name] < 1:
             raise ValueError(f"{name} must be at least 1, not {instruction[name]}")
-    row_step = instruction["destination_row_step"]
     return _window(
         "destination",
         activations,
         instruction["destination"],
-        # a step backwards
-        row_step - _STEP_MODULUS if row_step >= _STEP_MODULUS // 2 else row_step,
+        _signed_step(instruction["destination_row_step"]),
         instruction["destination_column_step"],
         (
             instruction["rows"],

@@ -6,7 +6,7 @@ from slipstick_rtl.config import DEPTHWISE_TAPS, Configuration
 from ...golden.array import tile_rows, tile_words
 from ...golden.convolve import weight_range
 from .random_depthwise import random_depthwise
-from .random_post import PARAMETER_BLOCKS
+from .random_post import parameter_blocks
 from .random_windows import random_windows
 
 PAIR_TILES, DEPTHWISE_TILES = 4, 4
@@ -48,13 +48,15 @@ def _first_weight(configuration: Configuration) -> int:
     """The first word that may be weights: parameters are no operands of every number format."""
     if configuration.format.takes_parameter_codes or configuration.ninth_bits:
         return 0
-    return PARAMETER_BLOCKS * configuration.parameter_block_words
+    return parameter_blocks(configuration) * configuration.parameter_block_words
 
 
 def pair_words(configuration: Configuration) -> range:
     """First words of the tiles that ``pairs`` may begin with, behind the parameters' blocks."""
     length = configuration.tile_words
-    first = -(-PARAMETER_BLOCKS * configuration.parameter_block_words // length) * length
+    first = (
+        -(-parameter_blocks(configuration) * configuration.parameter_block_words // length) * length
+    )
     return range(first, first + PAIR_TILES * length, length)
 
 

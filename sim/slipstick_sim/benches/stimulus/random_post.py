@@ -2,7 +2,7 @@
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import OFFSET_BITS, POST_FIELDS, Opcode, Rounding
+from slipstick_rtl.isa import OFFSET_BITS, POST_FIELDS, Opcode, Rounding, TrainingFlag
 from slipstick_rtl.numbers.lns.array_arithmetic import GUARD_BITS
 
 from ...golden.arithmetic import operand_range
@@ -12,10 +12,18 @@ from .random_numbers import drawing
 
 Fields = dict[str, int]
 
+STOCHASTIC_BLOCKS = (4, 5)
+"""Blocks of parameters, with ``training``, that suit STOCHASTIC alone."""
+
 PARAMETER_BLOCKS = 4
 """Blocks of parameters that random instructions of a pipelined engine use, from word 0 on."""
 
 ROW_STEP_MODULUS = 1 << POST_FIELDS["destination_row_step"].width
+
+
+def parameter_blocks(configuration: Configuration) -> int:
+    """Blocks of parameters before anything else in the weight memory."""
+    return PARAMETER_BLOCKS + len(STOCHASTIC_BLOCKS) * configuration.training
 
 
 def random_post(generator: np.random.Generator, configuration: Configuration) -> Fields:
@@ -35,6 +43,8 @@ def random_post(generator: np.random.Generator, configuration: Configuration) ->
         }
     else:
         fields |= {"opcode": int(Opcode.MAP)} | _input(generator, configuration, kind, fields)
+    if configuration.training and generator.integers(0, 4):
+        fields |= _training(generator, configuration, fields)
     return fields
 
 
@@ -49,10 +59,53 @@ def random_table(generator: np.random.Generator, configuration: Configuration) -
     }
 
 
+def _training(
+    generator: np.random.Generator, configuration: Configuration, fields: Fields
+) -> Fields:
+    """Flags that go together, and what they need of other fields."""
+    draw, drains = drawing(generator), fields["opcode"] == Opcode.DRAIN
+    flags, changed = draw(0, 1) * TrainingFlag.NOTED, dict[str, int]()
+    flags |= draw(0, 1) * TrainingFlag.POSITIVE
+    kind = draw(0, 5 if drains else 2)
+    if kind in (1, 3):
+        flags |= TrainingFlag.STOCHASTIC
+        block = STOCHASTIC_BLOCKS[draw(0, len(STOCHASTIC_BLOCKS) - 1)]
+        changed["parameter_address"] = block * configuration.parameter_block_words
+    elif kind in (2, 5):
+        flags |= TrainingFlag.AS_BYTES
+        changed["zero_point"] = 0
+    if kind in (3, 4):
+        source = _masks(generator, configuration, fields)
+        if source is not None:
+            flags |= TrainingFlag.MASKED
+            changed |= source
+    elif kind == 5:
+        flags |= TrainingFlag.NOTES
+        changed["slices"] = 1
+    return changed | {"table_words": int(flags), "rounding": int(Rounding.HALF_EVEN)}
+
+
+def _masks(
+    generator: np.random.Generator, configuration: Configuration, fields: Fields
+) -> Fields | None:
+    """Where the bytes that mask a DRAIN lie: in the other half, or in place."""
+    draw, half, lanes = drawing(generator), configuration.activation_bytes // 2, configuration.lanes
+    names = ("destination", "destination_row_step", "destination_column_step")
+    if draw(0, 1):
+        return {name.replace("destination", "source"): fields[name] for name in names}
+    column = (fields["slices"] + draw(0, 2)) * lanes
+    row = fields["columns"] * column + draw(0, 2) * lanes
+    if row * fields["rows"] > half:
+        return None
+    other = 0 if fields["destination"] >= half else half
+    return {"source": other, "source_row_step": row, "source_column_step": column}
+
+
 def random_parameters(generator: np.random.Generator, configuration: Configuration) -> Parameters:
     """Bias, multiplier and shift: each word or block for sums of another size.
 
-    Shaped (parameter_words, L) for a compact engine, else (PARAMETER_BLOCKS, C). Multipliers are
+    Shaped (parameter_words, L) for a compact engine, else (PARAMETER_BLOCKS, C), or, with
+    ``training``, with STOCHASTIC_BLOCKS behind them. Multipliers are
     significands of float32, so that they serve every rounding. With a logarithmic number format
     offsets take their place: also for sums of another size each, beside bits that do not matter.
     """
@@ -68,6 +121,11 @@ def random_parameters(generator: np.random.Generator, configuration: Configurati
     shift = np.clip(word_shift + generator.integers(-1, 3, shape), 9, 40)
     bias = generator.integers(-(1 << 31), 1 << 31, shape) >> np.clip(35 - shift, 0, 31)
     multiplier = generator.integers(1 << 22, 1 << 24, shape) << 7
+    if c.training:
+        dropped = generator.integers(1, 32, (len(STOCHASTIC_BLOCKS), c.columns))
+        bias = np.concatenate([bias, np.zeros(dropped.shape, np.int64)])
+        multiplier = np.concatenate([multiplier, 1 << (31 - dropped)])
+        shift = np.concatenate([shift, dropped])
     return bias.astype(np.int32), multiplier, shift
 
 

@@ -42,7 +42,7 @@ def random_program(
         step = draw(generator, configuration) | {"wait": turns + 1}
         if configuration.traits.overlaps_streams:
             _part(generator, configuration, convolve, step)
-        if step["opcode"] == isa.Opcode.DRAIN and configuration.traits.overlaps_streams:
+        if step["opcode"] == isa.Opcode.DRAIN and _may_repeat(step, configuration):
             _repeat(generator, configuration, convolve, step)
         turns += 1 + step["repeats"]
         convolve["weight_address"] += first_weight
@@ -53,6 +53,10 @@ def random_program(
     matrix += isa.pack(isa.MATRIX_FIELDS, {})
     post += isa.pack(isa.POST_FIELDS, {})
     return matrix + post, len(matrix) // 4, turns
+
+
+def _may_repeat(drain: dict[str, int], configuration: Configuration) -> bool:
+    return configuration.traits.overlaps_streams and not drain["table_words"] & isa.READING_FLAGS
 
 
 def _part(

@@ -1,0 +1,104 @@
+"""Takes the words that DRAM brings, and counts a CRC over those of a LOAD on their way."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.crc.catalog import CRC32_ETHERNET
+from amaranth.lib.wiring import In, Out
+
+from ..dram.burst_port import COUNT_BITS
+from .transfer import WORD_BYTES
+
+_WORD = 8 * WORD_BYTES
+
+
+class ReadChecker(wiring.Component):
+    """Hands words on, two cycles after they came or later, and counts the CRC-32 of those of data.
+
+    Registers stand on both sides: that a unit takes a word does not reach the DRAM's queue in the
+    same cycle. The words of data come before the instruction behind them, so they are told apart
+    by how many were asked for.
+
+    Parameters
+    ----------
+    crc_bits : int
+        Bits that the CRC takes per cycle, a part of a word that divides it. A word comes in
+        ``64 / crc_bits`` cycles at most.
+
+    Members
+    -------
+    start : In
+        Strobe: a LOAD begins. The CRC is forgotten.
+    promise : In
+        Strobe: a burst of data was asked for.
+    promised_last : In
+        Its words less one.
+    i : In(stream of WORD_BYTES)
+    o : Out(stream of WORD_BYTES)
+    crc : Out
+        CRC-32 (Ethernet) of the data since ``start``; it counts a word when that has left.
+    """
+
+    start: Signal
+    promise: Signal
+    promised_last: Signal
+    i: stream.Interface
+    o: stream.Interface
+    crc: Signal
+
+    def __init__(self, *, crc_bits: int) -> None:
+        if crc_bits < 1 or _WORD % crc_bits:
+            raise ValueError(f"crc_bits must divide {_WORD}, not be {crc_bits}")
+        self._bits = crc_bits
+        super().__init__(
+            {
+                "start": In(1),
+                "promise": In(1),
+                "promised_last": In(COUNT_BITS),
+                "i": In(stream.Signature(_WORD)),
+                "o": Out(stream.Signature(_WORD)),
+                "crc": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word, held, is_data = Signal(_WORD), Signal(), Signal()
+        spare, spares, leaves = Signal(_WORD), Signal(), Signal()
+        # modulo: no more are on their way than a burst has
+        promised, arrived = Signal(COUNT_BITS), Signal(COUNT_BITS)
+        owed = promised != arrived
+        taken = self.i.valid & self.i.ready
+        with m.If(self.promise):
+            m.d.sync += promised.eq(promised + self.promised_last + 1)
+        with m.If(taken):
+            m.d.sync += [word.eq(self.i.payload), is_data.eq(owed), arrived.eq(arrived + owed)]
+        last = self._count(m, word, held & is_data, held & ~spares)
+        m.d.comb += [
+            leaves.eq(held & last & ~spares),
+            self.i.ready.eq(~held | leaves),
+        ]
+        m.d.sync += held.eq(taken | (held & ~leaves))
+        with m.If(~self.o.valid | self.o.ready):
+            m.d.sync += [self.o.valid.eq(spares | leaves), spares.eq(0)]
+            m.d.sync += self.o.payload.eq(word)
+            with m.If(spares):
+                m.d.sync += self.o.payload.eq(spare)
+        with m.Elif(leaves):
+            m.d.sync += [spares.eq(1), spare.eq(word)]
+        return m
+
+    def _count(self, m: Module, word: Signal, counts: Any, moves: Any) -> Signal:
+        """The CRC, which takes a word in parts; returns whether it is at the last one."""
+        parts = _WORD // self._bits
+        crc: Any = CRC32_ETHERNET(data_width=self._bits).create()
+        m.submodules.crc = crc
+        part, last = Signal(range(parts)), Signal(init=parts == 1)
+        if parts > 1:
+            with m.If(moves):
+                m.d.sync += [part.eq(part + 1), last.eq(part == parts - 2)]
+        chosen = Array(word.word_select(k, self._bits) for k in range(parts))[part]
+        m.d.comb += [crc.start.eq(self.start), self.crc.eq(crc.crc)]
+        m.d.sync += [crc.data.eq(chosen), crc.valid.eq(counts & moves)]
+        return last
