@@ -1,13 +1,21 @@
 """Constants as blocks of DRAM: whatever is zero, the LOADs bring the image to its place."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
-from slipstick.compiler.codegen.dram_blocks import constant_loads
+from slipstick.compiler.codegen.dram_blocks import constant_loads, joined
 from slipstick.program.steps import Image
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.dma.transfer import GROUP_CELLS, WORD_BYTES, DmaStatus, Target
+from slipstick_rtl.dma.transfer import (
+    GROUP_CELLS,
+    WORD_BYTES,
+    DmaStatus,
+    Operation,
+    Target,
+    Transfer,
+)
 from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.dma import GoldenDma
 from slipstick_sim.golden.weights import weight_units
@@ -83,3 +91,49 @@ def test_what_is_zero_is_not_moved() -> None:
         block, loads = constant_loads(image_of(cells, ninths, 0), CONFIGURATION, 0)
         assert {load.target for load in loads} == {target}
         assert len(block) == size
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_loads_of_pieces_are_joined(seed: int) -> None:
+    """Pieces side by side come with fewer LOADs, and the chip has the same contents."""
+    generator = np.random.default_rng(seed)
+    cells, ninth = random_contents(generator)
+    step = int(generator.integers(1, 12)) * GROUP_CELLS * WORD_GROUPS
+    blocks, loads = b"", list[Transfer]()
+    for first in range(0, len(cells), step):
+        image = image_of(
+            cells[first : first + step], ninth[first : first + step], first // WORD_GROUPS
+        )
+        data, some = constant_loads(image, CONFIGURATION, len(blocks) // WORD_BYTES)
+        blocks, loads = blocks + data, loads + some
+    # a run ends before what is behind it begins
+    loads.insert(len(loads) // 2, Transfer(operation=Operation.RUN))
+    fewer = list(joined(loads, blocks, CONFIGURATION))
+    assert sum(load.operation is Operation.RUN for load in fewer) == 1
+    if len(loads) > 8:
+        assert len(fewer) < len(loads)
+    chip: Any = Chip()
+    expected = Chip()
+    expected.write_groups(0, cells, ninth)
+    dma = GoldenDma(np.frombuffer(blocks, np.uint8).copy(), chip, ninth_bits=True)
+    for load in fewer:
+        if load.operation is Operation.LOAD:
+            assert dma.execute(load.pack()) is DmaStatus.OK
+    assert np.array_equal(chip.cells, expected.cells)
+    assert np.array_equal(chip.ninth, expected.ninth)
+
+
+def test_loads_of_different_kinds_are_not_joined() -> None:
+    """Neither those of other memories, nor those with a gap in DRAM or on the chip."""
+    load = Transfer(operation=Operation.LOAD, target=Target.CELLS, checked=True, run_bytes=64)
+    behind = dataclasses.replace(load, chip=8, dram=8)
+    data = bytes(128)
+    assert len(list(joined([load, behind], data, CONFIGURATION))) == 1
+    for other in (
+        dataclasses.replace(behind, chip=9),
+        dataclasses.replace(behind, dram=7),
+        dataclasses.replace(behind, target=Target.NINTHS),
+        dataclasses.replace(behind, checked=False),
+        dataclasses.replace(behind, run_bytes=1 << 16),
+    ):
+        assert list(joined([load, other], data, CONFIGURATION)) == [load, other]

@@ -2,16 +2,20 @@
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import pytest
-from random_networks import NetworkBuilder
+from program_runner import run_program
+from random_networks import NetworkBuilder, random_network
 from slipstick.compiler import compile_graph
 from slipstick.compiler.codegen.dram_list import find_dram_program, make_dram_program
+from slipstick.compiler.memory.double_buffer import DoubleBuffer
+from slipstick.compiler.partition.kept_rows import missing
 from slipstick.devices.model import ModelDevice
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
-from slipstick.program.steps import DownloadStep, UploadStep
+from slipstick.program.steps import DownloadStep, Part, Placement, UploadStep
 from slipstick.runtime.executor import Execution
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import WORD_BYTES
@@ -48,6 +52,16 @@ def check(program: Program, builder: NetworkBuilder, count: int) -> None:
     found = execution.infer_batch({"input": images})
     for name in program.outputs:
         np.testing.assert_array_equal(found[name], expected[name])
+
+
+def check_overlaps(program: Program, builder: NetworkBuilder) -> None:
+    """Transfers during a run may come before all of it, or behind it."""
+    image = builder.images()
+    expected = run_graph(builder.graph(*program.outputs), [image])
+    for early in (False, True):
+        found = run_program(program, {"input": image}, early=early)
+        for name in program.outputs:
+            np.testing.assert_array_equal(found[name], expected[name])
 
 
 def uploaded(program: Program, tensor: str) -> int:
@@ -97,6 +111,67 @@ def test_sums_of_many_channels_wait_in_the_accumulators() -> None:
     weights = (image for image in program.loads if image.space == Space.WEIGHTS)
     assert sum(len(image.data) for image in weights) < 1.1 * 9 * 256 * 64
     check(program, builder, 2)
+
+
+def test_most_rows_that_two_stripes_read_come_once() -> None:
+    """The halo of a stripe is there from the stripe before, but where the memory ends."""
+    hardware = dataclasses.replace(SMALL, activation_bytes=1 << 13)
+    builder = NetworkBuilder(11, 64, 16, 16)
+    source = builder.last
+    builder.same_conv2d(3, 16)
+    program = compile_graph(builder.graph(builder.last), hardware)
+    stripes = sum(isinstance(step, UploadStep) for step in program.steps)
+    assert stripes > 8
+    halo = 2 * (stripes - 1) * 16 * 16
+    assert uploaded(program, source) < 64 * 16 * 16 + 0.6 * halo
+    check(program, builder, 2)
+    check_overlaps(program, builder)
+
+
+def test_a_pass_begins_with_what_the_one_before_ended_with() -> None:
+    """Neither the input nor the weights fit: the input comes for each of some tiles of channels."""
+    hardware = dataclasses.replace(SMALL, activation_bytes=1 << 12)
+    builder = NetworkBuilder(13, 8, 8, 128)
+    source = builder.last
+    builder.same_conv2d(1, 96)
+    program = compile_graph(builder.graph(builder.last), hardware)
+    weights = [image for image in program.loads if image.space == Space.WEIGHTS]
+    passes = sum(len(image.data) for image in weights) / hardware.weight_bytes
+    assert passes > 2
+    whole, moved = 8 * 8 * 128, uploaded(program, source)
+    assert moved < math.ceil(passes) * whole
+    check(program, builder, 2)
+    check_overlaps(program, builder)
+
+
+@pytest.mark.parametrize("seed", range(300, 330))
+def test_random_networks_from_dram(seed: int) -> None:
+    builder = random_network(seed)
+    hardware = dataclasses.replace(SMALL, activation_bytes=1 << 12)
+    program = compile_graph(builder.graph(builder.last), hardware)
+    check_overlaps(program, builder)
+
+
+def test_missing_rows() -> None:
+    whole = Part(Placement(100, 10, 2, 8, 5, 2), (4, 0, 0), (20, 5, 2))
+    rows = dataclasses.replace(whole.placement, address=140, height=2)
+    inner = Part(rows, (8, 0, 0), whole.whole)
+    found = list(missing(whole, [inner]))
+    assert [(part.origin[0], part.placement.height) for part in found] == [(4, 4), (10, 2)]
+    assert [part.placement.address for part in found] == [100, 160]
+    assert list(missing(inner, [whole])) == []
+    # other rows at that place, and other columns
+    elsewhere = dataclasses.replace(inner, origin=(9, 0, 0))
+    narrow = dataclasses.replace(rows, width=4)
+    for other in (elsewhere, Part(narrow, (8, 0, 0), whole.whole)):
+        assert list(missing(whole, [other])) == [whole]
+
+
+def test_large_loads_leave_what_they_can_to_the_run_before() -> None:
+    """Of two that do not fit together, the second overlaps the first as little as it can."""
+    loads = [bytes([number]) * 60 for number in range(4)]
+    buffer = DoubleBuffer(100, 1, loads, far=True)
+    assert [buffer.place(data) for data in loads] == [0, 40, 0, 40]
 
 
 MIDDLE = dataclasses.replace(SMALL, activation_bytes=1 << 14, weight_bytes=1 << 13)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from program_runner import run_program
 from shared_data import shared
-from slipstick import compiler
-from slipstick.compiler import compile_graph
+from slipstick.compiler import compile_graph, whole
 from slipstick.compiler.codegen.assemble import Assembler
 from slipstick.compiler.scheduling.groups import Tiling
 from slipstick.compiler.scheduling.interleave import UnitSequence, UnitSequences, joined, units
@@ -96,7 +95,7 @@ def test_resnet8_is_woven(monkeypatch):
             streams.extend(timelines.values())
             super().__init__(operations, arrangement, timelines)
 
-    monkeypatch.setattr(compiler, "Assembler", Recording)
+    monkeypatch.setattr(whole, "Assembler", Recording)
     graph = load(path)
     program = compile_graph(graph, LARGE)
     (timeline,) = streams

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slipstick.compiler
 from random_networks import NetworkBuilder
-from slipstick.compiler import compile_graph
+from slipstick.compiler import compile_graph, whole
 from slipstick.devices import open_device
 from slipstick.devices.link import LinkDevice
 from slipstick.devices.link.transport import LoopbackTransport
@@ -106,7 +105,7 @@ def _networks() -> Iterator[Graph]:
 
 def programs(target: str, monkeypatch: pytest.MonkeyPatch) -> list[Program]:
     """Networks with one place each, which they release."""
-    monkeypatch.setattr(slipstick.compiler, "_doubled", lambda *arguments: None)
+    monkeypatch.setattr(whole, "_doubled", lambda *arguments: None)
     configuration, found = find_target(target).configuration, []
     for graph in _networks():
         program = compile_graph(graph, configuration, effort=1000)

@@ -2,7 +2,8 @@
 
 import itertools
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from slipstick_rtl.config import Configuration
@@ -61,6 +62,64 @@ def constant_loads(
         blocks.append(data)
         place += len(data) // WORD_BYTES
     return b"".join(blocks), loads
+
+
+def joined(
+    transfers: Iterable[Transfer], blocks: bytes, configuration: Configuration
+) -> Iterator[Transfer]:
+    """Makes one LOAD of LOADs of constants that follow each other in the list, in DRAM and on chip.
+
+    Each LOAD that is saved saves its own words and the wait for its first data.
+
+    Parameters
+    ----------
+    transfers : iterable of Transfer
+    blocks : bytes
+        What lies in DRAM from word 0 on.
+    configuration : Configuration
+    """
+    last: Transfer | None = None
+    for transfer in transfers:
+        if last is not None and _continues(last, transfer, configuration):
+            place = transfer.dram * WORD_BYTES
+            data = blocks[place : place + transfer.words * WORD_BYTES]
+            last = replace(
+                last,
+                run_bytes=last.run_bytes + transfer.run_bytes,
+                crc=zlib.crc32(data, last.crc),
+            )
+            continue
+        if last is not None:
+            yield last
+        last = transfer
+    if last is not None:
+        yield last
+
+
+def _continues(first: Transfer, second: Transfer, configuration: Configuration) -> bool:
+    """Whether a LOAD of constants goes on where another one ends."""
+    alike = (Operation.LOAD, first.target, True)
+    if any((each.operation, each.target, each.checked) != alike for each in (first, second)):
+        return False
+    units = _units(first, configuration)
+    return (
+        units is not None
+        and second.chip == first.chip + units
+        and second.dram == first.dram + first.words
+        and first.run_bytes + second.run_bytes <= _MOST_BYTES
+    )
+
+
+def _units(load: Transfer, configuration: Configuration) -> int | None:
+    """What a LOAD fills of its memory, if it ends with a whole word and a whole head."""
+    if load.run_bytes % WORD_BYTES:
+        return None
+    if load.target is Target.INSTRUCTIONS:
+        return load.run_bytes // _INSTRUCTION_BYTES
+    has_heads = load.target is Target.WEIGHTS and configuration.ninth_bits
+    if load.target is Target.NINTHS or (has_heads and load.words % (GROUP_CELLS + 1)):
+        return None
+    return load.words // (GROUP_CELLS + 1) * GROUP_CELLS if has_heads else load.words
 
 
 def constant_bytes(image: Image, configuration: Configuration) -> int:

@@ -70,9 +70,9 @@ class DoubleBuffer:
     def _farthest(self, size: int, following: int) -> int:
         """Where the next one finds room as well, and most of the last ones stay whole."""
 
-        def merit(place: int) -> tuple[bool, int]:
+        def merit(place: int) -> tuple[bool, int, int]:
             room = max(place, self._capacity - place - size)
-            return room >= following, self._untouched(place, size)
+            return room >= following, self._untouched(place, size), self._beside_last(place, size)
 
         return max(self._candidates(size), key=merit)
 
@@ -91,6 +91,14 @@ class DoubleBuffer:
                 break
             count += 1
         return count
+
+    def _beside_last(self, place: int, size: int) -> int:
+        """Units that can come while the last one is still in use."""
+        if not self._recent:
+            return size
+        data, start = self._recent[-1]
+        end = start + self._units(data)
+        return size - max(0, min(place + size, end) - max(place, start))
 
     def _meets(self, other: tuple[bytes, int], place: int, size: int) -> bool:
         data, start = other

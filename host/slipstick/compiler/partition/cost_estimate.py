@@ -39,6 +39,8 @@ class Budget:
         There is all of these memories, so that nothing comes or goes there meanwhile.
     images : int
         That share what is loaded.
+    all_memories : Configuration, optional
+        The hardware with all of its memories.
     """
 
     hardware: Configuration
@@ -46,6 +48,12 @@ class Budget:
     whole_weights: bool = False
     whole_activations: bool = False
     images: int = 1
+    all_memories: Configuration | None = None
+
+    @property
+    def whole(self) -> Configuration:
+        """The hardware with all of its memories."""
+        return self.all_memories or self.hardware
 
     @property
     def activation_bytes(self) -> int:
@@ -260,23 +268,69 @@ def transferred(
     return total
 
 
+def sliding_bytes(job: Job, following: Job, stripes: int, hardware: Configuration) -> int:
+    """Bytes that do not come again for stripes one above the other, nearly.
+
+    Parameters
+    ----------
+    job, following : Job
+        Two stripes of an operation, side by side.
+    stripes : int
+    hardware : Configuration
+        With all of its activation memory.
+    """
+    (name, *others) = job.inputs
+    mine, theirs = job.regions[name], following.regions[name]
+    low, high = max(mine.rows[0], theirs.rows[0]), min(mine.rows[1], theirs.rows[1])
+    step = abs(theirs.rows[0] - mine.rows[0])
+    alike = (mine.columns, mine.channels) == (theirs.columns, theirs.channels)
+    if others or low >= high or not step or not alike:
+        return 0
+    row = box_bytes(View(1, mine.view.width, mine.view.channels), hardware)
+    size = peak_bytes(job.operations, job.regions, job.owned, hardware)
+    top = hardware.activation_bytes - size
+    places = 1 + top // (step * row)
+    # the last one leaves room for the first one of the next ones
+    if (places - 1) * step * row < size <= top:
+        return 0
+    slide = stripes - -(-stripes // max(places, 1))
+    return slide * (high - low) * mine.view.width * mine.view.channels
+
+
 def dram_cycles(moved: int, configuration: Configuration) -> int:
     """What the DMA takes for so many bytes, nearly."""
     return round(moved / (_DRAM_SHARE * configuration.dram_bytes_per_cycle))
 
 
-def together(work: int, loaded: int, transferred: int, budget: Budget) -> int:
+def together(work: int, loaded: int, transferred: int, budget: Budget, largest: int) -> int:
     """Cycles of work and of so many bytes of constants and of activations that come and go.
 
-    The DMA moves them while the core works, but only into memories of which the budget leaves a
-    half. Over the link they are added: it is slower than a byte per cycle.
+    The DMA moves them while the core works, but activations only into a memory of which the budget
+    leaves a half. Of weights, what finds room beside those of another tile comes meanwhile.
+    Over the link they are added: it is slower than a byte per cycle.
+
+    Parameters
+    ----------
+    work : int
+        Cycles.
+    loaded, transferred : int
+        Bytes of constants, and of activations.
+    budget : Budget
+    largest : int
+        Bytes of weights that a tile needs at once.
     """
     if not budget.hardware.dram:
         return work + LINK_CYCLES_PER_BYTE * (loaded + transferred)
-    meanwhile = apart = 0
     shared = loaded // budget.images
-    for moved, alone in ((shared, budget.whole_weights), (transferred, budget.whole_activations)):
-        meanwhile += 0 if alone else moved
-        apart += moved if alone else 0
+    alone = 0
+    if budget.whole_weights:
+        # the images of a batch end with the last of their weights
+        overlap = largest if budget.images > 1 else 2 * largest - budget.hardware.weight_bytes
+        alone = shared * max(overlap, 0) // max(largest, 1)
+    meanwhile, apart = shared - alone, alone
+    if budget.whole_activations:
+        apart += transferred
+    else:
+        meanwhile += transferred
     hidden, shown = (dram_cycles(moved, budget.hardware) for moved in (meanwhile, apart))
     return max(work, hidden) + shown

@@ -12,8 +12,16 @@ from ..ir.operations import Convolution, Map, View
 from ..mapping.activation_layout import round_up
 from ..mapping.reduction import is_diagonal
 from ..scheduling.groups import LARGEST_LOOP, split
-from .cost_estimate import Budget, cycles, demand, peak_bytes, together, transferred
-from .halo import Region, Span, gathered, group_sizes, needed, restrict
+from .cost_estimate import (
+    Budget,
+    cycles,
+    demand,
+    peak_bytes,
+    sliding_bytes,
+    together,
+    transferred,
+)
+from .halo import Region, Span, gathered, goes_down, group_sizes, needed, restrict
 from .subprograms import Job
 
 LONGEST = 16
@@ -204,12 +212,28 @@ class Segment:
     def jobs(self, grid: Grid, budget: Budget) -> Iterator[Job]:
         """They make all of the outputs: of all places first, then of the next channels."""
         spans = self.channel_spans(grid, self.channel_unit(budget) or 1)
-        for span in spans:
+        down = self.goes_down(grid, len(spans))
+        for number, span in enumerate(spans):
             # tiles one above the other have more instructions in common
-            for column, row in itertools.product(range(grid.columns), range(grid.rows)):
+            places = list(itertools.product(range(grid.columns), range(grid.rows)))
+            if budget.hardware.dram and (down or number % 2):
+                places.reverse()
+            for column, row in places:
                 job = make_job(self.parts, self.box(grid, row, column, span))
                 kept = self.kept(grid) if span is not spans[-1] else frozenset()
                 yield dataclasses.replace(job, kept=kept)
+
+    def goes_down(self, grid: Grid, passes: int) -> bool:
+        """Whether the last stripe is made first; see ``kept_rows``."""
+        if grid.rows == 1:
+            return False
+        boxes = (find_regions(self.parts, self.box(grid, row, 0, None)) for row in (0, 1))
+        first, second = boxes
+        made = {operation.result for _, operation in self.parts}
+        return any(
+            goes_down((first[name].rows, second[name].rows), grid.rows, passes)
+            for name in first.keys() - made
+        )
 
     def kept(self, grid: Grid) -> frozenset[str]:
         """Inputs that each tile needs all of."""
@@ -254,7 +278,8 @@ def _fewest_rows(segment: Segment, grid: Grid, unit: int, budget: Budget) -> Gri
         finer = dataclasses.replace(grid, rows=count)
         if _fits(segment, finer, unit, budget):
             return finer
-        count += max(1, count // 4)
+        # the finest grid as well
+        count = min(count + max(1, count // 4), max(most, count + 1))
     return None
 
 
@@ -300,6 +325,7 @@ def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
     hardware, whole = budget.hardware, [operation for _, operation in segment.parts]
     span = segment.channel_spans(grid, unit)[0]
     work = moved = loaded = kept = weights = 0
+    widths = set[tuple[int, ...]]()
     for row, rows in _alike(grid.rows):
         for column, columns in _alike(grid.columns):
             job = make_job(segment.parts, segment.box(grid, row, column, span))
@@ -309,7 +335,9 @@ def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
             moved += count * transferred(job, whole, hardware)
             needs = demand(job.operations, hardware)
             # tiles of another width have their weights in another order
-            loaded += needs.loaded_bytes if row == 0 else 0
+            width = tuple(region.view.width for region in job.regions.values())
+            loaded += needs.loaded_bytes if width not in widths else 0
+            widths.add(width)
             weights = needs.weight_bytes
             kept = sum(job.regions[name].view.elements for name in segment.kept(grid))
     # what is kept comes once to each place where tiles lie; in a batch, once more for each part of
@@ -319,7 +347,26 @@ def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
         half = hardware.weight_bytes // (2 if budget.whole_weights else 1)
         times *= -(-grid.channels // max(1, half // max(weights, 1)))
     moved -= kept * max(0, grid.tiles - times)
-    return together(work, grid.channels * loaded, moved, budget)
+    moved -= _still_there(segment, grid, unit, budget)
+    return together(work, grid.channels * loaded, moved, budget, weights)
+
+
+def _still_there(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
+    """Bytes of inputs that are on the chip from a tile before, nearly; see ``kept_rows``."""
+    if not budget.hardware.dram or grid.rows == 1:
+        return 0
+    spans = segment.channel_spans(grid, unit)
+    jobs = [make_job(segment.parts, segment.box(grid, row, 0, spans[0])) for row in (1, 0)]
+    if segment.goes_down(grid, len(spans)):
+        if len(segment.parts) > 1:
+            return 0
+        saved = sliding_bytes(jobs[0], jobs[1], grid.rows, budget.whole)
+        return saved * grid.columns * len(spans)
+    # in a batch, the other images come between two passes
+    if budget.images > 1:
+        return 0
+    source = jobs[0].regions[segment.parts[0][1].sources[0]].view.elements
+    return source * (len(spans) - 1) * (1 if budget.whole_activations else 2)
 
 
 def _alike(count: int) -> list[tuple[int, int]]:

@@ -88,6 +88,24 @@ def needed(operation: Convolution | Map, region: Region) -> Region:
     return Region(rows, columns, region.channels)
 
 
+def goes_down(rows: tuple[Span, Span], stripes: int, passes: int) -> bool:
+    """Whether stripes should be made from the last one up to the first one.
+
+    What two stripes read stays on the chip if the second one lies before the first one. Otherwise
+    every second pass begins where the one before ended, whose last two stripes are still there.
+
+    Parameters
+    ----------
+    rows : pair of (first, behind the last)
+        Of the input, that the first two stripes read.
+    stripes : int
+    passes : int
+        Times that all stripes are made, each time of other channels.
+    """
+    (first, end), (second, _) = rows
+    return (end - second) * (stripes - 1) * passes > 2 * (end - first) * (passes - 1)
+
+
 def gathered(operation: Map) -> dict[str, Region]:
     """What a map that gathers needs of each source; without parts, it makes all of its output."""
     found: dict[str, Region] = {}

@@ -12,9 +12,9 @@ from slipstick_rtl.config import Configuration
 
 from ...errors import CapacityError
 from ..ir.operations import Convolution, HostOperation, Map, Operation, View
-from .cost_estimate import Budget, cycles, demand, together, transferred
+from .cost_estimate import Budget, cycles, demand, sliding_bytes, together, transferred
 from .fused_layers import LONGEST, RUN_CYCLES, Part, Segment, choices
-from .halo import without_stride
+from .halo import Region, without_stride
 from .resident_chain import ChainPlanner
 from .spatial_tiles import cut, cut_sums
 from .subprograms import Job, Tile, TileCompiler
@@ -111,6 +111,7 @@ class Cutter:
                 self._readers.setdefault(name, []).append(number)
         # layers together whose weights take all of their memory are no link of a chain
         self._chainable = False
+        self._found: dict[tuple[tuple[int, int], TileCompiler, float], list[_Way]] = {}
         self._untried: dict[_Key, Iterator[_Way]] = {}
         self._ways: dict[_Key, _Way | None] = {}
         self._compiled: dict[_Key, tuple[Tile, ...]] = {}
@@ -161,7 +162,8 @@ class Cutter:
         units = sum(map(len, {tile.weights for tile in tiles})) // hardware.weight_unit_bytes
         moved = sum(transferred(tile.job, tile.job.operations, hardware) for tile in tiles)
         budget = self._budget(self._compilers[1], _SHARES[0])
-        return together(work, units * hardware.weight_word_bytes, moved, budget)
+        largest = max(len(tile.weights) for tile in tiles)
+        return together(work, units * hardware.weight_word_bytes, moved, budget, largest)
 
     def _chained(
         self, plan: Sequence[tuple[int, int] | None]
@@ -252,7 +254,10 @@ class Cutter:
         assert way is not None
         try:
             if key not in self._compiled:
-                tiles = tuple(way.compiler.compile(job) for job in way.jobs())
+                jobs = list(way.jobs())
+                # the tiling of the first stripe is all stripes'
+                way.compiler.compile(min(jobs, key=_origin))
+                tiles = tuple(map(way.compiler.compile, jobs))
                 self._compiled[key] = tiles if way.ordered else _by_weights(tiles)
         except CapacityError:
             self._ways[key] = next(self._untried[key], None)
@@ -295,7 +300,12 @@ class Cutter:
             for share in _SHARES:
                 found: list[_Way] = []
                 for compiler in group:
-                    found += self._ways_of(segment, self._budget(compiler, share), compiler)
+                    key = span, compiler, share
+                    # both plans have most of them
+                    if key not in self._found:
+                        budget = self._budget(compiler, share)
+                        self._found[key] = list(self._ways_of(segment, budget, compiler))
+                    found += self._found[key]
                 if not found:
                     break
                 yield from sorted(found, key=lambda way: way.cost)
@@ -308,6 +318,7 @@ class Cutter:
             whole_weights=own.weight_bytes == all_of_it.weight_bytes,
             whole_activations=own.activation_bytes == all_of_it.activation_bytes,
             images=self._batch,
+            all_memories=all_of_it,
         )
 
     def _ways_of(self, segment: Segment, budget: Budget, compiler: TileCompiler) -> Iterator[_Way]:
@@ -340,17 +351,43 @@ class Cutter:
     def _in_boxes(
         self, part: Part, jobs: Sequence[Job], budget: Budget, compiler: TileCompiler
     ) -> _Way:
-        work, loaded, moved, there = 0, 0, 0, None
+        work, loaded, moved, largest, there = 0, 0, 0, 0, None
         for job in jobs:
             channels = job.regions[part[1].result].channels
             key = channels, job.regions[part[1].sources[0]].channels
             if key != there:
-                loaded += demand(job.operations, budget.hardware).loaded_bytes
+                needs = demand(job.operations, budget.hardware)
+                loaded, largest = loaded + needs.loaded_bytes, max(largest, needs.weight_bytes)
             there = key
             moved += transferred(job, [part[1]], budget.hardware)
             work += RUN_CYCLES + sum(cycles(made, budget.hardware) for made in job.operations)
-        cost = together(work, loaded, moved, budget)
+        moved -= _still_there(part[1].sources[0], jobs, budget) if budget.hardware.dram else 0
+        cost = together(work, loaded, moved, budget, largest)
         return _Way(cost, lambda: jobs, compiler, ordered=True)
+
+
+def _origin(job: Job) -> tuple[int, int, int]:
+    """Where its last result begins."""
+    return job.regions[job.operations[-1].result].origin
+
+
+def _still_there(source: str, jobs: Sequence[Job], budget: Budget) -> int:
+    """Bytes of an input that are on the chip from a job before, nearly; see ``kept_rows``."""
+    saved, turn, before = 0, 0, None
+    # what is in each of the places where tiles lie in turns
+    slots: list[Region | None] = [None] if budget.whole_activations else [None, None]
+    for job in jobs:
+        wanted = job.regions[source]
+        if slots[turn] != wanted:
+            turn = (turn + 1) % len(slots)
+        if slots[turn] == wanted:
+            # in a batch, the other images come between
+            saved += wanted.view.elements if budget.images == 1 else 0
+        elif before is not None:
+            # the mean of many
+            saved += sliding_bytes(before, job, len(jobs), budget.whole) // len(jobs)
+        slots[turn], before = wanted, job
+    return saved
 
 
 def _skipping_none(segment: Segment) -> tuple[Segment, dict[str, View]]:

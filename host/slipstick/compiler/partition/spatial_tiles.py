@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import WORD_BYTES
@@ -13,8 +14,11 @@ from ..mapping.reduction import channel_spans
 from ..scheduling.groups import LARGEST_LOOP, split
 from .cost_estimate import Budget, demand, peak_bytes
 from .fused_layers import Part, channel_unit, make_job
-from .halo import Region, Span, flattened, needed, restrict, split_reduction
+from .halo import Region, Span, flattened, goes_down, needed, restrict, split_reduction
 from .subprograms import Job
+
+_Outer = TypeVar("_Outer")
+_Inner = TypeVar("_Inner")
 
 
 def cut(part: Part, budget: Budget) -> list[Job] | None:
@@ -41,14 +45,40 @@ def cut(part: Part, budget: Budget) -> list[Job] | None:
     sides = _sides(part, channels[0], budget)
     if sides is None:
         return _cut_reduction(part, budget) if _has_long_sums(operation) else None
-    places = list(itertools.product(*sides))
-    order: Iterator[tuple[tuple[Span, Span], Span]] = itertools.product(places, channels)
+    turns = bool(budget.hardware.dram)
+    rows, columns = sides
+    if turns and _goes_down(part, rows, columns[0], channels):
+        # what both of two stripes read stays if the next one lies before the last one
+        places = [(each, span) for span in columns for each in rows[::-1]]
+        turns = False
+    else:
+        places = list(itertools.product(rows, columns))
     if _weights_first(operation, len(places), len(channels)):
-        order = ((place, span) for span, place in itertools.product(channels, places))
+        order = [(place, span) for span, place in passes(channels, places, turns=turns)]
+    else:
+        order = list(passes(places, channels, turns=turns))
     return [
         make_job([part], {operation.result: Region(rows, columns, span)})
         for (rows, columns), span in order
     ]
+
+
+def _goes_down(part: Part, rows: Sequence[Span], columns: Span, channels: Sequence[Span]) -> bool:
+    """Whether the last stripe is made first."""
+    needs = [needed(part[1], Region(each, columns, channels[0])).rows for each in rows[:2]]
+    return len(needs) > 1 and goes_down((needs[0], needs[1]), len(rows), len(channels))
+
+
+def passes(
+    outer: Iterable[_Outer], inner: Sequence[_Inner], *, turns: bool
+) -> Iterator[tuple[_Outer, _Inner]]:
+    """Yields all pairs; with ``turns`` each pass begins with what the one before ended with.
+
+    So what that one still has on the chip does not come again.
+    """
+    for number, each in enumerate(outer):
+        for other in inner[::-1] if turns and number % 2 else inner:
+            yield each, other
 
 
 def _spans(count: int, width: int) -> list[Span]:
@@ -190,9 +220,10 @@ def cut_sums(part: Part, budget: Budget) -> list[Job] | None:
         if _fits((number, thin), Region(*places, boxes[0]), budget, None):
             chunks = _spans(count, size)
             return [
-                _partial_job((number, convolution), Region(*places, channels), chunk, chunks)
-                for channels in boxes
-                for chunk in chunks
+                _partial_job((number, convolution), Region(*places, channels), chunk, order)
+                for turn, channels in enumerate(boxes)
+                for order in [chunks[::-1] if turn % 2 else chunks]
+                for chunk in order
             ]
     return None
 

@@ -29,6 +29,7 @@ from ..timing.timeline import packed
 from .batch_order import turns
 from .cost_estimate import dram_cycles
 from .halo import Region
+from .kept_rows import are_apart, first_base, kept_base, missing
 from .partitioner import Piece, halves
 from .subprograms import Tile
 
@@ -231,24 +232,35 @@ class Streamer:
 
     def _place(self, runs: Sequence[_Run]) -> None:
         """Gives every run its place in all memories."""
-        hardware, half = self._configuration, halves(self._configuration)
-        low = True
-        for run in runs:
-            size = run.tile.activation_bytes
-            if run.tile.job.pinned:
-                run.spans[Space.ACTIVATIONS] = (0, size)
-                low = True
-                continue
-            small = size <= half.activation_bytes < hardware.activation_bytes
-            base = half.activation_bytes if small and not low else 0
-            low = bool(base) or not small
-            run.spans[Space.ACTIVATIONS] = (base, base + size)
+        hardware = self._configuration
+        before: _Run | None = None
+        for run, following in itertools.zip_longest(runs, runs[1:]):
+            base = 0 if run.tile.job.pinned else self._base(run, before, following)
+            run.spans[Space.ACTIVATIONS] = (base, base + run.tile.activation_bytes)
+            before = run
         units = space_units(hardware)
         self._reside(runs, Space.WEIGHTS, [run.tile.weights for run in runs], units)
         self._reside(runs, Space.PARAMETERS, [run.tile.parameters for run in runs], units)
         for run in runs:
             run.assemble(hardware)
         self._reside(runs, Space.INSTRUCTIONS, [run.code for run in runs], units)
+
+    def _base(self, run: _Run, before: _Run | None, following: _Run | None) -> int:
+        """Where a run's activations begin: beside those of the run before, if there is room."""
+        hardware, size = self._configuration, run.tile.activation_bytes
+        if hardware.dram and before is not None and before.image == run.image:
+            kept = kept_base(before.tile, before.spans[Space.ACTIVATIONS][0], run.tile, hardware)
+            if kept is not None:
+                return kept
+        half = halves(hardware).activation_bytes
+        places = [0, half] if size <= half < hardware.activation_bytes else [0]
+        if hardware.dram and following is not None and following.image == run.image:
+            first = first_base(run.tile, following.tile, hardware)
+            places = places if first is None else [first, *places]
+        if before is None:
+            return places[0]
+        meets = before.meets(Space.ACTIVATIONS)
+        return next((base for base in places if not meets((base, base + size))), places[0])
 
     def _reside(
         self,
@@ -294,13 +306,16 @@ class Streamer:
             meanwhile += self._leaving.downloads(self._views)
             self._leaving = None
         after: list[Step] = []
-        apart = following is not None and not following.depends(run)
-        apart = apart and following is not None and following.leaves(run, Space.ACTIVATIONS)
+        coming, apart = False, False
+        if following is not None and not following.depends(run):
+            apart = following.leaves(run, Space.ACTIVATIONS)
+            coming = apart or self._comes_beside(following, run)
+            apart = apart or (coming and self._stays(run, following))
         if following is not None:
             for space, step in self._loading(following):
                 touched = space in run.spans and run.meets(space)(self._span(step.load))
                 (after if touched else meanwhile).append(step)
-            (meanwhile if apart else after).extend(self._uploads(following))
+            (meanwhile if coming else after).extend(self._uploads(following))
         self._prepared = following is not None
         meanwhile += self._ahead(run, behind, meanwhile)
         self._steps += [run.step(len(meanwhile)), *meanwhile]
@@ -375,12 +390,33 @@ class Streamer:
         """The run's inputs, less what is still there from a run before."""
         steps = []
         for name, part in run.arriving(self._views):
-            if (run.image, name, part) in self._intact:
-                continue
-            self._spoil([part.placement])
-            self._intact.append((run.image, name, part))
-            steps.append(UploadStep(name, part, image=run.image))
+            for rows in self._missing(run, name, part):
+                self._spoil([rows.placement])
+                steps.append(UploadStep(name, rows, image=run.image))
+            if (run.image, name, part) not in self._intact:
+                self._intact.append((run.image, name, part))
         return steps
+
+    def _missing(self, run: _Run, name: str, part: Part) -> list[Part]:
+        """The rows of an input that are not there yet."""
+        there = [have for image, own, have in self._intact if (image, own) == (run.image, name)]
+        return list(missing(part, there))
+
+    def _comes_beside(self, following: _Run, run: _Run) -> bool:
+        """Whether a run does not use the places of what the next one still needs."""
+        if not self._configuration.dram or run.tile.job.pinned or following.tile.job.pinned:
+            return False
+        coming = [
+            rows.placement
+            for name, part in following.arriving(self._views)
+            for rows in self._missing(following, name, part)
+        ]
+        return are_apart(coming, map(run.placed, run.tile.places))
+
+    def _stays(self, run: _Run, following: _Run) -> bool:
+        """Whether a run's results may leave the chip during the next one."""
+        leaving = list(map(run.placed, run.tile.job.owned))
+        return are_apart(leaving, map(following.placed, following.tile.places))
 
     def _spoil(self, written: Sequence[Placement]) -> None:
         """What lies there is overwritten."""

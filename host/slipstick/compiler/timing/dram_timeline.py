@@ -1,9 +1,9 @@
 """Predicts a list for the DMA: when it moves what, and when the core works.
 
 The DMA executes one transfer after the other, and reads the next instruction behind the data of the
-one before. A RUN begins when the DMA comes to it; a WAIT ends when the run does. So three constants
-and the counts of words are enough. They were fitted to lists in the compiled RTL, with LiteDRAM's
-controller and a chip that keeps its times (``reports/dram.json``).
+one before. A RUN begins when the DMA comes to it; a WAIT ends when the run does. So four constants
+for a kind of memory and the counts of words are enough. They were fitted to lists in the compiled
+RTL, with LiteDRAM's controller and a chip that keeps its times (``reports/dram.json``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,29 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import TRANSFER_WORDS, WORD_BYTES, Operation, Target, Transfer
 from slipstick_rtl.dram.chips import Ddr3Chip
 
-_SHARE, _DDR3_SHARE = 0.965, 0.92
-"""Of the chip's peak rate, within long runs (``bench_dram``, ``bench_ddr3``)."""
-_RUN_CYCLES = 6
-"""Of each run of a box, at most, between its burst and the next one."""
-_TRANSFER_CYCLES = 30
-"""From the last data of a transfer to the first of the next one. Of DDR3 nobody has fitted it."""
+
+@dataclass(frozen=True, kw_only=True)
+class _Pace:
+    """Of a kind of memory.
+
+    Parameters
+    ----------
+    share : float
+        Of the chip's peak rate, within long runs.
+    run_cycles : int
+        Of each run of a box, at most, between its burst and the next one.
+    load_cycles, store_cycles : int
+        From the last data of a transfer to the first of the next one.
+    """
+
+    share: float
+    run_cycles: int
+    load_cycles: int
+    store_cycles: int
+
+
+_SDR = _Pace(share=0.965, run_cycles=6, load_cycles=33, store_cycles=30)
+_DDR3 = _Pace(share=0.94, run_cycles=0, load_cycles=52, store_cycles=82)
 _NINTHS_CYCLES = 8
 """Of a word of ninth bits: a group's write per cycle."""
 
@@ -87,7 +104,7 @@ def _spans(
     transfers: Sequence[Transfer], runs: Sequence[int], hardware: Configuration
 ) -> Iterator[Span]:
     now = running = 0
-    number = 0
+    number, pace = 0, _pace(hardware)
     for transfer in transfers:
         now += _transfer_cycles(TRANSFER_WORDS, 1, hardware)
         if transfer.operation is Operation.RUN:
@@ -98,10 +115,12 @@ def _spans(
             now = max(now, running)
         elif transfer.operation in (Operation.LOAD, Operation.STORE):
             count = transfer.runs * transfer.rows
-            length = _TRANSFER_CYCLES + _transfer_cycles(transfer.words, count, hardware)
+            stores = transfer.operation is Operation.STORE
+            length = pace.store_cycles if stores else pace.load_cycles
+            length += _transfer_cycles(transfer.words, count, hardware)
             if transfer.target is Target.NINTHS:
                 length = max(length, _NINTHS_CYCLES * transfer.words)
-            kind = "store" if transfer.operation is Operation.STORE else "load"
+            kind = "store" if stores else "load"
             if transfer.target is not Target.ACTIVATIONS:
                 kind = "constants"
             yield Span(kind, now, now + length, transfer.words)
@@ -110,7 +129,11 @@ def _spans(
 
 def _transfer_cycles(words: int, runs: int, hardware: Configuration) -> int:
     """Of a box: its words at the chip's rate, and what lies between its runs."""
-    share = _DDR3_SHARE if isinstance(hardware.dram_chip, Ddr3Chip) else _SHARE
+    pace = _pace(hardware)
     # the core's stream takes a word per cycle, however fast the memory is
-    word = max(1.0, WORD_BYTES / (share * hardware.dram_bytes_per_cycle))
-    return round(words * word + runs * _RUN_CYCLES)
+    word = max(1.0, WORD_BYTES / (pace.share * hardware.dram_bytes_per_cycle))
+    return round(words * word + runs * pace.run_cycles)
+
+
+def _pace(hardware: Configuration) -> _Pace:
+    return _DDR3 if isinstance(hardware.dram_chip, Ddr3Chip) else _SDR

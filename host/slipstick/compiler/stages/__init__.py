@@ -1,0 +1,1 @@
+"""Divides a network among several boards: by layers (stages), or by output channels (shards)."""
