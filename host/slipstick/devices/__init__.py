@@ -5,9 +5,11 @@ from slipstick_rtl.config import Configuration
 from ..errors import DeviceError
 from ..targets import DEFAULT_TARGET, find_target
 from .base import Device
+from .emulated_name import emulated_place
+from .group import DeviceGroup, group_of
 from .kinds import DEVICES, KINDS
 
-__all__ = ["DEVICES", "KINDS", "Device", "open_device"]
+__all__ = ["DEVICES", "KINDS", "Device", "DeviceGroup", "hardware_of", "open_device"]
 
 
 def open_device(name: str, configuration: Configuration | None = None) -> Device:
@@ -22,7 +24,8 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
         ``usb:`` or ``usb:SERIAL`` (a board on USB at high speed; the only one, or by its number);
         ``udp:`` or ``udp:ADDRESS`` (a board on Ethernet; the only one of its configuration on the
         network, or by its IPv4 address or name; ``+take`` behind it takes it from another host).
-        ``KINDS`` has all of them.
+        ``emulated:TARGET@WIRE/SLOWER`` (golden results after a board's time); ``KINDS`` has all
+        of them. ``pool:D1,D2,...``: several of these, a ``DeviceGroup``.
     configuration : Configuration, optional
         Without it the target's counts, and that is the default target if the name has none.
 
@@ -38,6 +41,9 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
     TargetError
         If the name's target is unknown.
     """
+    group = group_of(name)
+    if group is not None:
+        return open_group(name, configuration)
     word, colon, place = name.partition(":")
     if word not in KINDS:
         raise DeviceError(f"device must be one of {', '.join(DEVICES)}, not {name!r}")
@@ -46,7 +52,61 @@ def open_device(name: str, configuration: Configuration | None = None) -> Device
         return kind.open("", _configuration(name, place if colon else None, configuration))
     if kind.needs_place and not place:
         raise DeviceError(f"device {name!r} must name a place: {kind.tell_places()}")
-    return kind.open(place, _configuration(name, None, configuration))
+    return kind.open(place, _configuration(name, None, configuration or hardware_of(name)))
+
+
+def open_group(name: str, configuration: Configuration | None = None) -> DeviceGroup:
+    """Opens the devices of a group's name, one after the other.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``pool:udp:192.168.1.50,udp:192.168.1.51``.
+    configuration : Configuration, optional
+        The hardware of those whose names have no target.
+
+    Raises
+    ------
+    DeviceError, TargetError
+        As ``open_device``; those that were opened are closed again.
+    """
+    group = group_of(name)
+    if group is None:
+        raise DeviceError(f"device {name!r} is no group of devices")
+    kind, names = group
+
+    def open_member(number: int) -> Device:
+        return open_device(names[number], hardware_of(names[number]) or configuration)
+
+    opened: list[Device] = []
+    try:
+        for number in range(len(names)):
+            opened.append(open_member(number))
+    except BaseException:
+        for device in opened:
+            device.close()
+        raise
+    return DeviceGroup(kind, names, opened, open_member)
+
+
+def hardware_of(name: str) -> Configuration | None:
+    """The hardware that a device's name has in it; of a group, the first one; None: none has.
+
+    Raises
+    ------
+    TargetError
+        If there is no such target.
+    """
+    group = group_of(name)
+    if group is not None:
+        named = (hardware_of(each) for each in group[1])
+        return next((each for each in named if each is not None), None)
+    word, _, place = name.partition(":")
+    if word == "emulated":
+        place = emulated_place(place).target
+    elif word not in KINDS or not KINDS[word].is_simulated:
+        return None
+    return find_target(place).configuration if place else None
 
 
 def _configuration(

@@ -124,6 +124,13 @@ KINDS: dict[str, DeviceKind] = {
         DeviceKind(name="model", help="golden model", opener="model:ModelDevice"),
         DeviceKind(name="sim", help="compiled RTL", opener="simulation:SimulationDevice"),
         DeviceKind(
+            name="emulated",
+            help="golden results after a board's time",
+            opener="emulated:open_emulated",
+            place="[TARGET][@WIRE][/SLOWER]",
+            finder="emulated:found_boards",
+        ),
+        DeviceKind(
             name="serial",
             help="board on a serial port",
             opener="serial:open_serial",
@@ -156,7 +163,17 @@ KINDS: dict[str, DeviceKind] = {
 }
 """Every kind, by name. :attr:`slipstick_rtl.phy.wire.Wire.device` names those of wires."""
 
-DEVICES = tuple(form for kind in KINDS.values() for form in kind.forms)
+GROUPS = {
+    "pool": "several boards, images divided among them",
+    "pipeline": "layers divided",
+    "split": "channels divided",
+}
+"""The kinds of group of which a session makes one device, with their help."""
+
+DEVICES = (
+    *(form for kind in KINDS.values() for form in kind.forms),
+    *(f"{kind}:DEVICE,DEVICE,..." for kind in GROUPS),
+)
 """The forms of name that ``open_device`` takes."""
 
 
@@ -164,4 +181,5 @@ def device_help() -> str:
     """Returns the help of ``--device``."""
     simulated = [kind.help_text for kind in KINDS.values() if kind.is_simulated]
     attached = [kind.help_text for kind in KINDS.values() if not kind.is_simulated]
-    return f"{', '.join(simulated)}, either with :TARGET; {', '.join(attached)}."
+    groups = [f"{kind}:DEVICE,DEVICE,... ({help})" for kind, help in GROUPS.items()]
+    return f"{', '.join(simulated)}, either with :TARGET; {', '.join([*attached, *groups])}."

@@ -8,6 +8,8 @@ from typing import Generic, Protocol, TypeVar
 Item = TypeVar("Item")
 Given_co = TypeVar("Given_co", covariant=True)
 
+MOST_AHEAD = 64
+"""Images that are submitted before the first one's results are looked at."""
 READ_AHEAD = 16
 """Items that a source may be ahead of the device."""
 _LEAVE_SECONDS = 0.2
@@ -16,6 +18,11 @@ _LEAVE_SECONDS = 0.2
 
 class Source(Protocol[Given_co]):
     """What an execution takes samples from."""
+
+    @property
+    def ahead(self) -> int:
+        """Samples that may be on their way to the device, besides one."""
+        ...
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether an item is there, within so many seconds; None: or no more will come."""
@@ -37,6 +44,8 @@ class Ready(Generic[Item]):
     ----------
     items : iterable
     """
+
+    ahead = MOST_AHEAD
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._items: Iterator[Item] = iter(items)
@@ -66,6 +75,8 @@ class Arrivals(Generic[Item]):
     on_take : callable, optional
         Called in the taking thread for each item that it takes.
     """
+
+    ahead = MOST_AHEAD
 
     def __init__(self, on_take: Callable[[], None] | None = None) -> None:
         self._changed = threading.Condition()

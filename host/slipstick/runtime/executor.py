@@ -1,58 +1,34 @@
 """A program on a device: loaded once, then run step by step."""
 
 import threading
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from slipstick_rtl.link.protocol import DeviceStatus
 
-from .. import kernels
 from ..devices.base import Device
 from ..devices.link import LinkDevice, LostAnswerError
-from ..errors import DeviceError, ProgramError, SlipstickError, StateLostError
-from ..graph import Node
+from ..errors import DeviceError, ProgramError, StateLostError
 from ..program import Program
-from ..program.checks import graph_of, reason
 from ..program.resident_loads import Loaded
-from ..program.steps import (
-    DownloadStep,
-    HostStep,
-    LoadStep,
-    Part,
-    Placement,
-    RunStep,
-    Step,
-    TensorDescription,
-    Transfer,
-    UploadStep,
-)
-from .arrivals import Ready, Source
-from .device_memory import BatchMemory, DeviceMemory, Download, Memory, SubmittedMemory
+from ..program.steps import RunStep
+from .arrivals import Source
+from .device_memory import BatchMemory, DeviceMemory, Memory, SubmittedMemory
 from .dram_memory import DramMemory
+from .feeds import each_image, image_count, joined
 from .kept_state import KeptState
-from .pipeline import Flight, Pipeline
+from .pipeline import Pipeline
+from .pipelined_runner import GRACE_SECONDS, RESTARTS, PipelinedRunner
 from .sharing import Sharing, exclusive, sharing_of
+from .step_runner import HostOperator, Sample, StepRunner, Values
 
 Result = TypeVar("Result")
-Values = dict[str, np.ndarray]
-"""Tensors by name, each with a batch axis."""
-
 BATCH = 16
 """Images that a batch core runs together: enough to fill BLAS, few enough to stay in the cache."""
 THREADS = 2
-_RESTARTS = 4
-"""If an answer is lost and the device has gone on, all is done again from the inputs."""
-_TOGETHER = 64
-"""Images that the host's own layers take at once."""
-_AHEAD = 64
-"""Images that are submitted before the first one's results are looked at."""
-_GRACE_SECONDS = 0.5e-3
-"""How long the next image may take to come before the results of those before are asked for."""
 
 
 @runtime_checkable
@@ -80,6 +56,8 @@ class Execution:
     every : bool
         Whether all tensors that a list for the DMA stores in DRAM come to the host; by default
         those that it needs.
+    operators : mapping of callable by operator, optional
+        Steps of the host that these run, and not the kernels. Their errors are the inference's.
 
     Members
     -------
@@ -94,7 +72,14 @@ class Execution:
         If the device does not answer as it must.
     """
 
-    def __init__(self, program: Program, device: Device, *, every: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        device: Device,
+        *,
+        every: bool = False,
+        operators: Mapping[str, HostOperator] | None = None,
+    ) -> None:
         program.check(device.configuration)
         self.program, self.device = program, device
         self._cycles: int | None = 0
@@ -105,7 +90,6 @@ class Execution:
         self._submitted = self._memory_of(device)
         self._watched = DeviceMemory(device, program.name, self._finished)
         """For ``on_run``, which must be told before anything else happens."""
-        self._pipeline = Pipeline.of(program, device)
         self._dram = DramMemory.of(program, device, self._finished, every=every)
         if program.batch > 1 and self._dram is None:
             raise ProgramError(
@@ -113,7 +97,9 @@ class Execution:
                 " only from DRAM images are computed together"
             )
         self._loaded = self._nothing_loaded()
-        self._graph = graph_of(program)
+        self._steps = StepRunner(program, operators or {}, self._state.started)
+        pipeline = Pipeline.of(program, device)
+        self._pipelined = pipeline and PipelinedRunner(pipeline, self._steps, self._sent)
         with exclusive(device) as sharing:
             device.identify()
             self._own(sharing)
@@ -184,8 +170,8 @@ class Execution:
         self._loaded.forget()
         if isinstance(self._submitted, SubmittedMemory):
             self._submitted.forget()
-        if self._pipeline is not None:
-            self._pipeline.forget()
+        if self._pipelined is not None:
+            self._pipelined.forget()
 
     def _nothing_loaded(self) -> Loaded:
         """Of a device whose memories may hold anything."""
@@ -212,38 +198,20 @@ class Execution:
         return self._keeping(lambda: self._restarting(lambda: self._run_kept(inputs)))
 
     def _run_alone(self, values: Values) -> Values:
-        if self._pipeline is not None and self.on_run is None:
-            flight = self._put(self._pipeline, values, more=False)
-            self._pipeline.flush()
-            return self._collect(self._pipeline, flight)
+        if self._pipelined is not None and self.on_run is None:
+            return self._pipelined.run(values)
         if self._dram is not None and self.on_run is None:
             return self._run_from_dram(self._dram, values)
-        return self._steps(values, self._memory, self._loaded, self.program.steps)
+        return self._steps.run(values, self._memory, self._loaded, self.program.steps)
 
     def _run_from_dram(self, dram: DramMemory, values: Values) -> Values:
         for step in dram.program.before:
-            self._host(step, values)
+            self._steps.host(step, values)
         dram.infer(values)
         # a run of another kind finds nothing of its own there
         self._loaded.forget()
         for step in dram.program.after:
-            self._host(step, values)
-        return values
-
-    def _put(
-        self, pipeline: Pipeline, values: Values, with_host: bool = True, *, more: bool
-    ) -> Flight:
-        if with_host:
-            for step in pipeline.before:
-                self._host(step, values)
-        self._cycles_are_there = True
-        return pipeline.put(values, more=more)
-
-    def _collect(self, pipeline: Pipeline, flight: Flight, with_host: bool = True) -> Values:
-        values = pipeline.collect(flight)
-        if with_host:
-            for step in pipeline.after:
-                self._host(step, values)
+            self._steps.host(step, values)
         return values
 
     def _run_kept(self, inputs: Mapping[str, np.ndarray]) -> Values:
@@ -267,7 +235,7 @@ class Execution:
 
     def _restarting(self, action: Callable[[], Result]) -> Result:
         """What an inference, or some, return; they are done again where a RUN is not answered."""
-        for _ in range(_RESTARTS):
+        for _ in range(RESTARTS):
             try:
                 return self._once(action)
             except LostAnswerError:
@@ -318,15 +286,16 @@ class Execution:
         wanted: tuple[str, ...] | None,
         advance: Callable[[int], object],
     ) -> Values:
-        count = len(next(iter(inputs.values()))) if inputs else 1
+        count = image_count(inputs)
         # a single sample takes the way of every other device, in frames
         batched = isinstance(self.device, BatchDevice) and count > 1
         if self.program.variables and count > 1:
             return self._follow(inputs, count, wanted, advance, batched=batched)
         if self.program.units and count > 1 and not batched and self._dram is None:
             return self._share_loads(inputs, count, wanted, advance)
-        if self._pipeline is not None and not batched and self.on_run is None and count > 1:
-            return self._pipelined(self._pipeline, inputs, count, wanted, advance)
+        if self._pipelined is not None and not batched and self.on_run is None and count > 1:
+            with self._flying():
+                return self._pipelined.run_batch(inputs, count, wanted, advance)
         # both cores get work however few the samples; but of a network in many small runs the work
         # is mostly theirs, not the samples'
         share = count if self.program.is_streamed else -(-count // THREADS)
@@ -336,7 +305,7 @@ class Execution:
 
         def run(part: Values) -> Values:
             values = self._run_together(part) if batched else self.infer(part)
-            advance(len(next(iter(part.values()))) if part else 1)
+            advance(image_count(part))
             return {name: values[name] for name in wanted} if wanted is not None else values
 
         if batched and len(parts) > 1:
@@ -346,47 +315,7 @@ class Execution:
                 results += pool.map(run, parts[1:])
         else:
             results = [run(part) for part in parts]
-        return {name: np.concatenate([r[name] for r in results]) for name in results[0]}
-
-    def _pipelined(
-        self,
-        pipeline: Pipeline,
-        inputs: Mapping[str, np.ndarray],
-        count: int,
-        wanted: tuple[str, ...] | None,
-        advance: Callable[[int], object],
-    ) -> Values:
-        """Samples one behind the other; host steps take many at once."""
-
-        def samples() -> Iterator[Values]:
-            for first in range(0, count, _TOGETHER):
-                part = {name: value[first : first + _TOGETHER] for name, value in inputs.items()}
-                for step in pipeline.before:
-                    self._host(step, part)
-                for at in range(min(_TOGETHER, count - first)):
-                    yield {name: value[at : at + 1] for name, value in part.items()}
-
-        def together(parts: list[Values]) -> Values:
-            values = {n: np.concatenate([own[n] for own in parts]) for n in kept or parts[0]}
-            for step in pipeline.after:
-                self._host(step, values)
-            return values if wanted is None else {name: values[name] for name in wanted}
-
-        read = {name for step in pipeline.after for name in step.inputs}
-        made = {name for step in pipeline.after for name in step.outputs}
-        kept: set[str] | None = None
-        results, parts = list[Values](), list[Values]()
-        for values in self._pass_through(pipeline, Ready(samples()), with_host=False):
-            if wanted is not None and kept is None:
-                kept = {name for name in {*wanted, *read} - made if name in values}
-            parts.append(values)
-            advance(1)
-            if len(parts) == _TOGETHER:
-                results.append(together(parts))
-                parts = []
-        if parts:
-            results.append(together(parts))
-        return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
+        return joined(results)
 
     def infer_stream(
         self, source: Source[Values], consumer: int | None = None
@@ -409,68 +338,41 @@ class Execution:
             try:
                 # the model runs many images at once, without a link
                 batched = isinstance(self.device, BatchDevice) and not self.program.variables
-                if self._pipeline is not None and not batched and self.on_run is None:
-                    yield from self._pass_through(self._pipeline, source)
+                if self._pipelined is not None and not batched and self.on_run is None:
+                    with self._flying():
+                        yield from self._pipelined.stream(source)
+                    source.check()
                 else:
                     yield from self._follow_source(source, BATCH if batched else 1)
             finally:
                 sharing.consumer = None
 
-    def _follow_source(self, source: Source[Values], together: int) -> Iterator[Values]:
-        """Samples one after the other, or up to so many together of those that are there."""
-        while source.wait():
-            samples = [source.take()]
-            while len(samples) < together and source.wait(_GRACE_SECONDS):
-                samples.append(source.take())
-            if len(samples) == 1:
-                yield self._infer(samples[0])
-                continue
-            stacked = {n: np.concatenate([own[n] for own in samples]) for n in samples[0]}
-            values = self._run_together(stacked)
-            for at in range(len(samples)):
-                yield {name: value[at : at + 1] for name, value in values.items()}
-        source.check()
-
-    def _pass_through(
-        self, pipeline: Pipeline, source: Source[Values], *, with_host: bool = True
-    ) -> Iterator[Values]:
-        """Samples one behind the other; those whose answers are lost are run again.
-
-        ``with_host``: with the host's steps, before and after.
-        """
+    @contextmanager
+    def _flying(self) -> Iterator[None]:
+        """Images are on their way in the body; if it fails, some may be for longer."""
         sharing = sharing_of(self.device)
         if sharing.unfinished:
             self.device.reset()
             self._forget()
         sharing.unfinished = True
-        flights = deque[tuple[Values, Flight]]()
-        asked = True
-        while flights or source.wait():
-            room = len(flights) <= _AHEAD
-            if room and source.wait(0.0 if asked else _GRACE_SECONDS):
-                sample = source.take()
-                flights.append((sample, self._put(pipeline, dict(sample), with_host, more=True)))
-                # the last one's outputs are asked for with the next one
-                asked = False
-                continue
-            if room and not asked:
-                pipeline.flush()
-                asked = True
-            yield self._collect_or_again(pipeline, *flights.popleft(), with_host)
+        yield
         sharing.unfinished = False
-        source.check()
 
-    def _collect_or_again(
-        self, pipeline: Pipeline, sample: Values, flight: Flight, with_host: bool
-    ) -> Values:
-        for _ in range(_RESTARTS):
-            try:
-                return self._collect(pipeline, flight, with_host)
-            except LostAnswerError:
-                # behind all that are on their way
-                flight = self._put(pipeline, dict(sample), with_host, more=True)
-                pipeline.flush()
-        return self._collect(pipeline, flight, with_host)
+    def _sent(self) -> None:
+        """The device will know the cycles of what was sent."""
+        self._cycles_are_there = True
+
+    def _follow_source(self, source: Source[Values], together: int) -> Iterator[Values]:
+        """Samples one after the other, or up to so many together of those that are there."""
+        while source.wait():
+            samples = [source.take()]
+            while len(samples) < together and source.wait(GRACE_SECONDS):
+                samples.append(source.take())
+            if len(samples) == 1:
+                yield self._infer(samples[0])
+                continue
+            yield from each_image(self._run_together(joined(samples)))
+        source.check()
 
     def _follow(
         self,
@@ -489,11 +391,10 @@ class Execution:
             memory = BatchMemory(self.device.batch_core(1, shared=not self.program.loads))
         loaded = self._nothing_loaded()
         try:
-            for at in range(count):
-                sample = {name: value[at : at + 1] for name, value in inputs.items()}
+            for sample in each_image(inputs):
                 if batched:
                     begun = {**sample, **self._state.begin(memory)}
-                    values = self._steps(begun, memory, loaded, self.program.steps)
+                    values = self._steps.run(begun, memory, loaded, self.program.steps)
                     self._state.end(values)
                 else:
                     values = self._restarting(lambda part=sample: self._run_kept(part))
@@ -505,7 +406,7 @@ class Execution:
         except BaseException:
             self._state.restore(before)
             raise
-        return {name: np.concatenate([own[name] for own in results]) for name in results[0]}
+        return joined(results)
 
     def _share_loads(
         self,
@@ -517,139 +418,26 @@ class Execution:
         """Many samples, each of the program's units for several of them before the next one."""
         results: list[Values] = []
         for first in range(0, count, BATCH):
-            samples = range(first, min(first + BATCH, count))
-            values = [
-                {name: value[at : at + 1] for name, value in inputs.items()} for at in samples
-            ]
-            results += self._restarting(lambda part=values: self._run_units(part))
+            part = {name: value[first : first + BATCH] for name, value in inputs.items()}
+            samples = list(each_image(part))
+            results += self._restarting(lambda samples=samples: self._run_units(samples))
             advance(len(samples))
-        names = wanted if wanted is not None else tuple(results[0])
-        return {name: np.concatenate([own[name] for own in results]) for name in names}
+        return joined(results, wanted)
 
     def _run_units(self, samples: list[Values]) -> list[Values]:
-        carried = [_Sample(dict(inputs)) for inputs in samples]
+        carried = [Sample(dict(inputs)) for inputs in samples]
         for unit in self.program.units:
             for sample in carried:
-                self._walk(sample, self._memory, self._loaded, unit)
+                self._steps.walk(sample, self._memory, self._loaded, unit)
         for sample in carried:
             sample.arrive()
         self._memory.settle()
         return [sample.values for sample in carried]
 
     def _run_together(self, inputs: Values) -> Values:
-        count = len(next(iter(inputs.values()))) if inputs else 1
+        count = image_count(inputs)
         assert isinstance(self.device, BatchDevice)
         # what is loaded on the way would be the other thread's too
         core = self.device.batch_core(count, shared=not self.program.loads)
         memory, loaded = BatchMemory(core), self._nothing_loaded()
-        return self._steps(dict(inputs), memory, loaded, self.program.steps)
-
-    def _steps(
-        self, values: Values, memory: Memory, loaded: Loaded, steps: Sequence[Step]
-    ) -> Values:
-        sample = _Sample(values)
-        self._walk(sample, memory, loaded, steps)
-        sample.arrive()
-        memory.settle()
-        return sample.values
-
-    def _walk(
-        self, sample: "_Sample", memory: Memory, loaded: Loaded, steps: Sequence[Step]
-    ) -> None:
-        number = 0
-        while number < len(steps):
-            step = steps[number]
-            number += 1
-            match step:
-                case RunStep():
-                    self._state.started()
-                    memory.start(step)
-                    for other in steps[number : number + step.overlapped]:
-                        assert isinstance(other, Transfer)
-                        self._transfer(other, sample, memory, loaded)
-                    number += step.overlapped
-                    memory.finish(step)
-                case HostStep():
-                    sample.arrive(step.inputs)
-                    self._host(step, sample.values)
-                case _:
-                    self._transfer(step, sample, memory, loaded)
-
-    def _transfer(self, step: Transfer, sample: "_Sample", memory: Memory, loaded: Loaded) -> None:
-        values = sample.values
-        if isinstance(step, UploadStep):
-            sample.arrive((step.tensor,))
-        match step:
-            case LoadStep(load):
-                if load not in loaded:
-                    memory.load(self.program.loads[load])
-                    loaded.add(load)
-            case UploadStep(tensor, Part() as part):
-                whole = values[tensor].reshape(-1, *part.whole)
-                memory.upload(part.placement, whole[part.box])
-            case UploadStep(tensor):
-                memory.upload(self._placement(tensor), values[tensor])
-            case DownloadStep(tensor, Part() as part):
-                download = memory.download(part.placement)
-                sample.expect(tensor, partial(self._join, tensor, part, download, values))
-            case DownloadStep(tensor):
-                download = memory.download(self._placement(tensor))
-                sample.expect(tensor, partial(self._store, tensor, download, values))
-
-    def _store(self, tensor: str, download: Download, values: Values) -> None:
-        """Takes a tensor in."""
-        flat = download()
-        values[tensor] = flat.reshape(len(flat), *self.program.tensors[tensor].shape[1:])
-
-    def _join(self, tensor: str, part: Part, download: Download, values: Values) -> None:
-        """Puts a part into its tensor."""
-        flat = download()
-        if tensor not in values:
-            shape = len(flat), *self.program.tensors[tensor].shape[1:]
-            values[tensor] = np.zeros(shape, np.int8)
-        place = part.placement
-        box = flat.reshape(len(flat), place.height, place.width, place.channels)
-        values[tensor].reshape(-1, *part.whole)[part.box] = box
-
-    def _placement(self, tensor: str) -> Placement:
-        described: TensorDescription = self.program.tensors[tensor]
-        assert described.placement is not None
-        return described.placement
-
-    def _host(self, step: HostStep, values: Values) -> None:
-        node = Node(step.name, step.operator, step.inputs, step.outputs, step.attributes)
-        operands = [values[name] for name in step.inputs if name in values]
-        try:
-            outputs = kernels.run(node, self._graph, operands)
-        except (SlipstickError, MemoryError):
-            raise
-        except Exception as error:
-            # a program may come from a file, whose checks cannot foresee every kernel's
-            raise ProgramError(
-                f"program {self.program.name!r}: {step.operator} {step.name!r} failed:"
-                f" {reason(error)}"
-            ) from error
-        values.update(zip(step.outputs, outputs, strict=True))
-
-
-class _Sample:
-    """A sample's tensors: those that are there, and those that were asked for.
-
-    Parameters
-    ----------
-    values : dict of array
-    """
-
-    def __init__(self, values: Values) -> None:
-        self.values = values
-        self._expected: dict[str, list[Callable[[], None]]] = {}
-
-    def expect(self, tensor: str, take: Callable[[], None]) -> None:
-        """Notes that a tensor, or a part of one, comes; ``take`` waits for it."""
-        self._expected.setdefault(tensor, []).append(take)
-
-    def arrive(self, tensors: Iterable[str] | None = None) -> None:
-        """Waits for these tensors, or for all."""
-        for tensor in list(self._expected) if tensors is None else tensors:
-            for take in self._expected.pop(tensor, ()):
-                take()
+        return self._steps.run(dict(inputs), memory, loaded, self.program.steps)

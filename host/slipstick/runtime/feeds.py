@@ -1,6 +1,6 @@
 """Prepares users' inputs for the network: checks them, quantises them, adds the batch axis."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -52,6 +52,25 @@ def prepare(program: Program, feeds: Mapping[str, object]) -> dict[str, np.ndarr
     return ready
 
 
+def image_count(values: Mapping[str, np.ndarray]) -> int:
+    """Images in the leading axis of arrays; of a network without inputs one."""
+    return len(next(iter(values.values()))) if values else 1
+
+
+def each_image(values: Mapping[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
+    """The images of a batch, one by one, each with a batch axis of one."""
+    for at in range(image_count(values)):
+        yield {name: value[at : at + 1] for name, value in values.items()}
+
+
+def joined(
+    parts: Sequence[Mapping[str, np.ndarray]], names: Iterable[str] | None = None
+) -> dict[str, np.ndarray]:
+    """The batch of some parts, in their order; of all names that the first one has, or of some."""
+    wanted = parts[0] if names is None else names
+    return {name: np.concatenate([part[name] for part in parts]) for name in wanted}
+
+
 def numbered_feeds(program: Program, items: Iterable[object]) -> Iterator[dict[str, np.ndarray]]:
     """Prepares the items of a stream; InputError names the number of a bad one, from 0 on."""
     for number, item in enumerate(items):
@@ -93,6 +112,14 @@ def random_feeds(program: Program, seed: int) -> dict[str, np.ndarray]:
         name: generator.integers(0, 100, tensor.shape).astype(tensor.dtype)
         for name, tensor in described.items()
     }
+
+
+def random_batch(
+    program: Program, count: int, distinct: int | None = None
+) -> dict[str, np.ndarray]:
+    """Images of ``random_feeds`` with the seeds 0, 1, ...; after ``distinct`` they come again."""
+    drawn = [random_feeds(program, seed) for seed in range(min(count, distinct or count))]
+    return joined([drawn[at % len(drawn)] for at in range(count)], program.inputs)
 
 
 def prepare_input(name: str, wanted: TensorDescription, value: object) -> np.ndarray:

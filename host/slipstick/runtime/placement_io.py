@@ -82,3 +82,21 @@ def gather(place: Placement, stored: np.ndarray) -> np.ndarray:
     y, x, c = np.ogrid[: place.height, : place.width, : place.channels]
     offsets = (y * place.row_pitch + x * place.pixel_pitch + c).reshape(-1)
     return stored[:, offsets]
+
+
+def scatter(place: Placement, tensor: np.ndarray) -> np.ndarray:
+    """Lays a tensor out as memory has it: the inverse of ``gather``; gaps are 0.
+
+    Parameters
+    ----------
+    place : Placement
+    tensor : array of int8, shape (height, width, channels)
+
+    Returns
+    -------
+    array of int8, shape (place.bytes,)
+    """
+    memory = np.zeros(place.bytes, np.int8)
+    strides = place.row_pitch, place.pixel_pitch, 1
+    np.lib.stride_tricks.as_strided(memory, tensor.shape, strides)[...] = tensor
+    return memory

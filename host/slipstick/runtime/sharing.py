@@ -22,6 +22,8 @@ class Sharing:
         Held for a whole inference, or a whole batch of them.
     unfinished : bool
         A run was begun, and nobody waited for its end.
+    waiters : int
+        Threads that wait for the device.
     consumer : int or None
         The thread that takes the results of the stream that is open on the device.
     """
@@ -29,6 +31,7 @@ class Sharing:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.unfinished = False
+        self.waiters = 0
         self.consumer: int | None = None
         self._owner: weakref.ref[object] | None = None
 
@@ -70,5 +73,15 @@ def exclusive(device: Device) -> Iterator[Sharing]:
         raise DeviceError(
             "a stream is open on the device: take all of its results or close it first"
         )
-    with sharing.lock:
+    if not sharing.lock.acquire(blocking=False):
+        with _SHARINGS_LOCK:
+            sharing.waiters += 1
+        try:
+            sharing.lock.acquire()
+        finally:
+            with _SHARINGS_LOCK:
+                sharing.waiters -= 1
+    try:
         yield sharing
+    finally:
+        sharing.lock.release()

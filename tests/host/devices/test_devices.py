@@ -141,7 +141,7 @@ def test_a_new_kind_is_a_module_and_an_entry(monkeypatch: pytest.MonkeyPatch) ->
     module.__dict__.update(open_tcp=lambda place, configuration: opened, found=lambda: ["10.0.0.2"])
     monkeypatch.setitem(KINDS, "tcp", entry)
     assert entry.forms == ("tcp:ADDRESS[@PORT]",)
-    assert "tcp:ADDRESS@PORT (board on the network)." in device_help()
+    assert "tcp:ADDRESS@PORT (board on the network)" in device_help()
     with pytest.raises(DeviceError, match="tcp devices need a network"):
         open_device("tcp:10.0.0.2")
     with pytest.raises(DeviceError, match="this machine has none that tcp could use"):

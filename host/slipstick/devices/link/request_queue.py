@@ -22,7 +22,8 @@ from slipstick_rtl.link.protocol import (
 )
 
 from .errors import LinkError
-from .patience import ANSWER_WINDOW_BYTES, Patience
+from .in_flight import MOST_IN_FLIGHT, UNORDERED_NUMBERS, InFlight
+from .patience import Patience
 from .request import FRAME_BYTES, Request
 from .response_reader import Response, ResponseReader
 from .stalls import Stalls
@@ -36,13 +37,6 @@ _LONG_ATTEMPT = 5
 _IDENTITY_BYTES = len(Identity.of(Configuration()).pack())
 LONGEST_FRAME = FRAME_BYTES + 0xFFFF
 """What a device may take for one frame, at most, if the length is corrupted."""
-
-_MOST_IN_FLIGHT = 96
-_SILENT_IN_A_ROW = 24
-"""Then one is answered, so that the host learns how far the device is."""
-_UNORDERED_AHEAD = _MOST_IN_FLIGHT
-_UNORDERED_NUMBERS = SEQUENCE_NUMBERS - 2 * _MOST_IN_FLIGHT
-"""Numbers of unordered requests: far enough from those of the others that none is both."""
 _PUSH_BYTES = 1 << 13
 
 
@@ -90,8 +84,7 @@ class RequestQueue:
         self._seconds = getattr(transport, "seconds", None)
         self._stalls = Stalls(transport, patience.receive_bytes)
         self._queued: deque[Request] = deque()
-        self._flying: deque[Request] = deque()
-        self._by_sequence: dict[int, Request] = {}
+        self._flying = InFlight(patience, self._stalls)
         self._next_sequence = self._draw.randrange(SEQUENCE_NUMBERS)
         self._next_unordered = 0
         self._seal = 0
@@ -100,15 +93,8 @@ class RequestQueue:
         self._failures = 0
         self._busy_since: float | None = None
         self._held = False
-        self._clear_counts()
         self._queued_bytes = 0
         self.round_trips = self.bytes_up = self.failures_survived = self.generation = 0
-
-    def _clear_counts(self) -> None:
-        """Nothing is in flight."""
-        self._flying_bytes = self._answer_bytes = self._asking = self._waiting = 0
-        self._silent_bytes = self._silent_count = 0
-        self._stalls.clear()
 
     @property
     def bytes_down(self) -> int:
@@ -136,10 +122,10 @@ class RequestQueue:
         """Sends what may be sent now."""
         frames = []
         was_empty = not self._flying
-        if self._asking and self._flying_bytes > self._patience.window_bytes * 3 // 4:
+        if self._flying.asking and self._flying.bytes > self._patience.window_bytes * 3 // 4:
             # a few large pieces cost less than many small ones
             return
-        while self._queued and self._may_send(self._queued[0]):
+        while self._queued and self._flying.may_send(self._queued[0]):
             frames.append(self._launch(self._queued.popleft()))
         if frames:
             self.round_trips += was_empty
@@ -251,58 +237,24 @@ class RequestQueue:
 
     # sending
 
-    def _may_send(self, request: Request) -> bool:
-        if not self._flying:
-            return True
-        if len(self._flying) >= _MOST_IN_FLIGHT:
-            return False
-        unordered = 0 if request.is_ordered else sum(not each.is_ordered for each in self._flying)
-        if unordered >= _UNORDERED_NUMBERS - 1:  # one number is kept for recovery
-            return False
-        if self._flying_bytes + request.size > self._patience.window_bytes:
-            return False
-        answers = self._answer_bytes + request.answer_bytes + FRAME_BYTES
-        if request.answer_bytes and self._asking and answers > ANSWER_WINDOW_BYTES:
-            return False
-        return self._stalls.has_room(self._flying_bytes, request.size)
-
     def _launch(self, request: Request) -> bytes:
         """Notes that a request is sent; returns its frame."""
-        size = request.size
-        self._queued_bytes -= size
+        self._queued_bytes -= request.size
         if request.is_ordered:
             request.sequence = self._next_sequence
             self._next_sequence = (self._next_sequence + 1) % SEQUENCE_NUMBERS
         else:
             request.sequence = self._unordered_sequence()
-        self._silent_bytes += size
-        self._silent_count += 1
-        stalls = self._stalls.launch(
-            request, alone=not self._flying, sent=self._flying_bytes + size
-        )
-        request.asks = (
-            not request.silent
-            or stalls
-            or self._silent_bytes >= self._patience.window_bytes // 2
-            or self._silent_count >= _SILENT_IN_A_ROW
-        )
-        if request.asks:
-            self._silent_bytes = self._silent_count = 0
-            self._asking += 1
-            self._answer_bytes += request.answer_bytes + FRAME_BYTES
-        self._waiting += request.waits
-        self._flying.append(request)
-        self._by_sequence[request.sequence] = request
-        self._flying_bytes += size
+        self._flying.add(request)
         return request.frame(self._seal)
 
     def _unordered_sequence(self) -> int:
         """The next number that no request in flight has: unordered ones before may have it yet."""
         while True:
-            self._next_unordered = (self._next_unordered + 1) % _UNORDERED_NUMBERS
-            ahead = _UNORDERED_AHEAD + self._next_unordered
+            self._next_unordered = (self._next_unordered + 1) % UNORDERED_NUMBERS
+            ahead = MOST_IN_FLIGHT + self._next_unordered
             sequence = (self._next_sequence + ahead) % SEQUENCE_NUMBERS
-            if sequence not in self._by_sequence:
+            if self._flying.find(sequence) is None:
                 return sequence
 
     def _send(self, data: bytes) -> None:
@@ -321,7 +273,7 @@ class RequestQueue:
         if not self._flying:
             return
         try:
-            if not self._asking:
+            if not self._flying.asking:
                 self._synchronise(silence=False)
                 return
             deadline = self._deadline()
@@ -351,10 +303,10 @@ class RequestQueue:
     def _deadline(self) -> float:
         patience = self._patience
         seconds = patience.timeout_seconds
-        if self._waiting or self._held:
+        if self._flying.waiting or self._held:
             seconds += patience.wait_seconds
         if self._seconds is not None:
-            seconds += self._seconds(self._flying_bytes + self._answer_bytes)
+            seconds += self._seconds(self._flying.bytes + self._flying.answer_bytes)
         return time.monotonic() + seconds
 
     def _take(self, response: Response) -> bool | None:
@@ -367,15 +319,15 @@ class RequestQueue:
             answer to any of them.
         """
         if response.status is Status.BAD_CRC:
-            return False if response.sequence in self._by_sequence else None
-        request = self._by_sequence.get(response.sequence)
+            return None if self._flying.find(response.sequence) is None else False
+        request = self._flying.find(response.sequence)
         if request is None or response.seal != self._session_seal(request):
             return None
         if response.status is Status.OK:
             if not request.asks or len(response.payload) != request.answer_bytes:
                 return None
             self._pass_by(request)
-            self._remove_first()
+            self._flying.remove_first()
             request.complete(response.payload)
             self._busy_since = None
             self._failures = 0
@@ -415,41 +367,28 @@ class RequestQueue:
 
     def _pass_by(self, request: Request) -> None:
         """All requests before this one have been executed."""
-        while self._flying[0] is not request:
-            passed = self._remove_first()
+        while self._flying.requests[0] is not request:
+            passed = self._flying.remove_first()
             if passed.answer_bytes:
                 passed.lose()
             else:
                 passed.complete()
-
-    def _remove_first(self) -> Request:
-        request = self._flying.popleft()
-        del self._by_sequence[request.sequence]
-        self._flying_bytes -= request.size
-        self._waiting -= request.waits
-        if request.asks:
-            self._asking -= 1
-            self._answer_bytes -= request.answer_bytes + FRAME_BYTES
-        self._stalls.remove(request)
-        return request
 
     # failures
 
     def _drop(self, error: LinkError) -> None:
         """All that is not done fails, and the device is asked where it is before anything else."""
         # what waits in the device may keep the next request from being answered
-        self._held = self._waiting > 0
+        self._held = self._flying.waiting > 0
         unheard = True
-        for request in (*self._flying, *self._queued):
+        for request in (*self._flying.requests, *self._queued):
             request.fail(error)
             unheard = unheard and request.silent
         if unheard:
             self._deferred = error
         self._flying.clear()
         self._queued.clear()
-        self._by_sequence.clear()
         self._queued_bytes = 0
-        self._clear_counts()
         self._busy_since = None
         self._failures = 0
         self._synchronised = False
@@ -475,7 +414,7 @@ class RequestQueue:
     def _count_failure(self) -> None:
         self._failures += 1
         if self._failures > self._patience.retries:
-            name = self._flying[0].command.name if self._flying else "STATUS"
+            name = self._flying.requests[0].command.name if self._flying else "STATUS"
             times, self._failures = self._failures, 0
             raise LinkError("NO_ANSWER", f"the device did not answer {name}, sent {times} times")
 
@@ -498,7 +437,7 @@ class RequestQueue:
 
     def _queue_again(self, sequence: int) -> None:
         """Puts the requests in flight back, from the first that was not executed on."""
-        ordered = [request for request in self._flying if request.is_ordered]
+        ordered = [request for request in self._flying.requests if request.is_ordered]
         executed = (sequence - ordered[0].sequence) % SEQUENCE_NUMBERS if ordered else 0
         if executed > len(ordered):
             raise LinkError(
@@ -513,7 +452,7 @@ class RequestQueue:
         else:
             last, self._next_sequence = None, sequence
         again, passed = list[Request](), 0
-        for request in self._flying:
+        for request in self._flying.requests:
             passed += request.is_ordered
             if (
                 request is last
@@ -528,8 +467,6 @@ class RequestQueue:
         if executed:
             self._failures, self._busy_since = 0, None
         self._flying.clear()
-        self._by_sequence.clear()
-        self._clear_counts()
         self._queued.extendleft(reversed(again))
         self._queued_bytes += sum(request.size for request in again)
 

@@ -1,0 +1,103 @@
+"""Keeps count of the requests that a device has not answered yet."""
+
+from collections import deque
+
+from slipstick_rtl.link.protocol import SEQUENCE_NUMBERS
+
+from .patience import ANSWER_WINDOW_BYTES, Patience
+from .request import FRAME_BYTES, Request
+from .stalls import Stalls
+
+MOST_IN_FLIGHT = 96
+_SILENT_IN_A_ROW = 24
+"""Then one is answered, so that the host learns how far the device is."""
+UNORDERED_NUMBERS = SEQUENCE_NUMBERS - 2 * MOST_IN_FLIGHT
+"""Numbers of unordered requests: far enough from those of the others that none is both."""
+
+
+class InFlight:
+    """Requests that were sent, in their order, and how much may be sent besides.
+
+    Parameters
+    ----------
+    patience : Patience
+    stalls : Stalls
+
+    Members
+    -------
+    requests : deque of Request
+    bytes, answer_bytes : int
+        Of their frames, and of the answers that are to come.
+    asking, waiting : int
+        How many are answered, and how many wait for the end of a run.
+    """
+
+    def __init__(self, patience: Patience, stalls: Stalls) -> None:
+        self._patience, self._stalls = patience, stalls
+        self.requests: deque[Request] = deque()
+        self._by_sequence: dict[int, Request] = {}
+        self.clear()
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    def clear(self) -> None:
+        """Nothing is in flight."""
+        self.requests.clear()
+        self._by_sequence.clear()
+        self.bytes = self.answer_bytes = self.asking = self.waiting = 0
+        self._silent_bytes = self._silent_count = 0
+        self._stalls.clear()
+
+    def find(self, sequence: int) -> Request | None:
+        """The request of a number, if it is in flight."""
+        return self._by_sequence.get(sequence)
+
+    def may_send(self, request: Request) -> bool:
+        """Whether the windows have room for one more."""
+        if not self.requests:
+            return True
+        if len(self.requests) >= MOST_IN_FLIGHT:
+            return False
+        unordered = 0 if request.is_ordered else sum(not each.is_ordered for each in self.requests)
+        if unordered >= UNORDERED_NUMBERS - 1:  # one number is kept for recovery
+            return False
+        if self.bytes + request.size > self._patience.window_bytes:
+            return False
+        answers = self.answer_bytes + request.answer_bytes + FRAME_BYTES
+        if request.answer_bytes and self.asking and answers > ANSWER_WINDOW_BYTES:
+            return False
+        return self._stalls.has_room(self.bytes, request.size)
+
+    def add(self, request: Request) -> None:
+        """Notes that a request, which has its number, is sent, and whether it is to be answered."""
+        size = request.size
+        self._silent_bytes += size
+        self._silent_count += 1
+        stalls = self._stalls.launch(request, alone=not self.requests, sent=self.bytes + size)
+        request.asks = (
+            not request.silent
+            or stalls
+            or self._silent_bytes >= self._patience.window_bytes // 2
+            or self._silent_count >= _SILENT_IN_A_ROW
+        )
+        if request.asks:
+            self._silent_bytes = self._silent_count = 0
+            self.asking += 1
+            self.answer_bytes += request.answer_bytes + FRAME_BYTES
+        self.waiting += request.waits
+        self.requests.append(request)
+        self._by_sequence[request.sequence] = request
+        self.bytes += size
+
+    def remove_first(self) -> Request:
+        """The first one is done."""
+        request = self.requests.popleft()
+        del self._by_sequence[request.sequence]
+        self.bytes -= request.size
+        self.waiting -= request.waits
+        if request.asks:
+            self.asking -= 1
+            self.answer_bytes -= request.answer_bytes + FRAME_BYTES
+        self._stalls.remove(request)
+        return request

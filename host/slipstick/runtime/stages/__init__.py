@@ -1,0 +1,1 @@
+"""Runs a network that is divided among several boards: see ``compiler.stages``."""
