@@ -81,8 +81,25 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     callable
         To be told how many more are done.
     """
+    with told_progress(what, total) as (advance, _):
+        yield advance
+
+
+@contextmanager
+def told_progress(
+    what: str, total: int
+) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
+    """A bar as ``progress`` has it, with figures beside it.
+
+    Yields
+    ------
+    advance : callable
+        To be told how many more are done.
+    tell : callable
+        Given the figures.
+    """
     if not sys.stderr.isatty():
-        yield lambda count: None
+        yield lambda count: None, lambda text: None
         return
     columns = (
         TextColumn("{task.description}"),
@@ -92,7 +109,11 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(escape(what), total=total)
-        yield lambda count: bar.advance(task, count)
+
+        def tell(text: str) -> None:
+            bar.update(task, description=escape(f"{what} {text}"))
+
+        yield lambda count: bar.advance(task, count), tell
 
 
 @contextmanager

@@ -24,6 +24,13 @@ def exit_status(action: Callable[[], int | None]) -> int:
         return INTERRUPTED
 
 
+def command_status(command: Callable[..., int | None]) -> int:
+    """Runs a function as a command line, its parameters as options; returns its exit status."""
+    application = typer.Typer(add_completion=False)
+    application.command()(command)
+    return exit_status(lambda: application(standalone_mode=False))
+
+
 def _report(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):
         # whoever read the output has enough of it; what is left must not be flushed at exit

@@ -12,6 +12,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from concurrent.futures import Future
 from contextlib import aclosing, closing
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -19,16 +20,29 @@ from typing import Any, Protocol, Self
 import numpy as np
 from slipstick_rtl.config import Configuration
 
-from .devices import DEVICES, Device, open_device
+from .compiler.stages.staged_program import StagedProgram
+from .devices import DEVICES, Device, DeviceGroup, hardware_of, open_device
+from .devices.group import GroupKind
 from .errors import DeviceError, InputError
 from .loading import configuration_of, load_program
 from .program import Program
 from .runtime.arrivals import Reader, Source
 from .runtime.async_results import AsyncResults
+from .runtime.emulation import Emulation
+from .runtime.executions import (
+    group_execution,
+    pool_of_one,
+    single_execution,
+    staged_execution,
+)
 from .runtime.executor import BatchDevice, Execution
 from .runtime.feeds import numbered_feeds, numbered_feeds_async, prepare
+from .runtime.pool.board import BoardStatus
+from .runtime.pool.execution import PoolExecution
 from .runtime.sharing import exclusive
-from .targets import Target, find_target
+from .runtime.stages.divided_execution import DividedExecution
+from .runtime.stages.loading import is_divided, open_divided
+from .targets import Target
 
 
 @dataclass(frozen=True)
@@ -58,9 +72,11 @@ class InferenceSession:
     ----------
     model : path or Program
         A quantised .tflite or .onnx file, which is compiled; a .slip file or a ``Program``.
-    device : str or Device
+    device : str, Device, or list of these
         As for ``open_device``: ``sim`` (the compiled RTL), ``model`` (the golden model), either
-        with ``:TARGET``. A device that is passed open stays open.
+        with ``:TARGET``. A device that is passed open stays open. Several, as a list or as
+        ``pool:D1,D2,...``, share the images by how fast each is; one that fails is taken out, its
+        images go to the others, and it comes back when it answers again.
     target : str, Target or Configuration, optional
         The hardware; by default the program's, the device's, or ``targets.DEFAULT_TARGET``.
     semantics : str, optional
@@ -81,28 +97,52 @@ class InferenceSession:
     def __init__(
         self,
         model: str | os.PathLike[str] | Program,
-        device: str | Device = "sim",
+        device: str | Device | Sequence[str | Device] = "sim",
         target: str | Target | Configuration | None = None,
         *,
         semantics: str | None = None,
     ) -> None:
+        if isinstance(device, list | tuple):
+            device = _as_pool(device)
+        assert isinstance(device, str) or not isinstance(device, Sequence)
         wanted = _wanted_hardware(device, target)
-        self.program = load_program(model, wanted, semantics)
         self._own = isinstance(device, str)
-        self.device = (
-            open_device(device, wanted or self.program.hardware)
-            if isinstance(device, str)
-            else device
-        )
+        self._name = device if isinstance(device, str) else type(device).__name__
+        self.program: Program
+        self.device: Device
+        if is_divided(device):
+            assert isinstance(device, str | DeviceGroup)
+            self.program, self.device = open_divided(model, device, wanted, semantics)
+        else:
+            self.program = load_program(model, wanted, semantics)
+            self.device = (
+                open_device(device, wanted or self.program.hardware)
+                if isinstance(device, str)
+                else device
+            )
         self._closed = False
+        self._pool: PoolExecution | None = None
+        self._pool_lock = threading.Lock()
         self._streams: weakref.WeakKeyDictionary[_Closable, int] = weakref.WeakKeyDictionary()
         """The streams, and the thread of each."""
         try:
-            self._execution = Execution(self.program, self.device)
+            self._execution = self._make_execution(model, semantics)
         except BaseException:
             self.close()
             raise
         self._ran = False
+
+    def _make_execution(
+        self, model: str | os.PathLike[str] | Program, semantics: str | None
+    ) -> Execution | Emulation | PoolExecution | DividedExecution:
+        if not isinstance(self.device, DeviceGroup):
+            return single_execution(self.program, self.device)
+        if isinstance(self.program, StagedProgram):
+            return staged_execution(self.program, self.device)
+        self._pool = group_execution(
+            self.program, self.device, lambda hardware: load_program(model, hardware, semantics)
+        )
+        return self._pool
 
     @property
     def last_cycles(self) -> int | None:
@@ -240,6 +280,88 @@ class InferenceSession:
         self._check_open()
         return self._stream_async(iterable, names)
 
+    def submit(
+        self, input_feed: Mapping[str, Any], output_names: Sequence[str] | None = None
+    ) -> "Future[list[np.ndarray]]":
+        """Puts one image behind those that wait, and returns at once.
+
+        A thread per board runs what was submitted, many images on their way at a time. While there
+        is something to do it has the board: other sessions take turns with it.
+
+        Parameters
+        ----------
+        input_feed : mapping of array by name
+            As for ``run``, of one image: the batch axis is one, or lacks.
+        output_names : sequence of str, optional
+            Which outputs, in which order; by default all of them.
+
+        Returns
+        -------
+        Future of list of arrays
+            What ``run`` returns, or its error. One that was cancelled in time is not computed.
+
+        Raises
+        ------
+        InputError
+            As from ``run``, at once.
+        DeviceError
+            If the session is closed, or the network keeps something from run to run.
+        """
+        names = self._output_names(output_names)
+        inputs = prepare(self.program, input_feed)
+        for name, value in inputs.items():
+            if len(value) != 1:
+                raise InputError(f"input {name!r} must be one image, not {len(value)}")
+        self._check_open()
+        if self.program.variables:
+            raise DeviceError(
+                f"{self.program.name} keeps something from run to run: its images follow each other"
+                " in time, by run or stream"
+            )
+        result: Future[list[np.ndarray]] = Future()
+        computed = self._boards().submit(inputs)
+
+        def pass_on(done: "Future[dict[str, np.ndarray]]") -> None:
+            if done.cancelled() or not result.set_running_or_notify_cancel():
+                return
+            error = done.exception()
+            if error is not None:
+                result.set_exception(error)
+            else:
+                self._ran = True
+                result.set_result([done.result()[name] for name in names])
+
+        def pass_back(asked: "Future[list[np.ndarray]]") -> None:
+            if asked.cancelled():
+                computed.cancel()
+
+        computed.add_done_callback(pass_on)
+        result.add_done_callback(pass_back)
+        return result
+
+    def boards(self) -> list[BoardStatus]:
+        """Returns what each board does: one entry for a single device, several for a pool."""
+        self._check_open()
+        return self._boards().boards()
+
+    @property
+    def retried(self) -> int:
+        """Images that were computed again since a board failed."""
+        return 0 if self._pool is None else self._pool.retried
+
+    @property
+    def waiting(self) -> int:
+        """Images that were submitted, and that no board has taken yet."""
+        return 0 if self._pool is None else self._pool.waiting
+
+    def _boards(self) -> PoolExecution:
+        """The pool; a single device is made one."""
+        with self._pool_lock:
+            if self._pool is None:
+                assert not isinstance(self._execution, PoolExecution)
+                self._pool = pool_of_one(self.program, self.device, self._name, self._execution)
+            return self._pool
+
     def _stream_alone(
         self, iterable: Iterable[Any], names: tuple[str, ...]
     ) -> Generator[list[np.ndarray], None, None]:
@@ -313,6 +435,8 @@ class InferenceSession:
         for stream, thread in list(self._streams.items()):
             if thread == threading.get_ident():
                 stream.close()
+        if self._pool is not None:
+            self._pool.close()
         with exclusive(self.device):
             if not self._closed and self._own:
                 self.device.close()
@@ -346,7 +470,20 @@ def _wanted_hardware(
                 f" {configuration_of(target).fingerprint} ({configuration_of(target).shape})"
             )
         return wanted
-    if target is not None:
-        return configuration_of(target)
-    kind, colon, place = device.partition(":")
-    return find_target(place).configuration if colon and kind in ("model", "sim") else None
+    return configuration_of(target) if target is not None else hardware_of(device)
+
+
+def _as_pool(devices: Sequence[str | Device]) -> str | Device:
+    """A pool of names, or of open devices."""
+    names = [each for each in devices if isinstance(each, str)]
+    if not devices:
+        raise DeviceError("device must be one or more devices, not an empty list")
+    if len(names) == len(devices):
+        return f"{GroupKind.POOL}:{','.join(names)}"
+    opened = [each for each in devices if not isinstance(each, str)]
+    if names or not all(
+        isinstance(getattr(d, "configuration", None), Configuration) for d in opened
+    ):
+        raise DeviceError("a list of devices must hold names, or open devices, not both")
+    told = [f"{type(each).__name__} {number}" for number, each in enumerate(opened)]
+    return DeviceGroup(GroupKind.POOL, told, opened)

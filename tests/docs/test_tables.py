@@ -35,7 +35,10 @@ NAMES = {
     "iCEBreaker (iCE40UP5K)": "icebreaker",
     "Tang Nano 9K (GW1NR-9C)": "tang-nano-9k",
     "Tang Nano 20K (GW2AR-18C)": "tang-nano-20k",
+    "ULX3S 12F, SDRAM": "ulx3s-12f-sdram",
     "Colorlight 5A-75B (25F), SDRAM": "colorlight-5a75b-sdram",
+    "iCESugar-Pro (25F), SDRAM": "icesugar-pro-sdram",
+    "ULX3S 85F, SDRAM": "ulx3s-85f-sdram",
     "ECPIX-5 85F, Ethernet": "ecpix5-85f-ethernet",
 }
 """Targets by what README and figures call them."""

@@ -17,11 +17,11 @@ import typer
 from .. import console, reports
 from ..compiler.codegen.dram_list import make_dram_program
 from ..devices.simulation import SimulationDevice
-from ..failures import exit_status
+from ..failures import command_status
 from ..loading import load_program
 from ..profile.dram import list_figures
 from ..program import Program
-from ..runtime.feeds import random_feeds
+from ..runtime.feeds import random_batch
 from ..session import InferenceSession
 from ..targets import find_target
 from .suite import shared_folder
@@ -41,10 +41,10 @@ def measure_from_dram(
     program : Program
         One that runs from DRAM.
     expected : sequence of array, optional
-        Its outputs for ``batch_feeds``; by default those of the golden model.
+        Its outputs for ``random_batch``; by default those of the golden model.
     """
     hardware, listed = program.hardware, make_dram_program(program)
-    feeds = batch_feeds(program)
+    feeds = random_batch(program, program.batch)
     if expected is None:
         with InferenceSession(program, "model") as golden:
             expected = golden.run_batch(None, feeds)
@@ -67,24 +67,18 @@ def measure_from_dram(
     }
 
 
-def batch_feeds(program: Program) -> dict[str, np.ndarray]:
-    """Random images for all of a program's batch, each another one."""
-    each = [random_feeds(program, seed) for seed in range(program.batch)]
-    return {name: np.concatenate([feeds[name] for feeds in each]) for name in each[0]}
-
-
 def measure(name: str, chip: str, batch: int) -> dict[str, Any]:
     """Some images of MobileNetV2 in one list, held against the golden model without DRAM."""
     path = shared_folder() / "models" / _NETWORK
     plain = find_target(name).configuration
     program = load_program(path, dataclasses.replace(plain, dram=chip), batch=batch)
     with InferenceSession(load_program(path, plain), "model") as golden:
-        expected = golden.run_batch(None, batch_feeds(program))
+        expected = golden.run_batch(None, random_batch(program, program.batch))
     return {"target": name, **measure_from_dram(program, expected)}
 
 
 def dram_benchmark(
-    target: Annotated[str, typer.Option(help="Whose hardware.")] = "ulx3s-85f",
+    target: Annotated[str, typer.Option(help="Whose hardware.")] = "ulx3s-85f-sdram",
     chip: Annotated[str, typer.Option(help="The DRAM behind it.")] = "MT48LC16M16",
     batch: Annotated[list[int] | None, typer.Option(help="Images in a list: 1 and 8.")] = None,
 ) -> int:
@@ -107,9 +101,7 @@ def dram_benchmark(
 
 def main() -> int:
     """The command line."""
-    application = typer.Typer(add_completion=False)
-    application.command()(dram_benchmark)
-    return exit_status(lambda: application(standalone_mode=False))
+    return command_status(dram_benchmark)
 
 
 if __name__ == "__main__":

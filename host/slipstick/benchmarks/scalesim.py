@@ -18,7 +18,7 @@ from slipstick_rtl.config import Configuration
 from .. import console, reports
 from ..compiler import compile_graph
 from ..errors import InputError
-from ..failures import exit_status
+from ..failures import command_status
 from ..profile.measure import measure
 from ..program import Program
 from ..program.steps import RunStep
@@ -262,9 +262,7 @@ def _show(networks: Sequence[dict[str, Any]], configuration: Configuration) -> N
 
 def main() -> int:
     """The command line."""
-    application = typer.Typer(add_completion=False)
-    application.command()(scalesim_benchmark)
-    return exit_status(lambda: application(standalone_mode=False))
+    return command_status(scalesim_benchmark)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,14 @@ from .memtest import memtest_command
 from .program import program_command
 from .quantize import quantize_command
 from .run import run_command
+from .serve import serve_command
 from .serve_sim import serve_sim_command
 from .study import app as study_app
 from .targets import targets_command
+from .train import train_command
 from .verify import verify_command
+from .verify_training import verify_training_command
+from .worker import worker_command
 
 
 class ReportingGroup(TyperGroup):
@@ -73,13 +77,17 @@ app.command("eval")(eval_command)
 app.command("bench")(bench_command)
 app.command("explore")(explore_command)
 app.command("verify")(verify_command)
+app.command("verify-training")(verify_training_command)
 app.command("quantize")(quantize_command)
+app.command("train")(train_command)
 app.command("build")(build_command)
 app.command("asic")(asic_command)
 app.command("program")(program_command)
 app.command("memtest")(memtest_command)
 app.command("export")(export_command)
+app.command("serve")(serve_command)
 app.command("serve-sim")(serve_sim_command)
+app.command("worker")(worker_command)
 app.command("devices")(devices_command)
 app.command("targets")(targets_command)
 app.add_typer(study_app, name="study")

@@ -8,8 +8,8 @@ import typer
 from .. import console
 from ..benchmarks.dram import measure_from_dram
 from ..benchmarks.end_to_end.measure import IMAGES, EndToEnd, measure_end_to_end
-from ..benchmarks.end_to_end.wires import WIRES, find_wire_model
 from ..compiler.codegen.dram_list import find_dram_program
+from ..devices.wire_models import WIRES, find_wire_model
 from ..errors import InputError
 from ..loading import configuration_of, is_program, load_program
 from ..profile.chrome_trace import write_trace

@@ -1,6 +1,8 @@
 """``slipstick build``: the bitstream of a target."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ from slipstick_rtl.phy.registry import all_wires
 from slipstick_rtl.phy.uart_rates import DEFAULT_BAUD, uart_divisor
 
 from .. import console
+from ..cluster.opening import open_cluster_pool
 from ..errors import InputError
 from ..fpga.build import (
     BARE,
@@ -20,9 +23,10 @@ from ..fpga.build import (
     default_output,
     write_report,
 )
+from ..fpga.seeds import Spread
 from ..targets import Target, find_target
 from .completion import complete_target
-from .options import Json, check_least
+from .options import ClusterName, Json, check_least
 
 DEFAULT_BOARD = "ulx3s-25f"
 CLOCK_MISSED = 1
@@ -79,6 +83,7 @@ def build_command(
         Path | None,
         typer.Option("--output", "-o", help="Folder of all files: build/bitstreams/TARGET."),
     ] = None,
+    cluster: ClusterName = None,
     json: Json = False,
 ) -> None:
     """Build a target's bitstream with the open toolchain; report its clock and its size.
@@ -101,15 +106,17 @@ def build_command(
     layer = BARE if bare else link
     given_options = {"baud": baud, "ip": ip, "mac": mac}
     options = _options(wanted, layer, {k: v for k, v in given_options.items() if v is not None})
-    done = build(
-        wanted,
-        seeds=tried,
-        routed=route,
-        link=layer,
-        options=options,
-        output=output,
-        step=console.step,
-    )
+    with _spread(cluster) as spread:
+        done = build(
+            wanted,
+            seeds=tried,
+            routed=route,
+            link=layer,
+            options=options,
+            output=output,
+            step=console.step,
+            spread=spread,
+        )
     folder = default_output(wanted) if output is None else output
     face = " ".join(
         ["--bare" if bare else f"--link {link}", *(f"--{k} {v}" for k, v in options.items())]
@@ -123,6 +130,18 @@ def build_command(
     if not done.meets_clock:
         print(f"slipstick: {_verdict(done)}", file=sys.stderr)
         raise typer.Exit(CLOCK_MISSED)
+
+
+@contextmanager
+def _spread(cluster: str | None) -> Iterator[Spread | None]:
+    """Runs seeds on a cluster; None: on this machine."""
+    if cluster is None:
+        yield None
+        return
+    with open_cluster_pool(cluster) as pool:
+        from ..cluster.placing import SeedSpread
+
+        yield SeedSpread(pool)
 
 
 def _options(target: Target, layer: str, given: dict[str, Any]) -> dict[str, Any]:

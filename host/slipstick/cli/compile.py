@@ -6,15 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from .. import console
-from ..benchmarks.end_to_end.predict import predicted_per_second, wires_of
-from ..compiler.codegen.dram_list import why_not_from_dram
+from ..compiler.codegen.dram_list import find_dram_program, why_not_from_dram
 from ..errors import InputError
 from ..loading import compile_file
 from ..profile.dram import dram_cost, draw_dram_timeline
 from ..program import Program
 from ..program.slip_file import encode, write_file
 from ..program.steps import LayerRecord, RunStep
+from ..runtime.end_to_end import wires_of
+from ..runtime.stages.board_time import BoardTime
 from ..targets import DEFAULT_TARGET, find_target
+from .compile_stages import Asked, compile_for_boards
 from .options import Batch, Json, Network, SemanticsName, TargetName
 
 
@@ -33,9 +35,47 @@ def compile_command(
         Path | None,
         typer.Option("--timeline", help="Draw what core and DRAM do over time (PNG)."),
     ] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option("--pipeline", help="Cut it into stages, one per target: T1,T2,..."),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option("--split", help="Divide its layers' output channels over targets: T1,T2,..."),
+    ] = None,
+    boards: Annotated[
+        str | None,
+        typer.Option(
+            "--boards", help="Take the fastest of one board, pipeline and split: T1,T2,..."
+        ),
+    ] = None,
+    wire: Annotated[
+        str | None,
+        typer.Option(
+            "--wire", help="Of several boards: the wire to each; by default its fastest one."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compile a network; show where each layer runs and what it costs."""
+    if pipeline is not None or split is not None or boards is not None:
+        for option, value in (("--target", target), ("--timeline", timeline)):
+            if value is not None:
+                raise InputError(f"{option} is for one board: leave it out")
+        asked = Asked(
+            model=model,
+            pipeline=pipeline,
+            split=split,
+            boards=boards,
+            wire=wire,
+            semantics=semantics,
+            output=output,
+            options={"double_buffer": double_buffer, "batch": batch},
+        )
+        compile_for_boards(asked, json=json)
+        return
+    if wire is not None:
+        raise InputError("--wire is for several boards: --pipeline, --split or --boards")
     name = target or DEFAULT_TARGET
     program = compile_file(
         model, name, semantics=semantics, double_buffer=double_buffer, batch=batch
@@ -87,11 +127,15 @@ def end_to_end(program: Program, target: str) -> list[dict[str, Any]]:
     board = find_target(target).board
     if board is None or not program.predicted_cycles:
         return []
-    core = program.hardware.clock_hz / program.predicted_cycles
+    hardware = program.hardware
+    core = hardware.clock_hz / program.predicted_cycles
+    if find_dram_program(program) is not None:
+        # a wire of a byte per cycle is no limit: what is left is the core with its DRAM
+        core = 1 / BoardTime(target, hardware).seconds(program)
     return [
         {
             "wire": wire.name,
-            "inferences_per_second": predicted_per_second(program, wire),
+            "inferences_per_second": 1 / BoardTime(target, hardware, wire).seconds(program),
             "core_inferences_per_second": core,
         }
         for wire in wires_of(board)

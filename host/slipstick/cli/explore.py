@@ -5,6 +5,7 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import typer
 from slipstick_rtl.fpga.parts import Part
 
 from .. import console, reports
+from ..cluster.opening import open_cluster_pool
 from ..errors import InputError, ModelError, TargetError
 from ..explore.explorer import explore, split_front
 from ..explore.sweeps import make_configurations
@@ -21,7 +23,7 @@ from ..profile.measure import measure
 from ..targets import TARGETS, Target, find_target
 from .completion import complete_network, complete_target
 from .csv_output import CsvFile, check_csv, write_csv
-from .options import Json, check_least
+from .options import ClusterName, Json, check_least, refuse_beside_cluster
 from .sweep_options import parse_lists, with_sweep_options
 from .sweep_output import Simulated, Sweep, draw, show, sweep_entry, sweep_rows
 
@@ -66,6 +68,7 @@ def explore_command(
         Path, typer.Option("--output", "-o", help="The picture, a .png.")
     ] = DEFAULT_OUTPUT,
     csv: CsvFile = None,
+    cluster: ClusterName = None,
     json: Json = False,
     **lists: str | None,
 ) -> None:
@@ -74,6 +77,7 @@ def explore_command(
     The exit status is 1 if no configuration is feasible.
     """
     check_least("--jobs", jobs, 1)
+    refuse_beside_cluster(cluster, {"--jobs": jobs})
     base = find_target(target)
     sweep = Sweep(
         models=_check_networks(models),
@@ -85,7 +89,7 @@ def explore_command(
     check_png("--output", output)
     check_csv(csv)
     output.parent.mkdir(parents=True, exist_ok=True)
-    sweep = _run(sweep, jobs or os.cpu_count() or 1)
+    sweep = _run(sweep, jobs or os.cpu_count() or 1, cluster)
     if sweep.front:
         draw(sweep, output)
     simulated = _simulate(sweep) if simulate else None
@@ -141,14 +145,17 @@ def _clock(given: float | None, base: Target) -> tuple[float, str]:
     return base.configuration.clock_hz / _MEGAHERTZ, f"configured for {base.name}"
 
 
-def _run(sweep: Sweep, jobs: int) -> Sweep:
+def _run(sweep: Sweep, jobs: int, cluster: str | None) -> Sweep:
     """The sweep with what came of it."""
     hertz = round(sweep.clock[0] * _MEGAHERTZ)
     base = dataclasses.replace(sweep.base.configuration, clock_hz=hertz)
     configurations, skipped = make_configurations(base, sweep.values, sweep.part)
     begin = time.monotonic()
-    with console.progress("configurations", len(configurations)) as done:
-        points = explore(sweep.models, configurations, sweep.part, jobs=jobs, done=done)
+    with (
+        nullcontext() if cluster is None else open_cluster_pool(cluster, sweep.models) as pool,
+        console.progress("configurations", len(configurations)) as done,
+    ):
+        points = explore(sweep.models, configurations, sweep.part, jobs=jobs, done=done, pool=pool)
     front, dominated = split_front([point for point in points if not point.problem])
     return dataclasses.replace(
         sweep,

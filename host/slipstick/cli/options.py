@@ -1,11 +1,13 @@
 """Arguments and options that several commands share."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..cluster.address import parse_address
 from ..devices.kinds import TAKE, device_help
 from ..errors import InputError
 from .completion import complete_device, complete_model, complete_network, complete_target
@@ -75,6 +77,15 @@ DeviceName = Annotated[
 Take = Annotated[
     bool, typer.Option("--take", help="Take a board on Ethernet from the host that uses it.")
 ]
+ClusterName = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Spread the work over workers: local:N (N processes here), or tcp://HOST:PORT of"
+        " Dask's scheduler, where slipstick worker has brought boards.",
+        show_default=False,
+    ),
+]
 INPUTS_HELP = "A .npy, .npz (x, y) or idx .gz file, an image, or a folder of images."
 
 
@@ -92,3 +103,20 @@ def check_least(option: str, value: int | None, least: int) -> None:
     """InputError unless an option's value is absent or large enough."""
     if value is not None and value < least:
         raise InputError(f"{option} must be at least {least}, not {value}")
+
+
+def refuse_beside_cluster(cluster: str | None, options: Mapping[str, object]) -> None:
+    """InputError if an option that is of one machine's work is given beside --cluster."""
+    for option, value in options.items():
+        if cluster is not None and value is not None:
+            raise InputError(f"{option} cannot stand beside --cluster: leave it out")
+
+
+def check_cluster_device(context: typer.Context, cluster: str | None) -> None:
+    """InputError if --device is given for workers that have their own."""
+    source = context.get_parameter_source("device")
+    given = source is not None and source.name != "DEFAULT"
+    if cluster is not None and given and not parse_address(cluster).is_local:
+        raise InputError(
+            f"--device is what each worker of {cluster} was started with: leave it out"
+        )

@@ -1,12 +1,13 @@
 """``slipstick run``: inference on images or arrays."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from .. import console
+from ..cluster.opening import open_cluster_session, told_devices
 from ..data.inputs import Samples, load_inputs
 from ..errors import InputError
 from ..program import Program
@@ -15,6 +16,7 @@ from ..session import InferenceSession
 from .open_session import open_session
 from .options import (
     INPUTS_HELP,
+    ClusterName,
     DeviceName,
     Json,
     Limit,
@@ -22,12 +24,17 @@ from .options import (
     SemanticsName,
     Take,
     TargetName,
+    check_cluster_device,
     check_least,
     taken,
 )
 
+if TYPE_CHECKING:
+    from ..cluster.session import ClusterSession
+
 
 def run_command(
+    context: typer.Context,
     model: Model,
     files: Annotated[
         list[Path] | None, typer.Argument(help="More inputs, as --input.", show_default=False)
@@ -41,6 +48,7 @@ def run_command(
     semantics: SemanticsName = None,
     top: Annotated[int, typer.Option("--top", "-k", help="Classes to show.")] = 5,
     limit: Limit = None,
+    cluster: ClusterName = None,
     json: Json = False,
 ) -> None:
     """Run a network on images or arrays; show the classes it gives.
@@ -52,8 +60,13 @@ def run_command(
     paths = [*(inputs or []), *(files or [])]
     if not paths:
         raise InputError("inputs must be at least one file: --input FILE")
+    check_cluster_device(context, cluster)
     device = taken(device, take)
-    with open_session(model, device, target, semantics) as session:
+    with (
+        open_session(model, device, target, semantics)
+        if cluster is None
+        else open_cluster_session(model, cluster, device, target, semantics)
+    ) as session:
         name = one_input(session.program)
         samples = load_inputs(paths, session.program.tensors[name].shape).first(limit)
         with console.progress("running", len(samples)) as advance:
@@ -62,7 +75,7 @@ def run_command(
         predicted = session.program.predicted_cycles
         result = {
             "model": str(model),
-            "device": device,
+            "device": device if cluster is None else told_devices(cluster, device),
             "outputs": _entries(session, samples, outputs, top),
             "state_bytes": session.program.state_bytes,
             "cycles": predicted if measured is None else measured,
@@ -85,7 +98,10 @@ def one_input(program: Program) -> str:
 
 
 def _entries(
-    session: InferenceSession, samples: Samples, outputs: list[np.ndarray], top: int
+    session: "InferenceSession | ClusterSession",
+    samples: Samples,
+    outputs: list[np.ndarray],
+    top: int,
 ) -> list[dict[str, Any]]:
     """One an input and output of the network."""
     entries = []

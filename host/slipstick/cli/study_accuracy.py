@@ -1,15 +1,17 @@
 """``slipstick study lns-accuracy``: networks' accuracy in every format of a logarithmic array."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from .. import console, reports
+from ..cluster.opening import open_cluster_pool
 from ..errors import InputError
-from ..studies.lns.accuracy import TASKS, Accuracy, Variant, measure
+from ..studies.lns.accuracy import FLOAT, INT8, TASKS, Accuracy, Variant, measure, measure_one
 from .csv_output import CsvFile, check_csv, write_csv
-from .options import Json, Limit, check_least
+from .options import ClusterName, Json, Limit, check_least
 
 _REPORTS = {Variant.ARRAY: "lns_accuracy", Variant.WIDE: "lns_accuracy_wide"}
 """The others' figures are kept with the price list, one by one."""
@@ -48,6 +50,7 @@ def lns_accuracy_command(
     ] = False,
     limit: Limit = None,
     csv: CsvFile = None,
+    cluster: ClusterName = None,
     json: Json = False,
 ) -> None:
     """Accuracy after training in float, int8 and logarithmic formats; writes a report if whole."""
@@ -71,7 +74,10 @@ def lns_accuracy_command(
     loaded = [Accuracy(task, limit) for task in TASKS if task.name in names]
     total = sum(map(len, loaded)) * (len(formats) + 1)
     with console.progress("running networks", total) as advance:
-        measured = [measure(accuracy, formats, advance, variant) for accuracy in loaded]
+        if cluster is None:
+            measured = [measure(accuracy, formats, advance, variant) for accuracy in loaded]
+        else:
+            measured = _measure_elsewhere(cluster, loaded, limit, formats, advance, variant)
     figures = {"networks": measured}
     if limit is None and not network and not number_format and variant in _REPORTS:
         reports.write(_REPORTS[variant], reports.command_line(), figures)
@@ -80,6 +86,35 @@ def lns_accuracy_command(
         console.print_json(figures)
     else:
         _show(measured)
+
+
+def _measure_elsewhere(
+    cluster: str,
+    loaded: Sequence[Accuracy],
+    limit: int | None,
+    formats: Sequence[str],
+    advance: Callable[[int], None],
+    variant: Variant,
+) -> list[dict[str, Any]]:
+    """A job per network and format."""
+    with open_cluster_pool(cluster) as pool:
+        names = dict.fromkeys((FLOAT, INT8, *formats))
+        jobs = {
+            (accuracy.task, name): pool.submit(measure_one, accuracy.task, limit, variant, name)
+            for accuracy in loaded
+            for name in names
+        }
+
+        def percent(accuracy: Accuracy, name: str) -> float:
+            found = jobs[accuracy.task, name].result()
+            # the progress counts none of float's images
+            advance(0 if name == FLOAT else len(accuracy))
+            return found
+
+        return [
+            measure(accuracy, formats, advance, variant, partial(percent, accuracy))
+            for accuracy in loaded
+        ]
 
 
 def _variant(options: Mapping[str, tuple[bool, Variant]]) -> Variant:

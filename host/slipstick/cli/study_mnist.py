@@ -9,14 +9,16 @@ import typer
 from slipstick_rtl.numbers.lns.formats import Lns
 
 from .. import console, reports
+from ..cluster.opening import open_cluster_pool
 from ..errors import InputError
 from ..plots.figures import check_png
-from ..studies.lns.mnist import Outcome, Study, load_images, recall, train
+from ..studies.lns.mnist import Outcome, Study, load_images, recall, train, train_alone
 from ..studies.lns.picture import draw_study
 from ..studies.lns.summary import summarise
 from ..studies.lns.trainers import MEANINGS, Arithmetic
 from .csv_output import CsvFile, check_csv, write_csv
-from .options import Json, check_least
+from .options import ClusterName, Json, check_least
+from .study_options import ReportOnly, Resume, two_places
 
 DEFAULT_FORMAT = "lns1+6+8"
 """The narrowest of those tried where compensation alone regains what logarithms cost."""
@@ -50,12 +52,8 @@ def lns_mnist_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="1 seed, 3 epochs, 6,000 images: some minutes.")
     ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoints in build/studies.")
-    ] = False,
-    report_only: Annotated[
-        bool, typer.Option("--report-only", help="Train nothing: report what checkpoints have.")
-    ] = False,
+    resume: Resume = False,
+    report_only: ReportOnly = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help=f"The report; {DEFAULT_OUTPUT} unless quick."),
@@ -64,6 +62,7 @@ def lns_mnist_command(
         Path | None, typer.Option("--plot", help="A .png of error against bits.")
     ] = None,
     csv: CsvFile = None,
+    cluster: ClusterName = None,
     json: Json = False,
 ) -> None:
     """Train on MNIST in float32, with LNS products, in LNS, and in compensated LNS."""
@@ -82,7 +81,11 @@ def lns_mnist_command(
     if report_only:
         figures = write([recall(study, run) for run in study.runs()])
     else:
-        figures = write(_train(study, resume, write))
+        figures = write(
+            _train(study, resume, write)
+            if cluster is None
+            else _train_elsewhere(study, resume, write, cluster)
+        )
     if plot is not None:
         draw_study(plot, figures)
     write_csv(csv, _rows(figures))
@@ -143,6 +146,24 @@ def _train(
     return outcomes
 
 
+def _train_elsewhere(
+    study: Study, resume: bool, write: Callable[[Sequence[Outcome]], object], cluster: str
+) -> list[Outcome]:
+    """A job per training; writes what there is after each of them.
+
+    Checkpoints are on the machine of the worker.
+    """
+    runs = study.runs()
+    outcomes: list[Outcome] = []
+    with open_cluster_pool(cluster) as pool, console.progress("training", study.batches) as done:
+        jobs = [pool.submit(train_alone, study, run, resume) for run in runs]
+        for job in jobs:
+            outcomes.append(job.result())
+            done(study.batches // len(runs))
+            write(outcomes)
+    return outcomes
+
+
 def _format(name: str) -> Lns:
     try:
         return Lns.parse(name)
@@ -186,9 +207,9 @@ def _show(figures: dict[str, Any]) -> None:
     rows = [
         [
             MEANINGS[Arithmetic(row["arithmetic"])],
-            _percent(row["founding_error_percent"]),
-            _percent(row["last_error_percent"]),
-            _percent(row["last_epochs_error_percent"]),
+            two_places(row["founding_error_percent"]),
+            two_places(row["last_error_percent"]),
+            two_places(row["last_epochs_error_percent"]),
             row["complete_seeds"],
         ]
         for row in figures["table"]
@@ -216,7 +237,7 @@ def _show_formats(formats: Sequence[dict[str, Any]], mean: str) -> None:
     rows = [
         [
             entry["format"],
-            *(_percent(entry["last_epochs_error_percent"][name]) for name in arithmetics),
+            *(two_places(entry["last_epochs_error_percent"][name]) for name in arithmetics),
             *(None if share is None else f"{share:.0%}" for share in entry["repaired"].values()),
         ]
         for entry in formats
@@ -227,7 +248,3 @@ def _show_formats(formats: Sequence[dict[str, Any]], mean: str) -> None:
         {"format": "text"} | dict.fromkeys(columns, "right"),
         rows,
     )
-
-
-def _percent(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"

@@ -1,16 +1,26 @@
 """``slipstick study price-list``: what each number format costs and gives, measured and shown."""
 
 import shutil
+from collections.abc import Callable
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .. import console
+from ..cluster.opening import open_cluster_pool
 from ..errors import InputError
 from ..plots.figures import check_png
 from ..studies.price_list.kinds import SIDE
-from ..studies.price_list.list import MEASURES, REPORT, Measurement, PriceReport, wanted
+from ..studies.price_list.list import (
+    MEASURES,
+    REPORT,
+    Measurement,
+    PriceReport,
+    measure_alone,
+    wanted,
+)
 from ..studies.price_list.page import price_page
 from ..studies.price_list.picture import draw_prices
 from ..studies.price_list.table import (
@@ -26,7 +36,7 @@ from ..studies.price_list.table import (
     unit_cells,
 )
 from .csv_output import CsvFile, check_csv, flat, write_csv
-from .options import Json, check_least
+from .options import ClusterName, Json, check_least
 
 FOLDER = Path("build") / "price_list"
 
@@ -54,6 +64,7 @@ def price_list_command(
         Path | None, typer.Option("--markdown", help="The table as a page of Markdown.")
     ] = None,
     csv: CsvFile = None,
+    cluster: ClusterName = None,
     json: Json = False,
 ) -> None:
     """The price list from its report; with --missing or --measure, measures first (hours)."""
@@ -69,9 +80,12 @@ def price_list_command(
     measures = measure or (MEASURES if missing or kind else ())
     todo = wanted(known, measures, kind or (), only_missing=missing, side=side)
     with console.progress("measuring", len(todo)) as advance:
-        for each in todo:
-            _measure(known, each)
-            advance(1)
+        if cluster is None:
+            for each in todo:
+                _measure(known, each)
+                advance(1)
+        elif todo:
+            _measure_elsewhere(known, todo, cluster, advance)
     found = rows(known, accuracies(report.parent))
     if plot is not None:
         draw_prices(plot, found)
@@ -102,3 +116,14 @@ def _measure(report: PriceReport, measurement: Measurement) -> None:
     figures = measurement.run(folder)
     report.record(measurement, figures)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _measure_elsewhere(
+    report: PriceReport, todo: list[Measurement], cluster: str, advance: Callable[[int], None]
+) -> None:
+    """A job per measurement; each is recorded when it is done."""
+    with open_cluster_pool(cluster) as pool:
+        jobs = {pool.submit(measure_alone, each): each for each in todo}
+        for job in as_completed(jobs):
+            report.record(jobs[job], job.result())
+            advance(1)

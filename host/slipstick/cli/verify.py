@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from slipstick_rtl.config import Configuration
 
 from .. import console
+from ..cluster.checks import check_independent
+from ..cluster.opening import open_cluster_pool, prepare_device
 from ..data.inputs import load_inputs
 from ..errors import InputError
 from ..loading import configuration_of
@@ -17,7 +20,16 @@ from ..targets import DEFAULT_TARGET
 from ..verify.comparisons import runtime_summary
 from ..verify.verifier import CheckedTensor, Comparison, Verifier
 from .completion import complete_network
-from .options import INPUTS_HELP, Json, Limit, SemanticsName, TargetName, check_least
+from .options import (
+    INPUTS_HELP,
+    ClusterName,
+    Json,
+    Limit,
+    SemanticsName,
+    TargetName,
+    check_least,
+    refuse_beside_cluster,
+)
 from .run import one_input
 from .verify_random import Request, refuse, verify_random
 
@@ -76,6 +88,7 @@ def verify_command(
     report: Annotated[
         Path | None, typer.Option(help="With --random: JSON file for the figures.")
     ] = None,
+    cluster: ClusterName = None,
     json: Json = False,
 ) -> None:
     """Compare reference, golden model and RTL on every layer; exit with 1 if they differ.
@@ -88,7 +101,8 @@ def verify_command(
     if random is not None:
         given = {"MODEL": model, "--inputs": inputs, "--semantics": semantics, "--limit": limit}
         refuse(given | {"--rtl-layer": rtl_layer}, "cannot stand beside --random")
-        request = Request(random, seed, target, form, rtl or 0, jobs, output, report)
+        refuse_beside_cluster(cluster, {"--jobs": jobs})
+        request = Request(random, seed, target, form, rtl or 0, jobs, output, report, cluster)
         verify_random(request, json=json)
         return
     refuse({"--rtl": rtl, "--format": form, "--jobs": jobs, "--report": report}, "needs --random N")
@@ -96,15 +110,12 @@ def verify_command(
         raise InputError("verify needs a network's file, or --random N")
     verifier = Verifier(model, configuration_of(target), semantics)
     feeds = _feeds(verifier, inputs, limit, seed)
-    with ExitStack() as bars:
-
-        def progress(what: str, total: int) -> Callable[[int], None]:
-            bars.close()
-            return bars.enter_context(console.progress(what, total))
-
-        checked = verifier.check(
-            feeds, progress, rtl=not no_rtl, layer_limit=layer_limit, rtl_layers=rtl_layer or ()
-        )
+    if cluster is None:
+        checked = _check(verifier, feeds, not no_rtl, layer_limit, rtl_layer or ())
+    else:
+        check_independent(verifier.program)
+        asked = (str(model), configuration_of(target), semantics, not no_rtl, layer_limit)
+        checked = _check_elsewhere(cluster, feeds, *asked, tuple(rtl_layer or ()))
     result = _result(verifier, checked, len(next(iter(feeds.values()))))
     result = {"model": str(model), "target": target or DEFAULT_TARGET, **result}
     if json:
@@ -113,6 +124,45 @@ def verify_command(
         _show(result)
     if result["total_mismatches"]:
         raise typer.Exit(1)
+
+
+def _check(
+    verifier: Verifier, feeds: Values, rtl: bool, layer_limit: int, rtl_layers: Sequence[str]
+) -> list[CheckedTensor]:
+    with ExitStack() as bars:
+
+        def progress(what: str, total: int) -> Callable[[int], None]:
+            bars.close()
+            return bars.enter_context(console.progress(what, total))
+
+        return verifier.check(
+            feeds, progress, rtl=rtl, layer_limit=layer_limit, rtl_layers=rtl_layers
+        )
+
+
+def _check_elsewhere(
+    cluster: str,
+    feeds: Values,
+    model: str,
+    configuration: Configuration,
+    semantics: str | None,
+    rtl: bool,
+    layer_limit: int,
+    rtl_layers: tuple[str, ...],
+) -> list[CheckedTensor]:
+    """Some images per job."""
+    if rtl:
+        prepare_device("sim", configuration)
+    with (
+        open_cluster_pool(cluster, [model]) as pool,
+        console.progress("comparing", len(next(iter(feeds.values())))) as advance,
+    ):
+        from ..cluster import verification
+
+        request = verification.Request(
+            model, configuration, semantics, rtl, layer_limit, rtl_layers
+        )
+        return verification.check_images(pool, request, feeds, advance)
 
 
 def _feeds(verifier: Verifier, inputs: Path | None, limit: int | None, seed: int) -> Values:

@@ -1,13 +1,16 @@
 """``slipstick verify --random``: random networks held against their references."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from .. import console, reports
+from ..cluster.opening import open_cluster_pool
 from ..errors import InputError
 from ..targets import DEFAULT_TARGET, find_target
 from ..verify.random_networks.campaign import MOST_SHRUNK, Campaign, figures, minimal, run
@@ -37,6 +40,8 @@ class Request:
         Folder for the files of networks that are wrong.
     report : Path or None
         File for the figures, with command, versions and date.
+    cluster : str or None
+        Whose workers check; None: processes of this machine.
     """
 
     networks: int
@@ -47,6 +52,7 @@ class Request:
     jobs: int | None
     output: Path
     report: Path | None
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         check_least("--random", self.networks, 1)
@@ -84,8 +90,15 @@ def refuse(options: Mapping[str, object], why: str) -> None:
 def verify_random(request: Request, *, json: bool) -> None:
     """Checks random networks and prints what came of them; exits with 1 if one is wrong."""
     campaign = request.campaign()
-    with console.progress(f"random networks on {request.name}", request.networks) as advance:
-        tally = run(campaign, advance)
+    with ExitStack() as stack:
+        check = run
+        if request.cluster is not None:
+            pool = stack.enter_context(open_cluster_pool(request.cluster))
+            from ..cluster import verification
+
+            check = partial(verification.check_networks, pool)
+        what = f"random networks on {request.name}"
+        tally = check(campaign, stack.enter_context(console.progress(what, request.networks)))
     configuration = campaign.configuration
     number_format = configuration.number_format
     result = {

@@ -5,12 +5,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, resource_tracker
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.fpga.parts import Part
@@ -102,6 +102,7 @@ def explore(
     *,
     jobs: int,
     done: Callable[[int], None] = lambda count: None,
+    pool: Executor | None = None,
 ) -> list[Point]:
     """Compiles every network for every configuration that the part has room for.
 
@@ -115,6 +116,9 @@ def explore(
         Processes.
     done : callable
         Told how many more configurations are done.
+    pool : Executor, optional
+        Compiles in place of processes of this machine; a path among the arguments must be good
+        where it does.
 
     Returns
     -------
@@ -127,7 +131,7 @@ def explore(
         If a process was ended from outside.
     """
     points: dict[int, Point] = {}
-    with _processes(jobs) as pool:
+    with _processes(jobs) if pool is None else nullcontext(pool) as pool:
         waiting: dict[Future[tuple[tuple[Cost, ...], str]], tuple[int, Area]] = {}
         for number, configuration in enumerate(configurations):
             area = estimate(configuration)
@@ -151,24 +155,32 @@ def explore(
 
 
 def _submit(
-    pool: ProcessPoolExecutor, models: tuple[str, ...], configuration: Configuration
+    pool: Executor, models: tuple[str, ...], configuration: Configuration
 ) -> "Future[tuple[tuple[Cost, ...], str]]":
-    # a process begins with the signals blocked that are blocked now: an interrupt is for this one,
-    # which ends the others
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    with _interrupts_later():
-        try:
-            return pool.submit(_costs, models, configuration)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with interrupts_later():
+        return pool.submit(_costs, models, configuration)
 
 
 @contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Lets a process that is being started have all that it reads.
+def interrupts_later() -> Iterator[None]:
+    """Lets processes be started: they have all that they read, and are never interrupted.
 
-    What another thread of this process is sent interrupts the main one, whatever that blocks.
+    An interrupt is for this process, which ends the others.
     """
+    # what multiprocessing starts first of all would let the signals through again
+    resource_tracker.ensure_running()
+    # a process, or thread, begins with the signals blocked that are blocked now
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        with _noted_interrupts():
+            yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _noted_interrupts() -> Iterator[None]:
+    """What another thread of this process is sent interrupts the main one, whatever that blocks."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -20,7 +20,7 @@ from ..targets import TARGETS, Target
 from .area import in_luts
 from .budget import check_capacity, check_netlist, count_registers
 from .place_and_route import Layout
-from .seeds import Attempt, Placer, best_of
+from .seeds import Attempt, Placer, Spread, best_of
 from .synthesis import synthesise
 from .toolchains import Toolchain, find_toolchain
 
@@ -125,6 +125,7 @@ def build(
     options: Mapping[str, Any] | None = None,
     output: Path | None = None,
     step: Callable[[str], AbstractContextManager[None]] | None = None,
+    spread: Spread | None = None,
 ) -> Build:
     """Builds the bitstream of a target; its files and logs stay in the output folder.
 
@@ -145,6 +146,8 @@ def build(
         A folder, made if it is missing; by default ``build/bitstreams/TARGET``.
     step : callable
         Called with what is being done; the step runs inside the context that it returns.
+    spread : callable, optional
+        Runs the seeds of place and route elsewhere; see ``Placer.place_all``.
 
     Raises
     ------
@@ -176,7 +179,7 @@ def build(
     with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):
         program = programs[toolchain.place_and_route.name]
         placer = Placer(toolchain, program, target, part, asked_mhz(target), folder)
-        attempts = placer.place_all(seeds, routed)
+        attempts = placer.place_all(seeds, routed, spread)
         best = best_of(attempts)
     with show("packing"):
         toolchain.repair(folder / best.folder / toolchain.placed)

@@ -5,7 +5,7 @@ tells roughly which of them are worth it: it lies below the routed clock, nearly
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,7 +82,9 @@ class Placer:
     asked_mhz: float
     folder: Path
 
-    def place_all(self, seeds: Sequence[int], routed: int | None = None) -> list[Attempt]:
+    def place_all(
+        self, seeds: Sequence[int], routed: int | None = None, spread: "Spread | None" = None
+    ) -> list[Attempt]:
         """Places and routes with every seed, a process each, as many at once as there are cores.
 
         Parameters
@@ -90,28 +92,31 @@ class Placer:
         seeds : sequence of int
         routed : int
             Places with every seed, but routes only so many: those of the best estimates.
+        spread : callable, optional
+            Runs attempts elsewhere.
         """
+        run = _spread_here if spread is None else spread
         attempts = [Attempt(seed, f"seed_{seed}") for seed in seeds]
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            if routed is None or routed >= len(attempts):
-                return list(pool.map(self._route, attempts))
-            attempts = list(pool.map(self._estimate, attempts))
-            placed = [attempt for attempt in attempts if attempt.estimate is not None]
-            # the clock that lacks most decides, whichever it is
-            placed.sort(key=lambda each: each.estimate.share if each.estimate else 0.0)
-            chosen = placed[-routed:]
-            done = {attempt.seed: attempt for attempt in pool.map(self._route, chosen)}
+        if routed is None or routed >= len(attempts):
+            return list(run(self, Placer.route, attempts))
+        attempts = list(run(self, Placer.estimate, attempts))
+        placed = [attempt for attempt in attempts if attempt.estimate is not None]
+        # the clock that lacks most decides, whichever it is
+        placed.sort(key=lambda each: each.estimate.share if each.estimate else 0.0)
+        chosen = placed[-routed:]
+        done = {attempt.seed: attempt for attempt in run(self, Placer.route, chosen)}
         return [done.get(attempt.seed, attempt) for attempt in attempts]
 
-    def _estimate(self, attempt: Attempt) -> Attempt:
+    def estimate(self, attempt: Attempt) -> Attempt:
+        """Places without routing."""
         try:
             log = self._run(attempt, "place.log", "--no-route")
             return replace(attempt, estimate=read_estimate(log))
         except TargetError as error:
             return replace(attempt, problem=str(error))
 
-    def _route(self, attempt: Attempt) -> Attempt:
-        """Places once more where it was estimated: a seed gives the same placement each time."""
+    def route(self, attempt: Attempt) -> Attempt:
+        """Places and routes; places once more where it was estimated, and alike."""
         if attempt.problem:
             return attempt
         try:
@@ -143,6 +148,18 @@ class Placer:
                 f" (the whole log: {log})"
             ) from None
         return log
+
+
+Way = Callable[[Placer, Attempt], Attempt]
+"""``Placer.estimate`` or ``Placer.route``."""
+
+Spread = Callable[[Placer, Way, Sequence[Attempt]], Iterable[Attempt]]
+"""Goes one way with several attempts, and returns what became of them, in their order."""
+
+
+def _spread_here(placer: Placer, way: Way, attempts: Sequence[Attempt]) -> list[Attempt]:
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return list(pool.map(lambda attempt: way(placer, attempt), attempts))
 
 
 def best_of(attempts: Sequence[Attempt]) -> Attempt:

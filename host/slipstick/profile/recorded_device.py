@@ -1,15 +1,13 @@
 """A simulated device whose transfers are noted, with the clock cycles in which they were made."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from slipstick_rtl.config import Configuration
-from slipstick_rtl.link.identity import Identity
-from slipstick_rtl.link.protocol import DeviceStatus, Space
+from slipstick_rtl.link.protocol import Space
 
 from ..devices.base import Device
+from ..devices.forwarding import ForwardingDevice
 
 
 class ClockedDevice(Device, Protocol):
@@ -46,8 +44,8 @@ class LinkTransfer:
     end: int
 
 
-class LoggedDevice:
-    """Passes everything on to a device.
+class LoggedDevice(ForwardingDevice[ClockedDevice]):
+    """Passes everything on to a device, and notes its transfers.
 
     Parameters
     ----------
@@ -60,15 +58,8 @@ class LoggedDevice:
     """
 
     def __init__(self, device: ClockedDevice) -> None:
-        self._device = device
+        super().__init__(device)
         self.transfers: list[LinkTransfer] = []
-
-    @property
-    def configuration(self) -> Configuration:
-        return self._device.configuration
-
-    def identify(self) -> Identity:
-        return self._device.identify()
 
     def write(self, space: Space, address: int, data: bytes) -> None:
         start = self._device.clock_cycles
@@ -80,21 +71,6 @@ class LoggedDevice:
         data = self._device.read(address, count)
         self._note("download", count, start)
         return data
-
-    def run(self, pcs: Sequence[int], clear: bool = True) -> None:
-        self._device.run(pcs, clear)
-
-    def wait(self, timeout_seconds: float = 60.0) -> DeviceStatus:
-        return self._device.wait(timeout_seconds)
-
-    def status(self) -> DeviceStatus:
-        return self._device.status()
-
-    def reset(self) -> None:
-        self._device.reset()
-
-    def close(self) -> None:
-        self._device.close()
 
     def take_events(self) -> dict[str, np.ndarray]:
         """As the device's."""

@@ -1,5 +1,6 @@
 """The nodes and constants of a network with logarithmic codes, in the file's own form."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ class Writer:
     arithmetic : ArrayArithmetic
     doubled : bool
         Whether inputs that only layers read get two codes a number.
+    weight_scales : mapping, optional
+        Scales of layers' weights, (outputs,), that are known, by the weights' names.
 
     Members
     -------
@@ -60,8 +63,10 @@ class Writer:
         arithmetic: ArrayArithmetic,
         *,
         doubled: bool = False,
+        weight_scales: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self._model, self._plan, self._scales = model, planned, scales
+        self._weight_scales = weight_scales or {}
         self._arithmetic = arithmetic
         self._doubled = doublable(model.graph, planned) if doubled else frozenset[str]()
         self.names: dict[str, str] = {}
@@ -131,7 +136,9 @@ class Writer:
         source = float(self._scales[self._plan.layers[node.output[0]]])
         bias = self._bias(node, len(rows))
         copies = 2 if node.input[0] in self._doubled else 1
-        scale = fitting_scales(flat, source, bias, self._arithmetic, copies)
+        scale = self._weight_scales.get(node.input[1])
+        if scale is None:
+            scale = fitting_scales(flat, source, bias, self._arithmetic, copies)
         codes = encode(flat, scale[:, None].astype(np.float64), self._arithmetic)
         laid = np.ascontiguousarray(np.moveaxis(codes.reshape(rows.shape), 0, axis))
         if copies > 1:

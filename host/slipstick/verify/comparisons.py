@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,15 @@ class Comparison:
             self.mismatches + count,
             self.elements + wanted.size,
             max(self.largest, largest),
+        )
+
+    def joined(self, other: "Comparison") -> "Comparison":
+        """With what was compared elsewhere."""
+        return Comparison(
+            self.images + other.images,
+            self.mismatches + other.mismatches,
+            self.elements + other.elements,
+            max(self.largest, other.largest),
         )
 
 
@@ -81,10 +90,25 @@ class CheckedTensor:
     rule_optimised: Comparison | None = None
     agreement: Agreement | None = None
 
+    def plus(self, other: "CheckedTensor") -> "CheckedTensor":
+        """With the comparisons of other images."""
+        return replace(
+            self,
+            reference=_joined(self.reference, other.reference),
+            rtl=_joined(self.rtl, other.rtl),
+            runtime=_joined(self.runtime, other.runtime),
+            optimised=_joined(self.optimised, other.optimised),
+            rule_optimised=_joined(self.rule_optimised, other.rule_optimised),
+        )
+
     @property
     def mismatches(self) -> int:
         """All differing elements."""
         return sum(part.mismatches for part in (self.reference, self.rtl) if part is not None)
+
+
+def _joined(one: Comparison | None, other: Comparison | None) -> Comparison | None:
+    return other if one is None else one if other is None else one.joined(other)
 
 
 class Tally:

@@ -10,10 +10,10 @@ import slipstick
 from slipstick.benchmarks.end_to_end import __main__ as suite
 from slipstick.benchmarks.end_to_end.host_cost import TCP, UDP, host_cost
 from slipstick.benchmarks.end_to_end.measure import EndToEnd, measure_end_to_end
-from slipstick.benchmarks.end_to_end.predict import predicted_per_second, wires_of
-from slipstick.benchmarks.end_to_end.wires import WIRES, find_wire_model
+from slipstick.devices.wire_models import WIRES, find_wire_model
 from slipstick.errors import InputError
 from slipstick.loading import compile_file
+from slipstick.runtime.end_to_end import predicted_per_second, wires_of
 from slipstick.targets import find_target
 
 MODEL = Path(slipstick.__file__).parent / "assets" / "digits.tflite"

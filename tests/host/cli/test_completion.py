@@ -30,7 +30,7 @@ def test_commands_targets_devices_and_files(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "small.onnx").touch()
-    assert completed(tmp_path, "ver") == ["verify"]
+    assert completed(tmp_path, "ver") == ["verify", "verify-training"]
     boards = [name for name in TARGETS if name.startswith("ulx3s")]
     assert completed(tmp_path, "compile", "--target", "ulx3s") == boards
     assert completed(tmp_path, "build", "--target", "ulx3s") == boards

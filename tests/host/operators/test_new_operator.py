@@ -260,4 +260,8 @@ def test_an_operator_is_named_in_few_files() -> None:
         record = operators.OPERATORS[name]
         assert isinstance(record, Unary)
         assert naming(f'"{name}"', f'"{record.onnx}"') == ["operators/functions.py"]
-    assert len(naming("max_pool2d", "MAX_POOL", '"MaxPool"', "MaxPool2D")) <= 6
+    everywhere = naming("max_pool2d", "MAX_POOL", '"MaxPool"', "MaxPool2D")
+    # Training has layers of its own, with gradients: they are counted apart.
+    training = [module for module in everywhere if module.startswith("training/")]
+    assert len(training) <= 10
+    assert len(everywhere) - len(training) <= 6

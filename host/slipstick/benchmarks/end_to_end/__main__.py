@@ -13,13 +13,13 @@ from typing import Annotated, Any
 import typer
 
 from ... import console, reports
-from ...failures import exit_status
+from ...devices.wire_models import find_wire_model
+from ...failures import command_status
 from ...loading import load_program
 from ...targets import find_target
 from ..suite import shared_folder
 from .host_cost import TCP, UDP, host_cost
 from .measure import EndToEnd, measure_end_to_end
-from .wires import find_wire_model
 
 COMMAND = "python -m slipstick.benchmarks.end_to_end"
 REPORT = "end_to_end"
@@ -139,9 +139,7 @@ def _show(entry: dict[str, Any]) -> None:
 
 def main() -> int:
     """The command line."""
-    application = typer.Typer(add_completion=False)
-    application.command()(end_to_end_benchmark)
-    return exit_status(lambda: application(standalone_mode=False))
+    return command_status(end_to_end_benchmark)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-import numpy as np
 from slipstick_rtl.config import Configuration
 
 from ...devices.link import LinkDevice
 from ...devices.link.transport import Transport
 from ...program import Program
-from ...runtime.feeds import random_feeds
+from ...runtime.feeds import random_batch
 from ...session import InferenceSession
 from .null_device import null_board, null_device
 
@@ -38,12 +37,12 @@ def host_cost(
     over : str
         ``TCP`` or ``UDP``.
     """
-    feeds = _feeds(program, images // devices)
+    feeds = random_batch(program, images // devices, _FEEDS)
     with ExitStack() as stack:
         sessions = [stack.enter_context(_session(program, over)) for _ in range(devices)]
         for session in sessions:
             # describes regions, and warms up
-            session.run_batch(None, _feeds(program, _FEEDS))
+            session.run_batch(None, random_batch(program, _FEEDS))
         threads = [
             threading.Thread(target=session.run_batch, args=(None, feeds)) for session in sessions
         ]
@@ -78,11 +77,3 @@ _NULL: dict[str, Callable[[Configuration], AbstractContextManager[Transport]]] =
     TCP: null_device,
     UDP: null_board,
 }
-
-
-def _feeds(program: Program, images: int) -> dict[str, np.ndarray]:
-    drawn = [random_feeds(program, seed) for seed in range(_FEEDS)]
-    return {
-        name: np.concatenate([drawn[k % _FEEDS][name] for k in range(images)])
-        for name in program.inputs
-    }

@@ -8,13 +8,13 @@ import numpy as np
 
 from ... import reports
 from ...devices.link import LinkDevice, Patience
+from ...devices.wire_models import WireModel
 from ...errors import DeviceError
 from ...program import Program
-from ...runtime.feeds import random_feeds
+from ...runtime.feeds import random_batch
 from ...session import InferenceSession
 from ...targets import describe
 from .transport import WireTransport
-from .wires import WireModel
 
 IMAGES = 32
 _TIMEOUT_SECONDS = 600.0
@@ -130,7 +130,7 @@ def measure_end_to_end(
     DeviceError
         If the simulation cannot be built, or a result is wrong.
     """
-    feeds = _feeds(program, images)
+    feeds = random_batch(program, images)
     with InferenceSession(program, "model") as golden:
         expected = golden.run_batch(None, feeds)
     clock_mhz = clock_of(program, target)
@@ -143,7 +143,7 @@ def measure_end_to_end(
     device.cycles_per_second = clock_mhz * 1e6
     with closing(device), InferenceSession(program, device) as session:
         # regions are described with the first image; what is measured is what follows
-        session.run_batch(None, _feeds(program, 2))
+        session.run_batch(None, random_batch(program, 2))
         start, up, down = transport.cycles, transport.bytes_up, transport.bytes_down
         trips = device.round_trips
         actual = session.run_batch(None, feeds)
@@ -173,11 +173,6 @@ def clock_of(program: Program, target: str | None = None) -> float:
     """The clock in MHz that the bitstream of a program's hardware runs at."""
     build = reports.last_build(program.fingerprint, target)
     return program.hardware.clock_hz / 1e6 if build is None else float(build["clock_mhz"])
-
-
-def _feeds(program: Program, images: int) -> dict[str, np.ndarray]:
-    drawn = [random_feeds(program, seed) for seed in range(images)]
-    return {name: np.concatenate([feeds[name] for feeds in drawn]) for name in program.inputs}
 
 
 def _bytes_of(program: Program, names: tuple[str, ...]) -> int:

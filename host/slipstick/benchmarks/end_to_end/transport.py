@@ -3,7 +3,7 @@
 from collections import deque
 from typing import TYPE_CHECKING
 
-from .wires import WireModel
+from ...devices.wire_models import WireModel
 
 if TYPE_CHECKING:
     from slipstick_sim.verilated.device import CompiledCore

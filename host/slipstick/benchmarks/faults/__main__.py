@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 from ... import console, reports
-from ...failures import exit_status
+from ...failures import command_status
 from .boards import BOARDS, Board, open_board
 from .ethernet import disturb_ethernet
 from .frames import KINDS, fuzz_frames
@@ -295,9 +295,7 @@ def fault_benchmark(
 
 def main() -> int:
     """The command line."""
-    application = typer.Typer(add_completion=False)
-    application.command()(fault_benchmark)
-    return exit_status(lambda: application(standalone_mode=False))
+    return command_status(fault_benchmark)
 
 
 if __name__ == "__main__":

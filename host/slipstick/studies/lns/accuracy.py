@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,10 @@ TASKS = (
 )
 
 
+FLOAT, INT8 = "float", "int8"
+"""What formats are compared with."""
+
+
 class Accuracy:
     """A task, loaded.
 
@@ -180,6 +184,20 @@ class Accuracy:
             self._mixed = MixedEmulation(self._network, self._samples)
         return self._all(partial(self._mixed.run, Lns.parse(name)), advance)
 
+    def percent(self, variant: "Variant", advance: Advance, name: str) -> float:
+        """Of ``FLOAT``, ``INT8``, or a format in a variant, in %."""
+        if name == FLOAT:
+            return self.in_float()
+        if name == INT8:
+            return self.in_int8(advance)
+        run = {
+            Variant.ARRAY: self.in_logarithms,
+            Variant.WIDE: self.emulated,
+            Variant.LOG_SUMS: self.in_log_sums,
+            Variant.LINEAR_ACTIVATIONS: self.in_mixed,
+        }[variant]
+        return run(name, advance)
+
     def _run(self, data: bytes, advance: Advance) -> float:
         graph = load_onnx_bytes(data)
         return self._all(lambda x: kernels.run_graph(graph, [x])[graph.outputs[0]], advance)
@@ -229,18 +247,26 @@ def measure(
     formats: Sequence[str],
     advance: Advance,
     variant: Variant = Variant.ARRAY,
+    percent_of: Callable[[str], float] | None = None,
 ) -> dict[str, Any]:
-    """A task's accuracy in float, int8 and each format, and what that is less than int8's."""
-    int8 = accuracy.in_int8(advance)
-    run = {
-        Variant.ARRAY: accuracy.in_logarithms,
-        Variant.WIDE: accuracy.emulated,
-        Variant.LOG_SUMS: accuracy.in_log_sums,
-        Variant.LINEAR_ACTIVATIONS: accuracy.in_mixed,
-    }[variant]
+    """A task's accuracy in float, int8 and each format, and what that is less than int8's.
+
+    Parameters
+    ----------
+    accuracy : Accuracy
+    formats : sequence of str
+    advance : callable
+        Told how many more images are done.
+    variant : Variant
+    percent_of : callable, optional
+        Measures one of ``FLOAT``, ``INT8`` and the formats; by default this process does.
+    """
+    if percent_of is None:
+        percent_of = partial(accuracy.percent, variant, advance)
+    int8 = percent_of(INT8)
     entries = []
     for name in formats:
-        percent = run(name, advance)
+        percent = percent_of(name)
         entries.append(
             {
                 "format": name,
@@ -255,7 +281,20 @@ def measure(
         "model": task.model,
         "images": len(accuracy),
         "calibration": f"first {task.calibrating} of {Path(task.calibration).name}",
-        "float_percent": accuracy.in_float(),
+        "float_percent": percent_of(FLOAT),
         "int8_percent": int8,
         "formats": entries,
     }
+
+
+def measure_one(task: Task, limit: int | None, variant: Variant, name: str) -> float:
+    """One number of ``measure``: the accuracy in ``FLOAT``, ``INT8`` or a format, in %.
+
+    A job of its own for another process, which needs the same data there.
+    """
+    return _loaded(task, limit).percent(variant, lambda count: None, name)
+
+
+@lru_cache(maxsize=len(TASKS))
+def _loaded(task: Task, limit: int | None) -> Accuracy:
+    return Accuracy(task, limit)

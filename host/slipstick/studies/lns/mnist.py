@@ -8,6 +8,7 @@ import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -205,6 +206,19 @@ def train(
         _write_checkpoint(path, trainer.arrays(), outcome.errors)
         after_epoch(outcome)
     return outcome
+
+
+def train_alone(study: Study, run: Run, resume: bool) -> Outcome:
+    """``train`` as a job for another process, which needs MNIST's images there."""
+    images = _images().first(study.images, study.validation)
+    return train(
+        study, run, images, resume=resume, done=lambda count: None, after_epoch=lambda current: None
+    )
+
+
+@cache
+def _images() -> Images:
+    return load_images()
 
 
 def recall(study: Study, run: Run) -> Outcome:

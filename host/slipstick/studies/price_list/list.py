@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -142,6 +143,12 @@ def _core(kind: Kind, folder: Path) -> Figures:
     loaded = _loaded(TASKS[0])
     assert kind.core_target is not None
     return core(find_target(kind.core_target), loaded.quantised(kind.lns), loaded.samples, folder)
+
+
+def measure_alone(measurement: Measurement) -> Figures:
+    """A measurement as a job for another process; its files are not kept."""
+    with tempfile.TemporaryDirectory(prefix="slipstick-price-") as folder:
+        return measurement.run(Path(folder))
 
 
 MEASURES = ("errors", "element", "column", "gates", "power", "unit", "accuracy", "core", "array")

@@ -133,6 +133,18 @@ class Tally:
         if outcome.is_finding:
             self.findings.append(outcome)
 
+    def join(self, other: "Tally") -> None:
+        """Adds the outcomes of another one."""
+        self.networks += other.networks
+        self.mismatches += other.mismatches
+        self.elements += other.elements
+        self.tolerated += other.tolerated
+        self.rtl_networks += other.rtl_networks
+        self.rtl_mismatches += other.rtl_mismatches
+        self.refused.update(other.refused)
+        self.coverage.update(other.coverage)
+        self.findings += other.findings
+
 
 def run(campaign: Campaign, advance: Callable[[int], object]) -> Tally:
     """Checks all networks of a campaign.

@@ -1,0 +1,1 @@
+"""Measures ``slipstick serve``: latency, throughput, malformed requests, a soak."""

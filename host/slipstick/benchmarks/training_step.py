@@ -1,0 +1,186 @@
+"""Measures training steps on the compiled RTL: ``python -m slipstick.benchmarks.training_step``.
+
+Cycles are those of the RTL, at the target's clock. Time over the wire is reckoned from the bytes
+and exchanges of the step, which wait for one another. Every product is held against the golden
+functions.
+"""
+
+import sys
+from collections import Counter
+from contextlib import closing
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.link.protocol import DeviceStatus, Space
+
+from .. import console, reports
+from ..devices import Device
+from ..devices.forwarding import ForwardingDevice
+from ..devices.simulation import SimulationDevice
+from ..devices.wire_models import WireModel, find_wire_model
+from ..failures import command_status
+from ..targets import find_target
+from ..training.device.comparison import ComparedArithmetic
+from ..training.device.products import DeviceProducts
+from ..training.device.verify import noisy_pictures
+from ..training.network import INPUT, Kind, TrainingNetwork, initial_parameters
+from ..training.networks import resnet8
+from ..training.trainer import Trainer
+
+COMMAND = "python -m slipstick.benchmarks.training_step"
+REPORT = "training_step"
+_RATE_SHIFT = 6
+_PRODUCTS = ("forward", "input_gradient", "weight_gradient", "largest")
+
+
+class _Measured(ForwardingDevice[Device]):
+    """Counts cycles, bytes and exchanges, by what they are for."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self.purpose = ""
+        self.cycles: Counter[str] = Counter()
+        self.up = self.down = self.exchanges = 0
+
+    def write(self, space: Space, address: int, data: bytes) -> None:
+        self.up += len(data)
+        super().write(space, address, data)
+
+    def read(self, address: int, count: int) -> bytes:
+        self.down += count
+        self.exchanges += 1
+        return super().read(address, count)
+
+    def wait(self, timeout_seconds: float = 60.0) -> DeviceStatus:
+        status = super().wait(timeout_seconds)
+        self.cycles[self.purpose] += status.cycles
+        self.exchanges += 1
+        return status
+
+
+class _NamedProducts(DeviceProducts):
+    """Tells the device what it multiplies for."""
+
+    def __init__(self, device: _Measured) -> None:
+        self._measured = device
+        super().__init__(device)
+
+    def forward(self, *arguments: Any, **options: Any) -> Any:
+        self._measured.purpose = "forward"
+        return super().forward(*arguments, **options)
+
+    def input_gradient(self, *arguments: Any, **options: Any) -> Any:
+        self._measured.purpose = "input_gradient"
+        return super().input_gradient(*arguments, **options)
+
+    def weight_gradient(self, *arguments: Any, **options: Any) -> Any:
+        self._measured.purpose = "weight_gradient"
+        return super().weight_gradient(*arguments, **options)
+
+    def largest(self) -> int:
+        self._measured.purpose = "largest"
+        return super().largest()
+
+
+def multiplications(network: TrainingNetwork) -> int:
+    """Counts the multiplications of a training step per image.
+
+    Each layer has three products; only the images need no input gradient.
+    """
+    total = 0
+    for layer in network.learning:
+        rows, columns, outputs = network.shapes[layer.name]
+        inputs = 1 if layer.kind is Kind.DEPTHWISE else network.shapes[layer.inputs[0]][2]
+        one = rows * columns * outputs * layer.kernel[0] * layer.kernel[1] * inputs
+        total += one * (2 if layer.inputs[0] == INPUT else 3)
+    return total
+
+
+def measure_step(
+    device: Device, network: TrainingNetwork, batch: int, wire: WireModel
+) -> dict[str, Any]:
+    """The second step of a training, whose ranges are known; the figures, ready for JSON.
+
+    Parameters
+    ----------
+    device : Device
+        With ``training``.
+    network : TrainingNetwork
+    batch : int
+        A power of two.
+    wire : WireModel
+    """
+    measured = _Measured(device)
+    arithmetic = ComparedArithmetic(_NamedProducts(measured))
+    trainer = Trainer(network, arithmetic, initial_parameters(network, 0))
+    data = noisy_pictures(network, 2 * batch, 0)
+    for step in range(2):
+        measured.cycles.clear()
+        measured.up = measured.down = measured.exchanges = 0
+        places = step * batch + np.arange(batch)
+        trainer.step(data.images[places], data.labels[places], _RATE_SHIFT)
+    compared = arithmetic.comparison
+    figures = _figures(measured, device.configuration, network, batch, wire)
+    return {**figures, "compared": compared.elements, "mismatches": compared.mismatches}
+
+
+def _figures(
+    measured: _Measured,
+    configuration: Configuration,
+    network: TrainingNetwork,
+    batch: int,
+    wire: WireModel,
+) -> dict[str, Any]:
+    cycles, hertz = sum(measured.cycles.values()), configuration.clock_hz
+    macs = multiplications(network)
+    multipliers = configuration.pixels * configuration.rows * configuration.columns
+    moved = wire.seconds(measured.up) + wire.seconds(measured.down)
+    seconds = cycles / hertz + moved + measured.exchanges * wire.reply_seconds
+    return {
+        "batch": batch,
+        "clock_mhz": hertz / 1e6,
+        "macs_per_image": macs,
+        "cycles_per_image": cycles / batch,
+        "cycles": {name: measured.cycles[name] / batch for name in _PRODUCTS},
+        "utilisation": macs * batch / cycles / multipliers,
+        "core_images_per_second": batch / cycles * hertz,
+        "wire": wire.name,
+        "bytes_up_per_image": measured.up / batch,
+        "bytes_down_per_image": measured.down / batch,
+        "exchanges_per_image": measured.exchanges / batch,
+        "images_per_second": batch / seconds,
+    }
+
+
+def training_step_benchmark(
+    target: Annotated[str, typer.Option(help="Whose hardware.")] = "ecpix5-85f-training",
+    wire: Annotated[str, typer.Option(help="The wire to it.")] = "rgmii",
+    batch: Annotated[int, typer.Option(help="Images of a step, a power of two.")] = 16,
+) -> int:
+    """Measures, prints the figures and writes the report; 1 if a product was wrong."""
+    configuration, link = find_target(target).configuration, find_wire_model(wire)
+    with (
+        console.step(f"ResNet-8's training step on {target}, batches of {batch}"),
+        closing(SimulationDevice(configuration)) as device,
+    ):
+        entry = {"target": target, **measure_step(device, resnet8(), batch, link)}
+    console.print_line(
+        f"{entry['cycles_per_image']:,.0f} cycles per image at {entry['clock_mhz']:g} MHz:"
+        f" {entry['core_images_per_second']:,.0f} images per second,"
+        f" {console.percent(entry['utilisation'])} of the multipliers;"
+        f" over {wire} {entry['images_per_second']:,.1f} images per second;"
+        f" {entry['mismatches']} of {entry['compared']:,} elements differ"
+    )
+    reports.write(REPORT, COMMAND, {"cases": {f"ResNet-8 {target} batch {batch}": entry}})
+    return 0 if entry["mismatches"] == 0 else 1
+
+
+def main() -> int:
+    """The command line."""
+    return command_status(training_step_benchmark)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

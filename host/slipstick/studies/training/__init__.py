@@ -1,0 +1,1 @@
+"""Compares arithmetics of training: float32, integers, logarithms."""

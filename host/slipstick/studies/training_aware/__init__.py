@@ -1,0 +1,1 @@
+"""Compares rounding after a training with training that knows the format."""

@@ -1,0 +1,1 @@
+"""Compares ways of training on many devices: bytes on the wire, accuracy, images per second."""

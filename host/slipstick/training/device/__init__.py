@@ -1,0 +1,1 @@
+"""A training step's products on a device: forward, input gradient, weight gradient."""

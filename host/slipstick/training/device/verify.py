@@ -1,0 +1,105 @@
+"""Trains on a device and in the golden functions at once, and compares every product."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...devices import Device
+from ..data import LabelledSet
+from ..int8 import Int8Arithmetic, Range
+from ..network import TrainingNetwork, initial_parameters
+from ..trainer import Trainer
+from .comparison import ComparedArithmetic, Comparison
+from .products import DeviceProducts
+
+_NOISE = 40
+_LARGEST = 90
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a verification found.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of every forward product, input gradient and weight gradient.
+    parameters : Comparison
+        Of weights, biases and ranges after the last step.
+    steps, images : int
+    losses : tuple of float
+        Mean cross-entropy of each step.
+    """
+
+    comparison: Comparison
+    parameters: Comparison
+    steps: int
+    images: int
+    losses: tuple[float, ...]
+
+    @property
+    def mismatches(self) -> int:
+        """Of both."""
+        return self.comparison.mismatches + self.parameters.mismatches
+
+
+def noisy_pictures(network: TrainingNetwork, count: int, seed: int) -> LabelledSet:
+    """A random picture per class, with noise: something that can be learned, without data.
+
+    Parameters
+    ----------
+    network : TrainingNetwork
+    count : int
+    seed : int
+    """
+    generator = np.random.default_rng([seed, 3])
+    prototypes = generator.integers(-_LARGEST, _LARGEST + 1, (network.classes, *network.shape))
+    labels = generator.integers(0, network.classes, count)
+    noisy = prototypes[labels] + generator.normal(scale=_NOISE, size=(count, *network.shape))
+    return LabelledSet(np.clip(np.rint(noisy), -127, 127).astype(np.int8), labels)
+
+
+def verify_training(
+    network: TrainingNetwork,
+    device: Device,
+    *,
+    steps: int,
+    batch: int,
+    rate_shift: int,
+    seed: int,
+    source: Range = Range.PREVIOUS,
+    done: Callable[[int], object] = lambda count: None,
+) -> Verification:
+    """Takes training steps on a device, and the same ones without it.
+
+    Parameters
+    ----------
+    network : TrainingNetwork
+    device : Device
+        Whose configuration has ``training``.
+    steps, batch : int
+        The batch is a power of two.
+    rate_shift : int
+        The learning rate is 2^-rate_shift.
+    seed : int
+        Of first weights and pictures.
+    source : Range
+    done : callable
+        Told of each step.
+    """
+    initial = initial_parameters(network, seed)
+    compared = ComparedArithmetic(DeviceProducts(device), source=source)
+    ours = Trainer(network, compared, initial)
+    golden = Trainer(network, Int8Arithmetic(source=source), initial)
+    data, losses = noisy_pictures(network, 8 * batch, seed), []
+    for step in range(steps):
+        places = (step * batch + np.arange(batch)) % len(data)
+        result = ours.step(data.images[places], data.labels[places], rate_shift)
+        golden.step(data.images[places], data.labels[places], rate_shift)
+        losses.append(round(result.loss / batch, 5))
+        done(1)
+    parameters, wanted = Comparison(), golden.arrays()
+    for name, array in ours.arrays().items():
+        parameters.add(name, array, wanted[name])
+    return Verification(compared.comparison, parameters, steps, steps * batch, tuple(losses))

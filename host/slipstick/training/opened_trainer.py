@@ -1,0 +1,231 @@
+"""Opens a trainer and what multiplies for it: one device, a pool, or the workers of a cluster."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ..cluster.address import parse_address
+from ..cluster.opening import told_devices
+from ..devices.group import GroupKind, group_of
+from ..errors import InputError
+from ..loading import configuration_of
+from .int8 import Range
+from .network import Initial
+from .opened_device import (
+    GOLDEN,
+    CountingDevice,
+    check_device,
+    is_golden,
+    open_arithmetic,
+    wanted_hardware,
+)
+from .parallel.crew import Crew
+from .parallel.devices import open_device_crew
+from .parallel.division import Division
+from .parallel.jobs import WorkerSetup
+from .parallel.local import LocalTrainer
+from .parallel.on_cluster import ClusterCrew, open_cluster_crew
+from .parallel.trainer import CrewTrainer, ParallelTrainer
+from .trainer import Trainer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a training multiplies.
+
+    Parameters
+    ----------
+    device : str
+        ``GOLDEN``, a device as of ``open_device``, or ``pool:D1,D2,...``.
+    target : str, optional
+        The hardware; by default what the device's name says, or sim-training.
+    cluster : str, optional
+        Dask's workers: ``local:N``, each with such a device, or the address of a scheduler. Its
+        workers multiply in the golden functions; with a target, those with such a board do, on it.
+
+    Raises
+    ------
+    InputError
+        If the device is a group other than a pool, or is none that the cluster's workers can have.
+    """
+
+    device: str = GOLDEN
+    target: str | None = None
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        check_device(self.device)
+        if self.cluster is None:
+            return
+        if group_of(self.device) is not None:
+            raise InputError(f"a worker of {self.cluster} must have one device, not {self.device}")
+        if self.device != GOLDEN and not parse_address(self.cluster).is_local:
+            raise InputError(
+                f"a device is what each worker of {self.cluster} was started with: it must be left"
+                f" out, not {self.device}"
+            )
+
+    @property
+    def told(self) -> str:
+        """What people call it."""
+        return self.device if self.cluster is None else told_devices(self.cluster, self.device)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one device, or the golden functions in this process."""
+        return self.cluster is None and group_of(self.device) is None
+
+
+class OpenedTrainer:
+    """A trainer, and what multiplies for it.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    resources : ExitStack
+        To be closed.
+    division : Division
+        With its parts.
+    unit : str
+        What multiplies: "devices" or "workers".
+    device : CountingDevice, optional
+        Of one device.
+    crew : Crew, optional
+        Of several.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        resources: ExitStack,
+        division: Division,
+        unit: str = "devices",
+        *,
+        device: CountingDevice | None = None,
+        crew: Crew | None = None,
+    ) -> None:
+        self.trainer, self.division = trainer, division
+        self._resources, self._unit, self._device, self._crew = resources, unit, device, crew
+
+    @property
+    def bytes_moved(self) -> int:
+        """Written to devices and read from them, without the frames of a wire; 0 without one."""
+        if self._crew is not None:
+            return self._crew.bytes_moved
+        return 0 if self._device is None else self._device.bytes_moved
+
+    def figures(self) -> dict[str, Any]:
+        """How a crew shared the work: nothing of one device.
+
+        Returns
+        -------
+        dict
+            ``devices`` or ``workers``: how many there are. ``given_again``: jobs that were done
+            again, since a device failed, a worker ended, or one was late. Unless models are
+            averaged, ``gradient_bytes_per_step``: of the gradients of all parts, as messages. Of a
+            cluster, ``bytes_to_workers_per_step`` and ``bytes_from_workers_per_step``: what the
+            host sends and receives, without Dask's frames.
+        """
+        if self._crew is None:
+            return {}
+        found: dict[str, Any] = {
+            self._unit: self._crew.size,
+            "given_again": self._crew.given_again,
+        }
+        if isinstance(self.trainer, ParallelTrainer):
+            found["gradient_bytes_per_step"] = self.trainer.message_bytes
+        if isinstance(self._crew, ClusterCrew):
+            steps = max(1, self.trainer.batches) if isinstance(self.trainer, CrewTrainer) else 1
+            found["bytes_to_workers_per_step"] = self._crew.sent / steps
+            found["bytes_from_workers_per_step"] = self._crew.received / steps
+        return found
+
+    def close(self) -> None:
+        """Closes devices, threads and connections; the trainer is of no more use."""
+        self._resources.close()
+
+
+def open_trainer(
+    setup: WorkerSetup,
+    initial: Initial,
+    place: Place,
+    division: Division,
+    *,
+    source: Range = Range.PREVIOUS,
+    seed: int = 0,
+) -> OpenedTrainer:
+    """Opens a trainer.
+
+    Parameters
+    ----------
+    setup : WorkerSetup
+    initial : mapping of FloatParameters
+    place : Place
+    division : Division
+    source : Range
+        As ``Int8Arithmetic`` has it.
+    seed : int
+        Of the rounding of compressed gradients.
+
+    Raises
+    ------
+    InputError
+        If options do not fit one another.
+    SlipstickError
+        If a device or a cluster cannot be opened, or the hardware cannot train.
+    """
+    division.check()
+    with ExitStack() as stack:
+        if place.is_single and division == Division():
+            arithmetic, device = open_arithmetic(
+                place.device,
+                place.target,
+                master_bits=setup.master_bits,
+                momentum=setup.momentum,
+                source=source,
+            )
+            if device is not None:
+                stack.callback(device.close)
+            trainer = Trainer(setup.network, arithmetic, initial, setup.learning)
+            return OpenedTrainer(trainer, stack.pop_all(), division, device=device)
+        if source is not Range.PREVIOUS:
+            raise InputError(
+                "parts of a batch take their shifts from the step before: the range must be"
+                f" {Range.PREVIOUS}, not {source}"
+            )
+        crew = stack.enter_context(open_crew(place, setup))
+        divided = division.among(crew.size)
+        trainer = _crew_trainer(setup, initial, divided, crew, seed)
+        unit = "devices" if place.cluster is None else "workers"
+        return OpenedTrainer(trainer, stack.pop_all(), divided, unit, crew=crew)
+
+
+@contextmanager
+def open_crew(place: Place, setup: WorkerSetup) -> Iterator[Crew]:
+    """Opens the crew of a place; a single device is a crew of one."""
+    if place.cluster is not None:
+        hardware = None
+        if not is_golden(place.device, place.target):
+            hardware = wanted_hardware(place.device, place.target)
+        with open_cluster_crew(
+            place.cluster, setup, device=place.device, configuration=hardware
+        ) as crew:
+            yield crew
+        return
+    name = f"{GroupKind.POOL}:{place.device}" if place.is_single else place.device
+    configuration = None if place.target is None else configuration_of(place.target)
+    with open_device_crew(name, setup, configuration) as crew:
+        yield crew
+
+
+def _crew_trainer(
+    setup: WorkerSetup, initial: Initial, division: Division, crew: Crew, seed: int
+) -> CrewTrainer:
+    needed = setup.network, setup.arithmetic(), initial, setup.learning
+    if division.local_steps > 1:
+        steps = division.local_steps
+        return LocalTrainer(*needed, crew=crew, steps=steps, parts=division.parts)
+    return ParallelTrainer(
+        *needed, crew=crew, parts=division.parts, bits=division.gradient_bits, seed=seed
+    )
