@@ -32,9 +32,9 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup
 	$(BIN)/python -m slipstick.examples.demo
 
-# Everything that guards the project; the last lines are pytest's summary.
+# Everything that guards the project; the last lines are the slowest tests, and pytest's summary.
 test: check
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --quiet
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --quiet --durations=25 --durations-min=15
 
 # Every cocotb bench; BENCH=name runs one, WAVES=name writes build/waves/name.fst as well.
 sim: setup
@@ -61,6 +61,11 @@ bench: setup
 	$(BIN)/python -m slipstick.benchmarks.large
 	$(BIN)/python -m slipstick.benchmarks.wire
 	$(BIN)/python -m slipstick.benchmarks.end_to_end
+	$(BIN)/python -m slipstick.benchmarks.dram
+	$(BIN)/python -m slipstick.benchmarks.training_step
+	$(BIN)/python -m slipstick.benchmarks.cluster
+	$(BIN)/python -m slipstick.benchmarks.stages
+	$(BIN)/python -m slipstick.benchmarks.server
 	$(BIN)/python -m slipstick.benchmarks.faults
 	$(BIN)/python -m slipstick.benchmarks.scalesim
 	$(BIN)/python -m slipstick.benchmarks.scaling

@@ -100,6 +100,18 @@ def isa_page() -> str:
         [f"{value}", name, " ".join(doc.split())] for name, value, doc in member_docs("Rounding")
     ]
     lines += table(["value", "name", "meaning"], rows)
+    lines += [
+        "",
+        "## Training",
+        "",
+        "Bits of `table_words` in DRAIN and MAP, where the hardware has",
+    ]
+    lines[-1] += " `training`:"
+    rows = [
+        [f"{value}", name, " ".join(doc.split())]
+        for name, value, doc in member_docs("TrainingFlag")
+    ]
+    lines += ["", *table(["value", "name", "meaning"], rows)]
     return "\n".join(lines) + "\n"
 
 

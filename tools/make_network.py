@@ -1,7 +1,8 @@
 """Writes a large network with random weights as an int8 TensorFlow Lite file.
 
 ``python tools/make_network.py vgg16 vgg16.tflite`` (138 million weights), or ``resnet50`` (25
-million): networks that fit no chip, to try compilers on. VGG-16 is configuration D of Simonyan and
+million): networks that fit no chip, to try compilers on. ``chain --side 32`` (46 thousand): one
+that two small boards hold, and one does not. VGG-16 is configuration D of Simonyan and
 Zisserman, "Very deep convolutional networks for large-scale image recognition", 2015. ResNet-50 is
 that of He et al., "Deep residual learning for image recognition", 2015, in its version 1.5: a
 stage's first stride is that of the 3x3 convolution.
@@ -239,7 +240,22 @@ def _bottleneck(
     return network.add(shortcut, network.convolution(inner, wide, kernel=1, relu=False))
 
 
-NETWORKS: dict[str, Callable[[int, int], Made]] = {"vgg16": make_vgg16, "resnet50": make_resnet50}
+def make_chain(seed: int = 1, side: int = 32) -> Made:
+    """Five convolutions, one after the other, and a layer of ten classes."""
+    network = RandomNetwork("a chain of convolutions with random weights", seed, side)
+    x = network.convolution(network.image, 16, stride=2)
+    x = network.convolution(x, 32, stride=2)
+    x = network.convolution(network.convolution(x, 32), 48)
+    x = network.convolution(network.pool(x), 40)
+    x = network.fully_connected(network.mean(x), 10, relu=False)
+    return Made(network.to_bytes(x), network.weights)
+
+
+NETWORKS: dict[str, Callable[[int, int], Made]] = {
+    "vgg16": make_vgg16,
+    "resnet50": make_resnet50,
+    "chain": make_chain,
+}
 
 
 def main() -> None:
