@@ -1,5 +1,6 @@
 """A device at the other end of a framed link: boards, the simulated board, the golden endpoint."""
 
+import functools
 import itertools
 import random
 import time
@@ -32,6 +33,8 @@ __all__ = ["Hold", "Identity", "LinkDevice", "LinkError", "LostAnswerError", "Pa
 
 _FIRST_PAUSE_SECONDS = 100e-6
 _LONGEST_PAUSE_SECONDS = 20e-3
+_MOST_STARTS = 256
+"""Of a program's parts, remembered so that they are checked once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +45,14 @@ class Hold:
     ----------
     place : int
         Of the first one.
-    completed : sequence of int
+    completed : tuple of int
         Instructions of each stream that have been completed by then.
     seconds : float
         From the beginning of the run until then, probably.
     """
 
     place: int
-    completed: Sequence[int]
+    completed: tuple[int, ...]
     seconds: float = 0.0
 
 
@@ -106,6 +109,7 @@ class LinkDevice:
             transport, configuration.payload_bytes, patience or Patience(), draw
         )
         self._regions = RegionTable()
+        self._checked: set[tuple[int, ...]] = set()
         self.cycles_per_second = float(configuration.clock_hz)
 
     @property
@@ -280,15 +284,15 @@ class LinkDevice:
         holds : sequence of Hold
             Of places within the data, ascending.
         """
-        number, flags, longest = self._number_of(region), 0, self._configuration.payload_bytes - 1
-        at = {hold.place: hold for hold in holds}
-        for begin, end in itertools.pairwise(sorted({0, len(data), *at})):
-            if begin in at:
-                self._queue.submit(_held(at[begin]))
-            for first in range(begin, end, longest):
-                payload = bytes((number | flags,)) + data[first : min(first + longest, end)]
-                self._queue.submit(Request(Command.PUT, payload, silent=True, waiting=waiting))
-                flags, waiting = CONTINUES, False
+        number, longest = self._number_of(region), self._configuration.payload_bytes - 1
+        head = bytes((number,))
+        for hold, first, end in _parts(len(data), longest, tuple(holds)):
+            if hold is not None:
+                self._queue.submit(_held(hold))
+            self._queue.submit(
+                Request(Command.PUT, head + data[first:end], silent=True, waiting=waiting)
+            )
+            head, waiting = bytes((number | CONTINUES,)), False
 
     def submit_get(self, region: Region, *, waiting: bool = False) -> Request:
         """The ``count`` bytes of a region are its answer; ``waiting``: when no program runs."""
@@ -315,8 +319,7 @@ class LinkDevice:
         run_seconds: float = 0.0,
     ) -> Request:
         """Starts the instruction streams; ``run_seconds``: how long that takes, probably."""
-        self._check_pcs(pcs)
-        payload = bytes([RUN_CLEARS_COUNTERS if clear else 0]) + _packed(pcs)
+        payload = bytes([RUN_CLEARS_COUNTERS if clear else 0]) + self._starts(pcs)
         return self._queue.submit(
             Request(Command.RUN, payload, silent=silent, waiting=waiting, run_seconds=run_seconds)
         )
@@ -343,12 +346,12 @@ class LinkDevice:
         run_seconds : float
             How long the run takes, probably.
         """
-        self._check_pcs(pcs)
+        starts = self._starts(pcs)
         number = self._number_of(region) | (AFTER if after else 0)
         return self._queue.submit(
             Request(
                 Command.RUN_GET,
-                bytes((number,)) + _packed(pcs),
+                bytes((number,)) + starts,
                 answer_bytes=region.count,
                 waiting=waiting,
                 run_seconds=run_seconds,
@@ -398,9 +401,16 @@ class LinkDevice:
             self._queue.submit(request)
         return number
 
-    def _check_pcs(self, pcs: Sequence[int]) -> None:
-        for pc in pcs:
-            self._check_address(Space.INSTRUCTIONS, pc, 1)
+    def _starts(self, pcs: Sequence[int]) -> bytes:
+        """Where streams begin, as frames have it; a program's are checked once."""
+        known = tuple(pcs)
+        if known not in self._checked:
+            for pc in known:
+                self._check_address(Space.INSTRUCTIONS, pc, 1)
+            if len(self._checked) == _MOST_STARTS:
+                self._checked.clear()
+            self._checked.add(known)
+        return _packed(known)
 
     def _check_address(self, space: Space, address: int, units: int) -> None:
         limit = unit_count(self._configuration, space)
@@ -425,8 +435,22 @@ def _held(hold: Hold) -> Request:
     )
 
 
-def _packed(pcs: Sequence[int]) -> bytes:
-    return b"".join(pc.to_bytes(2, "little") for pc in pcs)
+@functools.lru_cache(maxsize=256)
+def _parts(
+    size: int, longest: int, holds: tuple[Hold, ...]
+) -> tuple[tuple[Hold | None, int, int], ...]:
+    """Stretches of data for a frame each, and the hold before one: a batch's images are alike."""
+    at = {hold.place: hold for hold in holds}
+    parts = []
+    for begin, end in itertools.pairwise(sorted({0, size, *at})):
+        for first in range(begin, end, longest):
+            parts.append((at.get(first), first, min(first + longest, end)))
+    return tuple(parts)
+
+
+@functools.lru_cache(maxsize=256)
+def _packed(numbers: tuple[int, ...]) -> bytes:
+    return b"".join(number.to_bytes(2, "little") for number in numbers)
 
 
 def _status(*, waiting: bool = False) -> Request:

@@ -49,6 +49,14 @@ class InFlight:
         self._silent_bytes = self._silent_count = 0
         self._stalls.clear()
 
+    @property
+    def is_plenty(self) -> bool:
+        """Whether the device has enough to do until more is sent after an answer."""
+        if not self.asking:
+            return False
+        most = self._patience.window_bytes * 3 // 4
+        return self.bytes > most or len(self.requests) > MOST_IN_FLIGHT // 2
+
     def find(self, sequence: int) -> Request | None:
         """The request of a number, if it is in flight."""
         return self._by_sequence.get(sequence)

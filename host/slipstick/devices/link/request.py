@@ -18,7 +18,9 @@ from slipstick_rtl.link.protocol import (
 
 from .errors import LinkError
 
-_HEADER = struct.Struct("<BBBH")
+_HEADER = struct.Struct("<BBH")
+"""What follows the start byte: kind, number, and length of the payload."""
+_START = bytes((REQUEST_START,))
 FRAME_BYTES = HEADER_BYTES + CRC_BYTES
 """Of a request or an answer, beside its payload."""
 
@@ -85,12 +87,11 @@ class Request:
     def frame(self, seal: int) -> bytes:
         """Its bytes on the wire, with its number and flags of now."""
         kind = self.command | (0 if self.asks else SILENT) | (WAITING if self.waiting else 0)
-        payload = self.payload
-        head = _HEADER.pack(REQUEST_START, kind, self.sequence, len(payload))
-        checksum = zlib.crc32(payload, zlib.crc32(head[1:]))
+        body = _HEADER.pack(kind, self.sequence, len(self.payload)) + self.payload
+        checksum = zlib.crc32(body)
         if self.command not in UNSEALED:
             checksum ^= seal
-        return head + payload + checksum.to_bytes(CRC_BYTES, "little")
+        return _START + body + checksum.to_bytes(CRC_BYTES, "little")
 
     def complete(self, answer: bytes = b"") -> None:
         """It has been executed, and this is its answer."""

@@ -109,7 +109,9 @@ class RequestQueue:
         LinkError
             If a silent request before it was refused, or the session or the device is lost.
         """
-        self._begin()
+        # looked at for every frame
+        if not self._synchronised or self._deferred is not None:
+            self._begin()
         self._queued.append(request)
         self._queued_bytes += request.size
         if self._queued_bytes >= _PUSH_BYTES:
@@ -120,11 +122,11 @@ class RequestQueue:
 
     def push(self) -> None:
         """Sends what may be sent now."""
-        frames = []
-        was_empty = not self._flying
-        if self._flying.asking and self._flying.bytes > self._patience.window_bytes * 3 // 4:
+        if self._flying.is_plenty:
             # a few large pieces cost less than many small ones
             return
+        frames = []
+        was_empty = not self._flying
         while self._queued and self._flying.may_send(self._queued[0]):
             frames.append(self._launch(self._queued.popleft()))
         if frames:
@@ -223,7 +225,7 @@ class RequestQueue:
             return
         identify = Request(Command.IDENTIFY, answer_bytes=_IDENTITY_BYTES)
         if self._answers(identify) and not self._answers(_status_request()):
-            self._lost = True
+            self._lost, self._synchronised = True, False
             self._check_session()
 
     def _answers(self, request: Request) -> bool:
