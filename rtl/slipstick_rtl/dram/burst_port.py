@@ -159,11 +159,12 @@ class BurstPort(wiring.Component):
         part = Signal(parts_bits)
         before = Signal(8 * WORD_BYTES - bits)
         capacity = _READ_DEPTH << parts_bits
-        # known two cycles late, in which two more may have been asked for
+        # known two cycles late, in which two more may have been asked for; what leaves counts a
+        # cycle later still: whoever takes it says so late in the cycle
         asked, room = Signal(range(capacity + 1)), Signal()
         command = self._command.i
         asks = command.valid & command.ready & ~command.payload.write
-        leaves = wide.o.valid & wide.o.ready
+        leaves = delay(m, wide.o.valid & wide.o.ready, 1, "left")
         connect(m, wide.o, flipped(self.reads))
         m.d.comb += [
             wide.i.payload.eq(Cat(before, self.read_data)),
