@@ -40,10 +40,11 @@ NAMES = {
     "iCESugar-Pro (25F), SDRAM": "icesugar-pro-sdram",
     "ULX3S 85F, SDRAM": "ulx3s-85f-sdram",
     "ECPIX-5 85F, Ethernet": "ecpix5-85f-ethernet",
+    "Colorlight 5A-75B (25F), Ethernet": "colorlight-5a75b",
 }
 """Targets by what README and figures call them."""
-LINKS = {"ecpix5-85f-ethernet": "rgmii"}
-"""Of targets whose report is that of another wire than the UART."""
+LINKS = {"ECPIX-5 85F, Ethernet": "rgmii", "Colorlight 5A-75B (25F), Ethernet": "rgmii"}
+"""Of rows whose report is that of another wire than the UART."""
 OLDER = " †"
 """Marks figures of an earlier gateware version."""
 
@@ -104,8 +105,9 @@ def test_end_to_end() -> None:
 def test_builds(page: str, heading: str) -> None:
     found = rows(page, heading)
     for name, array, clocks, lut, dsp, bram in found:
-        target = TARGETS[NAMES[name.removesuffix(OLDER)]]
-        link = f"-{LINKS[target.name]}" if target.name in LINKS else ""
+        known = name.removesuffix(OLDER)
+        target = TARGETS[NAMES[known]]
+        link = f"-{LINKS[known]}" if known in LINKS else ""
         built = report(f"build-{target.name}{link}")
         needed, reached = clocks.split(", ")
         assert (needed, reached) == (f"{built['clock_mhz']:g}", f"{built['fmax_mhz']:.1f}"), name
