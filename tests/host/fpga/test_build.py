@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pretended_tools import (
     ECP5,
+    NETLIST,
     PACKING,
     PART,
     PLACEMENT,
@@ -19,6 +20,7 @@ from pretended_tools import (
 from slipstick.errors import TargetError
 from slipstick.fpga import build as flow
 from slipstick.fpga.place_and_route import Usage, does_not_fit, read_report
+from slipstick.fpga.synthesis import without_brackets
 from slipstick.targets import find_target
 from slipstick_rtl.config import PROTOCOL_VERSION, Configuration
 from slipstick_rtl.isa import ISA_VERSION
@@ -263,6 +265,39 @@ def test_a_bare_core_has_no_board_around_it(
 def no_gateware(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves out what takes the most time."""
     monkeypatch.setattr(flow, "_generate", lambda *arguments: None)
+
+
+def test_names_with_brackets_are_given_up_if_yosys_mistakes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = json.loads(json.dumps(NETLIST))
+    top = twice["modules"]["slipstick"]
+    top["cells"]["carry_3"]["connections"]["COUT"] = [2]
+    top["netnames"] = {"done": {"bits": [7, 2]}}
+    (tmp_path / "twice.json").write_text(json.dumps(twice))
+    # as long as there is a name with brackets
+    mistaken = (
+        "if 'done[1]' in Path('design.il').read_text():\n"
+        f"    Path('netlist.json').write_text(Path('{tmp_path}/twice.json').read_text())\n"
+        f"else:\n    {SYNTHESIS}"
+    )
+    monkeypatch.chdir(tmp_path)
+    tools = {"NEXTPNR_ECP5": PLACEMENT, "ECPPACK": PACKING}
+    pretend(tmp_path / "tools", monkeypatch, YOSYS=mistaken, **tools)
+    done = flow.build(TARGET, output=tmp_path / "out")
+    assert done.meets_clock
+    text = (tmp_path / "out" / "design.il").read_text()
+    assert "done[" not in text and "done<1>" in text
+    always = f"Path('netlist.json').write_text(Path('{tmp_path}/twice.json').read_text())"
+    pretend(tmp_path / "tools", monkeypatch, YOSYS=always, **tools)
+    with pytest.raises(TargetError, match="net done has more than one driver"):
+        flow.build(TARGET, output=tmp_path / "out")
+
+
+def test_brackets_of_bits_stay() -> None:
+    text = "  connect \\a.done[1] \\a.done [16]\n  wire width 16 \\a.done[1][0].low\n"
+    wanted = "  connect \\a.done<1> \\a.done [16]\n  wire width 16 \\a.done<1><0>.low\n"
+    assert without_brackets(text) == wanted
 
 
 @pytest.mark.usefixtures("no_gateware")
