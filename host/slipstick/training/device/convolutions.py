@@ -81,21 +81,23 @@ class Geometry:
         )
 
 
-def forward(images: np.ndarray, weights: np.ndarray, window: "Window", depthwise: bool) -> Geometry:
+def forward(
+    image: tuple[int, int, int], weights: np.ndarray, window: "Window", depthwise: bool
+) -> Geometry:
     """The layer itself.
 
     Parameters
     ----------
-    images : array of int8, (batch, height, width, I)
+    image : (height, width, I)
     weights : array of int8, (O, height, width, I), or (1, height, width, C)
     window : Window
     depthwise : bool
     """
     outputs = weights.shape[3] if depthwise else len(weights)
-    rows, columns = window.outputs(*images.shape[1:3])
+    rows, columns = window.outputs(*image[:2])
     top, _, left, _ = window.padding
     return Geometry(
-        images.shape[1:],
+        image,
         (rows, columns, outputs),
         window.kernel,
         window.stride,

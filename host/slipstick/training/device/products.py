@@ -12,6 +12,7 @@ from ...errors import CapacityError
 from ...program.steps import Placement
 from ...runtime.placement_io import gather, scatter
 from . import convolutions
+from .layer_programs import forward_program, input_gradient_program
 from .program import (
     Accumulation,
     Drain,
@@ -79,13 +80,17 @@ class DeviceProducts:
         -------
         array of int8, (batch, rows, columns, O)
         """
-        geometry = convolutions.forward(images, weights, window, depthwise)
-        values = convolutions.nearest(bias, shift, 0 if relu else -127)
-        flags = TrainingFlag.NOTED | (TrainingFlag.POSITIVE if relu else TrainingFlag(0))
-        taken = convolutions.forward_weights(weights, depthwise)
-        part = PartConvolutions([geometry.convolution(taken, values)])
-        writer = ProductWriter([part], geometry.output, [Drain(values, flags)], self._configuration)
-        return self._each(writer.write(), images)
+        product = forward_program(
+            images.shape[1:],
+            weights,
+            bias,
+            window,
+            self._configuration,
+            depthwise=depthwise,
+            shift=shift,
+            relu=relu,
+        )
+        return self._each(product, images)
 
     def input_gradient(
         self,
@@ -117,28 +122,17 @@ class DeviceProducts:
         -------
         array of int8, (batch, height, width, I)
         """
-        channels = weights.shape[3]
-        masked = TrainingFlag(0) if mask is None else TrainingFlag.MASKED
-        noted = masked | TrainingFlag.STOCHASTIC | TrainingFlag.NOTED
-        # magnitudes are noted with some shift; without one there is nothing to round
-        drains = [Drain(convolutions.stochastic(channels, max(1, shift)), noted)]
-        if shift == 0:
-            plain = convolutions.nearest(np.zeros(channels, np.int32), 0, -127)
-            drains.append(Drain(plain, masked, again=True))
-        parts = [
-            PartConvolutions(
-                [
-                    geometry.convolution(
-                        convolutions.backward_weights(weights, taps), drains[0].values
-                    )
-                    for geometry, taps in part.reductions
-                ],
-                part.lattice,
-            )
-            for part in convolutions.backward(errors.shape[1:], channels, window, depthwise, size)
-        ]
-        writer = ProductWriter(parts, (*size, channels), drains, self._configuration)
-        return self._each(writer.write(), errors, mask)
+        product = input_gradient_program(
+            errors.shape[1:],
+            weights,
+            window,
+            self._configuration,
+            depthwise=depthwise,
+            size=size,
+            shift=shift,
+            masked=mask is not None,
+        )
+        return self._each(product, errors, mask)
 
     def weight_gradient(
         self, images: np.ndarray, errors: np.ndarray, window: "Window", *, depthwise: bool
@@ -178,6 +172,10 @@ class DeviceProducts:
         notes = np.frombuffer(self._device.read(0, 4 * lanes), np.uint8).reshape(4, lanes)
         together = np.bitwise_or.reduce(notes, axis=1)
         return int.from_bytes(together.tobytes(), "little")
+
+    def forget(self) -> None:
+        """Loads programs anew: another one has used the device's memories."""
+        self._loaded.clear()
 
     def _summed(
         self,

@@ -1,0 +1,257 @@
+"""Trains from a board's DRAM: a list forward, the loss on the host, a list backward."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus
+
+from ...compiler.codegen.dram_tensors import DramTensor
+from ...devices.link import LinkDevice, LinkError
+from ...errors import CapacityError
+from ...runtime.dram_port import DramPort
+from ..arithmetic import Gradient, StepResult
+from ..device.arithmetic import DeviceArithmetic
+from ..device.products import DeviceProducts
+from ..golden import golden
+from ..int8 import Codes, Int8Arithmetic
+from ..network import Initial, TrainingNetwork
+from ..trainer import Trainer, cross_entropy, right
+from .contents import Contents
+from .places import Arena
+from .recorded import NOTE_BYTES, Pass, UnknownRangeError
+from .recorder import RecordingArithmetic
+from .tasks import Lists, write_lists
+
+
+class DramTrainer(Trainer):
+    """A :class:`..trainer.Trainer` with the same bits, whose steps run from a board's DRAM.
+
+    A step is written as two lists before it begins: the ranges are those of the step before. The
+    first step, which has none, runs product by product over the link. Per step the host writes
+    images, weights, and errors of logits; it reads logits, ranges, and sums of gradients. It
+    computes the loss and the update.
+
+    Parameters
+    ----------
+    network : TrainingNetwork
+        Of convolutions, additions, flattening, and pools whose windows lie side by side; each
+        tensor is read at most twice. Depthwise layers are among those that do not learn.
+    device : LinkDevice
+        Whose configuration has ``training`` and DRAM. No other may use it meanwhile.
+    initial : mapping of FloatParameters
+    learning : collection of str, optional
+        As ``Trainer`` has it.
+    master_bits, momentum : int
+        As ``Int8Arithmetic`` has them.
+
+    Members
+    -------
+    from_dram : int
+        Steps that ran from DRAM.
+    list_cycles : tuple of int
+        Of the last step's two lists.
+
+    Raises
+    ------
+    CapacityError
+        If the hardware has no DRAM, or cannot train.
+    """
+
+    def __init__(
+        self,
+        network: TrainingNetwork,
+        device: LinkDevice,
+        initial: Initial,
+        learning: Collection[str] | None = None,
+        *,
+        master_bits: int = 16,
+        momentum: int = 0,
+    ) -> None:
+        chip = device.configuration.dram_chip
+        if chip is None:
+            raise CapacityError(
+                "training from DRAM needs a target with DRAM, not"
+                f" {device.configuration.shape} without it"
+            )
+        self._device, self._port = device, DramPort(device)
+        self._products = DeviceProducts(device)
+        arithmetic = DeviceArithmetic(self._products, master_bits, momentum)
+        super().__init__(network, arithmetic, initial, learning)
+        self._arithmetic, self._master_bits = arithmetic, master_bits
+        self._walker = Trainer(network, Int8Arithmetic(master_bits), initial, learning)
+        self._contents, self._dram_words = Contents(self._port), chip.bytes // WORD_BYTES
+        self._sizes, self._filled = (0, 0, 0), list[tuple[int, int, int]]()
+        self.from_dram, self.list_cycles = 0, (0, 0)
+        self._recorded: RecordingArithmetic | None = None
+
+    def gradients(self, images: np.ndarray, labels: np.ndarray) -> StepResult:
+        """Forward and backward pass of a batch, or of a part of one.
+
+        Parameters
+        ----------
+        images : array of int8, (batch, height, width, channels)
+        labels : array of int, (batch,)
+
+        Raises
+        ------
+        UnsupportedError
+            If the network has a layer that does not run from DRAM.
+        CapacityError
+            If the step does not fit the memories.
+        LinkError
+            MEMORY_CORRUPT, BAD_TRANSFER or BAD_INSTRUCTION if a list did not come to its end.
+        """
+        try:
+            recorded = self._record(len(images))
+        except UnknownRangeError:
+            return super().gradients(images, labels)
+        with self._using_dram():
+            result = self._run(recorded, images, labels)
+        self.from_dram, self._recorded = self.from_dram + 1, recorded
+        return result
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Reads all tensors of the last step that ran from DRAM, to compare them.
+
+        Returns
+        -------
+        dict of array of int8, (batch, height, width, channels)
+            By the names of ``RecordingArithmetic.tensors``; empty if no step ran from there.
+        """
+        if self._recorded is None:
+            return {}
+        batch = self._recorded.batch
+        with self._using_dram():
+            return {
+                name: self._read(tensor, batch) for name, tensor in self._recorded.tensors.items()
+            }
+
+    @contextmanager
+    def _using_dram(self) -> Iterator[None]:
+        """What DeviceProducts has on the chip is overwritten; what fails leaves DRAM unknown."""
+        self._products.forget()
+        try:
+            yield
+        except BaseException:
+            self._contents.forget()
+            self._filled = []
+            raise
+
+    def _record(self, batch: int) -> RecordingArithmetic:
+        """The step's tasks; UnknownRangeError if a range is missing."""
+        while True:
+            first, arenas = 0, list[Arena]()
+            for size in self._sizes:
+                arenas.append(Arena(first))
+                first += size
+            recorder = RecordingArithmetic(
+                self._device.configuration,
+                self._arithmetic.ranges,
+                batch,
+                self.network.layers[-1].name,
+                (arenas[0], arenas[1], arenas[2]),
+                self._master_bits,
+            )
+            self._walker.arithmetic, self._walker.parameters = recorder, self.parameters
+            shape = (batch, *self.network.shape)
+            self._walker.gradients(np.zeros(shape, np.int8), np.zeros(batch, np.int64))
+            found = arenas[0].words, arenas[1].words, arenas[2].words
+            if found == self._sizes:
+                return recorder
+            # the second time each arena begins where the one before ends
+            self._sizes = found
+
+    def _run(
+        self, recorded: RecordingArithmetic, images: np.ndarray, labels: np.ndarray
+    ) -> StepResult:
+        do = self._arithmetic
+        do.reports = {}
+        lists = self._write(recorded)
+        self._submit(recorded.images, images)
+        forward, first_cycles = self._run_list(lists.entries[0], recorded.forward)
+        logits = self._logits(recorded, forward)
+        self._take_notes(recorded.forward, forward)
+        errors = do.loss_errors(logits, labels)
+        self._submit(recorded.loss, errors.codes)
+        backward, second_cycles = self._run_list(lists.entries[1], recorded.backward)
+        self._take_notes(recorded.backward, backward)
+        self.list_cycles = first_cycles, second_cycles
+        numbers = do.numbers(logits).reshape(len(images), -1)
+        return StepResult(
+            self._gradients(recorded, backward),
+            do.reports,
+            cross_entropy(numbers, labels),
+            right(numbers, labels),
+            len(images),
+        )
+
+    def _write(self, recorded: RecordingArithmetic) -> Lists:
+        """Submits what is not in DRAM yet."""
+        if self._filled != recorded.fills:
+            for place, words, byte in recorded.fills:
+                self._port.submit_write(place, bytes((byte,)) * (words * WORD_BYTES))
+            self._filled = recorded.fills
+        first = sum(self._sizes)
+        passes = recorded.forward.tasks, recorded.backward.tasks
+        lists = write_lists(passes, first, self._device.configuration)
+        end = first + len(lists.contents) // WORD_BYTES
+        if end > self._dram_words:
+            raise CapacityError(
+                f"a step of {recorded.batch} images must fit {self._dram_words * WORD_BYTES} bytes"
+                f" of DRAM, not {end * WORD_BYTES}: take fewer images"
+            )
+        self._contents.submit(first, lists.contents)
+        return lists
+
+    def _submit(self, tensor: DramTensor, values: np.ndarray) -> None:
+        """Submits the images of a tensor, one behind the other."""
+        packed = b"".join(tensor.pack(image) for image in values)
+        self._port.submit_write(tensor.place, packed)
+
+    def _read(self, tensor: DramTensor, batch: int) -> np.ndarray:
+        return unpacked(tensor, self._port.read(tensor.place, batch * tensor.words * WORD_BYTES))
+
+    def _run_list(self, entry: int, some: Pass) -> tuple[bytes, int]:
+        """Executes a list; what it answers, and its cycles."""
+        status = self._port.run_list(entry)
+        if status.dma is not DmaStatus.OK or status.bad_instruction:
+            error = status.dma if status.dma is not DmaStatus.OK else DmaStatus.BAD_INSTRUCTION
+            # what was sent behind it changes nothing, and the next one begins anew
+            self._device.reset()
+            raise LinkError(
+                error.name,
+                "the device could not run a training step from its DRAM: the list ended with"
+                f" {error.name} (slipstick memtest tests the DRAM)",
+            )
+        return self._port.read(some.answers.first, some.answers.words * WORD_BYTES), status.cycles
+
+    def _logits(self, recorded: RecordingArithmetic, answers: bytes) -> Codes:
+        made = recorded.logits
+        first = (made.tensor.place - recorded.forward.answers.first) * WORD_BYTES
+        count = recorded.batch * made.tensor.words * WORD_BYTES
+        return Codes(unpacked(made.tensor, answers[first : first + count]), made.exponent)
+
+    def _take_notes(self, some: Pass, answers: bytes) -> None:
+        """Reports the ranges for the next step."""
+        count, reports = NOTE_BYTES * self._device.configuration.lanes, self._arithmetic.reports
+        for note in some.notes:
+            first = (note.place - some.answers.first) * WORD_BYTES
+            notes = np.frombuffer(answers, np.uint8, count, first).reshape(NOTE_BYTES, -1)
+            largest = int.from_bytes(np.bitwise_or.reduce(notes, axis=1).tobytes(), "little")
+            reports[note.key] = golden().next_exponent(note.exponent, largest)
+
+    def _gradients(self, recorded: RecordingArithmetic, answers: bytes) -> dict[str, Gradient]:
+        found = {}
+        for name, each in recorded.gradients.items():
+            first = (each.place - recorded.backward.answers.first) * WORD_BYTES
+            weights, bias = each.program.sums(answers[first:])
+            found[name] = Gradient(weights, bias, each.weight_exponent, each.bias_exponent)
+        return found
+
+
+def unpacked(tensor: DramTensor, packed: bytes) -> np.ndarray:
+    """Images of a tensor that lie one behind the other, int8 (batch, height, width, channels)."""
+    size = tensor.words * WORD_BYTES
+    parts = [packed[first : first + size] for first in range(0, len(packed), size)]
+    return np.stack([tensor.unpack(part) for part in parts])

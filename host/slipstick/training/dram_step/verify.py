@@ -1,0 +1,135 @@
+"""Trains from a device's DRAM and in the golden functions at once, and compares all they make."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...devices.link import LinkDevice
+from ..arithmetic import StepResult
+from ..device.comparison import Comparison
+from ..device.verify import Verification, noisy_pictures
+from ..int8 import Codes, Int8Arithmetic, IntegerParameters
+from ..network import Layer, TrainingNetwork, initial_parameters
+from ..trainer import Trainer
+from .trainer import DramTrainer
+
+
+class KeepingArithmetic(Int8Arithmetic):
+    """The golden functions; every tensor is kept under the name that it has in DRAM.
+
+    Members
+    -------
+    kept : dict of array of int8
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, np.ndarray] = {}
+
+    def _keep(self, name: str, made: Codes) -> Codes:
+        self.kept[name] = made.codes
+        return made
+
+    def product(self, layer: Layer, x: Codes, parameters: IntegerParameters) -> Codes:
+        """Kept by the layer."""
+        return self._keep(layer.name, super().product(layer, x, parameters))
+
+    def add(self, layer: Layer, a: Codes, b: Codes) -> Codes:
+        """Kept by the layer."""
+        return self._keep(layer.name, super().add(layer, a, b))
+
+    def average(self, layer: Layer, x: Codes) -> Codes:
+        """Kept by the layer."""
+        return self._keep(layer.name, super().average(layer, x))
+
+    def maximum(self, layer: Layer, x: Codes) -> Codes:
+        """Kept by the layer."""
+        return self._keep(layer.name, super().maximum(layer, x))
+
+    def product_back(
+        self, layer: Layer, error: Codes, parameters: IntegerParameters, x: Codes, masked: bool
+    ) -> Codes:
+        """Kept by input and layer."""
+        return self._keep(_error(layer), super().product_back(layer, error, parameters, x, masked))
+
+    def average_back(self, layer: Layer, error: Codes, x: Codes, masked: bool) -> Codes:
+        """Kept by input and layer."""
+        return self._keep(_error(layer), super().average_back(layer, error, x, masked))
+
+    def maximum_back(self, layer: Layer, error: Codes, x: Codes, y: Codes, masked: bool) -> Codes:
+        """Kept by input and layer."""
+        return self._keep(_error(layer), super().maximum_back(layer, error, x, y, masked))
+
+    def join(self, name: str, errors: Sequence[Codes]) -> Codes:
+        """Kept by the tensor."""
+        return self._keep(f"error of {name}", super().join(name, errors))
+
+
+def _error(layer: Layer) -> str:
+    return f"error of {layer.inputs[0]} by {layer.name}"
+
+
+def verify_dram_training(
+    network: TrainingNetwork,
+    device: LinkDevice,
+    *,
+    steps: int,
+    batch: int,
+    rate_shift: int,
+    seed: int,
+    done: Callable[[int], object] = lambda count: None,
+) -> Verification:
+    """Takes training steps from a device's DRAM, and the same ones without it.
+
+    The first step has no ranges yet, and runs product by product: of it gradients and ranges are
+    compared. Of the others each activation and error is as well.
+
+    Parameters
+    ----------
+    network : TrainingNetwork
+    device : LinkDevice
+        Whose configuration has ``training`` and DRAM.
+    steps, batch : int
+        The batch is a power of two.
+    rate_shift : int
+        The learning rate is 2^-rate_shift.
+    seed : int
+        Of first weights and pictures.
+    done : callable
+        Told of each step.
+    """
+    initial, golden = initial_parameters(network, seed), KeepingArithmetic()
+    ours, wanted = DramTrainer(network, device, initial), Trainer(network, golden, initial)
+    data, losses = noisy_pictures(network, 8 * batch, seed), []
+    comparison = Comparison()
+    for step in range(steps):
+        places = (step * batch + np.arange(batch)) % len(data)
+        images, labels = data.images[places], data.labels[places]
+        found, right = ours.gradients(images, labels), wanted.gradients(images, labels)
+        _compare_results(comparison, found, right)
+        if step:
+            for name, tensor in ours.tensors().items():
+                comparison.add(name, tensor, golden.kept[name])
+        ours.apply([found], rate_shift)
+        wanted.apply([right], rate_shift)
+        losses.append(round(found.loss / batch, 5))
+        done(1)
+    comparison.add("steps from DRAM", np.array(ours.from_dram), np.array(steps - 1))
+    parameters, arrays = Comparison(), wanted.arrays()
+    for name, array in ours.arrays().items():
+        parameters.add(name, array, arrays[name])
+    return Verification(comparison, parameters, steps, steps * batch, tuple(losses))
+
+
+def _compare_results(comparison: Comparison, found: StepResult, wanted: StepResult) -> None:
+    """Gradients with their exponents, and ranges."""
+    for name, each in wanted.gradients.items():
+        mine = found.gradients[name]
+        comparison.add(f"{name} weight gradient", mine.weights, each.weights)
+        comparison.add(f"{name} bias gradient", mine.bias, each.bias)
+        exponents = [np.array([some.weight_exponent, some.bias_exponent]) for some in (mine, each)]
+        comparison.add(f"{name} exponents", *exponents)
+    for key, exponent in wanted.ranges.items():
+        there = found.ranges.get(key)
+        comparison.add(f"{key}, range", np.array([there], float), np.array([exponent], float))
+    comparison.add("ranges", np.array(len(found.ranges)), np.array(len(wanted.ranges)))

@@ -1,0 +1,194 @@
+"""Single programs of training from DRAM, on the golden model of a core."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from device_products import random_codes
+from slipstick.devices.model import ModelDevice
+from slipstick.program.steps import Placement
+from slipstick.runtime.dram_port import DramPort
+from slipstick.training.device.convolutions import nearest
+from slipstick.training.device.layer_programs import error_drains
+from slipstick.training.device.program import Drain
+from slipstick.training.dram_step.contents import Contents
+from slipstick.training.dram_step.gradients import GradientProgram
+from slipstick.training.dram_step.places import Arena, box
+from slipstick.training.dram_step.pools import pool_program
+from slipstick.training.dram_step.sums import sum_program
+from slipstick.training.dram_step.tasks import Task, batch_task, write_lists
+from slipstick.training.dram_step.trainer import unpacked
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus, Operation
+from slipstick_sim.golden import training as golden
+
+SMALL = Configuration(
+    rows=8,
+    columns=8,
+    lanes=8,
+    activation_bytes=1 << 15,
+    weight_bytes=1 << 16,
+    dram="MT48LC16M16",
+    training=1,
+)
+SHAPES = {
+    "8x8": SMALL,
+    "16x8, ninth bits": dataclasses.replace(
+        SMALL, rows=16, weight_rows=4, ninth_bits=1, halved_tables=1, weight_bytes=1 << 17
+    ),
+    "2x8x16, few accumulators": dataclasses.replace(
+        SMALL, pixels=2, columns=16, lanes=4, accumulator_depth=64, weight_bytes=1 << 17
+    ),
+    "32x16": dataclasses.replace(
+        SMALL,
+        rows=32,
+        columns=16,
+        weight_rows=4,
+        activation_bytes=1 << 16,
+        weight_bytes=1 << 18,
+    ),
+}
+
+
+class Board:
+    """A model with DRAM; tensors lie one behind the other."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.port = DramPort(ModelDevice(configuration, check_hazards=True))
+        self.arena = Arena(0)
+
+    def put(self, values: np.ndarray):
+        tensor = self.arena.tensor(values.shape[1:], len(values))
+        self.port.submit_write(tensor.place, b"".join(tensor.pack(value) for value in values))
+        return tensor
+
+    def fill(self, words: int, byte: int) -> int:
+        place = self.arena.take(words)
+        self.port.submit_write(place, bytes((byte,)) * (words * WORD_BYTES))
+        return place
+
+    def run(self, tasks: Sequence[Task]) -> None:
+        lists = write_lists([tasks], self.arena.end, self.configuration)
+        self.port.submit_write(self.arena.end, lists.contents)
+        status = self.port.run_list(lists.entries[0])
+        assert status.dma is DmaStatus.OK and not status.bad_instruction
+
+    def get(self, tensor, batch: int) -> np.ndarray:
+        return unpacked(tensor, self.port.read(tensor.place, batch * tensor.words * WORD_BYTES))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_weight_gradients(shape: str) -> None:
+    """Random kernels, strides, paddings and batches; maps wider than a kernel may be."""
+    configuration, generator = SHAPES[shape], np.random.default_rng(1)
+    aligned = passes = 0
+    for case in range(20):
+        draw = generator.integers
+        kernel = (int(draw(1, 5)), int(draw(1, 5)))
+        top, bottom, left, right = (int(draw(0, kernel[side // 2])) for side in range(4))
+        stride = (int(draw(1, 3)), int(draw(1, 3)))
+        window = golden.Window(kernel, stride, (top, bottom, left, right))
+        height, width = int(draw(kernel[0], 12)), int(draw(kernel[1], 12))
+        if case % 10 == 9:
+            height, width = kernel[0], int(draw(70, 90))
+        batch, inputs, outputs = int(draw(1, 4)), int(draw(1, 20)), int(draw(1, 20))
+        images = random_codes(generator, batch, height, width, inputs)
+        errors = random_codes(generator, batch, *window.outputs(height, width), outputs)
+        program = GradientProgram(images.shape[1:], errors.shape[1:], window, configuration)
+        board = Board(configuration)
+        pixels = errors.shape[1] * errors.shape[2]
+        task = program.task(
+            board.put(images),
+            board.put(errors),
+            batch,
+            kernels=board.fill(program.kernels.dram_words, 0),
+            ones=board.fill(-(-pixels // WORD_BYTES), 1),
+            results=(results := board.arena.take(program.result_words)),
+        )
+        board.run([task])
+        weights, bias = program.sums(board.port.read(results, WORD_BYTES * program.result_words))
+        message = f"case {case}: {window} of {images.shape} and {errors.shape}"
+        wanted = golden.weight_gradient(images, errors, window)
+        np.testing.assert_array_equal(weights, wanted, message)
+        np.testing.assert_array_equal(bias, golden.bias_gradient(errors), message)
+        aligned += program.kernels.aligned
+        passes += len(program.passes) > 1
+    assert 0 < aligned < 20 and passes > 0
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_maxima_and_masks(shape: str, positive: bool) -> None:
+    """Equal codes in a window: the first one counts. Few values, so that there are many."""
+    board, generator = Board(SHAPES[shape]), np.random.default_rng(2)
+    window = golden.Window((2, 3), (2, 3))
+    images = generator.choice([-127, -1, 0, 1, 5, 127], (3, 5, 9, 10)).astype(np.int8)
+    images = np.maximum(images, 0) if positive else images
+    pool = pool_program((5, 9, 10), window, board.configuration, positive=positive)
+    maxima, masks = board.arena.tensor((2, 3, 10), 3), board.arena.tensor((5, 9, 10), 3)
+    loads, stores = [(pool.image, board.put(images))], [(pool.maxima, maxima), (pool.masks, masks)]
+    board.run([batch_task(pool.program, loads, stores, 3)])
+    wanted = golden.max_pool(images, window)
+    np.testing.assert_array_equal(board.get(maxima, 3), wanted)
+    ones = golden.max_pool_gradient(np.ones_like(wanted), images, wanted, window)
+    ones = golden.relu_gradient(ones, images) if positive else ones
+    np.testing.assert_array_equal(board.get(masks, 3)[:, :4], ones[:, :4])
+
+
+@pytest.mark.parametrize("exponents", [(0, 0), (-3, 1), (2, -5), (0, -15), (0, -16), (-16, 0)])
+@pytest.mark.parametrize("shift", [0, 1, 6])
+def test_sums_of_unequal_exponents(exponents: tuple[int, int], shift: int) -> None:
+    """Forward to nearest, errors pseudo-stochastically; one that is far below counts as 0."""
+    board, generator = Board(SMALL), np.random.default_rng(3)
+    first, second = (random_codes(generator, 2, 3, 4, 16) for _ in range(2))
+    sums, exponent = golden.aligned_sum([(first, exponents[0]), (second, exponents[1])])
+    left, right = (each - exponent if each >= exponent else None for each in exponents)
+    for drains, wanted in (
+        (
+            [Drain(nearest(np.zeros(1, np.int32), shift, 0))],
+            golden.finish_forward(sums, shift, True),
+        ),
+        (error_drains(1, shift), golden.finish_errors(sums, shift)),
+    ):
+        made = sum_program((3, 4, 16), (left, right), drains, SMALL)
+        result = board.arena.tensor((3, 4, 16), 2)
+        terms = [(made.terms[0], board.put(first)), (made.terms[1], board.put(second))]
+        board.run([batch_task(made.program, terms, [(made.result, result)], 2)])
+        np.testing.assert_array_equal(board.get(result, 2), wanted)
+
+
+def test_only_what_changes_is_written() -> None:
+    device = ModelDevice(SMALL)
+    port = DramPort(device)
+    contents, generator = Contents(port), np.random.default_rng(4)
+    data = generator.integers(0, 256, 40_000, np.uint8)
+
+    def written(first: int) -> int:
+        before = device.bytes_up
+        contents.submit(first, data.tobytes())
+        assert port.read(first, len(data)) == data.tobytes()
+        return device.bytes_up - before
+
+    reading = written(100)
+    again = written(100)
+    assert reading - again > 40_000
+    data[17] ^= 1
+    data[20_000:20_100] ^= 1
+    assert 200 < written(100) - again < 600
+    # shorter, and then as long as before: what was behind is there still
+    whole, data = data, data[:8_000].copy()
+    data[0] ^= 1
+    written(100)
+    data = np.concatenate([data, whole[8_000:]])
+    assert written(100) == again
+    assert written(101) - again > 40_000
+    contents.forget()
+    assert written(101) - again > 40_000
+
+
+def test_dense_rows_with_gaps_are_refused() -> None:
+    tensor = Arena(0).tensor((2, 2, 3), 1, dense=True)
+    with pytest.raises(ValueError, match="a pixel pitch of 3 bytes, not 8"):
+        box(Operation.LOAD, Placement(0, 16, 8, 2, 2, 3), tensor, 0)
