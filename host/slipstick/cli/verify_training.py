@@ -1,15 +1,19 @@
 """``slipstick verify-training``: a device's training steps held against the golden functions."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from .. import console, reports
-from ..devices import open_device
+from ..devices import Device, open_device
+from ..devices.link import LinkDevice
 from ..errors import InputError
 from ..training.device.verify import Verification, verify_training
+from ..training.dram_step.verify import verify_dram_training
 from ..training.int8 import Range
 from ..training.network import TrainingNetwork
 from ..training.networks import digits_cnn, ds_cnn, mnist_cnn, resnet8
@@ -41,7 +45,9 @@ def verify_training_command(
 ) -> None:
     """Train on a device, and compare every product and all weights with the golden functions.
 
-    Pictures are random ones that can be learned. Exit with 1 if anything differs.
+    Pictures are random ones that can be learned. With DRAM and the range "previous", all steps but
+    the first run from there, and every activation and error is compared. Exit with 1 if anything
+    differs.
     """
     check_least("--steps", steps, 1)
     check_least("--batch", batch, 1)
@@ -55,15 +61,8 @@ def verify_training_command(
     opened = open_device(device)
     try:
         with console.progress("verifying training", steps) as done:
-            found = verify_training(
-                chosen,
-                opened,
-                steps=steps,
-                batch=batch,
-                rate_shift=rate_shift,
-                seed=seed,
-                source=source,
-                done=done,
+            found = _verifier(opened, source)(
+                chosen, steps=steps, batch=batch, rate_shift=rate_shift, seed=seed, done=done
             )
     finally:
         opened.close()
@@ -77,6 +76,14 @@ def verify_training_command(
         _show(figures)
     if found.mismatches:
         raise typer.Exit(1)
+
+
+def _verifier(device: Device, source: Range) -> Callable[..., Verification]:
+    """From DRAM, where the device has one and shifts are known before a step."""
+    if source is Range.PREVIOUS and isinstance(device, LinkDevice):
+        if device.configuration.dram_chip is not None:
+            return partial(verify_dram_training, device=device)
+    return partial(verify_training, device=device, source=source)
 
 
 def _network(name: str) -> TrainingNetwork:

@@ -68,11 +68,13 @@ def _logarithmic(name: str, number_format: str) -> Target:
     return Target(name, f"simulated, 256 elements of {number_format}", configuration)
 
 
-def _training(name: str, rows: int, columns: int, description: str) -> Target:
+def _training(name: str, rows: int, columns: int, description: str, dram: str = "") -> Target:
     """A target whose post-processor does what gradients need."""
     plain = _simulated(name, "", 1, rows, columns)
-    return Target(name, description, replace(plain.configuration, training=1))
+    return Target(name, description, replace(plain.configuration, training=1, dram=dram))
 
+
+_SDRAM = "MT48LC16M16"
 
 _TILE = Configuration(
     # memories as small as digits need, of flip-flops if there is no macro; one table for two lanes,
@@ -118,6 +120,8 @@ TARGETS: dict[str, Target] = {
         _logarithmic("sim-lns5", "lns1+2+2"),
         _training("sim-training", 8, 8, "simulated, 64 multipliers, for training"),
         _training("sim-training-large", 32, 16, "simulated, 512 multipliers, for training"),
+        _training("sim-training-sdram", 8, 8, "as sim-training, with SDRAM", _SDRAM),
+        _training("sim-training-large-sdram", 32, 16, "as sim-training-large, with SDRAM", _SDRAM),
         Target("asic-4x4", "16 multipliers for a small tile of a shuttle", _TILE),
         Target("asic-8x8", "64 multipliers for a tile with memory macros", _LARGE_TILE),
         *(target for board in all_boards().values() for target in targets_of(board)),

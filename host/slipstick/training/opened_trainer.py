@@ -10,6 +10,8 @@ from ..cluster.opening import told_devices
 from ..devices.group import GroupKind, group_of
 from ..errors import InputError
 from ..loading import configuration_of
+from .dram_step.opening import OpenedLink, open_dram_trainer
+from .dram_step.trainer import DramTrainer
 from .int8 import Range
 from .network import Initial
 from .opened_device import (
@@ -89,7 +91,7 @@ class OpenedTrainer:
         With its parts.
     unit : str
         What multiplies: "devices" or "workers".
-    device : CountingDevice, optional
+    device : CountingDevice or OpenedLink, optional
         Of one device.
     crew : Crew, optional
         Of several.
@@ -102,7 +104,7 @@ class OpenedTrainer:
         division: Division,
         unit: str = "devices",
         *,
-        device: CountingDevice | None = None,
+        device: CountingDevice | OpenedLink | None = None,
         crew: Crew | None = None,
     ) -> None:
         self.trainer, self.division = trainer, division
@@ -110,23 +112,29 @@ class OpenedTrainer:
 
     @property
     def bytes_moved(self) -> int:
-        """Written to devices and read from them, without the frames of a wire; 0 without one."""
+        """Written to devices and read from them; 0 without one.
+
+        Of a device with DRAM the frames of its wire count, of others contents alone.
+        """
         if self._crew is not None:
             return self._crew.bytes_moved
         return 0 if self._device is None else self._device.bytes_moved
 
     def figures(self) -> dict[str, Any]:
-        """How a crew shared the work: nothing of one device.
+        """How a crew shared the work, or how many steps ran from DRAM.
 
         Returns
         -------
         dict
-            ``devices`` or ``workers``: how many there are. ``given_again``: jobs that were done
-            again, since a device failed, a worker ended, or one was late. Unless models are
-            averaged, ``gradient_bytes_per_step``: of the gradients of all parts, as messages. Of a
-            cluster, ``bytes_to_workers_per_step`` and ``bytes_from_workers_per_step``: what the
-            host sends and receives, without Dask's frames.
+            Of one device with DRAM, ``steps_from_dram``. Of a crew, ``devices`` or ``workers``: how
+            many there are. ``given_again``: jobs that were done again, since a device failed, a
+            worker ended, or one was late. Unless models are averaged, ``gradient_bytes_per_step``:
+            of the gradients of all parts, as messages. Of a cluster, ``bytes_to_workers_per_step``
+            and ``bytes_from_workers_per_step``: what the host sends and receives, without Dask's
+            frames.
         """
+        if isinstance(self.trainer, DramTrainer):
+            return {"steps_from_dram": self.trainer.from_dram}
         if self._crew is None:
             return {}
         found: dict[str, Any] = {
@@ -178,16 +186,9 @@ def open_trainer(
     division.check()
     with ExitStack() as stack:
         if place.is_single and division == Division():
-            arithmetic, device = open_arithmetic(
-                place.device,
-                place.target,
-                master_bits=setup.master_bits,
-                momentum=setup.momentum,
-                source=source,
-            )
+            trainer, device = _single_trainer(setup, initial, place, source)
             if device is not None:
                 stack.callback(device.close)
-            trainer = Trainer(setup.network, arithmetic, initial, setup.learning)
             return OpenedTrainer(trainer, stack.pop_all(), division, device=device)
         if source is not Range.PREVIOUS:
             raise InputError(
@@ -199,6 +200,25 @@ def open_trainer(
         trainer = _crew_trainer(setup, initial, divided, crew, seed)
         unit = "devices" if place.cluster is None else "workers"
         return OpenedTrainer(trainer, stack.pop_all(), divided, unit, crew=crew)
+
+
+def _single_trainer(
+    setup: WorkerSetup, initial: Initial, place: Place, source: Range
+) -> tuple[Trainer, CountingDevice | OpenedLink | None]:
+    """From DRAM, where there is one and the network's layers run from there."""
+    if source is Range.PREVIOUS and not is_golden(place.device, place.target):
+        hardware = wanted_hardware(place.device, place.target)
+        found = open_dram_trainer(setup, initial, place.device, hardware)
+        if found is not None:
+            return found
+    arithmetic, device = open_arithmetic(
+        place.device,
+        place.target,
+        master_bits=setup.master_bits,
+        momentum=setup.momentum,
+        source=source,
+    )
+    return Trainer(setup.network, arithmetic, initial, setup.learning), device
 
 
 @contextmanager

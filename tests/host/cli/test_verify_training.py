@@ -23,6 +23,18 @@ def test_figures_and_report(slipstick: Command, tmp_path: Path) -> None:
     assert json.loads(report.read_text())["elements"] == figures["elements"]
 
 
+def test_steps_from_dram(slipstick: Command) -> None:
+    options = ("--device", "model:sim-training-sdram", "--steps", 3, "--batch", 4, "--json")
+    status, output, _ = slipstick("verify-training", *options)
+    figures = json.loads(output)
+    assert status == 0 and figures["mismatches"] == 0
+    assert {"steps from DRAM", "error of conv1 by conv2"} <= set(figures["products"])
+    # shifts of the present step are not known before: it runs product by product
+    status, output, _ = slipstick("verify-training", *options, "--range", "present")
+    figures = json.loads(output)
+    assert status == 0 and "steps from DRAM" not in figures["products"]
+
+
 def test_table(slipstick: Command) -> None:
     status, output, _ = slipstick("verify-training", *MODEL, "--steps", 1, "--range", "present")
     assert status == 0

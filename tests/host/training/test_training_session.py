@@ -87,6 +87,30 @@ def test_a_device_gives_the_same_bits() -> None:
     assert sessions[1].bytes_per_step > 16 * 64
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_device_with_dram_gives_the_same_bits(layers: int) -> None:
+    sdram = TrainingSession(MODEL, layers=layers, device="model:sim-training-sdram")
+    found, wanted = learn(sdram), learn(TrainingSession(MODEL, layers=layers))
+    assert sdram.sharing_figures == {"steps_from_dram": 2} and sdram.bytes_per_step > 16 * 64
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def test_layers_that_do_not_run_from_dram_run_over_the_link() -> None:
+    sessions = [TrainingSession("ds-cnn", device=d) for d in ("model", "model:sim-training-sdram")]
+    pictures = np.random.default_rng(3).integers(
+        -100, 101, (4, *sessions[0].network.shape), np.int8
+    )
+    for session in sessions:
+        assert session.sharing_figures == {}
+        for _ in range(2):
+            session.step(pictures, np.arange(4), 5)
+        session.close()
+    golden, device = (session.trainer.arrays() for session in sessions)
+    for name, array in golden.items():
+        np.testing.assert_array_equal(device[name], array, err_msg=name)
+
+
 def learn(session: TrainingSession, steps: int = 3) -> dict[str, np.ndarray]:
     """Steps of 16 digits; all that they changed."""
     x, y = (array[: 16 * steps] for array in load_digits()[:2])

@@ -50,8 +50,8 @@ class RecordingArithmetic(Int8Arithmetic):
     ----------
     configuration : Configuration
         With ``training`` and DRAM.
-    ranges : mapping of int
-        Of the step before.
+    ranges : mapping of int or None
+        Of the step before; None: any will do, to see whether a step can be recorded.
     batch : int
         Images.
     logits : str
@@ -84,7 +84,7 @@ class RecordingArithmetic(Int8Arithmetic):
     def __init__(
         self,
         configuration: Configuration,
-        ranges: dict[str, int],
+        ranges: dict[str, int] | None,
         batch: int,
         logits: str,
         arenas: tuple[Arena, Arena, Arena],
@@ -92,7 +92,8 @@ class RecordingArithmetic(Int8Arithmetic):
     ) -> None:
         super().__init__(master_bits, 0, Range.PREVIOUS)
         self._configuration, self.batch, self._last = configuration, batch, logits
-        self.ranges = dict(ranges)
+        self.ranges = dict(ranges or {})
+        self._any_range = ranges is None
         self.forward, self.backward, self._rest = Pass(arenas[0]), Pass(arenas[1]), arenas[2]
         self._pass = self.forward
         self._notes = notes_program(configuration)
@@ -327,6 +328,8 @@ class RecordingArithmetic(Int8Arithmetic):
         return self._codes(result, exponent + shift)
 
     def _known_shift(self, key: str, exponent: int) -> int:
+        if self._any_range:
+            return 1
         if key not in self.ranges:
             raise UnknownRangeError(key)
         return self._golden.shift_between(exponent, self.ranges[key])

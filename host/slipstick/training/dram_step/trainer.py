@@ -85,6 +85,18 @@ class DramTrainer(Trainer):
         self.from_dram, self.list_cycles = 0, (0, 0)
         self._recorded: RecordingArithmetic | None = None
 
+    def check(self) -> None:
+        """Sees whether steps of one image can run from DRAM.
+
+        Raises
+        ------
+        UnsupportedError
+            If the network has a layer that does not run from DRAM.
+        CapacityError
+            If a step does not fit the memories.
+        """
+        self._lists(self._record(1, None))
+
     def gradients(self, images: np.ndarray, labels: np.ndarray) -> StepResult:
         """Forward and backward pass of a batch, or of a part of one.
 
@@ -103,7 +115,7 @@ class DramTrainer(Trainer):
             MEMORY_CORRUPT, BAD_TRANSFER or BAD_INSTRUCTION if a list did not come to its end.
         """
         try:
-            recorded = self._record(len(images))
+            recorded = self._record(len(images), self._arithmetic.ranges)
         except UnknownRangeError:
             return super().gradients(images, labels)
         with self._using_dram():
@@ -138,7 +150,7 @@ class DramTrainer(Trainer):
             self._filled = []
             raise
 
-    def _record(self, batch: int) -> RecordingArithmetic:
+    def _record(self, batch: int, ranges: dict[str, int] | None) -> RecordingArithmetic:
         """The step's tasks; UnknownRangeError if a range is missing."""
         while True:
             first, arenas = 0, list[Arena]()
@@ -147,7 +159,7 @@ class DramTrainer(Trainer):
                 first += size
             recorder = RecordingArithmetic(
                 self._device.configuration,
-                self._arithmetic.ranges,
+                ranges,
                 batch,
                 self.network.layers[-1].name,
                 (arenas[0], arenas[1], arenas[2]),
@@ -192,6 +204,12 @@ class DramTrainer(Trainer):
             for place, words, byte in recorded.fills:
                 self._port.submit_write(place, bytes((byte,)) * (words * WORD_BYTES))
             self._filled = recorded.fills
+        lists = self._lists(recorded)
+        self._contents.submit(sum(self._sizes), lists.contents)
+        return lists
+
+    def _lists(self, recorded: RecordingArithmetic) -> Lists:
+        """The step's lists; CapacityError if DRAM has no room for them."""
         first = sum(self._sizes)
         passes = recorded.forward.tasks, recorded.backward.tasks
         lists = write_lists(passes, first, self._device.configuration)
@@ -201,7 +219,6 @@ class DramTrainer(Trainer):
                 f"a step of {recorded.batch} images must fit {self._dram_words * WORD_BYTES} bytes"
                 f" of DRAM, not {end * WORD_BYTES}: take fewer images"
             )
-        self._contents.submit(first, lists.contents)
         return lists
 
     def _submit(self, tensor: DramTensor, values: np.ndarray) -> None:
