@@ -259,6 +259,7 @@ _SMALL = dataclasses.replace(
     accumulator_depth=64,
     dram=CHIP,
 )
+"""What large networks run on in these tests: the fewer kinds of hardware, the less is compiled."""
 
 
 @pytest.mark.parametrize(
@@ -317,7 +318,6 @@ def _check_batches(graph: Graph, device: Device, images: np.ndarray, expected: V
 
 def test_a_reshape_between_runs_is_another_name() -> None:
     """What is made under one name is read under the other, from the same place in DRAM."""
-    small = dataclasses.replace(PLAIN, activation_bytes=1 << 11, weight_bytes=1 << 12, dram=CHIP)
     builder = NetworkBuilder(6, 8, 8, 16)
     builder.same_conv2d(3, 16)
     builder.same_conv2d(3, 16)
@@ -325,10 +325,10 @@ def test_a_reshape_between_runs_is_another_name() -> None:
     builder.same_conv2d(3, 16)
     builder.same_conv2d(1, 16)
     graph = builder.graph(builder.last)
-    program = compile_graph(graph, small)
+    program = compile_graph(graph, _SMALL)
     images = np.concatenate([builder.images() for _ in range(2)])
     expected = run_graph(graph, [images])
-    for device in (ModelDevice(small), SimulationDevice(small)):
+    for device in (ModelDevice(_SMALL), SimulationDevice(_SMALL)):
         execution = Execution(program, device)
         assert execution.lists
         found = execution.infer_batch({"input": images})
