@@ -3,21 +3,13 @@
 from collections.abc import Callable
 
 import numpy as np
-from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus
+from slipstick_rtl.dma.transfer import WORD_BYTES
 from slipstick_rtl.link.protocol import DeviceStatus
 
 from ..compiler.codegen.dram_list import DramProgram, find_dram_program
-from ..devices.link import LinkDevice, LinkError
+from ..devices.link import LinkDevice
 from ..program import Program
 from .dram_port import DramPort
-
-_EXPLANATIONS = {
-    DmaStatus.MEMORY_CORRUPT: "a block of its DRAM has another checksum than was written: load the"
-    " program again; if that does not help, test the DRAM (slipstick memtest)",
-    DmaStatus.BAD_TRANSFER: "its DRAM has an instruction that there is none of: load the program"
-    " again",
-    DmaStatus.BAD_INSTRUCTION: "it met a bad instruction: load the program again",
-}
 
 
 class DramMemory:
@@ -100,18 +92,9 @@ class DramMemory:
         device.push()
         for name, requests in answers.items():
             packed = b"".join(device.answer(request) for request in requests)
-            shape, size = self._network.tensors[name].shape, tensors[name].words * WORD_BYTES
-            parts = [packed[size * image :][:size] for image in range(count)]
-            found = [tensors[name].unpack(part) for part in parts]
-            values[name] = np.stack(found).reshape(count, *shape[1:])
+            shape = self._network.tensors[name].shape
+            values[name] = tensors[name].unpack_batch(packed).reshape(count, *shape[1:])
         self._finished(status)
 
     def _check(self, status: DeviceStatus) -> None:
-        if status.dma is DmaStatus.OK and not status.bad_instruction:
-            return
-        error = status.dma if status.dma is not DmaStatus.OK else DmaStatus.BAD_INSTRUCTION
-        # what was sent behind it changes nothing, and the next one begins anew
-        self._device.reset()
-        raise LinkError(
-            error.name, f"the device could not run {self._network.name!r}: {_EXPLANATIONS[error]}"
-        )
+        self._port.check(status, repr(self._network.name))

@@ -1,6 +1,6 @@
 """Reaches the DRAM of a device: bytes go there and come back by way of the activation memory."""
 
-from slipstick_rtl.dma.transfer import WORD_BYTES, Operation, Transfer
+from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus, Operation, Transfer
 from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from ..devices.link import LinkDevice, LinkError, Request
@@ -10,6 +10,13 @@ LONGEST_RUN = 1 << 16
 """Bytes of a transfer's run."""
 _LIST_SECONDS = 3600.0
 """More than any list takes, simulated ones too."""
+_EXPLANATIONS = {
+    DmaStatus.MEMORY_CORRUPT: "a block of its DRAM has another checksum than was written: load the"
+    " program again; if that does not help, test the DRAM (slipstick memtest)",
+    DmaStatus.BAD_TRANSFER: "its DRAM has an instruction that there is none of: load the program"
+    " again",
+    DmaStatus.BAD_INSTRUCTION: "it met a bad instruction: load the program again",
+}
 
 
 class DramPort:
@@ -78,6 +85,28 @@ class DramPort:
             if error.code != "BAD_INSTRUCTION":
                 raise
             return self.device.status()
+
+    def check(self, status: DeviceStatus, what: str) -> None:
+        """Returns if what was submitted came to its end; else the next one begins anew.
+
+        Parameters
+        ----------
+        status : DeviceStatus
+            Of ``finish`` or ``run_list``.
+        what : str
+            The device could not run it, the message says.
+
+        Raises
+        ------
+        LinkError
+            MEMORY_CORRUPT, BAD_TRANSFER or BAD_INSTRUCTION.
+        """
+        if status.dma is DmaStatus.OK and not status.bad_instruction:
+            return
+        error = status.dma if status.dma is not DmaStatus.OK else DmaStatus.BAD_INSTRUCTION
+        # what was sent behind it changes nothing
+        self.device.reset()
+        raise LinkError(error.name, f"the device could not run {what}: {_EXPLANATIONS[error]}")
 
     def _move(self, operation: Operation, word: int, count: int) -> None:
         """Between the beginning of the activation memory and a word of DRAM."""

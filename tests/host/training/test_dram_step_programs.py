@@ -18,7 +18,6 @@ from slipstick.training.dram_step.places import Arena, box
 from slipstick.training.dram_step.pools import pool_program
 from slipstick.training.dram_step.sums import sum_program
 from slipstick.training.dram_step.tasks import Task, batch_task, write_lists
-from slipstick.training.dram_step.trainer import unpacked
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus, Operation
 from slipstick_sim.golden import training as golden
@@ -76,7 +75,7 @@ class Board:
         assert status.dma is DmaStatus.OK and not status.bad_instruction
 
     def get(self, tensor, batch: int) -> np.ndarray:
-        return unpacked(tensor, self.port.read(tensor.place, batch * tensor.words * WORD_BYTES))
+        return tensor.unpack_batch(self.port.read(tensor.place, batch * tensor.words * WORD_BYTES))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

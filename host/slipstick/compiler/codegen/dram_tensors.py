@@ -72,6 +72,12 @@ class DramTensor:
         lines = np.frombuffer(packed, np.uint8).reshape(count, -1)[:, :length]
         return lines.copy().view(np.int8).reshape(self.height, self.width, self.channels)
 
+    def unpack_batch(self, packed: bytes) -> np.ndarray:
+        """Images that lie one behind the other: int8, (batch, height, width, channels)."""
+        size = self.words * WORD_BYTES
+        parts = (packed[first : first + size] for first in range(0, len(packed), size))
+        return np.stack([self.unpack(part) for part in parts])
+
 
 Shape = tuple[int, int, int]
 Layouts = dict[str, dict[Shape, DramTensor]]

@@ -20,10 +20,11 @@ from ...compiler.mapping.activation_layout import round_up
 from ...compiler.memory.constants import Images
 from ...devices.link.regions import pieces
 from ...errors import CapacityError
+from ...runtime.dram_port import LONGEST_RUN
 from ..device.convolutions import sum_bytes
 from .gradient_layout import GradientPiece, Shape, place_gradient, share_out
 from .kernels import KernelLayout
-from .places import LONGEST_RUN, box
+from .places import box
 from .tasks import WAIT, Task
 
 if TYPE_CHECKING:

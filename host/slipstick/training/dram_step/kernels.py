@@ -15,7 +15,7 @@ from slipstick_rtl.dma.transfer import GROUP_CELLS, WORD_BYTES, Operation, Targe
 from ...compiler.mapping.reduction import LARGEST_KERNEL_WIDTH
 from ...devices.link.regions import pieces
 from ...program.steps import Placement
-from .places import LONGEST_RUN
+from ...runtime.dram_port import LONGEST_RUN
 
 Cut = tuple[int, int]
 """First column of the errors, and how many: a kernel's width is limited."""

@@ -4,9 +4,7 @@ from slipstick_rtl.dma.transfer import WORD_BYTES, Operation, Transfer
 
 from ...compiler.codegen.dram_tensors import DramTensor
 from ...program.steps import Placement
-
-LONGEST_RUN = 1 << 16
-"""Bytes of a transfer's run."""
+from ...runtime.dram_port import LONGEST_RUN
 
 
 class Arena:

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from slipstick_rtl.dma.transfer import WORD_BYTES, DmaStatus
+from slipstick_rtl.dma.transfer import WORD_BYTES
 
 from ...compiler.codegen.dram_tensors import DramTensor
-from ...devices.link import LinkDevice, LinkError
+from ...devices.link import LinkDevice
 from ...errors import CapacityError
 from ...runtime.dram_port import DramPort
 from ..arithmetic import Gradient, StepResult
@@ -227,27 +227,19 @@ class DramTrainer(Trainer):
         self._port.submit_write(tensor.place, packed)
 
     def _read(self, tensor: DramTensor, batch: int) -> np.ndarray:
-        return unpacked(tensor, self._port.read(tensor.place, batch * tensor.words * WORD_BYTES))
+        return tensor.unpack_batch(self._port.read(tensor.place, batch * tensor.words * WORD_BYTES))
 
     def _run_list(self, entry: int, some: Pass) -> tuple[bytes, int]:
         """Executes a list; what it answers, and its cycles."""
         status = self._port.run_list(entry)
-        if status.dma is not DmaStatus.OK or status.bad_instruction:
-            error = status.dma if status.dma is not DmaStatus.OK else DmaStatus.BAD_INSTRUCTION
-            # what was sent behind it changes nothing, and the next one begins anew
-            self._device.reset()
-            raise LinkError(
-                error.name,
-                "the device could not run a training step from its DRAM: the list ended with"
-                f" {error.name} (slipstick memtest tests the DRAM)",
-            )
+        self._port.check(status, "a training step from its DRAM")
         return self._port.read(some.answers.first, some.answers.words * WORD_BYTES), status.cycles
 
     def _logits(self, recorded: RecordingArithmetic, answers: bytes) -> Codes:
         made = recorded.logits
         first = (made.tensor.place - recorded.forward.answers.first) * WORD_BYTES
         count = recorded.batch * made.tensor.words * WORD_BYTES
-        return Codes(unpacked(made.tensor, answers[first : first + count]), made.exponent)
+        return Codes(made.tensor.unpack_batch(answers[first : first + count]), made.exponent)
 
     def _take_notes(self, some: Pass, answers: bytes) -> None:
         """Reports the ranges for the next step."""
@@ -265,10 +257,3 @@ class DramTrainer(Trainer):
             weights, bias = each.program.sums(answers[first:])
             found[name] = Gradient(weights, bias, each.weight_exponent, each.bias_exponent)
         return found
-
-
-def unpacked(tensor: DramTensor, packed: bytes) -> np.ndarray:
-    """Images of a tensor that lie one behind the other, int8 (batch, height, width, channels)."""
-    size = tensor.words * WORD_BYTES
-    parts = [packed[first : first + size] for first in range(0, len(packed), size)]
-    return np.stack([tensor.unpack(part) for part in parts])
