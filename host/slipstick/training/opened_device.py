@@ -1,16 +1,15 @@
-"""Opens what multiplies for a training: the golden functions, or a device."""
+"""Says what multiplies for a training by its name, and counts what crosses to a device."""
 
 from collections.abc import Sequence
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 
-from ..devices import Device, hardware_of, open_device
+from ..devices import Device, hardware_of
 from ..devices.forwarding import ForwardingDevice
 from ..devices.group import GroupKind, group_of
 from ..errors import DeviceError, InputError
 from ..loading import configuration_of
-from .int8 import Int8Arithmetic, Range
 
 GOLDEN = "model"
 """The golden functions alone; with a target behind it, the golden model of that core."""
@@ -97,43 +96,3 @@ def wanted_hardware(name: str, target: str | None) -> Configuration:
     """
     wanted = hardware_of(name) if target is None else configuration_of(target)
     return wanted or configuration_of(DEFAULT_TARGET)
-
-
-def open_arithmetic(
-    name: str, target: str | None, *, master_bits: int, momentum: int, source: Range
-) -> tuple[Int8Arithmetic, CountingDevice | None]:
-    """The arithmetic of a training, and its device.
-
-    Parameters
-    ----------
-    name : str
-        ``GOLDEN``: the golden functions alone. Others are as ``open_device`` has them, and no
-        groups: the three products of each layer run there.
-    target : str, optional
-        The hardware; by default what the device's name says, or ``DEFAULT_TARGET``.
-    master_bits, momentum, source
-        As ``Int8Arithmetic`` has them.
-
-    Returns
-    -------
-    arithmetic : Int8Arithmetic
-    device : CountingDevice or None
-        To be closed; None of the golden functions.
-
-    Raises
-    ------
-    DeviceError, TargetError, CapacityError
-        If the device cannot be opened, or its hardware cannot train.
-    """
-    if is_golden(name, target):
-        return Int8Arithmetic(master_bits, momentum, source), None
-    from .device.arithmetic import DeviceArithmetic
-    from .device.products import DeviceProducts
-
-    device = CountingDevice(open_device(name, wanted_hardware(name, target)))
-    try:
-        products = DeviceProducts(device)
-    except BaseException:
-        device.close()
-        raise
-    return DeviceArithmetic(products, master_bits, momentum, source), device

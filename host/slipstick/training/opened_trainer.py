@@ -7,19 +7,21 @@ from typing import Any
 
 from ..cluster.address import parse_address
 from ..cluster.opening import told_devices
+from ..devices import Device, open_device
 from ..devices.group import GroupKind, group_of
 from ..errors import InputError
 from ..loading import configuration_of
-from .dram_step.opening import OpenedLink, open_dram_trainer
+from .device.arithmetic import DeviceArithmetic
+from .device.products import DeviceProducts
+from .dram_step.opening import CountedLink, make_dram_trainer
 from .dram_step.trainer import DramTrainer
-from .int8 import Range
+from .int8 import Int8Arithmetic, Range
 from .network import Initial
 from .opened_device import (
     GOLDEN,
     CountingDevice,
     check_device,
     is_golden,
-    open_arithmetic,
     wanted_hardware,
 )
 from .parallel.crew import Crew
@@ -91,7 +93,7 @@ class OpenedTrainer:
         With its parts.
     unit : str
         What multiplies: "devices" or "workers".
-    device : CountingDevice or OpenedLink, optional
+    device : CountingDevice or CountedLink, optional
         Of one device.
     crew : Crew, optional
         Of several.
@@ -104,7 +106,7 @@ class OpenedTrainer:
         division: Division,
         unit: str = "devices",
         *,
-        device: CountingDevice | OpenedLink | None = None,
+        device: CountingDevice | CountedLink | None = None,
         crew: Crew | None = None,
     ) -> None:
         self.trainer, self.division = trainer, division
@@ -186,10 +188,13 @@ def open_trainer(
     division.check()
     with ExitStack() as stack:
         if place.is_single and division == Division():
-            trainer, device = _single_trainer(setup, initial, place, source)
-            if device is not None:
-                stack.callback(device.close)
-            return OpenedTrainer(trainer, stack.pop_all(), division, device=device)
+            if is_golden(place.device, place.target):
+                trainer = _golden_trainer(setup, initial, source)
+                return OpenedTrainer(trainer, stack.pop_all(), division)
+            device = open_device(place.device, wanted_hardware(place.device, place.target))
+            stack.callback(device.close)
+            trainer, counted = _device_trainer(setup, initial, device, source)
+            return OpenedTrainer(trainer, stack.pop_all(), division, device=counted)
         if source is not Range.PREVIOUS:
             raise InputError(
                 "parts of a batch take their shifts from the step before: the range must be"
@@ -202,23 +207,23 @@ def open_trainer(
         return OpenedTrainer(trainer, stack.pop_all(), divided, unit, crew=crew)
 
 
-def _single_trainer(
-    setup: WorkerSetup, initial: Initial, place: Place, source: Range
-) -> tuple[Trainer, CountingDevice | OpenedLink | None]:
-    """From DRAM, where there is one and the network's layers run from there."""
-    if source is Range.PREVIOUS and not is_golden(place.device, place.target):
-        hardware = wanted_hardware(place.device, place.target)
-        found = open_dram_trainer(setup, initial, place.device, hardware)
+def _golden_trainer(setup: WorkerSetup, initial: Initial, source: Range) -> Trainer:
+    arithmetic = Int8Arithmetic(setup.master_bits, setup.momentum, source)
+    return Trainer(setup.network, arithmetic, initial, setup.learning)
+
+
+def _device_trainer(
+    setup: WorkerSetup, initial: Initial, device: Device, source: Range
+) -> tuple[Trainer, CountingDevice | CountedLink]:
+    """From DRAM, where there is one, shifts are known before a step, and all layers run there."""
+    if source is Range.PREVIOUS:
+        found = make_dram_trainer(setup, initial, device)
         if found is not None:
             return found
-    arithmetic, device = open_arithmetic(
-        place.device,
-        place.target,
-        master_bits=setup.master_bits,
-        momentum=setup.momentum,
-        source=source,
-    )
-    return Trainer(setup.network, arithmetic, initial, setup.learning), device
+    counted = CountingDevice(device)
+    products = DeviceProducts(counted)
+    arithmetic = DeviceArithmetic(products, setup.master_bits, setup.momentum, source)
+    return Trainer(setup.network, arithmetic, initial, setup.learning), counted
 
 
 @contextmanager

@@ -443,8 +443,8 @@ def _parts(
     at = {hold.place: hold for hold in holds}
     parts = []
     for begin, end in itertools.pairwise(sorted({0, size, *at})):
-        for first in range(begin, end, longest):
-            parts.append((at.get(first), first, min(first + longest, end)))
+        for first, behind in pieces(end - begin, longest):
+            parts.append((at.get(begin + first), begin + first, begin + behind))
     return tuple(parts)
 
 

@@ -1,6 +1,6 @@
 """Trains on a device and in the golden functions at once, and compares every product."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,24 @@ def noisy_pictures(network: TrainingNetwork, count: int, seed: int) -> LabelledS
     return LabelledSet(np.clip(np.rint(noisy), -127, 127).astype(np.int8), labels)
 
 
+def noisy_batches(
+    network: TrainingNetwork, steps: int, batch: int, seed: int
+) -> Iterator[LabelledSet]:
+    """A batch of ``noisy_pictures`` per step; after eight the first ones come again."""
+    data = noisy_pictures(network, 8 * batch, seed)
+    for step in range(steps):
+        places = (step * batch + np.arange(batch)) % len(data)
+        yield LabelledSet(data.images[places], data.labels[places])
+
+
+def compare_arrays(ours: Trainer, golden: Trainer) -> Comparison:
+    """Weights, biases and ranges of two trainers."""
+    found, wanted = Comparison(), golden.arrays()
+    for name, array in ours.arrays().items():
+        found.add(name, array, wanted[name])
+    return found
+
+
 def verify_training(
     network: TrainingNetwork,
     device: Device,
@@ -92,14 +110,11 @@ def verify_training(
     compared = ComparedArithmetic(DeviceProducts(device), source=source)
     ours = Trainer(network, compared, initial)
     golden = Trainer(network, Int8Arithmetic(source=source), initial)
-    data, losses = noisy_pictures(network, 8 * batch, seed), []
-    for step in range(steps):
-        places = (step * batch + np.arange(batch)) % len(data)
-        result = ours.step(data.images[places], data.labels[places], rate_shift)
-        golden.step(data.images[places], data.labels[places], rate_shift)
+    losses = list[float]()
+    for some in noisy_batches(network, steps, batch, seed):
+        result = ours.step(some.images, some.labels, rate_shift)
+        golden.step(some.images, some.labels, rate_shift)
         losses.append(round(result.loss / batch, 5))
         done(1)
-    parameters, wanted = Comparison(), golden.arrays()
-    for name, array in ours.arrays().items():
-        parameters.add(name, array, wanted[name])
+    parameters = compare_arrays(ours, golden)
     return Verification(compared.comparison, parameters, steps, steps * batch, tuple(losses))

@@ -1,8 +1,6 @@
-"""Opens a device with DRAM for a training, where hardware and network allow it."""
+"""Makes a trainer whose steps run from a device's DRAM, where hardware and network allow it."""
 
-from slipstick_rtl.config import Configuration
-
-from ...devices import open_device
+from ...devices import Device
 from ...devices.link import LinkDevice
 from ...errors import UnsupportedError
 from ..network import Initial
@@ -10,8 +8,8 @@ from ..parallel.jobs import WorkerSetup
 from .trainer import DramTrainer
 
 
-class OpenedLink:
-    """A device that counts the bytes of its wire.
+class CountedLink:
+    """A device, and the bytes of its wire.
 
     Parameters
     ----------
@@ -30,57 +28,41 @@ class OpenedLink:
     def bytes_moved(self) -> int:
         return self._device.bytes_up + self._device.bytes_down
 
-    def close(self) -> None:
-        """Closes the device."""
-        self._device.close()
 
-
-def open_dram_trainer(
-    setup: WorkerSetup, initial: Initial, name: str, hardware: Configuration
-) -> tuple[DramTrainer, OpenedLink] | None:
-    """Opens a device, and a trainer whose steps run from its DRAM.
+def make_dram_trainer(
+    setup: WorkerSetup, initial: Initial, device: Device
+) -> tuple[DramTrainer, CountedLink] | None:
+    """Makes a trainer whose steps run from the device's DRAM.
 
     Parameters
     ----------
     setup : WorkerSetup
     initial : mapping of FloatParameters
-    name : str
-        Of the device, as for ``open_device``.
-    hardware : Configuration
+    device : Device
+        It stays open.
 
     Returns
     -------
-    (DramTrainer, OpenedLink) or None
-        The second one is to be closed. None, and no device is opened, if the hardware has no DRAM
-        or cannot train, or if the network has a layer that does not run from DRAM.
+    (DramTrainer, CountedLink) or None
+        None if the hardware has no DRAM, or the network has a layer that does not run from there.
 
     Raises
     ------
-    DeviceError
-        If the device cannot be opened.
     CapacityError
-        If a step of one image does not fit the memories.
+        If the hardware cannot train, or a step of one image does not fit the memories.
     """
-    if hardware.dram_chip is None or not hardware.training:
+    if not isinstance(device, LinkDevice) or device.configuration.dram_chip is None:
         return None
-    device = open_device(name, hardware)
-    if not isinstance(device, LinkDevice):
-        device.close()
-        return None
+    trainer = DramTrainer(
+        setup.network,
+        device,
+        initial,
+        setup.learning,
+        master_bits=setup.master_bits,
+        momentum=setup.momentum,
+    )
     try:
-        trainer = DramTrainer(
-            setup.network,
-            device,
-            initial,
-            setup.learning,
-            master_bits=setup.master_bits,
-            momentum=setup.momentum,
-        )
         trainer.check()
     except UnsupportedError:
-        device.close()
         return None
-    except BaseException:
-        device.close()
-        raise
-    return trainer, OpenedLink(device)
+    return trainer, CountedLink(device)

@@ -7,7 +7,7 @@ import numpy as np
 from ...devices.link import LinkDevice
 from ..arithmetic import StepResult
 from ..device.comparison import Comparison
-from ..device.verify import Verification, noisy_pictures
+from ..device.verify import Verification, compare_arrays, noisy_batches
 from ..int8 import Codes, Int8Arithmetic, IntegerParameters
 from ..network import Layer, TrainingNetwork, initial_parameters
 from ..trainer import Trainer
@@ -100,12 +100,10 @@ def verify_dram_training(
     """
     initial, golden = initial_parameters(network, seed), KeepingArithmetic()
     ours, wanted = DramTrainer(network, device, initial), Trainer(network, golden, initial)
-    data, losses = noisy_pictures(network, 8 * batch, seed), []
-    comparison = Comparison()
-    for step in range(steps):
-        places = (step * batch + np.arange(batch)) % len(data)
-        images, labels = data.images[places], data.labels[places]
-        found, right = ours.gradients(images, labels), wanted.gradients(images, labels)
+    comparison, losses = Comparison(), list[float]()
+    for step, some in enumerate(noisy_batches(network, steps, batch, seed)):
+        found = ours.gradients(some.images, some.labels)
+        right = wanted.gradients(some.images, some.labels)
         _compare_results(comparison, found, right)
         if step:
             for name, tensor in ours.tensors().items():
@@ -115,9 +113,7 @@ def verify_dram_training(
         losses.append(round(found.loss / batch, 5))
         done(1)
     comparison.add("steps from DRAM", np.array(ours.from_dram), np.array(steps - 1))
-    parameters, arrays = Comparison(), wanted.arrays()
-    for name, array in ours.arrays().items():
-        parameters.add(name, array, arrays[name])
+    parameters = compare_arrays(ours, wanted)
     return Verification(comparison, parameters, steps, steps * batch, tuple(losses))
 
 
