@@ -59,28 +59,37 @@ def check_names(option: str, names: Iterable[str] | None, allowed: Collection[st
             raise InputError(f"{option} must be one of {', '.join(allowed)}, not {name!r}")
 
 
-def train_all(
+def run_study(
     runs: Sequence[Run],
+    *,
+    report_only: bool,
+    recall: Callable[[Run], Outcome],
     steps: Callable[[Run], int],
     train: Callable[[Run, Callable[[int], object], Callable[[Outcome], object]], Outcome],
-    write: Callable[[Sequence[Outcome]], object],
-) -> list[Outcome]:
-    """All trainings of a study; writes what there is after each of them.
+    write: Callable[[Sequence[Outcome]], dict[str, Any]],
+) -> dict[str, Any]:
+    """Does all trainings of a study, or takes what is there of them; returns the figures.
 
     Parameters
     ----------
     runs : sequence of Run
+    report_only : bool
+        Trains nothing.
+    recall : callable
+        What is there of a run.
     steps : callable
         How many steps a run has.
     train : callable
         Trains: the run, who is told of steps, and who is told of what there is before its end.
     write : callable
-        Given all outcomes so far.
+        Given all outcomes so far, writes the report, and returns the figures: after each training.
     """
-    outcomes: list[Outcome] = []
+    if report_only or not runs:
+        return write([recall(run) for run in runs])
+    outcomes, figures = list[Outcome](), dict[str, Any]()
     with console.progress("training", sum(map(steps, runs))) as done:
         for run in runs:
             outcome = train(run, done, lambda current: write([*outcomes, current]))
             outcomes.append(outcome)
-            write(outcomes)
-    return outcomes
+            figures = write(outcomes)
+    return figures

@@ -22,7 +22,7 @@ from ..studies.training.tasks import NAMES, TASKS
 from ..training.int8 import Range
 from .csv_output import CsvFile, check_csv, write_csv
 from .options import Json, check_least
-from .study_options import ReportOnly, Resume, check_names, train_all, two_places, with_other_tasks
+from .study_options import ReportOnly, Resume, check_names, run_study, two_places, with_other_tasks
 
 DEFAULT_OUTPUT = Path(reports.FOLDER) / "training.json"
 USUAL_SEEDS = 3
@@ -69,19 +69,16 @@ def training_command(
             reports.write_file(path, reports.command_line(), kept)
         return figures
 
-    if report_only:
-        figures = write([recall(study, run) for run in study.runs()])
-    else:
-        figures = write(
-            train_all(
-                study.runs(),
-                lambda run: batches(study, run, len(study.prepared(run).data.train)),
-                lambda run, done, tell: train_run(
-                    study, run, resume=resume, done=done, after_epoch=tell
-                ),
-                write,
-            )
-        )
+    figures = run_study(
+        study.runs(),
+        report_only=report_only,
+        recall=lambda run: recall(study, run),
+        steps=lambda run: batches(study, run, len(study.prepared(run).data.train)),
+        train=lambda run, done, tell: train_run(
+            study, run, resume=resume, done=done, after_epoch=tell
+        ),
+        write=write,
+    )
     write_csv(csv, _rows(figures))
     if json:
         console.print_json(figures)

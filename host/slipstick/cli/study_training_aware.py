@@ -11,7 +11,7 @@ from ..studies.training_aware.study import FORMATS, Outcome, Study, recall, summ
 from ..studies.training_aware.tasks import TASKS
 from ..training.aware import find_format
 from .options import Json, check_least
-from .study_options import ReportOnly, Resume, check_names, train_all, two_places, write_tasks
+from .study_options import ReportOnly, Resume, check_names, run_study, two_places, write_tasks
 
 DEFAULT_OUTPUT = Path(reports.FOLDER) / "training_aware.json"
 USUAL_SEEDS = 1
@@ -58,17 +58,14 @@ def training_aware_command(
         write_tasks(path, figures["tasks"])
         return figures
 
-    if report_only:
-        figures = write([recall(study, run) for run in study.runs()])
-    else:
-        figures = write(
-            train_all(
-                study.runs(),
-                lambda run: study.recipe(run).steps,
-                lambda run, done, _: train_run(study, run, resume=resume, done=done),
-                write,
-            )
-        )
+    figures = run_study(
+        study.runs(),
+        report_only=report_only,
+        recall=lambda run: recall(study, run),
+        steps=lambda run: study.recipe(run).steps,
+        train=lambda run, done, _: train_run(study, run, resume=resume, done=done),
+        write=write,
+    )
     if json:
         console.print_json(figures)
     else:

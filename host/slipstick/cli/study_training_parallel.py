@@ -19,7 +19,7 @@ from ..studies.training_parallel.study import (
     train_run,
 )
 from .options import Json, check_least
-from .study_options import ReportOnly, Resume, check_names, train_all, two_places, write_tasks
+from .study_options import ReportOnly, Resume, check_names, run_study, two_places, write_tasks
 
 DEFAULT_OUTPUT = Path(reports.FOLDER) / "training_parallel.json"
 USUAL_SEEDS = 3
@@ -67,17 +67,14 @@ def training_parallel_command(
         write_tasks(path, figures["tasks"])
         return figures
 
-    if report_only:
-        figures = write([recall(study, run) for run in study.runs()])
-    else:
-        figures = write(
-            train_all(
-                study.runs(),
-                study.steps,
-                lambda run, done, _: train_run(study, run, resume=resume, done=done),
-                write,
-            )
-        )
+    figures = run_study(
+        study.runs(),
+        report_only=report_only,
+        recall=lambda run: recall(study, run),
+        steps=study.steps,
+        train=lambda run, done, _: train_run(study, run, resume=resume, done=done),
+        write=write,
+    )
     if json:
         console.print_json(figures)
     else:

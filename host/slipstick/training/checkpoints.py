@@ -98,6 +98,11 @@ class Checkpoint:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
+def known_history(path: Path) -> History:
+    """A checkpoint's figures; none if there is no such file. InputError as ``read_checkpoint``."""
+    return read_checkpoint(path).history if path.is_file() else History()
+
+
 def read_checkpoint(path: Path) -> Checkpoint:
     """What ``write_checkpoint`` wrote.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...training.arithmetic import Arithmetic
-from ...training.checkpoints import History, read_checkpoint
+from ...training.checkpoints import History, known_history
 from ...training.float32 import Float32Arithmetic
 from ...training.int8 import Int8Arithmetic, Range
 from ...training.lns8 import Lns8Arithmetic, Update
@@ -166,8 +166,7 @@ def train_run(
 
 def recall(study: Study, run: Run) -> Outcome:
     """What a run's checkpoint has; nothing if there is none."""
-    path = study.checkpoint(run)
-    return Outcome(run, read_checkpoint(path).history) if path.is_file() else Outcome(run)
+    return Outcome(run, known_history(study.checkpoint(run)))
 
 
 def recall_others(study: Study) -> list[Outcome]:
@@ -219,6 +218,20 @@ def summarise(study: Study, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]
     return found
 
 
+def mean_of(values: Sequence[float]) -> float | None:
+    """None of no values."""
+    return round(float(np.mean(values)), 3) if values else None
+
+
+def over_seeds(percents: Sequence[float]) -> dict[str, Any]:
+    """How many seeds are complete, and mean and spread (sample standard deviation) of theirs."""
+    return {
+        "complete_seeds": len(percents),
+        "test_percent": mean_of(percents),
+        "spread": round(float(np.std(percents, ddof=1)), 3) if len(percents) > 1 else None,
+    }
+
+
 def _row(study: Study, task: Task, numbers: Numbers, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     own = [outcome for outcome in outcomes if outcome.run.numbers is numbers and outcome.history]
     epochs = study.recipe(task).epochs
@@ -226,9 +239,7 @@ def _row(study: Study, task: Task, numbers: Numbers, outcomes: Sequence[Outcome]
     last = [each.history.test_percent[-1] for each in own if len(each.history) == epochs]
     return {
         "arithmetic": numbers.value,
-        "complete_seeds": len(last),
-        "before_percent": round(float(np.mean(before)), 3) if before else None,
-        "test_percent": round(float(np.mean(last)), 3) if last else None,
-        "spread": round(float(np.std(last, ddof=1)), 3) if len(last) > 1 else None,
+        "before_percent": mean_of(before),
+        **over_seeds(last),
         "seeds": {str(each.run.seed): vars(each.history) for each in own},
     }

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ...training.checkpoints import Checkpoint, History, read_checkpoint, write_checkpoint
+from ...training.checkpoints import Checkpoint, History, known_history, write_checkpoint
 from ...training.loop import Recipe, train
 from ...training.network import initial_parameters
 from ...training.networks import digits_cnn
+from ..training.study import over_seeds
 from ..training.tasks import TASKS as ALONE
 from ..training.tasks import Prepared, Task
 from . import evolution
@@ -168,8 +167,7 @@ def train_run(study: Study, run: Run, *, resume: bool, done: Callable[[int], obj
 
 def recall(study: Study, run: Run) -> Outcome:
     """What a run's checkpoint has; nothing if there is none."""
-    path = study.checkpoint(run)
-    return Outcome(run, read_checkpoint(path).history) if path.is_file() else Outcome(run)
+    return Outcome(run, known_history(study.checkpoint(run)))
 
 
 def summarise(study: Study, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -223,9 +221,7 @@ def _row(study: Study, name: str, outcomes: Sequence[Outcome]) -> dict[str, Any]
     traffic, images, steps = _traffic(study, run)
     return {
         "method": name,
-        "complete_seeds": len(last),
-        "test_percent": round(float(np.mean(last)), 3) if last else None,
-        "spread": round(float(np.std(last, ddof=1)), 3) if len(last) > 1 else None,
+        **over_seeds(last),
         "up_bytes": round(traffic.up, 1),
         "down_bytes": round(traffic.down, 1),
         "image_bytes": round(traffic.images, 1),
