@@ -16,7 +16,7 @@ STAMP := $(VENV)/.complete
 # Long commands tell what they do at once, into a pipe as well.
 export PYTHONUNBUFFERED := 1
 
-.PHONY: setup demo test sim formal bitstream asic bench random fuzz price-list docs check clean
+.PHONY: setup demo test thorough sim formal bitstream asic bench random fuzz price-list docs check clean
 
 setup: $(STAMP)
 
@@ -32,9 +32,15 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup
 	$(BIN)/python -m slipstick.examples.demo
 
-# Everything that guards the project; the last lines are the slowest tests, and pytest's summary.
+TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --quiet --durations=25 --durations-min=15
+
+# What guards the project; the last lines are the slowest tests, and pytest's summary.
 test: check
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --quiet --durations=25 --durations-min=15
+	$(TESTS) -m "not thorough"
+
+# The same with more sizes of hardware, more proofs and more deliberate mistakes.
+thorough: check
+	$(TESTS)
 
 # Every cocotb bench; BENCH=name runs one, WAVES=name writes build/waves/name.fst as well.
 sim: setup

@@ -181,6 +181,18 @@ MUTATIONS = (
 )
 
 
+USUAL = {
+    writes_again,
+    counts_what_it_refuses,
+    describes_what_comes,
+    never_hears_silence,
+    never_answers,
+    tells_the_state_of_now,
+}
+"""Some of each proof; all of them take minutes."""
+THOROUGH = [pytest.mark.thorough]
+
+
 def failed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     monkeypatch.setenv("SLIPSTICK_BUILD", str(folder))
     result = run_proof(PROOFS[name])
@@ -190,8 +202,10 @@ def failed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[st
 
 @pytest.mark.parametrize(
     ("mutate", "name", "messages"),
-    MUTATIONS,
-    ids=[mutate.__name__ for mutate, _, _ in MUTATIONS],
+    [
+        pytest.param(*each, id=each[0].__name__, marks=[] if each[0] in USUAL else THOROUGH)
+        for each in MUTATIONS
+    ],
 )
 def test_a_link_that(
     mutate: Callable[[Module, Any], None],

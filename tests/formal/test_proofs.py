@@ -1,13 +1,21 @@
 """Every proof there is."""
 
+from typing import Any
+
 import pytest
 from slipstick_sim.formal.registry import Proof, all_proofs
 from slipstick_sim.formal.runner import run_proof
 
-PROOFS = all_proofs()
+SLOW = {"blocked_slices"}
+"""Takes more than a minute."""
 
 
-@pytest.mark.parametrize("proof", PROOFS, ids=[proof.name for proof in PROOFS])
+def _proof(proof: Proof) -> Any:
+    marks = [pytest.mark.thorough] if proof.name in SLOW else []
+    return pytest.param(proof, id=proof.name, marks=marks)
+
+
+@pytest.mark.parametrize("proof", [_proof(proof) for proof in all_proofs()])
 def test_proof(proof: Proof) -> None:
     result = run_proof(proof)
     assert result.passed, result.explain()

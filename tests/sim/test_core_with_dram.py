@@ -43,7 +43,13 @@ LIST, DATA = 0x10000, 0x20000
 """Words of DRAM for instructions and for what they move."""
 
 
-@pytest.fixture(params=list(SHAPES), scope="module")
+THOROUGH = pytest.mark.thorough
+
+
+@pytest.fixture(
+    params=["8x8", pytest.param("16x8 with ninth bits", marks=THOROUGH), "16x8 with DDR3"],
+    scope="module",
+)
 def configuration(request: pytest.FixtureRequest) -> Configuration:
     shape = SHAPES[request.param]
     return shape if shape.dram else dataclasses.replace(shape, dram=CHIP)
@@ -265,11 +271,15 @@ _SMALL = dataclasses.replace(
 @pytest.mark.parametrize(
     ("small", "seeds"),
     [
-        (_SMALL, range(200, 225)),
+        pytest.param(_SMALL, range(200, 225), id="8x8"),
         # a word of weights is half a group of the DMA, a tile of channels half a word of DRAM
-        (dataclasses.replace(_SMALL, rows=4, columns=4, lanes=4), range(300, 316)),
+        pytest.param(
+            dataclasses.replace(_SMALL, rows=4, columns=4, lanes=4),
+            range(300, 316),
+            id="4x4",
+            marks=THOROUGH,
+        ),
     ],
-    ids=["8x8", "4x4"],
 )
 def test_streamed_networks_run_from_dram(small: Configuration, seeds: range) -> None:
     """A session makes a list of a network that does not fit; results are the reference's.
@@ -337,6 +347,7 @@ def test_a_reshape_between_runs_is_another_name() -> None:
         device.close()
 
 
+@THOROUGH
 def test_late_layers_stay_on_the_chip() -> None:
     """Small maps, many weights: only the image and the scores cross, and some maps at most once."""
     small = dataclasses.replace(PLAIN, activation_bytes=1 << 13, weight_bytes=1 << 12, dram=CHIP)

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if options.list:
         for bench in benches:
-            console.print(bench.name, *map(describe, bench.parameters), sep="  ", markup=False)
+            console.print(bench.name, *map(describe, bench.all_parameters), sep="  ", markup=False)
         return 0
     try:
         results = _run_all(benches, options.waves)
@@ -43,9 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_all(benches: Sequence[Bench], waves_of: str | None) -> list[BenchResult]:
     """Runs them, and tells each begin and end at once: all of them take half an hour."""
     results = list[BenchResult]()
-    total = sum(len(bench.parameters) for bench in benches)
+    total = sum(len(bench.all_parameters) for bench in benches)
     for bench in benches:
-        for index, parameters in enumerate(bench.parameters):
+        for index, parameters in enumerate(bench.all_parameters):
             name = f"{bench.name} ({describe(parameters)})"
             print(f"[{len(results) + 1}/{total}] {name} ...", flush=True)
             waves = _waves_path(bench.name, index) if bench.name == waves_of else None

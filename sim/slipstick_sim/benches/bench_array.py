@@ -35,7 +35,6 @@ BENCH = Bench(
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8},
         {"pixels": 2, "rows": 4, "columns": 4, "multiplier": "lut"},
-        {"pixels": 2, "rows": 8, "columns": 4, "weight_rows": 2, "packed_rows": 8},
         {"rows": 16, "columns": 4, "multiplier": "lut", "weight_rows": 4, "packed_rows": 6},
         {
             "rows": 8,
@@ -47,6 +46,7 @@ BENCH = Bench(
         },
         {"pixels": 2, "rows": 4, "columns": 4, "number_format": "lns1+3+2", DEVICE: ECP5},
     ),
+    thorough=({"pixels": 2, "rows": 8, "columns": 4, "weight_rows": 2, "packed_rows": 8},),
     verilog=ecp5_cells.verilog,
     optimisation="-O0",
 )

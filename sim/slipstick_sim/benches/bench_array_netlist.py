@@ -19,6 +19,7 @@ BENCH = replace(
             DEVICE: ECP5,
         },
     ),
+    thorough=(),
     verilog=ecp5_netlist.verilog,
     optimisation="-O0",
 )

@@ -29,9 +29,9 @@ BENCH = Bench(
     parameters=(
         {"format": "lns1+3+4"},
         {"format": FOUNDING.name},
-        {"format": "lns1+5+10"},
         {"format": "lns1+1+14", "compensated": False},
     ),
+    thorough=({"format": "lns1+5+10"},),
 )
 
 

@@ -45,17 +45,7 @@ BENCH = Bench(
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2},
         {"pixels": 2, "rows": 8, "columns": 4, "lanes": 4},
-        {"pixels": 1, "rows": 4, "columns": 8, "lanes": 4},
         {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 4, "packed_rows": 5, "ninth_bits": 1},
-        {"rows": 8, "columns": 8, "lanes": 4, "packed_rows": 3, "multiplier": "lut"},
-        {
-            "rows": 16,
-            "columns": 8,
-            "lanes": 4,
-            "weight_rows": 4,
-            "packed_rows": 5,
-            "multiplier": "lut",
-        },
         {
             "rows": 16,
             "columns": 8,
@@ -65,6 +55,18 @@ BENCH = Bench(
             "multiplier": "lut",
             "ninth_bits": 1,
             DEVICE: ECP5,
+        },
+    ),
+    thorough=(
+        {"pixels": 1, "rows": 4, "columns": 8, "lanes": 4},
+        {"rows": 8, "columns": 8, "lanes": 4, "packed_rows": 3, "multiplier": "lut"},
+        {
+            "rows": 16,
+            "columns": 8,
+            "lanes": 4,
+            "weight_rows": 4,
+            "packed_rows": 5,
+            "multiplier": "lut",
         },
     ),
     verilog=ecp5_cells.verilog,

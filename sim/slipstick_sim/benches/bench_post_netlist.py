@@ -9,7 +9,8 @@ from .drivers.on_chip import DEVICE, ECP5
 BENCH = replace(
     bench_post.BENCH,
     name=__name__.rpartition(".")[2],
-    parameters=(
+    parameters=(),
+    thorough=(
         {"rows": 16, "columns": 4, "lanes": 4, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1, DEVICE: ECP5},
     ),

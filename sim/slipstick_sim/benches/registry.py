@@ -42,6 +42,9 @@ class Bench:
         The module of the cocotb tests, usually the bench's own ``__name__``.
     parameters : tuple of mappings
         The sets to run with; values that JSON can carry. The tests read theirs by ``parameters()``.
+    thorough : tuple of mappings
+        More sets, for ``make sim`` and ``make thorough``. ``make test`` leaves them out: they take
+        long, and nearly all that they see the others see too.
     timeout_seconds : int
         Of processor time; a simulation that takes more, over all tests of one set, has failed.
     verilog : callable
@@ -61,6 +64,7 @@ class Bench:
     component: Callable[..., wiring.Component]
     test_module: str
     parameters: tuple[Mapping[str, Any], ...] = ({},)
+    thorough: tuple[Mapping[str, Any], ...] = ()
     timeout_seconds: int = 300
     verilog: Callable[[str, str], str] = plain_verilog
     others: Callable[[str], str] = no_others
@@ -69,8 +73,13 @@ class Bench:
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
             raise ValueError(f"a bench's name must be an identifier, not {self.name!r}")
-        if not self.parameters:
+        if not self.all_parameters:
             raise ValueError(f"bench {self.name} must have at least one set of parameters")
+
+    @property
+    def all_parameters(self) -> tuple[Mapping[str, Any], ...]:
+        """All sets, the thorough ones last."""
+        return self.parameters + self.thorough
 
 
 def describe(parameters: Mapping[str, Any]) -> str:
