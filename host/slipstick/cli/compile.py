@@ -10,6 +10,7 @@ from ..compiler.codegen.dram_list import find_dram_program, why_not_from_dram
 from ..errors import InputError
 from ..loading import compile_file
 from ..profile.dram import dram_cost, draw_dram_timeline
+from ..profile.dram_roofline import draw_dram_roofline
 from ..program import Program
 from ..program.slip_file import encode, write_file
 from ..program.steps import LayerRecord, RunStep
@@ -35,6 +36,10 @@ def compile_command(
         Path | None,
         typer.Option("--timeline", help="Draw what core and DRAM do over time (PNG)."),
     ] = None,
+    roofline: Annotated[
+        Path | None,
+        typer.Option("--roofline", help="Draw layers under the roofs of core and DRAM (PNG)."),
+    ] = None,
     pipeline: Annotated[
         str | None,
         typer.Option("--pipeline", help="Cut it into stages, one per target: T1,T2,..."),
@@ -59,7 +64,11 @@ def compile_command(
 ) -> None:
     """Compile a network; show where each layer runs and what it costs."""
     if pipeline is not None or split is not None or boards is not None:
-        for option, value in (("--target", target), ("--timeline", timeline)):
+        for option, value in (
+            ("--target", target),
+            ("--timeline", timeline),
+            ("--roofline", roofline),
+        ):
             if value is not None:
                 raise InputError(f"{option} is for one board: leave it out")
         asked = Asked(
@@ -81,12 +90,15 @@ def compile_command(
         model, name, semantics=semantics, double_buffer=double_buffer, batch=batch
     )
     cost = dram_cost(program)
-    if timeline is not None:
-        if cost is None:
-            raise InputError(
-                f"--timeline is for networks that run from DRAM, not {program.name} on {name}"
-            )
-        draw_dram_timeline(timeline, cost, name)
+    drawings = (("--timeline", timeline, draw_dram_timeline),)
+    drawings += (("--roofline", roofline, draw_dram_roofline),)
+    for option, path, draw in drawings:
+        if path is not None:
+            if cost is None:
+                raise InputError(
+                    f"{option} is for networks that run from DRAM, not {program.name} on {name}"
+                )
+            draw(path, cost, name)
     data = encode(program)
     if output is not None:
         write_file(output, data)

@@ -116,7 +116,7 @@ def draw_dram_timeline(path: Path, cost: DramCost, target: str) -> None:
     figure.text(0.055, 0.93, title, fontsize=17, fontweight="bold", color=INK)
     text = (
         f"{entry['inferences_per_second']:.1f} inferences per second at"
-        f" {hardware.clock_hz / 1e6:g} MHz, {entry['dram_bytes'] / 1e6:.1f} MB per inference,"
+        f" {hardware.clock_hz / 1e6:.4g} MHz, {entry['dram_bytes'] / 1e6:.1f} MB per inference,"
         f" {entry['dram_share_of_peak']:.0%} of the DRAM's peak rate; predicted"
     )
     figure.text(0.055, 0.87, text, fontsize=11, color=FAINT_INK)
