@@ -13,6 +13,9 @@ from .interface import make_phy, pin_members
 from .registry import find_wire
 from .wire import Wire
 
+_CORE = {"i", "o", "running", "events", "chip"}
+"""Ports of an accelerator."""
+
 
 class CoreBehindPhy(wiring.Component):
     """Connects a core's link to a PHY, and the PHY's pins to its own.
@@ -23,6 +26,7 @@ class CoreBehindPhy(wiring.Component):
     Parameters
     ----------
     accelerator : Accelerator
+        Or a component around one.
     wire : Wire
     phy : Component
         Of the wire.
@@ -31,6 +35,8 @@ class CoreBehindPhy(wiring.Component):
     -------
     each pin, each status
         As of the PHY.
+    each other port of what is around the accelerator
+        As there; not its pins of a DRAM chip, which a board has elsewhere.
     running : Out
         A program runs.
     events : Out
@@ -44,11 +50,13 @@ class CoreBehindPhy(wiring.Component):
 
         def __getattr__(self, name: str) -> Any: ...  # the pins
 
-    def __init__(self, *, accelerator: Accelerator, wire: Wire, phy: Any) -> None:
+    def __init__(self, *, accelerator: Any, wire: Wire, phy: Any) -> None:
         self.accelerator, self.phy, self.wire = accelerator, phy, wire
         shown = {**pin_members(wire), **{name: Out(1) for name in wire.status}}
         self._shown = tuple(shown)
-        super().__init__({**shown, "running": Out(1), "events": Out(EVENTS)})
+        members = accelerator.signature.members
+        self._others = {name: members[name] for name in members if name not in _CORE}
+        super().__init__({**shown, **self._others, "running": Out(1), "events": Out(EVENTS)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -65,6 +73,9 @@ class CoreBehindPhy(wiring.Component):
                 m.d.comb += own.eq(pin)
             else:
                 m.d.comb += pin.eq(own)
+        for name, member in self._others.items():
+            there, own = getattr(core, name), getattr(self, name)
+            m.d.comb += own.eq(there) if member.flow is Out else there.eq(own)
         m.d.comb += [self.running.eq(core.running), self.events.eq(core.events)]
         return m
 

@@ -16,7 +16,9 @@ from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dram.chips import DDR3_HZ, Ddr3Chip
 from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES
-from slipstick_rtl.phy.core_behind_phy import core_behind
+from slipstick_rtl.phy.core_behind_phy import CoreBehindPhy
+from slipstick_rtl.phy.interface import make_phy
+from slipstick_rtl.phy.registry import find_wire
 from slipstick_rtl.phy.spi_protocol import MINIMUM_SCK_CYCLES
 from slipstick_rtl.phy.uart_rates import MINIMUM_DIVISOR
 
@@ -199,11 +201,15 @@ def serial_library(
     """
 
     def build() -> Path:
-        clocked = dataclasses.replace(configuration, clock_hz=divisor * _NOMINAL_BAUD)
-        board = core_behind("uart", clocked, baud=_NOMINAL_BAUD, timeout_cycles=timeout_cycles)
-        return build_library(board, name="serial", directory=directory, line=line)
+        # the UART's own clock: of the core, that of a DRAM counts
+        clocked = dataclasses.replace(configuration, clock_hz=divisor * _NOMINAL_BAUD, dram="")
+        wire = find_wire("uart")
+        phy = make_phy(wire, clocked, baud=_NOMINAL_BAUD)
+        core, others = _core(configuration, timeout_cycles)
+        board = CoreBehindPhy(accelerator=core, wire=wire, phy=phy)
+        return build_library(board, name="serial", directory=directory, line=line, others=others)
 
-    line = Line("serial", {"SERIAL_DIVISOR": divisor})
+    line = Line("serial", {"SERIAL_DIVISOR": divisor, **_defines(configuration)})
     key = _sources_key(configuration, line, f"timeout {timeout_cycles}")
     return _find_or_build(key, directory, build, compiling(configuration, label))
 
@@ -234,10 +240,13 @@ def spi_library(
         raise ValueError(f"divisor must be at least {MINIMUM_SCK_CYCLES}, not {divisor}")
 
     def build() -> Path:
-        board = core_behind("spi", configuration)
-        return build_library(board, name="spi", directory=directory, line=line)
+        wire = find_wire("spi")
+        phy = make_phy(wire, configuration)
+        core, others = _core(configuration, DEFAULT_TIMEOUT_CYCLES)
+        board = CoreBehindPhy(accelerator=core, wire=wire, phy=phy)
+        return build_library(board, name="spi", directory=directory, line=line, others=others)
 
-    line = Line("spi", {"SPI_DIVISOR": divisor})
+    line = Line("spi", {"SPI_DIVISOR": divisor, **_defines(configuration)})
     key = _sources_key(configuration, line)
     return _find_or_build(key, directory, build, compiling(configuration, label))
 
@@ -278,15 +287,15 @@ def ethernet_library(
     """
 
     def build() -> Path:
-        core = Accelerator(configuration=configuration, timeout_cycles=timeout_cycles)
+        core, others = _core(configuration, timeout_cycles)
         board = EthernetBoard(
             core=core, configuration=configuration, ip=ip, mac=mac, lease_cycles=lease_cycles
         )
         return build_library(
-            board, name="ethernet", directory=directory, line=line, others=board.verilog
+            board, name="ethernet", directory=directory, line=line, others=board.verilog + others
         )
 
-    line = Line("ethernet")
+    line = Line("ethernet", _defines(configuration))
     key = _sources_key(configuration, line, f"{ip} {mac} {lease_cycles} timeout {timeout_cycles}")
     return _find_or_build(key, directory, build, compiling(configuration, label))
 

@@ -11,6 +11,7 @@ from slipstick_rtl.phy.ethernet.liteeth import BARE
 from slipstick_rtl.phy.ethernet.wire_phy import ethernet_phy
 
 LEASE_CYCLES = 100_000_000
+_CORE = {"i", "o", "running", "events"}
 
 
 class EthernetBoard(wiring.Component):
@@ -19,6 +20,7 @@ class EthernetBoard(wiring.Component):
     Parameters
     ----------
     core : Accelerator
+        Or a component around one, such as ``CoreWithDram``.
     configuration : Configuration
         Of the core.
     ip : str or None
@@ -36,6 +38,8 @@ class EthernetBoard(wiring.Component):
         Low at first, while frames are lost.
     running, events : Out
         As of ``Accelerator``.
+    each other port of what is around the accelerator
+        As there.
     """
 
     running: Signal
@@ -62,7 +66,9 @@ class EthernetBoard(wiring.Component):
         self._core = core
         members = dict(self._phy.signature.members.items())
         self._pins = {name: members[name] for name in members if name not in ("i", "o")}
-        super().__init__({**self._pins, "running": Out(1), "events": Out(EVENTS)})
+        ports = core.signature.members
+        self._others = {name: ports[name] for name in ports if name not in _CORE}
+        super().__init__({**self._pins, **self._others, "running": Out(1), "events": Out(EVENTS)})
 
     @property
     def verilog(self) -> str:
@@ -77,8 +83,9 @@ class EthernetBoard(wiring.Component):
         m.submodules.ethernet = phy = self._phy
         connect(m, phy.o, core.i)
         connect(m, core.o, phy.i)
-        for name, member in self._pins.items():
-            pin, own = getattr(phy, name), getattr(self, name)
-            m.d.comb += own.eq(pin) if member.flow is Out else pin.eq(own)
+        for part, members in ((phy, self._pins), (core, self._others)):
+            for name, member in members.items():
+                there, own = getattr(part, name), getattr(self, name)
+                m.d.comb += own.eq(there) if member.flow is Out else there.eq(own)
         m.d.comb += [self.running.eq(core.running), self.events.eq(core.events)]
         return m
