@@ -130,14 +130,23 @@ class SocketTransport:
     def receive(self, count: int, timeout_seconds: float) -> bytes:
         """``count`` bytes, or the fewer that came within the time."""
         while len(self._received) < count:
-            ready, _, _ = select.select([self._connection], [], [], timeout_seconds)
-            part = self._connection.recv(_RECEIVE_BYTES) if ready else b""
+            part = self._arrived()
+            if part is None:
+                ready, _, _ = select.select([self._connection], [], [], timeout_seconds)
+                part = self._connection.recv(_RECEIVE_BYTES) if ready else b""
             if not part:
                 break
             self._received += part
         data = bytes(self._received[:count])
         del self._received[:count]
         return data
+
+    def _arrived(self) -> bytes | None:
+        """What has come; None: nothing yet. With many devices each call that waits costs a turn."""
+        try:
+            return self._connection.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
 
     def close(self) -> None:
         """Closes the socket."""
