@@ -8,6 +8,7 @@ WAVES ?=
 PDK ?= gscl45
 TARGET ?= 1x8x8
 NETWORK ?=
+BLOCK ?= element-lns5
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +17,7 @@ STAMP := $(VENV)/.complete
 # Long commands tell what they do at once, into a pipe as well.
 export PYTHONUNBUFFERED := 1
 
-.PHONY: setup demo test thorough sim formal bitstream asic bench random fuzz price-list docs check clean
+.PHONY: setup demo test thorough sim formal bitstream asic layout bench random fuzz price-list docs check clean
 
 setup: $(STAMP)
 
@@ -59,6 +60,11 @@ bitstream: setup
 # inference; PDK=gscl45, osu018 or a liberty file.
 asic: setup
 	$(BIN)/python -m slipstick asic --pdk $(PDK) --target $(TARGET) $(if $(NETWORK),--network $(NETWORK))
+
+# The layout of a block as GDS, with its checks and a picture; PDK=osu018, osu035 or osu050,
+# BLOCK=lns-unit and others. It needs Debian's packages, see docs/how-to/layout.md.
+layout: setup
+	$(BIN)/python -m slipstick layout $(BLOCK) --pdk $(if $(filter osu%,$(PDK)),$(PDK),osu018)
 
 # Every figure of docs/reference/figures.md but clocks and areas, which are those of `make bitstream`; an hour or two.
 bench: setup

@@ -16,6 +16,7 @@ from .devices import devices_command
 from .evaluate import eval_command
 from .explore import explore_command
 from .export import export_command
+from .layout import layout_command
 from .memtest import memtest_command
 from .program import program_command
 from .quantize import quantize_command
@@ -82,6 +83,7 @@ app.command("quantize")(quantize_command)
 app.command("train")(train_command)
 app.command("build")(build_command)
 app.command("asic")(asic_command)
+app.command("layout")(layout_command)
 app.command("program")(program_command)
 app.command("memtest")(memtest_command)
 app.command("export")(export_command)

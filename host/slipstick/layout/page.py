@@ -1,0 +1,52 @@
+"""The table of docs/how-to/layout.md, from the reports: ``python -m slipstick.layout.page``."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..reports import FOLDER
+
+HEADINGS = (
+    *("block", "process", "cells", "flip-flops", "nets", "die, um", "area, um²", "used"),
+    *("wires, mm", "MHz before", "MHz with", "change", "vesta, MHz", "hold, ns", "skew, ns"),
+    *("CPU min",),
+)
+
+
+def table(folder: Path = Path(FOLDER)) -> str:
+    """Returns a table in Markdown, a row per clean report in the folder, by process and size."""
+    reports = [json.loads(path.read_text("utf-8")) for path in folder.glob("layout-*.json")]
+    reports.sort(key=lambda report: (report["pdk"], report["cells"]))
+    lines = [_line(HEADINGS), _line(["---"] * len(HEADINGS))]
+    return "\n".join([*lines, *(_line(cells(report)) for report in reports)]) + "\n"
+
+
+def _line(words: Any) -> str:
+    return f"| {' | '.join(words)} |"
+
+
+def cells(report: Mapping[str, Any]) -> Iterator[str]:
+    """The words of a report's row."""
+    before, after = report["fmax_before_wires_mhz"], report["fmax_mhz"]
+    yield f"`{report['block']}`"
+    yield report["pdk"]
+    yield f"{report['cells']:,}"
+    yield f"{report['flip_flops']:,}"
+    yield f"{report['nets']:,}"
+    yield f"{report['width_um']:g} x {report['height_um']:g}"
+    yield f"{report['area_um2']:,.0f}"
+    yield f"{report['utilisation']:.0%}"
+    yield f"{report['wire_length_um'] / 1000:.1f}"
+    yield f"{before:.0f}"
+    yield f"{after:.0f}"
+    yield f"{after / before - 1:+.0%}"
+    yield f"{report['vesta']['fmax_mhz']:.0f}"
+    yield f"{report['hold_slack_ns']:.2f}"
+    yield f"{report['timing']['skew_ns']:.3f}"
+    yield f"{sum(report['cpu_seconds'].values()) / 60:.1f}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table())
