@@ -8,6 +8,9 @@ from ..errors import TargetError
 
 _TOKEN = re.compile(r"[(),]|[^\s(),]+")
 
+LOST = "ERROR"
+"""What the router writes where it loses its way, in a route with a loop."""
+
 PIN = "PIN"
 """The router's name for the instance of a port."""
 
@@ -58,6 +61,7 @@ def read_wires(text: str) -> list[Wire]:
 
     ``n5 1 INVX1_2/Y 2 ( 2.7 0.0006 NOR2X1_1/A , ( 1.4 0.0005 NOR2X1_2/B ) )``: the net, its driver,
     the number of pins, and the wire from the driver on: ohms, picofarads, then pins and wires.
+    Pins that the router has lost are missing in the tree.
 
     Raises
     ------
@@ -115,8 +119,8 @@ class _TreeReader:
         while True:
             if self._tokens[self._place : self._place + 1] == ["("]:
                 branches.append(self._branch())
-            else:
-                ends.append(_end(self._next()))
+            elif (token := self._next()) != LOST:
+                ends.append(_end(token))
             token = self._next()
             if token == ")":
                 return Branch(ohms, picofarads, tuple(ends), tuple(branches))

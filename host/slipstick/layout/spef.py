@@ -53,6 +53,9 @@ def spef(
         If a wire's driver is not in the layout.
     """
     pins, parts = found.pins, [_HEADER.format(design=found.name)]
+    loads = dict[str, list[tuple[str, str]]]()
+    for end, net in pins.items():
+        loads.setdefault(net, []).append(end)
     for wire in wires:
         instance, pin = wire.driver
         net = pin if instance == PIN else pins.get(wire.driver)
@@ -60,7 +63,7 @@ def spef(
             raise TargetError(
                 f"net {wire.net} must have a driver in the layout, not {instance}/{pin}"
             )
-        writer = _NetWriter(wire, net, found.capacitances.get(net))
+        writer = _NetWriter(wire, net, found.capacitances.get(net), loads.get(net, []))
         parts += writer.lines(is_output, inputs)
     return "\n".join([*parts, ""])
 
@@ -68,11 +71,18 @@ def spef(
 class _NetWriter:
     """Writes one net."""
 
-    def __init__(self, wire: Wire, net: str, femtofarads: float | None) -> None:
+    def __init__(
+        self, wire: Wire, net: str, femtofarads: float | None, loads: list[tuple[str, str]]
+    ) -> None:
         self._wire, self._name = wire, identifier(net)
         routed = wire.tree.total_picofarads
         self._total = routed if femtofarads is None else femtofarads / 1000
         self._scale = self._total / routed if routed else 0.0
+        ends = dict.fromkeys([wire.driver, *wire.tree.all_ends])
+        self._lost = [load for load in loads if load not in ends]
+        self._ends = [*ends, *self._lost]
+        # a route with a loop comes to a pin twice
+        self._open = set(self._ends)
         self._capacitances = list[str]()
         self._resistances = list[str]()
 
@@ -80,7 +90,7 @@ class _NetWriter:
         """The net's total, its pins, and its wires."""
         yield f"*D_NET {self._name} {self._total:.6g}"
         yield "*CONN"
-        for end in (self._wire.driver, *self._wire.tree.all_ends):
+        for end in self._ends:
             instance, pin = end
             if instance == PIN:
                 yield f"*P {_node(end)} {'I' if pin in inputs else 'O'}"
@@ -89,6 +99,9 @@ class _NetWriter:
         if not self._scale:
             self._capacitances.append(f"{_node(self._wire.driver)} {self._total:.6g}")
         self._walk(self._wire.tree, _node(self._wire.driver))
+        # what the router has lost is behind its first piece, and no further
+        for end in self._lost:
+            self._resistances.append(f"{self._name}:1 {_node(end)} {_CONTACT_OHMS}")
         yield "*CAP"
         yield from (f"{k} {text}" for k, text in enumerate(self._capacitances, 1))
         yield "*RES"
@@ -101,7 +114,8 @@ class _NetWriter:
         half = branch.picofarads * self._scale / 2
         self._resistances.append(f"{begin} {far} {max(branch.ohms, _CONTACT_OHMS):.6g}")
         self._capacitances += [f"{begin} {half:.6g}", f"{far} {half:.6g}"]
-        for end in branch.ends:
+        for end in [end for end in branch.ends if end in self._open]:
+            self._open.discard(end)
             self._resistances.append(f"{far} {_node(end)} {_CONTACT_OHMS}")
         for inner in branch.branches:
             self._walk(inner, far)

@@ -76,7 +76,7 @@ def test_a_tree_is_read() -> None:
         ("n1 1 A/Y 1 ( -1 2 B/A )", "ohms and picofarads must be numbers from 0 on, not '-1'"),
         ("n1 1 A/Y 1 ( nan 2 B/A )", "ohms and picofarads must be numbers from 0 on, not 'nan'"),
         ("n1 1 A/Y 1 ( 1 2 B/A B/B )", "pieces of wire must have commas between, not 'B/B'"),
-        ("n1 1 A/Y 1 ( 1 2 ERROR )", "a pin must be INSTANCE/PIN, not 'ERROR'"),
+        ("n1 1 A/Y 1 ( 1 2 ERRORS )", "a pin must be INSTANCE/PIN, not 'ERRORS'"),
         ("n1 1 A/Y 1 ( 1 2 B/A ) more", "a wire must end with its tree, not with 'more'"),
         ("n1 1 A/Y 1 " + "( 1 2 " * 5000, "line 2 of the router's delays"),
     ],
@@ -98,6 +98,17 @@ def test_spef_has_what_was_extracted() -> None:
     assert "NAND_1_A:1 NAND_1_A:2 1\n" in nets[0] and " NAND_1:B 0.001\n" in nets[0]
     # a wire without a length keeps what was extracted
     assert "*D_NET a 0.002\n*CONN\n*P a I\n*I INV_1:A I\n*CAP\n1 a 0.002\n" in text
+
+
+def test_pins_that_the_router_has_lost_are_joined() -> None:
+    """A route with a loop: one pin is met twice, others are not met at all."""
+    text = "n1 1 INV_1/Y 3 ( 2.0 0.004 ( 1.0 0.001 NAND_1/A , ( 1.0 0.003 NAND_1/A , ERROR ) ) )"
+    (net,) = spef(read_wires(text), LAYOUT, _is_output, frozenset()).split("*D_NET ")[1:]
+    assert net.startswith(
+        "NAND_1_A 0.016\n*CONN\n*I INV_1:Y O\n*I NAND_1:A I\n*I NAND_1:B I\n*I DFF_1:D I\n*CAP\n"
+    )
+    assert net.count("NAND_1:A 0.001") == 1
+    assert " NAND_1_A:1 NAND_1:B 0.001\n" in net and " NAND_1_A:1 DFF_1:D 0.001\n" in net
 
 
 def test_spef_needs_drivers() -> None:
