@@ -2,12 +2,15 @@
 
 Cycles are those of the RTL, at the target's clock. Time over the wire is reckoned from the bytes
 and exchanges of the step, which wait for one another. Every product is held against the golden
-functions.
+functions. With DRAM a step is two lists, and what they leave in DRAM is compared.
 """
 
+import dataclasses
+import json
 import sys
 from collections import Counter
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,13 +21,16 @@ from slipstick_rtl.link.protocol import DeviceStatus, Space
 from .. import console, reports
 from ..devices import Device
 from ..devices.forwarding import ForwardingDevice
+from ..devices.link import LinkDevice
 from ..devices.simulation import SimulationDevice
 from ..devices.wire_models import WireModel, find_wire_model
 from ..failures import command_status
 from ..targets import find_target
-from ..training.device.comparison import ComparedArithmetic
+from ..training.device.comparison import ComparedArithmetic, Comparison
 from ..training.device.products import DeviceProducts
 from ..training.device.verify import noisy_pictures
+from ..training.dram_step.trainer import DramTrainer
+from ..training.dram_step.verify import KeepingArithmetic, compare_results
 from ..training.network import INPUT, Kind, TrainingNetwork, initial_parameters
 from ..training.networks import resnet8
 from ..training.trainer import Trainer
@@ -154,13 +160,115 @@ def _figures(
     }
 
 
+def measure_dram_step(device: LinkDevice, network: TrainingNetwork, batch: int) -> dict[str, Any]:
+    """The second step of a training, from the device's DRAM; the figures, ready for JSON.
+
+    The first step, of which only the ranges are needed, is taken by the golden functions.
+
+    Parameters
+    ----------
+    device : LinkDevice
+        With ``training`` and DRAM.
+    network : TrainingNetwork
+    batch : int
+        A power of two.
+    """
+    initial, golden = initial_parameters(network, 0), KeepingArithmetic()
+    ours, wanted = DramTrainer(network, device, initial), Trainer(network, golden, initial)
+    data = noisy_pictures(network, 2 * batch, 0)
+    wanted.step(data.images[:batch], data.labels[:batch], _RATE_SHIFT)
+    ours.restore(wanted.arrays())
+    images, labels = data.images[batch:], data.labels[batch:]
+    before = device.bytes_up, device.bytes_down
+    found, right = ours.gradients(images, labels), wanted.gradients(images, labels)
+    moved = device.bytes_up - before[0], device.bytes_down - before[1]
+    comparison = Comparison()
+    compare_results(comparison, found, right)
+    for name, tensor in ours.tensors().items():
+        comparison.add(name, tensor, golden.kept[name])
+    configuration = device.configuration
+    cycles, hertz = sum(ours.list_cycles), configuration.clock_hz
+    macs = multiplications(network)
+    multipliers = configuration.pixels * configuration.rows * configuration.columns
+    return {
+        "batch": batch,
+        "clock_mhz": hertz / 1e6,
+        "macs_per_image": macs,
+        "cycles_per_image": cycles / batch,
+        "cycles": {
+            name: count / batch
+            for name, count in zip(("forward", "backward"), ours.list_cycles, strict=True)
+        },
+        "utilisation": macs * batch / cycles / multipliers,
+        "core_images_per_second": batch / cycles * hertz,
+        # with the lists, which go up once
+        "bytes_up": moved[0],
+        "bytes_down": moved[1],
+        "compared": comparison.elements,
+        "mismatches": comparison.mismatches,
+    }
+
+
+def _dram_benchmark(
+    name: str, target: str, configuration: Configuration, batch: int
+) -> dict[str, Any]:
+    with (
+        console.step(f"ResNet-8's training step from DRAM on {name}, batches of {batch}"),
+        closing(SimulationDevice(configuration)) as device,
+    ):
+        entry: dict[str, Any] = {
+            "target": target,
+            "dram": configuration.dram,
+            "activation_bytes": configuration.activation_bytes,
+            "weight_bytes": configuration.weight_bytes,
+            **measure_dram_step(device, resnet8(), batch),
+        }
+    console.print_line(
+        f"{entry['cycles_per_image']:,.0f} cycles per image at {entry['clock_mhz']:g} MHz:"
+        f" {entry['core_images_per_second']:,.0f} images per second,"
+        f" {console.percent(entry['utilisation'])} of the multipliers;"
+        f" {entry['mismatches']} of {entry['compared']:,} elements differ"
+    )
+    return entry
+
+
+def write_case(name: str, entry: dict[str, Any]) -> None:
+    """Writes a case to the report; the others stay, each with the date of its own."""
+    path, cases = Path(reports.FOLDER) / f"{REPORT}.json", dict[str, Any]()
+    if path.exists():
+        known = json.loads(path.read_text("utf-8"))
+        cases = {
+            other: {"date": known["date"], **figures} for other, figures in known["cases"].items()
+        }
+    cases[name] = {"date": reports.stamp(COMMAND)["date"], **entry}
+    reports.write(REPORT, COMMAND, {"cases": cases})
+
+
 def training_step_benchmark(
     target: Annotated[str, typer.Option(help="Whose hardware.")] = "ecpix5-85f-training",
-    wire: Annotated[str, typer.Option(help="The wire to it.")] = "rgmii",
+    wire: Annotated[str, typer.Option(help="The wire to it, without DRAM.")] = "rgmii",
     batch: Annotated[int, typer.Option(help="Images of a step, a power of two.")] = 16,
+    dram: Annotated[str, typer.Option(help="A chip of DRAM beside the target.")] = "",
+    activation_bytes: Annotated[int, typer.Option(help="Other than the target's.")] = 0,
+    weight_bytes: Annotated[int, typer.Option(help="Other than the target's.")] = 0,
 ) -> int:
     """Measures, prints the figures and writes the report; 1 if a product was wrong."""
     configuration, link = find_target(target).configuration, find_wire_model(wire)
+    changed: dict[str, Any] = {
+        name: value
+        for name, value in (
+            ("dram", dram),
+            ("activation_bytes", activation_bytes),
+            ("weight_bytes", weight_bytes),
+        )
+        if value
+    }
+    configuration = dataclasses.replace(configuration, **changed)
+    if configuration.dram:
+        name = " ".join([target, *(f"{key}={value}" for key, value in changed.items())])
+        entry = _dram_benchmark(name, target, configuration, batch)
+        write_case(f"ResNet-8 {name} batch {batch}", entry)
+        return 0 if entry["mismatches"] == 0 else 1
     with (
         console.step(f"ResNet-8's training step on {target}, batches of {batch}"),
         closing(SimulationDevice(configuration)) as device,
@@ -173,7 +281,7 @@ def training_step_benchmark(
         f" over {wire} {entry['images_per_second']:,.1f} images per second;"
         f" {entry['mismatches']} of {entry['compared']:,} elements differ"
     )
-    reports.write(REPORT, COMMAND, {"cases": {f"ResNet-8 {target} batch {batch}": entry}})
+    write_case(f"ResNet-8 {target} batch {batch}", entry)
     return 0 if entry["mismatches"] == 0 else 1
 
 

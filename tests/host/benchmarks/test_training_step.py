@@ -1,9 +1,16 @@
 """The benchmark of training steps, on the golden model of a small core."""
 
 import dataclasses
+import json
+from pathlib import Path
 
 import pytest
-from slipstick.benchmarks.training_step import measure_step, multiplications
+from slipstick.benchmarks.training_step import (
+    measure_dram_step,
+    measure_step,
+    multiplications,
+    write_case,
+)
 from slipstick.devices.model import ModelDevice
 from slipstick.devices.wire_models import find_wire_model
 from slipstick.targets import find_target
@@ -32,3 +39,23 @@ def test_a_step_is_measured() -> None:
     assert all(cycles > 0 for cycles in found["cycles"].values())
     assert found["bytes_up_per_image"] > 0 and found["exchanges_per_image"] > 0
     assert 0 < found["images_per_second"] < found["core_images_per_second"]
+
+
+def test_a_step_from_dram_is_measured() -> None:
+    small = find_target("sim-training").configuration
+    device = _CountingModel(dataclasses.replace(small, dram="MT48LC16M16"))
+    found = measure_dram_step(device, digits_cnn(), 4)
+    assert found["mismatches"] == 0 and found["compared"] > 5_000
+    assert found["cycles_per_image"] == sum(found["cycles"].values()) == 500
+    assert found["bytes_up"] > 0 and found["bytes_down"] > 0
+
+
+def test_a_report_keeps_its_other_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = tmp_path / "reports" / "training_step.json"
+    report.parent.mkdir()
+    report.write_text('{"date": "yesterday", "cases": {"one": {"batch": 1}, "two": {"batch": 2}}}')
+    write_case("two", {"batch": 4})
+    cases = json.loads(report.read_text())["cases"]
+    assert cases["one"] == {"date": "yesterday", "batch": 1}
+    assert cases["two"]["batch"] == 4 and cases["two"]["date"] != "yesterday"

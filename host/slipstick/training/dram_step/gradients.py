@@ -22,21 +22,24 @@ from ...devices.link.regions import pieces
 from ...errors import CapacityError
 from ...runtime.dram_port import LONGEST_RUN
 from ..device.convolutions import sum_bytes
-from .gradient_layout import GradientPiece, Shape, place_gradient, share_out
-from .kernels import KernelLayout
-from .places import box
-from .tasks import WAIT, Task
+from .gradient_layout import (
+    GradientPiece,
+    GradientPlaces,
+    Shape,
+    Stripe,
+    lay_image,
+    share_out,
+)
+from .kernels import Cut, KernelLayout
 
 if TYPE_CHECKING:
     from slipstick_sim.golden.training import Window
 
 _SUM_BYTES = 4
-_INSTRUCTION_WORD = 4
-"""Bytes of a word of the instruction memory."""
 
 
 class GradientProgram:
-    """The program of a layer's weight and bias gradient, and its transfers.
+    """The programs of a layer's weight and bias gradient, and its transfers.
 
     Parameters
     ----------
@@ -46,10 +49,18 @@ class GradientProgram:
     configuration : Configuration
         With ``training`` and DRAM.
 
+    Members
+    -------
+    kernels : KernelLayout
+    constants : bytes
+        For the weight memory.
+    passes : list of lists of GradientPiece
+        Each sums over the batch in the accumulators.
+
     Raises
     ------
     CapacityError
-        If it does not fit the memories, or the array has too few columns.
+        If the array has too few columns, or a row of the kernel does not fit the accumulators.
     """
 
     def __init__(
@@ -62,37 +73,67 @@ class GradientProgram:
             )
         self._image, self._errors, self._window = image, errors, window
         self._configuration = configuration
-        self._chip = place_gradient(image, errors, window, configuration)
-        self.kernels = KernelLayout(configuration, self._chip.errors, self._chip.aligned)
+        self._layout = lay_image(image, errors, window, configuration)
+        grid = self._layout.grid
+        self.kernels = KernelLayout(
+            configuration,
+            errors,
+            self._layout.aligned,
+            None if grid is None else (grid.rows, grid.columns),
+        )
         images = Images(configuration, shares=False)
         values = sum_bytes(configuration.columns)
         self._parameters = [
             images.add_parameters(value, 0, configuration.columns, "gradient") for value in values
         ]
-        (self._constants,) = (each.data for each in images.all() if each.space == Space.WEIGHTS)
-        self._first_kernel = max(images.words)
+        (self.constants,) = (each.data for each in images.all() if each.space == Space.WEIGHTS)
         self._parts, self.passes = share_out(window, image[2], self.kernels.tiles, configuration)
-        self._check()
 
-    def _check(self) -> None:
-        configuration = self._configuration
-        activations = self._chip.results + max(map(self._result_bytes, self.passes))
-        weights = self._first_kernel + self.kernels.words
-        instructions = len(self._code()[0]) // _INSTRUCTION_WORD
-        for name, needed, there in (
-            ("activation_bytes", activations, configuration.activation_bytes),
-            ("weight_words", weights, configuration.weight_words),
-            ("instruction_words", instructions, configuration.instruction_words),
-        ):
-            if needed > there:
-                raise CapacityError(
-                    f"a weight gradient must fit {name} ({there}), not need {needed}"
-                )
+    def stripes(self, count: int) -> list[Stripe]:
+        """Cuts the errors into stripes of equal height, so many at most."""
+        rows, layout = self._errors[0], self._layout
+        height = round_up(-(-rows // count), layout.stripe_rows)
+        return [self._stripe(range(*some)) for some in pieces(rows, height)]
+
+    @property
+    def most_stripes(self) -> int:
+        """That the errors can be cut into."""
+        return -(-self._errors[0] // self._layout.stripe_rows)
+
+    def _stripe(self, errors: range) -> Stripe:
+        stride = self._window.stride[0] // self._layout.row_stride
+        top, kernel, rows = self._window.padding[0], self._window.kernel[0], self._layout.rows
+        first = errors.start * stride - top
+        behind = (errors.stop - 1) * stride - top + kernel
+        begin = min(max(first, 0), rows)
+        return Stripe(errors, range(begin, max(min(behind, rows), begin)))
+
+    def phases(self, some: Sequence[GradientPiece]) -> list[int]:
+        """The first columns of the parts of an image that a pass needs."""
+        left, stride = self._window.padding[2], self._window.stride[1]
+        needed = {(piece.columns[0] - left) % stride for piece in some if not piece.is_bias}
+        return [phase for phase in self._layout.phases if phase in needed]
+
+    def stripe_bytes(self, some: Sequence[GradientPiece], stripe: Stripe) -> int:
+        """Of a stripe of an image on the chip."""
+        return len(self.phases(some)) * len(stripe.image) * self._layout.row_pitch
+
+    @property
+    def ones_bytes(self) -> int:
+        """Of the ones that the bias's kernels are multiplied with."""
+        return self._errors[0] * self._errors[1]
+
+    def tiles(self, some: Sequence[GradientPiece]) -> range:
+        """Of the errors' channels, those that a pass needs."""
+        return range(some[0].tile, some[-1].tile + 1)
 
     def _size(self, piece: GradientPiece) -> tuple[int, int, int]:
         """Rows, columns and bytes of a pixel of a piece's result."""
-        lanes = self._configuration.lanes
-        return len(piece.channels), len(piece.columns), round_up(self._outputs(piece), lanes)
+        rows, columns = piece.size
+        if self._layout.grid is not None:
+            # the array's columns are the image's rows
+            rows, columns = columns, rows
+        return rows, columns, round_up(self._outputs(piece), self._configuration.lanes)
 
     def _outputs(self, piece: GradientPiece) -> int:
         columns = self._configuration.columns
@@ -102,197 +143,204 @@ class GradientProgram:
         rows, columns, pitch = self._size(piece)
         return _SUM_BYTES * rows * columns * pitch
 
-    def _result_bytes(self, some: Sequence[GradientPiece]) -> int:
+    def result_bytes(self, some: Sequence[GradientPiece]) -> int:
+        """Of a pass."""
         return sum(self._piece_bytes(piece) for piece in some)
 
     @property
     def result_words(self) -> int:
         """Of DRAM, that the results of all passes take."""
-        return sum(-(-self._result_bytes(some) // WORD_BYTES) for some in self.passes)
+        return sum(-(-self.result_bytes(some) // WORD_BYTES) for some in self.passes)
 
-    def _code(self) -> tuple[bytes, list[tuple[int, int, int, int]]]:
-        """All streams; for each pass where they begin: those that begin sums, add to them, drain
-        nothing, drain all."""
-        code, places = bytearray(), []
-        halt = pack(POST_FIELDS, {"opcode": Opcode.HALT})
-        for some in self.passes:
-            starts = []
-            for stream in (
-                self._convolves(some, accumulate=False),
-                self._convolves(some, accumulate=True),
-                iter(()),
-                self._drains(some),
-            ):
-                starts.append(len(code) // _INSTRUCTION_WORD)
-                code += b"".join(stream) + halt
-            places.append((starts[0], starts[1], starts[2], starts[3]))
-        return bytes(code), places
-
-    def _convolves(self, some: Sequence[GradientPiece], *, accumulate: bool) -> Iterator[bytes]:
+    def convolves(
+        self,
+        some: Sequence[GradientPiece],
+        places: GradientPlaces,
+        stripe: Stripe,
+        *,
+        accumulate: bool,
+    ) -> bytes:
+        """The matrix stream of a pass for a stripe, which adds to the sums or begins them."""
+        stream, lowest, kernels = bytearray(), some[0].tile, self.kernels
         for bank, piece in enumerate(some):
-            for number in range(len(self.kernels.cuts)):
-                yield pack(
-                    MATRIX_FIELDS,
-                    {
-                        **self._window_fields(piece, number),
-                        "opcode": Opcode.CONVOLVE,
-                        "accumulate": accumulate or number > 0,
-                        "bank": bank,
-                        "parts": self._parts,
-                        "align_row": self.kernels.aligned,
-                        "weight_address": self._first_kernel
-                        + self.kernels.block(number, piece.tile),
-                        "reduction_tiles": self.kernels.reduction_tiles(self.kernels.cuts[number]),
-                        "channels": 1,
-                        "kernel_x": self.kernels.cuts[number][1],
-                        "rows": len(piece.channels),
-                        "groups": -(-len(piece.columns) // self._configuration.pixels),
-                        "whole_words": self._configuration.weight_rows == 1,
-                    },
-                )
+            for number, (cut, rows) in enumerate(self._kernel_parts(stripe)):
+                word = (piece.tile - lowest) * kernels.tile_words
+                word += kernels.cut_word(kernels.cuts.index(cut))
+                before = kernels.tiles_before(cut, rows.start)
+                size = self._size(piece)
+                fields = {
+                    **self._window_fields(piece, cut, rows, places, stripe, some),
+                    "opcode": Opcode.CONVOLVE,
+                    "accumulate": accumulate or number > 0,
+                    "bank": bank,
+                    "parts": self._parts,
+                    "align_row": kernels.aligned,
+                    "weight_address": places.kernels + word + before * kernels.lane_words,
+                    "reduction_tiles": kernels.tiles_before(cut, rows.stop) - before,
+                    "channels": 1,
+                    "kernel_x": cut[1] if kernels.grid is None else kernels.grid[0],
+                    "rows": size[0],
+                    "groups": -(-size[1] // self._configuration.pixels),
+                    "whole_words": self._configuration.weight_rows == 1,
+                }
+                stream += pack(MATRIX_FIELDS, fields)
+        return bytes(stream)
 
-    def _window_fields(self, piece: GradientPiece, number: int) -> dict[str, int]:
+    def _kernel_parts(self, stripe: Stripe) -> list[tuple[Cut, range]]:
+        """Kernels whose sums are added: columns and rows of the errors."""
+        grid = self.kernels.grid
+        if grid is None:
+            return [(cut, stripe.errors) for cut in self.kernels.cuts]
+        (cut,), rows = self.kernels.cuts, stripe.errors
+        return [(cut, range(y, y + grid[0])) for y in range(rows.start, rows.stop, grid[0])]
+
+    def _window_fields(
+        self,
+        piece: GradientPiece,
+        cut: Cut,
+        rows: range,
+        places: GradientPlaces,
+        stripe: Stripe,
+        some: Sequence[GradientPiece],
+    ) -> dict[str, int]:
         """What a CONVOLVE reads: pixels of the image, or ones."""
-        first, count = self.kernels.cuts[number]
-        if piece.row is None:
+        (first, count), grid = cut, self._layout.grid
+        if piece.is_bias:
+            inner, outer = (count, len(rows)) if grid is None else (len(rows), count)
             return {
                 "tap_step_x": 1,
-                "tap_step_y": count,
+                "tap_step_y": inner,
                 "dilation_x": 1,
                 "dilation_y": 1,
-                "origin": self._chip.ones,
-                "height": self._errors[0],
-                "width": count,
-                "stride_x": count,
+                "origin": places.ones,
+                "height": outer,
+                "width": inner,
+                "stride_x": inner,
             }
-        (stride_y, stride_x), (top, _, left, _) = self._window.stride, self._window.padding
-        pixel, line = self._chip.pixel_pitch, self._chip.row_pitch
+        layout, (top, _, left, _) = self._layout, self._window.padding
+        stride_y, stride_x = self._window.stride[0] // layout.row_stride, self._window.stride[1]
+        pixel, line = layout.pixel_pitch, layout.row_pitch
         column, phase = divmod(piece.columns[0] - left, stride_x)
-        y, x = piece.row - top, column + first
+        y, x = piece.rows[0] - top + rows.start * stride_y, column + first
+        part = self.phases(some).index(phase) * len(stripe.image) * line
+        origin = places.image + part + (y - stripe.image.start) * line + x * pixel
+        down = {"tap_step": stride_y * line, "dilation": stride_y, "origin": y}
+        down |= {"stride": int(piece.turned), "step": line if piece.turned else 1}
+        down["size"] = layout.rows
+        across = {"tap_step": pixel, "dilation": 1, "origin": x, "stride": int(not piece.turned)}
+        across |= {"step": 1 if piece.turned else pixel, "size": self._phase_width(phase)}
+        # in a grid the array counts the image's rows as columns
+        ys, xs = (down, across) if grid is None else (across, down)
         return {
-            "tap_step_x": pixel,
-            "tap_step_y": stride_y * line,
-            "dilation_x": 1,
-            "dilation_y": stride_y,
-            "origin": self._chip.phases[phase] + y * line + x * pixel + piece.channels[0],
-            "origin_y": y,
-            "origin_x": x,
-            "height": self._image[0],
-            "width": self._phase_width(phase),
-            "stride_y": 0,
-            "stride_x": 1,
-            "column_step": pixel,
-            "row_step": 1,
+            "origin": origin + piece.channels[0],
+            "height": ys["size"],
+            "width": xs["size"],
+            "row_step": ys["step"],
+            "column_step": xs["step"],
+            **{
+                f"{name}_{axis}": side[name]
+                for axis, side in (("y", ys), ("x", xs))
+                for name in ("tap_step", "dilation", "origin", "stride")
+            },
         }
 
     def _phase_width(self, phase: int) -> int:
         return len(range(phase, self._image[1], self._window.stride[1]))
 
-    def _drains(self, some: Sequence[GradientPiece]) -> Iterator[bytes]:
-        address, convolved = self._chip.results, 0
+    def drains(
+        self, some: Sequence[GradientPiece], places: GradientPlaces, stripe: Stripe
+    ) -> bytes:
+        """The post stream of a pass's last stripe."""
+        address, convolved, stream = places.results, 0, bytearray()
+        convolves = len(self._kernel_parts(stripe))
         for bank, piece in enumerate(some):
             rows, columns, pitch = self._size(piece)
-            convolved += len(self.kernels.cuts)
+            convolved += convolves
             for parameters in self._parameters:
-                yield pack(
-                    POST_FIELDS,
-                    {
-                        "opcode": Opcode.DRAIN,
-                        "wait": convolved,
-                        "bank": bank,
-                        "parts": self._parts,
-                        "rows": rows,
-                        "columns": columns,
-                        "slices": pitch // self._configuration.lanes,
-                        "destination": address,
-                        "destination_row_step": columns * pitch,
-                        "destination_column_step": pitch,
-                        "parameter_address": parameters,
-                        "rounding": Rounding.HALF_EVEN,
-                        "minimum": -128,
-                        "maximum": 127,
-                        "table_words": TrainingFlag.AS_BYTES,
-                    },
-                )
+                fields = {
+                    "opcode": Opcode.DRAIN,
+                    "wait": convolved,
+                    "bank": bank,
+                    "parts": self._parts,
+                    "rows": rows,
+                    "columns": columns,
+                    "slices": pitch // self._configuration.lanes,
+                    "destination": address,
+                    "destination_row_step": columns * pitch,
+                    "destination_column_step": pitch,
+                    "parameter_address": places.constants + parameters,
+                    "rounding": Rounding.HALF_EVEN,
+                    "minimum": -128,
+                    "maximum": 127,
+                    "table_words": TrainingFlag.AS_BYTES,
+                }
+                stream += pack(POST_FIELDS, fields)
                 address += rows * columns * pitch
+        return bytes(stream)
 
-    def task(
+    def result_stores(
+        self, some: Sequence[GradientPiece], places: GradientPlaces, dram: int
+    ) -> Iterator[Transfer]:
+        """Brings the results of a pass to DRAM."""
+        for first, end in pieces(self.result_bytes(some), LONGEST_RUN):
+            yield Transfer(
+                operation=Operation.STORE,
+                chip=places.results + first,
+                dram=dram + first // WORD_BYTES,
+                run_bytes=end - first,
+            )
+
+    def image_loads(
         self,
+        some: Sequence[GradientPiece],
         image: DramTensor,
-        errors: DramTensor,
-        batch: int,
-        *,
-        kernels: int,
-        ones: int,
-        results: int,
-    ) -> Task:
-        """Sums over a batch.
+        number: int,
+        places: GradientPlaces,
+        stripe: Stripe,
+    ) -> Iterator[Transfer]:
+        """A stripe of an image, or what its columns modulo the stride are.
 
         Parameters
         ----------
-        image, errors : DramTensor
-            The layer's input, for which ``takes_dense_rows``, and the errors of its output.
-        batch : int
-        kernels : int
-            A word of DRAM, from which on ``kernels.dram_words`` are zeros in the beginning.
-        ones : int
-            A word of DRAM, from which on bytes are 1, one per pixel of the errors.
-        results : int
-            The word that the results go to.
+        some : sequence of GradientPiece
+        image : DramTensor
+            For which ``takes_dense_rows``.
+        number : int
+            Of the image.
+        places : GradientPlaces
+        stripe : Stripe
         """
-        code, places = self._code()
-        count = self._errors[0] * self._errors[1]
-        load = Transfer(operation=Operation.LOAD, chip=self._chip.ones, dram=ones, run_bytes=count)
-        transfers = [load]
-        for some, (begin, add, nothing, drain) in zip(self.passes, places, strict=True):
-            transfers += self._prepare(errors, 0, kernels)
-            for number in range(batch):
-                transfers += self.kernels.loads(kernels, self._first_kernel)
-                transfers += self._image_loads(image, number)
-                last = number == batch - 1
-                pcs = (add if number else begin, drain if last else nothing)
-                transfers.append(Transfer(operation=Operation.RUN, pcs=pcs))
-                if not last:
-                    # the run reads no errors but as weights: the next ones come meanwhile
-                    transfers += self._prepare(errors, number + 1, kernels)
-                transfers.append(WAIT)
-            size = self._result_bytes(some)
-            for first, end in pieces(size, LONGEST_RUN):
-                transfers.append(
-                    Transfer(
-                        operation=Operation.STORE,
-                        chip=self._chip.results + first,
-                        dram=results + first // WORD_BYTES,
-                        run_bytes=end - first,
-                    )
-                )
-            results += -(-size // WORD_BYTES)
-        return Task(code, self._constants, tuple(transfers))
-
-    def _prepare(self, errors: DramTensor, number: int, kernels: int) -> Iterator[Transfer]:
-        """Lays an image's errors out in DRAM as kernels."""
-        yield box(Operation.LOAD, self._chip.errors, errors, number)
-        yield from self.kernels.stores(kernels)
-
-    def _image_loads(self, image: DramTensor, number: int) -> Iterator[Transfer]:
-        """An image, or what its columns modulo the stride are."""
-        height, _, channels = self._image
-        for phase, address in self._chip.phases.items():
+        layout, stride, rows = self._layout, self._window.stride[1], len(stripe.image)
+        first = image.place + number * image.words
+        first += stripe.image.start * layout.row_stride * image.row_words
+        rows_are_runs = image.dense and self._image[2] == 1
+        for part, phase in enumerate(self.phases(some)):
             columns = self._phase_width(phase)
-            if not columns:
+            if not columns or not rows:
                 continue
-            rows_are_runs = image.dense and channels == 1
+            if layout.grid is not None:
+                # pixels are as far apart as in DRAM
+                yield Transfer(
+                    operation=Operation.LOAD,
+                    chip=places.image,
+                    dram=first,
+                    run_bytes=image.row_words * WORD_BYTES,
+                    rows=rows,
+                    chip_row_pitch=layout.row_pitch,
+                    dram_row_pitch=image.row_words,
+                )
+                continue
             yield Transfer(
                 operation=Operation.LOAD,
-                chip=address,
-                dram=image.place + number * image.words + phase * image.pixel_words,
-                run_bytes=columns if rows_are_runs else channels,
+                chip=places.image + part * rows * layout.row_pitch,
+                dram=first + phase * image.pixel_words,
+                run_bytes=columns if rows_are_runs else self._image[2],
                 runs=1 if rows_are_runs else columns,
-                rows=height,
-                chip_run_pitch=self._chip.pixel_pitch,
-                chip_row_pitch=self._chip.row_pitch,
-                dram_run_pitch=self._window.stride[1] * image.pixel_words,
-                dram_row_pitch=image.row_words,
+                rows=rows,
+                chip_run_pitch=layout.pixel_pitch,
+                chip_row_pitch=layout.row_pitch,
+                dram_run_pitch=stride * image.pixel_words,
+                dram_row_pitch=layout.row_stride * image.row_words,
             )
 
     def sums(self, packed: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -320,24 +368,19 @@ class GradientProgram:
                 values = np.ascontiguousarray(planes.T).view("<i4").reshape(rows, columns, pitch)
                 begin += count
                 first, outputs = piece.tile * self._configuration.columns, self._outputs(piece)
-                values = values[..., :outputs].transpose(2, 1, 0)
-                if piece.row is None:
-                    bias[first : first + outputs] = values[:, 0, 0]
+                values = values[..., :outputs]
+                if piece.is_bias:
+                    bias[first : first + outputs] = values[0, 0]
                     continue
                 channels = slice(piece.channels.start, piece.channels.stop)
+                if self._layout.grid is not None:
+                    values = values.transpose(1, 0, 2)
+                if piece.turned:
+                    some_columns = weights[first : first + outputs, :, piece.columns[0], channels]
+                    some_columns[...] = values.transpose(2, 0, 1)
+                    continue
                 columns = slice(piece.columns.start, piece.columns.stop, piece.columns.step)
-                weights[first : first + outputs, piece.row, columns, channels] = values
-            place += -(-self._result_bytes(some) // WORD_BYTES) * WORD_BYTES
+                some_rows = weights[first : first + outputs, piece.rows[0], columns, channels]
+                some_rows[...] = values.transpose(2, 1, 0)
+            place += -(-self.result_bytes(some) // WORD_BYTES) * WORD_BYTES
         return weights, bias
-
-
-def takes_dense_rows(image: DramTensor, window: "Window") -> bool:
-    """Whether a gradient can read an image as it lies in DRAM.
-
-    Its pixels must begin with a word each, or its rows be what lies on the chip as well.
-    """
-    return (
-        not image.dense
-        or image.channels % WORD_BYTES == 0
-        or (image.channels == 1 and window.stride[1] == 1)
-    )

@@ -1,9 +1,9 @@
 """Lays errors out as weights: the kernel of a weight gradient, made by the DMA alone.
 
-The errors of an image (rows, columns, O) lie in the activation memory, a pixel of C bytes and more
-behind the other. Each of their pixels is a lane of the reduction, and its bytes are the weights of
-that lane. A STORE writes the pixels to DRAM where the weight memory's words have them, and a LOAD
-of CELLS brings them back as weights.
+The errors of an image (rows, columns, O) lie in the activation memory, pixel by pixel. Each of
+their pixels is a lane of the reduction, and its bytes are the weights of that lane. A STORE writes
+the pixels to DRAM where the weight memory's words have them, and a LOAD of CELLS brings them back
+as weights.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,137 +20,232 @@ from ...runtime.dram_port import LONGEST_RUN
 Cut = tuple[int, int]
 """First column of the errors, and how many: a kernel's width is limited."""
 
+_Piece = tuple[int, int, int]
+"""Neighbouring pixels of a chain of lanes: first byte on the chip, word of DRAM, their count."""
+
 
 @dataclass(frozen=True)
 class KernelLayout:
-    """How the errors of a map are kernels.
+    """How the errors of a map are kernels: those of a tile of C channels follow each other.
 
     Parameters
     ----------
     configuration : Configuration
-    errors : Placement
-        On the chip; a pixel's bytes are as many as all its tiles of C channels.
+    errors : (height, width, channels)
     aligned : bool
         Each row of errors begins with a tile of lanes; otherwise they follow each other.
+    grid : (int, int), optional
+        Lanes are pixels of so many rows and columns: a kernel is so many rows of errors.
     """
 
     configuration: Configuration
-    errors: Placement
+    errors: tuple[int, int, int]
     aligned: bool
+    grid: tuple[int, int] | None = None
 
     @property
     def cuts(self) -> Sequence[Cut]:
-        """Kernels side by side, each as wide as the others or less."""
-        return cuts_of(self.errors.width)
+        """Kernels side by side, each as wide as the others or less; in a grid there is one."""
+        return cuts_of(self.errors[1]) if self.grid is None else [(0, self.errors[1])]
 
     @property
     def tiles(self) -> int:
         """Of C channels of errors."""
-        return -(-self.errors.channels // self.configuration.columns)
+        return -(-self.errors[2] // self.configuration.columns)
 
     @property
-    def words(self) -> int:
-        """Of the weight memory, all kernels together."""
-        return self.tiles * sum(self._block_words(cut) for cut in self.cuts)
+    def tile_words(self) -> int:
+        """Of the weight memory, that the kernels of a tile of channels take."""
+        return sum(map(self._cut_words, self.cuts))
 
     @property
     def dram_words(self) -> int:
-        """Of DRAM."""
-        return self.words * self.configuration.weight_word_bytes // WORD_BYTES
+        """Of DRAM, for an image."""
+        return self.tiles * self.tile_words * self.configuration.weight_word_bytes // WORD_BYTES
+
+    @property
+    def fills_lanes(self) -> bool:
+        """Each lane has a pixel: nothing must be 0."""
+        height, lanes = self.errors[0], self.configuration.rows
+        return all(
+            height * count == self.reduction_tiles((first, count)) * lanes
+            for first, count in self.cuts
+        )
 
     def reduction_tiles(self, cut: Cut) -> int:
         """Tiles of R lanes of a kernel."""
-        rows, lanes = self.errors.height, self.configuration.rows
+        return self.tiles_before(cut, self.errors[0])
+
+    def tiles_before(self, cut: Cut, row: int) -> int:
+        """Tiles of R lanes before a row of a kernel, which begins with one or is the end."""
+        lanes = self.configuration.rows
+        if self.grid is not None:
+            return row // self.grid[0] * (cut[1] // self.grid[1])
         if self.aligned:
-            return rows * -(-cut[1] // lanes)
-        return -(-rows * cut[1] // lanes)
+            return row * -(-cut[1] // lanes)
+        return -(-row * cut[1] // lanes)
 
-    def block(self, number: int, tile: int) -> int:
-        """The first word of the weight memory of a cut's kernel and a tile of channels.
+    @property
+    def lane_words(self) -> int:
+        """Of the weight memory, for a tile of lanes."""
+        return self.configuration.tile_words
 
-        Counted from the first kernel's.
-        """
-        before = sum(self._block_words(cut) for cut in self.cuts[:number])
-        return before * self.tiles + tile * self._block_words(self.cuts[number])
+    def cut_word(self, number: int) -> int:
+        """The first word of the weight memory of a cut's kernel, behind the tile's first one."""
+        return sum(map(self._cut_words, self.cuts[:number]))
 
-    def _block_words(self, cut: Cut) -> int:
+    def _cut_words(self, cut: Cut) -> int:
         return self.reduction_tiles(cut) * self.configuration.tile_words
 
-    def stores(self, place: int) -> Iterator[Transfer]:
-        """Lays the errors that are on the chip out in DRAM.
+    def stores(self, place: Placement, dram: int) -> Iterator[Transfer]:
+        """Lays the errors of an image that is on the chip out in DRAM.
 
         Parameters
         ----------
-        place : int
-            A word of DRAM, from which on ``dram_words`` hold zeros where no error comes.
+        place : Placement
+        dram : int
+            A word, from which on ``dram_words`` hold zeros where no error comes.
         """
-        word_bytes = self.configuration.weight_word_bytes
-        for number, cut in enumerate(self.cuts):
-            for tile in range(self.tiles):
-                block = place + self.block(number, tile) * word_bytes // WORD_BYTES
-                for first_lane, count, pixel in self._segments(cut):
-                    yield from self._stores(first_lane, count, pixel, tile, block)
+        columns, word_bytes = self.configuration.columns, self.configuration.weight_word_bytes
+        for tile in range(self.tiles):
+            if self.grid is not None:
+                first = dram + tile * self.tile_words * word_bytes // WORD_BYTES
+                yield from self._grid_stores(self.grid, place, first, tile * columns)
+                continue
+            for number, cut in enumerate(self.cuts):
+                word = tile * self.tile_words + self.cut_word(number)
+                some = self._pieces(cut, place, dram + word * word_bytes // WORD_BYTES)
+                for pieces_of_chain in some.values():
+                    yield from self._boxes(pieces_of_chain, place.pixel_pitch, tile * columns)
 
-    def loads(self, place: int, weight_word: int) -> Iterator[Transfer]:
-        """Brings the kernels from DRAM to the weight memory.
+    def _grid_stores(
+        self, grid: tuple[int, int], place: Placement, dram: int, offset: int
+    ) -> Iterator[Transfer]:
+        """STOREs of the rows of a grid, chain by chain, or of all chains at once."""
+        configuration, (height, width) = self.configuration, grid
+        chains, length = configuration.weight_rows, configuration.tile_words
+        unit, tiles = configuration.columns // WORD_BYTES, self.errors[1] // width
+        # neighbouring pixels, of which one chain has one each, lie side by side in both
+        joined = height == length and place.pixel_pitch == configuration.columns
+        for first in range(0, self.errors[0], length):
+            strip, part = divmod(first, height)
+            for column in range(1 if joined else width):
+                chain = (column * height + part) // length
+                words = strip * tiles * length * chains + chain
+                yield Transfer(
+                    operation=Operation.STORE,
+                    chip=place.address
+                    + first * place.row_pitch
+                    + column * place.pixel_pitch
+                    + offset,
+                    dram=dram + words * unit,
+                    run_bytes=configuration.columns * (width if joined else 1),
+                    runs=length,
+                    rows=tiles,
+                    chip_run_pitch=place.row_pitch if length > 1 else 0,
+                    chip_row_pitch=width * place.pixel_pitch if tiles > 1 else 0,
+                    dram_run_pitch=chains * unit if length > 1 else 0,
+                    dram_row_pitch=length * chains * unit if tiles > 1 else 0,
+                )
+
+    def _pieces(self, cut: Cut, place: Placement, dram: int) -> dict[tuple[int, int], list[_Piece]]:
+        """Neighbouring pixels whose lanes are of one chain, by chain and count."""
+        configuration, (first, count) = self.configuration, cut
+        chains, length = configuration.weight_rows, configuration.tile_words
+        unit, lanes = configuration.columns // WORD_BYTES, configuration.rows
+        step = -(-count // lanes) * lanes if self.aligned else count
+        found = dict[tuple[int, int], list[_Piece]]()
+        for row in range(self.errors[0]):
+            lane, taken = row * step, 0
+            while taken < count:
+                number, within = divmod(lane + taken, lanes)
+                chain, q = divmod(within, length)
+                # with one chain, words of one tile follow those of the one before
+                runs = count - taken if chains == 1 else min(count - taken, length - q)
+                chip = place.address + row * place.row_pitch
+                chip += (first + taken) * place.pixel_pitch
+                word = dram + ((number * length + q) * chains + chain) * unit
+                found.setdefault((chain, runs), []).append((chip, word, runs))
+                taken += runs
+        return found
+
+    def _boxes(self, some: Sequence[_Piece], pixel_pitch: int, offset: int) -> Iterator[Transfer]:
+        """STOREs of pieces with equal counts; those with equal distances are rows of one."""
+        configuration = self.configuration
+        run_words = configuration.weight_rows * configuration.columns // WORD_BYTES
+        begin = 0
+        while begin < len(some):
+            rows, pitches = 1, (0, 0)
+            while begin + rows < len(some):
+                (chip, word, _), (before, word_before, _) = (
+                    some[begin + rows],
+                    some[begin + rows - 1],
+                )
+                apart = chip - before, word - word_before
+                if rows > 1 and apart != pitches:
+                    break
+                pitches, rows = apart, rows + 1
+            chip, word, runs = some[begin]
+            yield Transfer(
+                operation=Operation.STORE,
+                chip=chip + offset,
+                dram=word,
+                run_bytes=configuration.columns,
+                runs=runs,
+                rows=rows,
+                chip_run_pitch=pixel_pitch if runs > 1 else 0,
+                chip_row_pitch=pitches[0] if rows > 1 else 0,
+                dram_run_pitch=run_words if runs > 1 else 0,
+                dram_row_pitch=pitches[1] if rows > 1 else 0,
+            )
+            begin += rows
+
+    def loads(self, dram: int, weight_word: int, tiles: range) -> Iterator[Transfer]:
+        """Brings kernels from DRAM to the weight memory.
 
         Parameters
         ----------
-        place : int
+        dram : int
             As ``stores`` has it.
         weight_word : int
-            The first kernel's.
+            For the first of them.
+        tiles : range
+            Of channels.
         """
         word_bytes = self.configuration.weight_word_bytes
-        for begin, end in pieces(self.words * word_bytes, LONGEST_RUN):
+        size = self.tile_words * word_bytes
+        first = dram + tiles.start * size // WORD_BYTES
+        for begin, end in pieces(len(tiles) * size, LONGEST_RUN):
             yield Transfer(
                 operation=Operation.LOAD,
                 target=Target.CELLS,
                 chip=(weight_word * word_bytes + begin) // GROUP_CELLS,
-                dram=place + begin // WORD_BYTES,
+                dram=first + begin // WORD_BYTES,
                 run_bytes=end - begin,
             )
 
-    def _segments(self, cut: Cut) -> Iterator[tuple[int, int, int]]:
-        """Lanes of neighbouring pixels: the first lane, their count, the first pixel."""
-        rows, columns = self.errors.height, self.errors.width
-        first, count = cut
-        if not self.aligned and count == columns:
-            yield 0, rows * columns, 0
-            return
-        lanes = self.configuration.rows
-        step = -(-count // lanes) * lanes if self.aligned else count
-        for row in range(rows):
-            yield row * step, count, row * columns + first
 
-    def _stores(
-        self, lane: int, count: int, pixel: int, tile: int, block: int
-    ) -> Iterator[Transfer]:
-        """STOREs of neighbouring pixels: lane q of a chain lies W words of C bytes further."""
-        configuration, pitch = self.configuration, self.errors.pixel_pitch
-        columns, chains = configuration.columns, configuration.weight_rows
-        length, unit = configuration.tile_words, configuration.columns // WORD_BYTES
-        while count:
-            number, within = divmod(lane, configuration.rows)
-            chain, q = divmod(within, length)
-            # with one chain, words of one tile follow those of the one before
-            runs, rows = (count, 1) if chains == 1 else (min(count, length - q), 1)
-            if chains > 1 and runs == length:
-                rows = min(count // length, chains - chain)
-            yield Transfer(
-                operation=Operation.STORE,
-                chip=self.errors.address + pixel * pitch + tile * columns,
-                dram=block + ((number * length + q) * chains + chain) * unit,
-                run_bytes=columns,
-                runs=runs,
-                rows=rows,
-                chip_run_pitch=pitch if runs > 1 else 0,
-                chip_row_pitch=length * pitch if rows > 1 else 0,
-                dram_run_pitch=chains * unit if runs > 1 else 0,
-                dram_row_pitch=unit if rows > 1 else 0,
-            )
-            taken = runs * rows
-            lane, count, pixel = lane + taken, count - taken, pixel + taken
+@dataclass(frozen=True)
+class KernelPlace:
+    """Where the kernels of a batch lie in DRAM.
+
+    Parameters
+    ----------
+    layout : KernelLayout
+    place : int
+        The first image's first word.
+    """
+
+    layout: KernelLayout
+    place: int
+
+    def image(self, number: int) -> int:
+        """An image's first word."""
+        return self.place + number * self.layout.dram_words
+
+    def stores(self, place: Placement, image: int) -> Iterator[Transfer]:
+        """Lays out the errors of an image that are on the chip."""
+        return self.layout.stores(place, self.image(image))
 
 
 def cuts_of(width: int) -> list[Cut]:

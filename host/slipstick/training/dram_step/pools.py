@@ -45,12 +45,15 @@ class PoolProgram:
     program : Program
     image, maxima, masks : Placement
         Masks are as large as the image; those of pixels in no window are not written.
+    bytes : int
+        Of the activation memory, that it touches.
     """
 
     program: Program
     image: Placement
     maxima: Placement
     masks: Placement
+    bytes: int
 
 
 def check_pool(name: str, window: "Window") -> None:
@@ -107,7 +110,7 @@ class _PoolWriter:
         self._maxima = Placement(2 * size, row_step, column_step, rows, columns, channels)
         self._equal = self._maxima.end, columns * pixel, pixel
         self._found = self._maxima.end + dense, columns * pixel, pixel
-        end = self._found[0] + dense
+        self._end = end = self._found[0] + dense
         if end > configuration.activation_bytes:
             raise CapacityError(
                 f"a pool's tensors must fit activation_bytes ({configuration.activation_bytes}),"
@@ -142,7 +145,8 @@ class _PoolWriter:
         taps = lattices(self._window)
         for number, tap in enumerate(taps):
             self._add_mask(number, tap, last=number == len(taps) - 1)
-        return PoolProgram(self._maps.program(), self._image, self._maxima, self._masks)
+        places = self._image, self._maxima, self._masks
+        return PoolProgram(self._maps.program(), *places, self._end)
 
     def _add_mask(self, number: int, tap: Lattice, *, last: bool) -> None:
         """The masks of a tap."""

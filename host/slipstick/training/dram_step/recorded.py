@@ -1,19 +1,19 @@
-"""Keeps what a recorded step left: where its tensors lie, its tasks, and what is read back."""
+"""Keeps what a recorded step left: where its tensors lie, its works, and what is read back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from slipstick_rtl.dma.transfer import WORD_BYTES
 
 from ...compiler.codegen.dram_tensors import DramTensor
 from ...errors import UnsupportedError
 from ..int8 import Codes
 from ..network import Layer
+from .gradient_lists import GradientWork
 from .gradients import GradientProgram
 from .places import Arena
-from .tasks import Task
-
-NOTE_BYTES = 4
-"""Of a lane."""
+from .works import Work
 
 
 class UnknownRangeError(LookupError):
@@ -29,10 +29,16 @@ class DramCodes(Codes):
     tensor : DramTensor
     positive : bool
         A ReLU is behind it.
+    mask : DramTensor, optional
+        It is 0 where this is not above 0.
+    pending : bool
+        The mask is still to be applied.
     """
 
     tensor: DramTensor
     positive: bool = False
+    mask: DramTensor | None = None
+    pending: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,15 @@ class Note:
     exponent : int
         Of the sums.
     place : int
-        A word of DRAM, for four bytes per lane.
+        The byte behind the answers' first one, for ``NOTE_BYTES`` bytes per lane.
+    pitch : int
+        Bytes from an image's to the next one's.
     """
 
     key: str
     exponent: int
     place: int
+    pitch: int
 
 
 @dataclass(frozen=True)
@@ -74,17 +83,32 @@ class RecordedGradient:
 
 @dataclass
 class Pass:
-    """A list's tasks, and what the host reads behind it.
+    """What a list does, and what the host reads behind it.
 
     Parameters
     ----------
     answers : Arena
         All of it is read.
+    works : list of Work
+        For each image.
+    gradients : list of GradientWork
+        Behind them, for the batch.
+    exponents : dict of int
+        Of sums that are noted, by their works' names.
     """
 
     answers: Arena
-    tasks: list[Task] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    works: list[Work] = field(default_factory=list)
+    gradients: list[GradientWork] = field(default_factory=list)
+    exponents: dict[str, int] = field(default_factory=dict)
+
+    def is_like(self, other: "Pass") -> bool:
+        """Whether the works have the same tensors, and gradients the same places."""
+        return (
+            self.answers.first == other.answers.first
+            and [each.tensors for each in self.works] == [each.tensors for each in other.works]
+            and [each.places for each in self.gradients] == [e.places for e in other.gradients]
+        )
 
 
 def recorded(codes: Codes) -> DramCodes:
@@ -102,6 +126,42 @@ def recorded_tensor(codes: Codes) -> DramTensor:
 def shape_of(tensor: DramTensor) -> tuple[int, int, int]:
     """Height, width and channels."""
     return tensor.height, tensor.width, tensor.channels
+
+
+def both(name: str, errors: Sequence[Codes]) -> tuple[Codes, Codes]:
+    """The two errors that meet at a tensor; UnsupportedError if there are more."""
+    if len(errors) != 2:
+        raise UnsupportedError(
+            f"tensor {name!r}: a network that is trained from DRAM must read each tensor at"
+            f" most twice, not {len(errors)} times"
+        )
+    return errors[0], errors[1]
+
+
+def common_mask(a: Codes, b: Codes) -> DramTensor | None:
+    """A mask that waits at one of two tensors, and is behind the other one too."""
+    first, second = recorded(a), recorded(b)
+    if (first.pending or second.pending) and first.mask == second.mask:
+        return first.mask
+    return None
+
+
+def reshaped(source: DramTensor, shape: tuple[int, ...]) -> DramTensor:
+    """The same bytes of DRAM as a tensor of another shape.
+
+    Raises
+    ------
+    UnsupportedError
+        If pixels of one of the two are filled up with bytes of no use.
+    """
+    height, width, channels = shape[-3:]
+    whole = channels % WORD_BYTES == 0 and source.channels % WORD_BYTES == 0
+    if not whole and (source.height, source.width) != (height, width):
+        raise UnsupportedError(
+            "a tensor that is flattened in DRAM must have channels in multiples of"
+            f" {WORD_BYTES}, not {source.channels} and {channels}"
+        )
+    return DramTensor(source.place, height, width, channels, source.dense)
 
 
 def nothing_in(tensor: DramTensor, batch: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Records a training step: every operation of the trainer becomes a task for the DMA.
+"""Records a training step: every operation of the trainer becomes a work for the DMA to list.
 
 A :class:`..trainer.Trainer` runs over a :class:`RecordingArithmetic` as over any other. So what a
 step consists of, and in which order, is said in one place.
@@ -9,38 +9,43 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.dma.transfer import WORD_BYTES, Operation, Transfer
+from slipstick_rtl.dma.transfer import WORD_BYTES
 from slipstick_rtl.isa import TrainingFlag
 
 from ...compiler.codegen.dram_tensors import DramTensor
-from ...errors import UnsupportedError
-from ...program.steps import Placement
 from ..arithmetic import Gradient
 from ..device.convolutions import nearest
-from ..device.layer_programs import error_drains, forward_program, input_gradient_program
-from ..device.program import Drain, Product, notes_program
+from ..device.layer_programs import error_drains
+from ..device.program import Drain
 from ..golden import window_of
 from ..int8 import IMAGE_EXPONENT, Codes, Int8Arithmetic, IntegerParameters, Range
 from ..network import Kind, Layer
-from .copies import copy_program, covers, unpool_program
-from .gradients import GradientProgram, takes_dense_rows
+from .averages import AverageSpec, suits_maps
+from .copies import copied, covers, unpooled
+from .gradient_layout import takes_dense_rows
+from .gradient_lists import GradientWork
+from .gradients import GradientProgram
+from .kernels import KernelPlace
 from .places import Arena
 from .pools import check_pool, pool_program
+from .products import Built, ProductSpec, forward_spec, input_gradient_spec
 from .recorded import (
-    NOTE_BYTES,
     DramCodes,
-    Note,
     Pass,
     RecordedGradient,
     UnknownRangeError,
+    both,
+    common_mask,
     nothing_in,
     recorded,
     recorded_tensor,
     refusal,
+    reshaped,
     shape_of,
 )
-from .sums import sum_program
-from .tasks import WAIT, Move, Runnable, Task, batch_task
+from .relocation import Streams
+from .sums import SumSpec
+from .works import AverageWork, BlockWork, Key, ProductWork, SumWork, Work, key_of
 
 
 class RecordingArithmetic(Int8Arithmetic):
@@ -72,7 +77,11 @@ class RecordingArithmetic(Int8Arithmetic):
     gradients : dict of RecordedGradient by layer
     tensors : dict of DramTensor
         By layer; errors by the key of their range, or, where they have none, by "error of" and the
-        layer's input.
+        layer's input. Not all are stored.
+    errors : dict of DramTensor
+        Those that gradients are made of.
+    kernels : dict of list of KernelPlace
+        As what these are laid out.
     fills : list of (int, int, int)
         Stretches of DRAM that the host fills once: the first word, how many, and the byte.
     """
@@ -96,11 +105,13 @@ class RecordingArithmetic(Int8Arithmetic):
         self._any_range = ranges is None
         self.forward, self.backward, self._rest = Pass(arenas[0]), Pass(arenas[1]), arenas[2]
         self._pass = self.forward
-        self._notes = notes_program(configuration)
         self.gradients: dict[str, RecordedGradient] = {}
         self.tensors: dict[str, DramTensor] = {}
         self.fills: list[tuple[int, int, int]] = []
+        self.errors: dict[Key, DramTensor] = {}
+        self.kernels: dict[Key, list[KernelPlace]] = {}
         self._masks: dict[str, DramTensor] = {}
+        self._copies: dict[tuple[Key, Key], DramTensor] = {}
         self._spread: DramTensor | None = None
 
     def encode(self, images: np.ndarray) -> Codes:
@@ -111,13 +122,15 @@ class RecordingArithmetic(Int8Arithmetic):
 
     def _pixels(self, codes: Codes) -> DramTensor:
         """A tensor whose pixels begin with a word each: of dense rows a copy is made, once."""
-        tensor = recorded_tensor(codes)
+        tensor = self._settled(codes)
         if not tensor.dense or tensor.channels % WORD_BYTES == 0:
             return tensor
         if self._spread is None:
             self._spread = self._rest.tensor(shape_of(tensor), self.batch)
-            copy = copy_program(shape_of(tensor), self._configuration, masked=False)
-            self._run(copy, [(copy.source, tensor)], [(copy.results[0], self._spread)])
+            spec = copied(shape_of(tensor), masked=False)
+            # the images are on the chip in the beginning
+            work = ProductWork("(images)", (tensor,), (self._spread,), spec=spec)
+            self.forward.works.insert(0, work)
         return self._spread
 
     def product(self, layer: Layer, x: Codes, parameters: IntegerParameters) -> Codes:
@@ -125,19 +138,17 @@ class RecordingArithmetic(Int8Arithmetic):
         g, source = self._golden, recorded_tensor(x)
         exponent = x.exponent + parameters.exponent
         shift = self._known_shift(layer.name, exponent)
-        product = forward_program(
+        spec = forward_spec(
             shape_of(source),
             self._weights(parameters),
             g.bias_of(parameters.bias, exponent - parameters.exponent + g.BIAS_PLACES),
             window_of(layer),
-            self._configuration,
             depthwise=layer.kind is Kind.DEPTHWISE,
             shift=shift,
             relu=layer.relu,
         )
-        result = self._result(layer.name, product.results[0])
-        self._run(product, [(product.source, source)], [(product.results[0], result)])
-        self._note(layer.name, exponent)
+        result = self._result(layer.name, spec.shape)
+        self._multiply(layer.name, spec, source, None, result, exponent)
         return DramCodes(nothing_in(result, self.batch), exponent + shift, result, layer.relu)
 
     def add(self, layer: Layer, a: Codes, b: Codes) -> Codes:
@@ -151,23 +162,29 @@ class RecordingArithmetic(Int8Arithmetic):
         return dataclasses.replace(self._added(layer.name, a, b, drains), positive=layer.relu)
 
     def average(self, layer: Layer, x: Codes) -> Codes:
-        """A depthwise convolution with ones, and its note."""
+        """Maps, or a depthwise convolution with ones, and its note."""
         g, source, window = self._golden, self._pixels(x), window_of(layer)
         exponent = x.exponent - g.average_shift(window)
         shift = self._known_shift(layer.name, exponent)
-        product = forward_program(
+        shape = (*window.outputs(source.height, source.width), source.channels)
+        if suits_maps(window, shape, self._configuration):
+            values = nearest(np.zeros(1, np.int32), shift, -127)
+            spec = AverageSpec(window, shape, Drain(values, TrainingFlag.NOTED))
+            result = self._result(layer.name, shape)
+            work = AverageWork(layer.name, (source,), (result,), noted=True, spec=spec)
+            self._add(work, exponent)
+            return self._codes(result, exponent + shift)
+        spec = forward_spec(
             shape_of(source),
             np.ones((1, *window.kernel, source.channels), np.int8),
             np.zeros(source.channels, np.int32),
             window,
-            self._configuration,
             depthwise=True,
             shift=shift,
             relu=False,
         )
-        result = self._result(layer.name, product.results[0])
-        self._run(product, [(product.source, source)], [(product.results[0], result)])
-        self._note(layer.name, exponent)
+        result = self._result(layer.name, spec.shape)
+        self._multiply(layer.name, spec, source, None, result, exponent)
         return self._codes(result, exponent + shift)
 
     def maximum(self, layer: Layer, x: Codes) -> Codes:
@@ -176,24 +193,26 @@ class RecordingArithmetic(Int8Arithmetic):
         check_pool(layer.name, window)
         shape, positive = shape_of(source), recorded(x).positive
         pool = pool_program(shape, window, self._configuration, positive=positive)
-        result = self._result(layer.name, pool.maxima)
+        result = self._result(layer.name, (*window.outputs(*shape[:2]), shape[2]))
         self._masks[layer.name] = masks = self._rest.tensor(shape, self.batch)
-        stores = [(pool.maxima, result), (pool.masks, masks)]
-        self._run(pool.program, [(pool.image, source)], stores)
+        program = pool.program
+        built = Built(Streams.of(program.code, program.pcs), program.constants)
+        self._add(
+            BlockWork(
+                layer.name,
+                (),
+                (),
+                block_bytes=pool.bytes,
+                loads=[(pool.image, source)],
+                stores=[(pool.maxima, result), (pool.masks, masks)],
+                make=lambda: built,
+            )
+        )
         return self._codes(result, x.exponent)
 
     def reshape(self, x: Codes, shape: tuple[int, ...]) -> Codes:
         """The same bytes as another tensor."""
-        source = recorded_tensor(x)
-        height, width, channels = shape[-3:]
-        whole = channels % WORD_BYTES == 0 and source.channels % WORD_BYTES == 0
-        if not whole and (source.height, source.width) != (height, width):
-            raise UnsupportedError(
-                "a tensor that is flattened in DRAM must have channels in multiples of"
-                f" {WORD_BYTES}, not {source.channels} and {channels}"
-            )
-        result = DramTensor(source.place, height, width, channels, source.dense)
-        return self._codes(result, x.exponent)
+        return self._codes(reshaped(self._settled(x), shape), x.exponent)
 
     def loss_errors(self, logits: Codes, labels: np.ndarray) -> Codes:
         """What the host writes between the lists."""
@@ -208,21 +227,15 @@ class RecordingArithmetic(Int8Arithmetic):
         """Sums of 32 bits, of the weights and of the bias."""
         if layer.kind is Kind.DEPTHWISE:
             raise refusal(layer)
-        image, errors, window = recorded_tensor(x), recorded_tensor(error), window_of(layer)
+        image, errors, window = recorded_tensor(x), self._settled(error), window_of(layer)
         if not takes_dense_rows(image, window):
             image = self._pixels(x)
         program = GradientProgram(shape_of(image), shape_of(errors), window, self._configuration)
         place = self._pass.answers.take(program.result_words)
-        self._add(
-            program.task(
-                image,
-                errors,
-                self.batch,
-                kernels=self._fill(program.kernels.dram_words, 0),
-                ones=self._fill(-(-errors.height * errors.width // WORD_BYTES), 1),
-                results=place,
-            )
-        )
+        ones = self.fill(-(-program.ones_bytes // WORD_BYTES), 1)
+        kernels = self._kernels(errors, program)
+        work = GradientWork(layer.name, program, image, kernels, ones, place)
+        self._pass.gradients.append(work)
         exponent = x.exponent + error.exponent
         self.gradients[layer.name] = RecordedGradient(program, place, exponent, error.exponent)
         nothing = np.zeros(0, np.int32)
@@ -233,23 +246,37 @@ class RecordingArithmetic(Int8Arithmetic):
     ) -> Codes:
         """The transposed convolution behind the mask, and its note."""
         key = f"error of {layer.inputs[0]} by {layer.name}"
-        source, image = recorded_tensor(error), recorded_tensor(x)
+        source, image = self._settled(error), recorded_tensor(x)
         exponent = error.exponent + parameters.exponent
         shift = self._known_shift(key, exponent)
-        product = input_gradient_program(
+        spec = input_gradient_spec(
             shape_of(source),
             self._weights(parameters),
             window_of(layer),
-            self._configuration,
             depthwise=layer.kind is Kind.DEPTHWISE,
             size=(image.height, image.width),
             shift=shift,
             masked=masked,
         )
-        result = self._result(key, product.results[0])
-        self._run_masked(product, source, image if masked else None, result)
-        self._note(key, exponent)
-        return self._codes(result, exponent + shift)
+        result = self._result(key, spec.shape)
+        mask = image if masked else None
+        self._multiply(key, spec, source, mask, result, exponent)
+        return dataclasses.replace(self._codes(result, exponent + shift), mask=mask)
+
+    def _kernels(self, errors: DramTensor, program: GradientProgram) -> KernelPlace:
+        """Where errors are laid out as kernels; those of two layers may be the same."""
+        self.errors[key_of(errors)] = errors
+        places = self.kernels.setdefault(key_of(errors), [])
+        for place in places:
+            if place.layout == program.kernels:
+                return place
+        words = self.batch * program.kernels.dram_words
+        if program.kernels.fills_lanes:
+            place = self._rest.take(words)
+        else:
+            place = self.fill(words, 0)
+        places.append(KernelPlace(program.kernels, place))
+        return places[-1]
 
     def average_back(self, layer: Layer, error: Codes, x: Codes, masked: bool) -> Codes:
         """Errors at all pixels of their windows, which are side by side, behind the mask."""
@@ -271,36 +298,40 @@ class RecordingArithmetic(Int8Arithmetic):
         exponent: int,
     ) -> Codes:
         source, size, window = (
-            recorded_tensor(error),
+            self._settled(error),
             (image.height, image.width),
             window_of(layer),
         )
         check_pool(layer.name, window)
-        product = unpool_program(
-            shape_of(source), size, window, self._configuration, masked=mask is not None
-        )
-        place = product.results[0]
-        result = self._result(f"error of {layer.inputs[0]} by {layer.name}", place)
-        before = [] if covers(size, window) else [self._clearing(place)]
-        self._run_masked(product, source, mask, result, before)
+        spec = unpooled(shape_of(source), size, window, masked=mask is not None)
+        key = f"error of {layer.inputs[0]} by {layer.name}"
+        result = self._result(key, spec.shape)
+        self._multiply(key, spec, source, mask, result, whole=covers(size, window))
         return self._codes(result, exponent)
 
     def mask(self, error: Codes, x: Codes) -> Codes:
-        """A copy behind the mask."""
-        source, image = recorded_tensor(error), recorded_tensor(x)
-        copy = copy_program(shape_of(source), self._configuration, masked=True)
-        result = self._rest.tensor(shape_of(source), self.batch)
-        self._run_masked(copy, source, image, result)
-        return self._codes(result, error.exponent)
+        """Errors behind a mask, which waits: a sum of errors may apply it."""
+        codes = self._codes(self._settled(error), error.exponent)
+        return dataclasses.replace(codes, mask=recorded_tensor(x), pending=True)
+
+    def _settled(self, codes: Codes) -> DramTensor:
+        """A tensor whose mask has been applied, by a copy."""
+        made = recorded(codes)
+        if not made.pending:
+            return made.tensor
+        assert made.mask is not None
+        key = key_of(made.tensor), key_of(made.mask)
+        if key not in self._copies:
+            shape = shape_of(made.tensor)
+            self._copies[key] = copy = self._rest.tensor(shape, self.batch)
+            spec = copied(shape, masked=True)
+            name = f"(copy {len(self._copies)} behind a mask)"
+            self._multiply(name, spec, made.tensor, made.mask, copy)
+        return self._copies[key]
 
     def join(self, name: str, errors: Sequence[Codes]) -> Codes:
         """A sum, rounded pseudo-stochastically, and its note."""
-        if len(errors) != 2:
-            raise UnsupportedError(
-                f"tensor {name!r}: a network that is trained from DRAM must read each tensor at"
-                f" most twice, not {len(errors)} times"
-            )
-        first, second = errors
+        first, second = both(name, errors)
         return self._added(f"error of {name}", first, second, lambda shift: error_drains(1, shift))
 
     def _added(
@@ -313,18 +344,19 @@ class RecordingArithmetic(Int8Arithmetic):
         places = [
             each.exponent - exponent if each.exponent >= exponent else None for each in (a, b)
         ]
-        terms = self._pixels(a), self._pixels(b)
         shift = self._known_shift(key, exponent)
-        made = sum_program(
-            shape_of(terms[0]), (places[0], places[1]), drains(shift), self._configuration
+        mask = common_mask(a, b)
+        spec = SumSpec(
+            shape_of(recorded_tensor(a)), (places[0], places[1]), drains(shift), mask is not None
         )
-        result = self._result(key, made.result)
-        # what fills pixels up is noted as well
-        full = terms[0].channels % self._configuration.lanes == 0
-        before = [] if full else [self._clearing(place) for place in made.terms]
-        loads = list(zip(made.terms, terms, strict=True))
-        self._run(made.program, loads, [(made.result, result)], before)
-        self._note(key, exponent)
+        if mask is None or spec.needs_zeros:
+            mask, spec = None, dataclasses.replace(spec, masked=False)
+            terms = self._pixels(a), self._pixels(b)
+        else:
+            terms = recorded_tensor(a), recorded_tensor(b)
+        result = self._result(key, spec.shape)
+        reads = terms if mask is None else (*terms, mask)
+        self._add(SumWork(key, reads, (result,), noted=True, spec=spec), exponent)
         return self._codes(result, exponent + shift)
 
     def _known_shift(self, key: str, exponent: int) -> int:
@@ -337,63 +369,35 @@ class RecordingArithmetic(Int8Arithmetic):
     def _codes(self, tensor: DramTensor, exponent: int) -> DramCodes:
         return DramCodes(nothing_in(tensor, self.batch), exponent, tensor)
 
-    def _result(self, name: str, place: Placement) -> DramTensor:
+    def _result(self, name: str, shape: tuple[int, int, int]) -> DramTensor:
         """Room for a result; logits are among the answers."""
-        shape = place.height, place.width, place.channels
         arena = self.forward.answers if name == self._last else self._rest
         self.tensors[name] = tensor = arena.tensor(shape, self.batch)
         return tensor
 
-    def _run(
+    def _multiply(
         self,
-        program: Runnable,
-        loads: Sequence[Move],
-        stores: Sequence[Move],
-        before: Sequence[Transfer] = (),
-    ) -> None:
-        self._add(batch_task(program, loads, stores, self.batch, before))
-
-    def _run_masked(
-        self,
-        product: Product,
+        name: str,
+        spec: ProductSpec,
         source: DramTensor,
         mask: DramTensor | None,
         result: DramTensor,
-        before: Sequence[Transfer] = (),
+        exponent: int | None = None,
+        *,
+        whole: bool = True,
     ) -> None:
-        loads = [(product.source, source)]
-        if mask is not None:
-            loads.append((product.mask, mask))
-        self._run(product, loads, [(product.results[0], result)], before)
+        """A product; with an exponent its sums are noted."""
+        reads = (source,) if mask is None else (source, mask)
+        noted = exponent is not None
+        self._add(ProductWork(name, reads, (result,), noted, spec=spec, whole=whole), exponent)
 
-    def _add(self, task: Task) -> None:
-        self._pass.tasks.append(task)
+    def _add(self, work: Work, exponent: int | None = None) -> None:
+        self._pass.works.append(work)
+        if exponent is not None:
+            self._pass.exponents[work.name] = exponent
 
-    def _note(self, key: str, exponent: int) -> None:
-        """Stores the lanes' notes, which are forgotten."""
-        product, lanes = self._notes, self._configuration.lanes
-        place = self._pass.answers.take(-(-NOTE_BYTES * lanes // WORD_BYTES))
-        store = Transfer(operation=Operation.STORE, dram=place, run_bytes=NOTE_BYTES * lanes)
-        run = Transfer(operation=Operation.RUN, pcs=product.pcs)
-        self._add(Task(product.code, product.constants, (run, WAIT, store)))
-        self._pass.notes.append(Note(key, exponent, place))
-
-    def _fill(self, words: int, byte: int) -> int:
-        """Words that the host fills once."""
+    def fill(self, words: int, byte: int) -> int:
+        """Words that the host fills once; returns the first."""
         place = self._rest.take(words)
         self.fills.append((place, words, byte))
         return place
-
-    def _clearing(self, place: Placement) -> Transfer:
-        """Zeros all pixels of a tensor on the chip: the same words come for each."""
-        words = -(-place.pixel_pitch // WORD_BYTES)
-        return Transfer(
-            operation=Operation.LOAD,
-            chip=place.address,
-            dram=self._fill(words, 0),
-            run_bytes=place.pixel_pitch,
-            runs=place.width,
-            rows=place.height,
-            chip_run_pitch=place.pixel_pitch,
-            chip_row_pitch=place.row_pitch,
-        )

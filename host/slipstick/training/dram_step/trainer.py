@@ -18,10 +18,14 @@ from ..int8 import Codes, Int8Arithmetic
 from ..network import Initial, TrainingNetwork
 from ..trainer import Trainer, cross_entropy, right
 from .contents import Contents
+from .notes import NOTE_BYTES
 from .places import Arena
-from .recorded import NOTE_BYTES, Pass, UnknownRangeError
+from .planning import PlannedPass, StepPlan
+from .recorded import UnknownRangeError
 from .recorder import RecordingArithmetic
-from .tasks import Lists, write_lists
+
+_MOST_PLANS = 4
+"""That are kept: the last batch may have fewer images, and some shifts need other programs."""
 
 
 class DramTrainer(Trainer):
@@ -44,6 +48,8 @@ class DramTrainer(Trainer):
         As ``Trainer`` has it.
     master_bits, momentum : int
         As ``Int8Arithmetic`` has them.
+    keeps : bool
+        All tensors are stored in DRAM, to compare them; otherwise some never leave the chip.
 
     Members
     -------
@@ -67,6 +73,7 @@ class DramTrainer(Trainer):
         *,
         master_bits: int = 16,
         momentum: int = 0,
+        keeps: bool = False,
     ) -> None:
         chip = device.configuration.dram_chip
         if chip is None:
@@ -81,9 +88,12 @@ class DramTrainer(Trainer):
         self._arithmetic, self._master_bits = arithmetic, master_bits
         self._walker = Trainer(network, Int8Arithmetic(master_bits), initial, learning)
         self._contents, self._dram_words = Contents(self._port), chip.bytes // WORD_BYTES
-        self._sizes, self._filled = (0, 0, 0), list[tuple[int, int, int]]()
+        self._sizes: dict[int, tuple[int, int, int]] = {}
+        self._plans: list[StepPlan] = []
+        self._filled = list[tuple[int, int, int]]()
         self.from_dram, self.list_cycles = 0, (0, 0)
-        self._recorded: RecordingArithmetic | None = None
+        self._keeps = keeps
+        self._last: StepPlan | None = None
 
     def check(self) -> None:
         """Sees whether steps of one image can run from DRAM.
@@ -95,7 +105,7 @@ class DramTrainer(Trainer):
         CapacityError
             If a step does not fit the memories.
         """
-        self._lists(self._record(1, None))
+        self._plan(1, None)
 
     def gradients(self, images: np.ndarray, labels: np.ndarray) -> StepResult:
         """Forward and backward pass of a batch, or of a part of one.
@@ -115,28 +125,30 @@ class DramTrainer(Trainer):
             MEMORY_CORRUPT, BAD_TRANSFER or BAD_INSTRUCTION if a list did not come to its end.
         """
         try:
-            recorded = self._record(len(images), self._arithmetic.ranges)
+            plan = self._plan(len(images), self._arithmetic.ranges)
         except UnknownRangeError:
             return super().gradients(images, labels)
         with self._using_dram():
-            result = self._run(recorded, images, labels)
-        self.from_dram, self._recorded = self.from_dram + 1, recorded
+            result = self._run(plan, images, labels)
+        self.from_dram, self._last = self.from_dram + 1, plan
         return result
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Reads all tensors of the last step that ran from DRAM, to compare them.
+        """Reads the tensors of the last step that ran from DRAM, as far as they are there.
 
         Returns
         -------
         dict of array of int8, (batch, height, width, channels)
             By the names of ``RecordingArithmetic.tensors``; empty if no step ran from there.
         """
-        if self._recorded is None:
+        if self._last is None:
             return {}
-        batch = self._recorded.batch
+        recorded, stored = self._last.recorded, self._last.stored
         with self._using_dram():
             return {
-                name: self._read(tensor, batch) for name, tensor in self._recorded.tensors.items()
+                name: self._read(tensor, recorded.batch)
+                for name, tensor in recorded.tensors.items()
+                if tensor.place in stored
             }
 
     @contextmanager
@@ -150,44 +162,70 @@ class DramTrainer(Trainer):
             self._filled = []
             raise
 
-    def _record(self, batch: int, ranges: dict[str, int] | None) -> RecordingArithmetic:
-        """The step's tasks; UnknownRangeError if a range is missing."""
-        while True:
-            first, arenas = 0, list[Arena]()
-            for size in self._sizes:
-                arenas.append(Arena(first))
-                first += size
-            recorder = RecordingArithmetic(
-                self._device.configuration,
-                ranges,
-                batch,
-                self.network.layers[-1].name,
-                (arenas[0], arenas[1], arenas[2]),
-                self._master_bits,
-            )
-            self._walker.arithmetic, self._walker.parameters = recorder, self.parameters
-            shape = (batch, *self.network.shape)
-            self._walker.gradients(np.zeros(shape, np.int8), np.zeros(batch, np.int64))
-            found = arenas[0].words, arenas[1].words, arenas[2].words
-            if found == self._sizes:
-                return recorder
-            # the second time each arena begins where the one before ends
-            self._sizes = found
+    def _plan(self, batch: int, ranges: dict[str, int] | None) -> StepPlan:
+        """The step's plan and lists; UnknownRangeError if a range is missing.
 
-    def _run(
-        self, recorded: RecordingArithmetic, images: np.ndarray, labels: np.ndarray
-    ) -> StepResult:
-        do = self._arithmetic
+        Plans are kept: mostly only weights and shifts are others, which are constants of the lists.
+        """
+        while True:
+            sizes = self._sizes.get(batch, (0, 0, 0))
+            recorder, arenas = self._record(batch, ranges, sizes)
+            kept = next((each for each in reversed(self._plans) if each.take(recorder)), None)
+            if kept is not None:
+                self._plans.remove(kept)
+                plan = kept
+                break
+            plan = StepPlan(recorder, self._device.configuration, keeps=self._keeps)
+            found = arenas[0].words, arenas[1].words, arenas[2].words
+            if found == sizes:
+                plan.list_passes(sum(sizes))
+                break
+            # the second time each arena begins where the one before ends
+            self._sizes[batch] = found
+        self._check_size(plan)
+        # the last ones, the one at hand behind them
+        self._plans = [*self._plans, plan][-_MOST_PLANS:]
+        return plan
+
+    def _record(
+        self, batch: int, ranges: dict[str, int] | None, sizes: tuple[int, int, int]
+    ) -> tuple[RecordingArithmetic, tuple[Arena, Arena, Arena]]:
+        """The step's works, and the arenas that their tensors lie in."""
+        arenas = Arena(0), Arena(sizes[0]), Arena(sizes[0] + sizes[1])
+        recorder = RecordingArithmetic(
+            self._device.configuration,
+            ranges,
+            batch,
+            self.network.layers[-1].name,
+            arenas,
+            self._master_bits,
+        )
+        self._walker.arithmetic, self._walker.parameters = recorder, self.parameters
+        shape = (batch, *self.network.shape)
+        self._walker.gradients(np.zeros(shape, np.int8), np.zeros(batch, np.int64))
+        return recorder, arenas
+
+    def _check_size(self, plan: StepPlan) -> None:
+        """CapacityError if DRAM has no room for the lists."""
+        end = plan.first + len(plan.contents) // WORD_BYTES
+        if end > self._dram_words:
+            raise CapacityError(
+                f"a step of {plan.recorded.batch} images must fit {self._dram_words * WORD_BYTES}"
+                f" bytes of DRAM, not {end * WORD_BYTES}: take fewer images"
+            )
+
+    def _run(self, plan: StepPlan, images: np.ndarray, labels: np.ndarray) -> StepResult:
+        do, recorded = self._arithmetic, plan.recorded
         do.reports = {}
-        lists = self._write(recorded)
+        entries = self._write(plan)
         self._submit(recorded.images, images)
-        forward, first_cycles = self._run_list(lists.entries[0], recorded.forward)
+        forward, first_cycles = self._run_list(entries[0], plan.forward)
         logits = self._logits(recorded, forward)
-        self._take_notes(recorded.forward, forward)
+        self._take_notes(plan.forward, forward, len(images))
         errors = do.loss_errors(logits, labels)
         self._submit(recorded.loss, errors.codes)
-        backward, second_cycles = self._run_list(lists.entries[1], recorded.backward)
-        self._take_notes(recorded.backward, backward)
+        backward, second_cycles = self._run_list(entries[1], plan.backward)
+        self._take_notes(plan.backward, backward, len(images))
         self.list_cycles = first_cycles, second_cycles
         numbers = do.numbers(logits).reshape(len(images), -1)
         return StepResult(
@@ -198,28 +236,15 @@ class DramTrainer(Trainer):
             len(images),
         )
 
-    def _write(self, recorded: RecordingArithmetic) -> Lists:
-        """Submits what is not in DRAM yet."""
-        if self._filled != recorded.fills:
-            for place, words, byte in recorded.fills:
+    def _write(self, plan: StepPlan) -> tuple[int, int]:
+        """Submits what is not in DRAM yet; returns where the lists begin."""
+        fills = plan.fills
+        if self._filled != fills:
+            for place, words, byte in fills:
                 self._port.submit_write(place, bytes((byte,)) * (words * WORD_BYTES))
-            self._filled = recorded.fills
-        lists = self._lists(recorded)
-        self._contents.submit(sum(self._sizes), lists.contents)
-        return lists
-
-    def _lists(self, recorded: RecordingArithmetic) -> Lists:
-        """The step's lists; CapacityError if DRAM has no room for them."""
-        first = sum(self._sizes)
-        passes = recorded.forward.tasks, recorded.backward.tasks
-        lists = write_lists(passes, first, self._device.configuration)
-        end = first + len(lists.contents) // WORD_BYTES
-        if end > self._dram_words:
-            raise CapacityError(
-                f"a step of {recorded.batch} images must fit {self._dram_words * WORD_BYTES} bytes"
-                f" of DRAM, not {end * WORD_BYTES}: take fewer images"
-            )
-        return lists
+            self._filled = fills
+        self._contents.submit(plan.first, plan.contents)
+        return plan.entries
 
     def _submit(self, tensor: DramTensor, values: np.ndarray) -> None:
         """Submits the images of a tensor, one behind the other."""
@@ -229,11 +254,11 @@ class DramTrainer(Trainer):
     def _read(self, tensor: DramTensor, batch: int) -> np.ndarray:
         return tensor.unpack_batch(self._port.read(tensor.place, batch * tensor.words * WORD_BYTES))
 
-    def _run_list(self, entry: int, some: Pass) -> tuple[bytes, int]:
+    def _run_list(self, entry: int, some: PlannedPass) -> tuple[bytes, int]:
         """Executes a list; what it answers, and its cycles."""
-        status = self._port.run_list(entry)
+        status, answers = self._port.run_list(entry), some.recorded.answers
         self._port.check(status, "a training step from its DRAM")
-        return self._port.read(some.answers.first, some.answers.words * WORD_BYTES), status.cycles
+        return self._port.read(answers.first, answers.words * WORD_BYTES), status.cycles
 
     def _logits(self, recorded: RecordingArithmetic, answers: bytes) -> Codes:
         made = recorded.logits
@@ -241,13 +266,14 @@ class DramTrainer(Trainer):
         count = recorded.batch * made.tensor.words * WORD_BYTES
         return Codes(made.tensor.unpack_batch(answers[first : first + count]), made.exponent)
 
-    def _take_notes(self, some: Pass, answers: bytes) -> None:
+    def _take_notes(self, some: PlannedPass, answers: bytes, batch: int) -> None:
         """Reports the ranges for the next step."""
         count, reports = NOTE_BYTES * self._device.configuration.lanes, self._arithmetic.reports
+        found, images = np.frombuffer(answers, np.uint8), np.arange(batch)[:, None]
         for note in some.notes:
-            first = (note.place - some.answers.first) * WORD_BYTES
-            notes = np.frombuffer(answers, np.uint8, count, first).reshape(NOTE_BYTES, -1)
-            largest = int.from_bytes(np.bitwise_or.reduce(notes, axis=1).tobytes(), "little")
+            notes = found[note.place + note.pitch * images + np.arange(count)]
+            ored = np.bitwise_or.reduce(notes.reshape(batch, NOTE_BYTES, -1), axis=(0, 2))
+            largest = int.from_bytes(ored.tobytes(), "little")
             reports[note.key] = golden().next_exponent(note.exponent, largest)
 
     def _gradients(self, recorded: RecordingArithmetic, answers: bytes) -> dict[str, Gradient]:

@@ -77,6 +77,7 @@ def verify_dram_training(
     batch: int,
     rate_shift: int,
     seed: int,
+    keeps: bool = True,
     done: Callable[[int], object] = lambda count: None,
 ) -> Verification:
     """Takes training steps from a device's DRAM, and the same ones without it.
@@ -95,16 +96,19 @@ def verify_dram_training(
         The learning rate is 2^-rate_shift.
     seed : int
         Of first weights and pictures.
+    keeps : bool
+        All tensors are stored in DRAM and compared; otherwise those that must be stored.
     done : callable
         Told of each step.
     """
     initial, golden = initial_parameters(network, seed), KeepingArithmetic()
-    ours, wanted = DramTrainer(network, device, initial), Trainer(network, golden, initial)
+    ours = DramTrainer(network, device, initial, keeps=keeps)
+    wanted = Trainer(network, golden, initial)
     comparison, losses = Comparison(), list[float]()
     for step, some in enumerate(noisy_batches(network, steps, batch, seed)):
         found = ours.gradients(some.images, some.labels)
         right = wanted.gradients(some.images, some.labels)
-        _compare_results(comparison, found, right)
+        compare_results(comparison, found, right)
         if step:
             for name, tensor in ours.tensors().items():
                 comparison.add(name, tensor, golden.kept[name])
@@ -117,7 +121,7 @@ def verify_dram_training(
     return Verification(comparison, parameters, steps, steps * batch, tuple(losses))
 
 
-def _compare_results(comparison: Comparison, found: StepResult, wanted: StepResult) -> None:
+def compare_results(comparison: Comparison, found: StepResult, wanted: StepResult) -> None:
     """Gradients with their exponents, and ranges."""
     for name, each in wanted.gradients.items():
         mine = found.gradients[name]

@@ -1,0 +1,128 @@
+"""Says what a DMA instruction touches, and how long it takes: so lists can be put in order."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import GROUP_CELLS, WORD_BYTES, Operation, Target, Transfer
+
+from ...compiler.timing.dram_timeline import predict
+
+_INSTRUCTION_WORD = 4
+"""Bytes of a word of the instruction memory."""
+
+
+class Memory(IntEnum):
+    """A memory, and the unit of its addresses."""
+
+    ACTIVATIONS = 0
+    """Bytes."""
+
+    WEIGHTS = 1
+    """Groups of eight cells."""
+
+    INSTRUCTIONS = 2
+    """Words of 32 bits."""
+
+    DRAM = 3
+    """Words of eight bytes."""
+
+
+class Access(NamedTuple):
+    """Addresses of a memory that are read or written, from the first to behind the last."""
+
+    memory: Memory
+    begin: int
+    end: int
+    writes: bool
+
+    def meets(self, other: "Access") -> bool:
+        """Whether the order of the two matters."""
+        return (
+            self.memory is other.memory
+            and (self.writes or other.writes)
+            and self.begin < other.end
+            and other.begin < self.end
+        )
+
+
+class Step(NamedTuple):
+    """A LOAD, STORE or RUN, and what it does.
+
+    Parameters
+    ----------
+    transfer : Transfer
+    accesses : sequence of Access
+        Of a RUN those of its program; accumulators, tables and notes need none, as runs keep their
+        order.
+    cycles : int
+        That it takes, predicted.
+    """
+
+    transfer: Transfer
+    accesses: Sequence[Access]
+    cycles: int
+
+    @property
+    def runs(self) -> bool:
+        """It is a RUN."""
+        return self.transfer.operation is Operation.RUN
+
+
+def moving(transfer: Transfer, configuration: Configuration) -> Step:
+    """The step of a LOAD or STORE.
+
+    Boxes count as all bytes from their first to their last one.
+
+    Parameters
+    ----------
+    transfer : Transfer
+    configuration : Configuration
+        With DRAM.
+    """
+    stores = transfer.operation is Operation.STORE
+    dram = transfer.dram + _span(
+        transfer, transfer.dram_run_pitch, transfer.dram_row_pitch, transfer.run_words
+    )
+    memory, chip = _on_chip(transfer, configuration)
+    accesses = (
+        Access(memory, transfer.chip, chip, not stores),
+        Access(Memory.DRAM, transfer.dram, dram, stores),
+    )
+    runs = transfer.runs * transfer.rows
+    lone = transfer.target is Target.NINTHS
+    cycles = _cycles(stores, transfer.run_words, runs, lone, configuration)
+    return Step(transfer, accesses, cycles)
+
+
+def _span(transfer: Transfer, run_pitch: int, row_pitch: int, size: int) -> int:
+    return (transfer.rows - 1) * row_pitch + (transfer.runs - 1) * run_pitch + size
+
+
+def _on_chip(transfer: Transfer, configuration: Configuration) -> tuple[Memory, int]:
+    """The memory of a transfer, and the address behind its last one there."""
+    if transfer.target is Target.ACTIVATIONS:
+        pitches = transfer.chip_run_pitch, transfer.chip_row_pitch
+        return Memory.ACTIVATIONS, transfer.chip + _span(transfer, *pitches, transfer.run_bytes)
+    if transfer.target is Target.INSTRUCTIONS:
+        return Memory.INSTRUCTIONS, transfer.chip + -(-transfer.run_bytes // _INSTRUCTION_WORD)
+    groups = transfer.run_words
+    if transfer.target is Target.NINTHS:
+        groups = transfer.run_bytes
+    elif transfer.target is Target.WEIGHTS and configuration.ninth_bits:
+        groups -= -(-groups // (GROUP_CELLS + 1))
+    return Memory.WEIGHTS, transfer.chip + groups
+
+
+@lru_cache(maxsize=4096)
+def _cycles(stores: bool, words: int, runs: int, lone: bool, configuration: Configuration) -> int:
+    """Of a transfer that has so many runs of so many words."""
+    operation = Operation.STORE if stores else Operation.LOAD
+    if lone:
+        transfer = Transfer(operation=operation, target=Target.NINTHS, run_bytes=words * WORD_BYTES)
+    else:
+        rows, runs = (1, runs) if runs <= 1 << 16 else (-(-runs // (1 << 16)), 1 << 16)
+        transfer = Transfer(operation=operation, run_bytes=words * WORD_BYTES, runs=runs, rows=rows)
+    return predict((transfer,), (), configuration).end

@@ -1,0 +1,171 @@
+"""Collects a list for the DMA: its steps in the order of the program, and the constants."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import TRANSFER_BYTES, WORD_BYTES, Operation, Transfer
+from slipstick_rtl.link.protocol import Space
+
+from ...compiler.codegen.dram_blocks import constant_loads
+from ...compiler.timing.dram_timeline import predict
+from ...program.steps import Image
+from .cutting import cut
+from .effects import Access, Step, moving
+from .schedule import WAIT, schedule
+
+_LONGEST_CYCLES = 2000
+"""Of a LOAD or STORE that is not made several."""
+
+
+class Listing:
+    """A list that is being written.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        With DRAM.
+    first : int
+        The word of DRAM for the first constants.
+
+    Members
+    -------
+    steps : list of Step
+    """
+
+    def __init__(self, configuration: Configuration, first: int) -> None:
+        self._configuration, self._first, self._place = configuration, first, first
+        self.steps: list[Step] = []
+        self._blocks: list[bytes] = []
+        self._changing: dict[str, _Constants] = {}
+
+    def move(self, transfer: Transfer) -> None:
+        """Adds a LOAD or STORE; a long one as several, so that they fit beside short runs."""
+        step = moving(transfer, self._configuration)
+        count = -(-step.cycles // _LONGEST_CYCLES)
+        if count == 1 or transfer.checked:
+            self.steps.append(step)
+            return
+        for part in cut(transfer, count, self._configuration):
+            self.steps.append(moving(part, self._configuration))
+
+    def run(self, pcs: tuple[int, int], accesses: Sequence[Access], cycles: int) -> None:
+        """Adds a RUN.
+
+        Parameters
+        ----------
+        pcs : (int, int)
+        accesses : sequence of Access
+            All that it reads and writes.
+        cycles : int
+            Predicted.
+        """
+        self.steps.append(Step(Transfer(operation=Operation.RUN, pcs=pcs), accesses, cycles))
+
+    def load_constants(self, space: Space, address: int, data: bytes, name: str = "") -> None:
+        """Adds LOADs of instructions or weights, which lie in DRAM behind those before.
+
+        Parameters
+        ----------
+        space : Space
+        address : int
+            In the units of the memory.
+        data : bytes
+        name : str
+            Of what changes from step to step, for :meth:`Listed.replace`.
+        """
+        if not data:
+            return
+        image = Image(int(space), address, data)
+        block, loads = constant_loads(image, self._configuration, self._place)
+        if name:
+            steps = range(len(self.steps), len(self.steps) + len(loads))
+            self._changing[name] = _Constants(image, self._place, loads, steps)
+        self._blocks.append(block)
+        self._place += len(block) // WORD_BYTES
+        for load in loads:
+            self.move(load)
+
+    def predict(self) -> int:
+        """Cycles of the list."""
+        order = schedule(self.steps)
+        transfers = [WAIT if n is None else self.steps[n].transfer for n in order]
+        runs = [step.cycles for step in self.steps if step.runs]
+        return predict(transfers, runs, self._configuration).end
+
+    def finish(self) -> "Listed":
+        """The list in its order, behind the constants."""
+        order = schedule(self.steps)
+        transfers = [WAIT if n is None else self.steps[n].transfer for n in order]
+        transfers.append(Transfer(operation=Operation.END))
+        packed = b"".join(transfer.pack() for transfer in transfers)
+        places = {number: at for at, number in enumerate(order) if number is not None}
+        at = {
+            name: [places[number] for number in constants.steps]
+            for name, constants in self._changing.items()
+        }
+        contents = bytearray(b"".join(self._blocks) + packed)
+        return Listed(self._configuration, self._first, self._place, contents, self._changing, at)
+
+
+@dataclass(frozen=True)
+class _Constants:
+    """Constants that change: what they were, where they lie in DRAM, and which steps load them."""
+
+    image: Image
+    place: int
+    loads: Sequence[Transfer]
+    steps: range
+
+
+class Listed:
+    """Constants and a list, as they lie in DRAM.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    first, entry : int
+        The first word of the constants, and that of the list.
+    contents : bytearray
+    changing : dict of _Constants by name
+    places : mapping of sequence of int by name
+        Which instructions of the list load them.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        first: int,
+        entry: int,
+        contents: bytearray,
+        changing: dict[str, _Constants],
+        places: Mapping[str, Sequence[int]],
+    ) -> None:
+        self._configuration, self._first = configuration, first
+        self.entry, self.contents = entry, contents
+        self._changing, self._places = changing, places
+
+    def replace(self, name: str, data: bytes) -> bool:
+        """Puts other constants in the place of those of a name.
+
+        Returns
+        -------
+        bool
+            False if they need other LOADs: then nothing is changed.
+        """
+        known = self._changing[name]
+        if data == known.image.data:
+            return True
+        image = dataclasses.replace(known.image, data=data)
+        block, loads = constant_loads(image, self._configuration, known.place)
+        unchecked = [dataclasses.replace(load, crc=0) for load in loads]
+        if unchecked != [dataclasses.replace(load, crc=0) for load in known.loads]:
+            return False
+        first = (known.place - self._first) * WORD_BYTES
+        self.contents[first : first + len(block)] = block
+        for place, load in zip(self._places[name], loads, strict=True):
+            at = (self.entry - self._first) * WORD_BYTES + place * TRANSFER_BYTES
+            self.contents[at : at + TRANSFER_BYTES] = load.pack()
+        self._changing[name] = dataclasses.replace(known, image=image, loads=loads)
+        return True

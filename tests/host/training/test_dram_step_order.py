@@ -1,0 +1,289 @@
+"""Lists in an order that moves data during runs: random networks, and runs that end late."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from slipstick.devices.model import ModelDevice
+from slipstick.targets import find_target
+from slipstick.training.dram_step.chip import Lifetime, allocate
+from slipstick.training.dram_step.cutting import cut
+from slipstick.training.dram_step.effects import Access, Memory, Step
+from slipstick.training.dram_step.listing import Listed, Listing
+from slipstick.training.dram_step.schedule import schedule
+from slipstick.training.dram_step.trainer import DramTrainer
+from slipstick.training.dram_step.verify import verify_dram_training
+from slipstick.training.network import INPUT, Kind, Layer, TrainingNetwork, initial_parameters
+from slipstick.training.networks import digits_cnn, resnet8
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import GROUP_CELLS, Operation, Target, Transfer
+from slipstick_sim.golden.dma import GoldenDma
+
+CHIP = "MT48LC16M16"
+SAME = (1, 1, 1, 1)
+LARGE = dataclasses.replace(find_target("sim-training-large").configuration, dram=CHIP)
+SHAPES = {
+    "8x8": dataclasses.replace(find_target("sim-training").configuration, dram=CHIP),
+    "8x8, little memory": Configuration(
+        rows=8,
+        columns=8,
+        lanes=8,
+        activation_bytes=1 << 13,
+        weight_bytes=1 << 15,
+        instruction_words=1 << 11,
+        accumulator_depth=64,
+        dram=CHIP,
+        training=1,
+    ),
+    "32x16, ninth bits": dataclasses.replace(
+        LARGE, ninth_bits=1, halved_tables=1, activation_bytes=1 << 15, weight_bytes=1 << 17
+    ),
+    "2x8x16": Configuration(
+        pixels=2,
+        rows=8,
+        columns=16,
+        lanes=4,
+        activation_bytes=1 << 15,
+        weight_bytes=1 << 17,
+        accumulator_depth=64,
+        dram=CHIP,
+        training=1,
+    ),
+}
+
+
+class LateDma(GoldenDma):
+    """A run that ends as late as it may: all that follows it, up to its WAIT, comes before it."""
+
+    pending: tuple[int, int] | None = None
+
+    def _execute(self, transfer: Transfer) -> None:
+        if transfer.operation is Operation.RUN:
+            assert self.pending is None, "a RUN must wait for the one before"
+            self.pending = transfer.pcs
+            return
+        if transfer.operation is Operation.WAIT and self.pending is not None:
+            self._good, self.pending = self.chip.run_streams(self.pending), None
+        super()._execute(transfer)
+
+
+def late_device(configuration: Configuration) -> ModelDevice:
+    """A model whose DMA is late."""
+    device = ModelDevice(configuration)
+    dma = device._core.dma
+    assert dma is not None
+    device._core.dma = LateDma(dma.dram, dma.chip, dma.ninth_bits)
+    return device
+
+
+def random_network(seed: int) -> TrainingNetwork:
+    """Convolutions, shortcuts and pools of any size that a step from DRAM allows."""
+    generator = np.random.default_rng(seed)
+    draw = generator.integers
+    shape = (int(draw(5, 12)), int(draw(5, 12)), int(draw(1, 5)))
+    layers, last = list[Layer](), INPUT
+    size, channels = shape[:2], shape[2]
+    for number in range(int(draw(2, 5))):
+        name, kind = f"layer{number}", int(draw(5)) if number else 0
+        if kind == 1:
+            inner = Layer(f"{name}a", Kind.CONVOLUTION, (last,), channels, (3, 3), (1, 1), SAME)
+            layers += [inner, Layer(name, Kind.ADD, (last, inner.name), relu=bool(draw(2)))]
+        elif kind in (2, 3) and min(size) >= 4:
+            window = [(2, 2), (1, 2), (2, 1)][int(draw(3))]
+            pool = Kind.MAX_POOL if kind == 2 else Kind.AVERAGE_POOL
+            layers.append(Layer(name, pool, (last,), 0, window, window))
+            size = size[0] // window[0], size[1] // window[1]
+        else:
+            kernel = (int(draw(1, 4)), int(draw(1, 4)))
+            stride = (int(draw(1, 3)), int(draw(1, 3)))
+            pads = tuple(int(draw(0, kernel[side // 2])) for side in range(4))
+            padding = pads[0], pads[1], pads[2], pads[3]
+            channels = int(draw(1, 21))
+            found = [
+                (size[axis] + padding[2 * axis] + padding[2 * axis + 1] - kernel[axis])
+                // stride[axis]
+                + 1
+                for axis in (0, 1)
+            ]
+            if min(found) < 2:
+                continue
+            size = found[0], found[1]
+            layers.append(
+                Layer(
+                    name,
+                    Kind.CONVOLUTION,
+                    (last,),
+                    channels,
+                    kernel,
+                    stride,
+                    padding,
+                    bool(draw(2)),
+                )
+            )
+        last = name
+    layers.append(Layer("logits", Kind.CONVOLUTION, (last,), int(draw(2, 12)), size))
+    return TrainingNetwork(f"random {seed}", shape, tuple(layers))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(5))
+def test_random_networks(seed: int, shape: str) -> None:
+    """All that is stored is that of the definition, whether runs end at once or late."""
+    for late, batch, keeps in ((False, 2, True), (True, (1, 4)[seed % 2], False)):
+        configuration = SHAPES[shape]
+        device = late_device(configuration) if late else ModelDevice(configuration)
+        found = verify_dram_training(
+            random_network(10 * seed + len(shape)),
+            device,
+            steps=2,
+            batch=batch,
+            rate_shift=4,
+            seed=seed,
+            keeps=keeps,
+        )
+        assert found.comparison.mismatches == 0, found.comparison.by_layer
+        assert found.parameters.mismatches == 0, found.parameters.by_layer
+
+
+def test_a_residual_network_whose_runs_end_late() -> None:
+    found = verify_dram_training(
+        resnet8(), late_device(LARGE), steps=2, batch=2, rate_shift=5, seed=1, keeps=False
+    )
+    assert found.comparison.mismatches == 0, found.comparison.by_layer
+    assert found.parameters.mismatches == 0, found.parameters.by_layer
+
+
+def check_order(steps: list[Step], order: list[int | None]) -> None:
+    """What meets keeps its order, and what meets a run has a WAIT between."""
+    place, waits = dict[int, int](), [at for at, number in enumerate(order) if number is None]
+    for at, number in enumerate(order):
+        if number is not None:
+            place[number] = at
+    assert sorted(place) == list(range(len(steps)))
+    runs = [number for number, step in enumerate(steps) if step.runs]
+    for first, second in zip(runs, runs[1:], strict=False):
+        assert any(place[first] < at < place[second] for at in waits)
+    for later, step in enumerate(steps):
+        for earlier, before in enumerate(steps[:later]):
+            if any(one.meets(other) for one in step.accesses for other in before.accesses):
+                assert place[earlier] < place[later]
+                if before.runs:
+                    assert any(place[earlier] < at < place[later] for at in waits)
+
+
+def bytes_moved(transfer: Transfer) -> set[tuple[int, int]]:
+    """Bytes of the chip and of DRAM that belong together; the weight memory's are eight a group."""
+    unit = 1 if transfer.target is Target.ACTIVATIONS else GROUP_CELLS
+    found = set[tuple[int, int]]()
+    for row, run in np.ndindex(transfer.rows, transfer.runs):
+        chip = transfer.chip * unit + row * transfer.chip_row_pitch + run * transfer.chip_run_pitch
+        word = transfer.dram + row * transfer.dram_row_pitch + run * transfer.dram_run_pitch
+        found |= {(chip + k, 8 * word + k) for k in range(transfer.run_bytes)}
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize(
+    "transfer",
+    [
+        Transfer(
+            operation=Operation.STORE,
+            chip=64,
+            dram=9,
+            run_bytes=16,
+            runs=5,
+            rows=7,
+            chip_run_pitch=32,
+            chip_row_pitch=200,
+            dram_run_pitch=3,
+            dram_row_pitch=20,
+        ),
+        Transfer(
+            operation=Operation.LOAD,
+            chip=3,
+            run_bytes=5,
+            runs=11,
+            chip_run_pitch=33,
+            dram_run_pitch=1,
+        ),
+        Transfer(operation=Operation.STORE, chip=16, dram=2, run_bytes=1001),
+        Transfer(operation=Operation.LOAD, target=Target.CELLS, chip=6, dram=1, run_bytes=480),
+    ],
+    ids=["rows", "runs", "bytes", "cells"],
+)
+def test_parts_of_a_transfer_move_the_same_bytes(transfer: Transfer, count: int) -> None:
+    parts = list(cut(transfer, count, SHAPES["8x8"]))
+    moved = [bytes_moved(part) for part in parts]
+    assert set[tuple[int, int]]().union(*moved) == bytes_moved(transfer)
+    assert sum(map(len, moved)) == len(bytes_moved(transfer))
+    assert (len(parts) > 1) == (count > 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_needed_at_a_time_does_not_meet(seed: int) -> None:
+    """Works are repeated for each image: what is stored late meets the next image's first works."""
+    generator = np.random.default_rng(seed)
+    draw, count = generator.integers, 8
+    lifetimes = list[Lifetime]()
+    for _ in range(20):
+        first = int(draw(count))
+        around = int(draw(4)), int(draw(4))
+        last = int(draw(first, count))
+        lifetimes.append(Lifetime(int(draw(1, 500)), first, last, around[0], around[1]))
+    for share in (0.0, 0.5, 1.0):
+        places, end = allocate(lifetimes, count, share, 32)
+        works = [each.works(count, share) for each in lifetimes]
+        for one, other in itertools.combinations(range(20), 2):
+            begins, ends = (
+                max(places[one], places[other]),
+                min(places[n] + lifetimes[n].size for n in (one, other)),
+            )
+            assert begins >= ends or not works[one] & works[other]
+        assert end == max(p + each.size for p, each in zip(places, lifetimes, strict=True))
+        assert all(place % 32 == 0 for place in places)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_steps(seed: int) -> None:
+    """Few places, so that most steps meet; more of them than may pass each other."""
+    generator = np.random.default_rng(seed)
+    steps = list[Step]()
+    for _ in range(600 if seed == 0 else 150):
+        accesses = list[Access]()
+        for _ in range(int(generator.integers(1, 4))):
+            begin = int(generator.integers(0, 60 if seed % 2 else 2000))
+            memory = Memory(int(generator.integers(4)))
+            accesses.append(Access(memory, begin, begin + 4, bool(generator.integers(2))))
+        operation = [Operation.LOAD, Operation.RUN][int(generator.random() < 0.3)]
+        cycles = int(generator.integers(10, 1000))
+        steps.append(Step(Transfer(operation=operation), accesses, cycles))
+    check_order(steps, schedule(steps))
+
+
+def test_lists_of_a_step_keep_what_meets_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And many moves are made during runs."""
+    found = list[tuple[list[Step], list[int | None]]]()
+    finish = Listing.finish
+
+    def check(self: Listing) -> Listed:
+        found.append((self.steps, schedule(self.steps)))
+        return finish(self)
+
+    monkeypatch.setattr(Listing, "finish", check)
+    network = digits_cnn()
+    trainer = DramTrainer(network, ModelDevice(SHAPES["8x8"]), initial_parameters(network, 1))
+    trainer._plan(4, None)
+    assert len(found) == 2
+    for steps, order in found:
+        check_order(steps, order)
+        during, running = 0, False
+        for number in order:
+            if number is None:
+                running = False
+            elif steps[number].runs:
+                running = True
+            else:
+                during += running
+        moves = sum(not step.runs for step in steps)
+        assert during > moves // 4
