@@ -22,7 +22,8 @@ class ActivationWriter(wiring.Component):
     """Puts the bytes of runs into chunks, one a cycle; a run that does not begin with a chunk may
     take one more.
 
-    The words of a run are whole: what is left of its last one is dropped.
+    The words of a run are whole: what is left of its last one is dropped. That the memory takes a
+    chunk does not reach the words in the same cycle: one that has to wait does so in a register.
 
     Parameters
     ----------
@@ -67,22 +68,28 @@ class ActivationWriter(wiring.Component):
         tail = Signal(bits)
         part = Signal(range(parts))
         step = Signal()
+        made, is_made = Signal.like(self.o.payload), Signal()
+        spare, spares = Signal.like(self.o.payload), Signal()
         chunk: Any = Array(self.words.payload.word_select(k, 8 * size) for k in range(parts))[part]
         turned, before = Signal(8 * size), Signal(8 * size)
         m.d.comb += [
-            step.eq(active & (~self.o.valid | self.o.ready) & (~takes | self.words.valid)),
+            step.eq(active & (~is_made | ~spares) & (~takes | self.words.valid)),
             self.words.ready.eq(step & takes & ((part == parts - 1) | takes_last)),
             # a cycle between runs, for the clock: the DRAM pauses for longer
             self.runs.ready.eq(~active),
+            self.o.valid.eq(is_made | spares),
+            self.o.payload.eq(Mux(spares, spare, made)),
             self.idle.eq(~active & ~self.o.valid),
         ]
+        with m.If(spares):
+            m.d.sync += spares.eq(~self.o.ready)
+        with m.Else():
+            m.d.sync += [spares.eq(is_made & ~self.o.ready), spare.eq(made), is_made.eq(0)]
         ways = Array(
             Cat(chunk[8 * (size - k) :], chunk[: 8 * (size - k)]) if k else chunk
             for k in range(size)
         )
         m.d.comb += turned.eq(ways[shift])
-        with m.If(self.o.ready):
-            m.d.sync += self.o.valid.eq(0)
         with m.If(step):
             # whether a byte comes from this word, and not from the one before
             own = Cat(shift <= k for k in range(size))
@@ -90,12 +97,10 @@ class ActivationWriter(wiring.Component):
                 Mux(own[k], turned.word_select(k, 8), before.word_select(k, 8)) for k in range(size)
             )
             m.d.sync += [
-                self.o.valid.eq(1),
-                self.o.payload.address.eq(place << bits),
-                self.o.payload.data.eq(joined),
-                self.o.payload.mask.eq(
-                    Cat((~last | (tail >= k)) & (~first | own[k]) for k in range(size))
-                ),
+                is_made.eq(1),
+                made.address.eq(place << bits),
+                made.data.eq(joined),
+                made.mask.eq(Cat((~last | (tail >= k)) & (~first | own[k]) for k in range(size))),
                 before.eq(turned),
                 place.eq(place + 1),
                 first.eq(0),
