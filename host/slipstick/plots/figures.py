@@ -242,7 +242,7 @@ def _draw_spans(axis: "Axes", names: list[str], spans: Sequence[Span]) -> None:
     axis.grid(axis="x", color=RULE, linewidth=0.8, zorder=1)
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axis.set_xlabel("clock cycles of one inference", fontsize=10, color=FAINT_INK)
-    labels = [_shorten(name) for name in names]
+    labels = [shorten(name, LONGEST_NAME) for name in names]
     # the rows bound the size of the letters, and so does the margin to the left of the axis
     size = float(np.clip(min(240 / len(names), 160 / max(map(len, labels))), 6, 11))
     axis.set_yticks(range(len(names)), labels)
@@ -274,8 +274,8 @@ def _draw_shares(axis: "Axes", names: list[str], utilisation: Mapping[str, float
         axis.text(0.97, row, text, fontsize=size, color=INK, ha="right", va="center")
 
 
-def _shorten(name: str) -> str:
-    """Both ends of a long name: converters put the block in front and the operator behind."""
-    if len(name) <= LONGEST_NAME:
+def shorten(name: str, longest: int) -> str:
+    """Returns a name, or both ends of one that has more characters than ``longest``."""
+    if len(name) <= longest:
         return name
-    return name[: LONGEST_NAME // 2] + "…" + name[1 - LONGEST_NAME // 2 :]
+    return name[: longest // 2] + "…" + name[1 - longest // 2 :]

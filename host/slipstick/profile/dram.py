@@ -44,6 +44,11 @@ class DramCost:
     def timeline(self) -> DramTimeline:
         return self.listed.timeline
 
+    @property
+    def images(self) -> str:
+        """Says for a title how many images the list is for."""
+        return "an inference" if self.program.batch == 1 else f"{self.program.batch} images"
+
     def entry(self) -> dict[str, Any]:
         """As ``--json`` has it; cycles and bytes are those of an image."""
         batch = self.program.batch
@@ -111,8 +116,7 @@ def draw_dram_timeline(path: Path, cost: DramCost, target: str) -> None:
     entry, hardware = cost.entry(), cost.program.hardware
     to_ms = 1e3 / hardware.clock_hz
     end = cost.timeline.end * to_ms
-    images = "an inference" if cost.program.batch == 1 else f"{cost.program.batch} images"
-    title = f"{cost.program.name} on {target}: {images} in {end:.1f} ms"
+    title = f"{cost.program.name} on {target}: {cost.images} in {end:.1f} ms"
     figure.text(0.055, 0.93, title, fontsize=17, fontweight="bold", color=INK)
     text = (
         f"{entry['inferences_per_second']:.1f} inferences per second at"

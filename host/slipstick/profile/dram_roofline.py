@@ -1,5 +1,7 @@
 """A DRAM's roofline: what each stretch of a list computes, under what the DRAM's rate allows."""
 
+import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +12,15 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import WORD_BYTES
 
 from ..errors import InputError
-from ..plots.figures import FAINT_INK, INK, PAPER, RULE, blank_figure, save_figure
-from ..plots.number_labels import LINE_WIDTH, labels
+from ..plots.figures import FAINT_INK, INK, PAPER, blank_figure, save_figure, shorten
 from ..program.steps import RunStep
 from .dram import DramCost
+from .roofline_drawing import FIGURE_SIZE, draw_table, number_points, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIGURE_SIZE = (15.0, 8.4)
-"""Inches."""
 COLOURS = {"core": "#2f6fb3", "DRAM": "#8250df"}
 """Of what a stretch's roof is."""
 _LONGEST_NAME = 40
@@ -58,11 +58,11 @@ class Stretch:
         return self.macs / self.cycles
 
     def share_of_dram(self, hardware: Configuration) -> float:
-        """Of the chip's peak rate."""
+        """Returns which share of the DRAM's peak rate is used."""
         return self.words * WORD_BYTES / self.cycles / hardware.dram_bytes_per_cycle
 
     def bound(self, hardware: Configuration) -> str:
-        """Which roof is the lower one: a key of ``COLOURS``."""
+        """Names the lower roof, a key of ``COLOURS``."""
         ridge = hardware.macs_per_cycle / hardware.dram_bytes_per_cycle
         return "core" if self.intensity > ridge else "DRAM"
 
@@ -70,10 +70,10 @@ class Stretch:
 def stretches(cost: DramCost) -> list[Stretch]:
     """The stretches that multiply and move something, in the order of their first runs."""
     sums: dict[tuple[int, ...], list[float]] = {}
-    shares = _shares_of_layers(cost)
+    macs_of_runs = _macs_of_runs(cost)
     for layers, run, cycles, words in _intervals(cost):
         total = sums.setdefault(layers, [0.0, 0, 0])
-        total[0] += sum(shares[run].values())
+        total[0] += macs_of_runs[run]
         total[1] += cycles
         total[2] += words
     made = [
@@ -83,28 +83,22 @@ def stretches(cost: DramCost) -> list[Stretch]:
     return [each for each in made if each.macs and each.cycles and each.words]
 
 
-def _shares_of_layers(cost: DramCost) -> list[dict[int, float]]:
-    """Of each run, its layers' multiply-accumulates: in the shares of its instructions."""
-    owned = list[dict[int, int]]()
-    for step in cost.program.steps:
-        if isinstance(step, RunStep):
-            counts = dict[int, int]()
-            for layer, count in step.owners[0]:
-                counts[layer] = counts.get(layer, 0) + count
-            owned.append(counts)
-    totals = dict[int, int]()
-    for counts in owned:
-        for layer, count in counts.items():
-            totals[layer] = totals.get(layer, 0) + count
-    macs = [layer.macs * cost.program.batch for layer in cost.program.layers]
-    return [
-        {layer: macs[layer] * count / totals[layer] for layer, count in counts.items()}
-        for counts in owned
-    ]
+def _macs_of_runs(cost: DramCost) -> list[float]:
+    """Shares out each layer's multiply-accumulates to its runs, as its instructions are."""
+    runs = [step for step in cost.program.steps if isinstance(step, RunStep)]
+    totals = Counter[int]()
+    for layer, count in itertools.chain.from_iterable(run.owners[0] for run in runs):
+        totals[layer] += count
+    layers = cost.program.layers
+    shares = (
+        sum(layers[layer].macs * count / totals[layer] for layer, count in run.owners[0])
+        for run in runs
+    )
+    return [cost.program.batch * share for share in shares]
 
 
 def _intervals(cost: DramCost) -> Iterator[tuple[tuple[int, ...], int, int, int]]:
-    """Of each run: its layers, its number, the cycles to the next run, and words moved in them."""
+    """Yields layers and number of each run, the cycles to the next one, and words moved in them."""
     runs = [step for step in cost.program.steps if isinstance(step, RunStep)]
     spans = cost.timeline.spans
     begins = [span for span in spans if span.kind == "run"]
@@ -152,8 +146,7 @@ def draw_dram_roofline(path: Path, cost: DramCost, target: str) -> None:
 
 def _draw_title(figure: "Figure", cost: DramCost, target: str) -> None:
     entry, hardware = cost.entry(), cost.program.hardware
-    images = "an inference" if cost.program.batch == 1 else f"{cost.program.batch} images"
-    title = f"{cost.program.name} on {target}: {images} from DRAM"
+    title = f"{cost.program.name} on {target}: {cost.images} from DRAM"
     figure.text(0.065, 0.945, title, fontsize=17, fontweight="bold", color=INK)
     rate = hardware.dram_bytes_per_cycle * hardware.clock_hz / 1e6
     text = (
@@ -175,16 +168,7 @@ def _draw_roof(axes: "Axes", hardware: Configuration, points: Sequence[Stretch])
     axes.annotate(f"peak {hardware.shape} = {peak}", (high, peak), (-4, 8), ha="right", **text)
     place = (low * (ridge / low) ** 0.5, slope * low * (ridge / low) ** 0.5)
     axes.annotate(f"DRAM: {slope:g} bytes per cycle", place, (-10, 8), ha="right", **text)
-    axes.grid(color=RULE, linewidth=0.7, zorder=0)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(which="both", length=0, colors=FAINT_INK, labelsize=10)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
-        axis.set_minor_formatter(lambda value, _: "")
-    axes.set_xlabel("multiply-accumulates per byte of DRAM", color=FAINT_INK)
-    axes.set_ylabel("multiply-accumulates per cycle", color=FAINT_INK)
+    style_axes(axes, "multiply-accumulates per byte of DRAM", "multiply-accumulates per cycle")
 
 
 def _draw_points(axes: "Axes", hardware: Configuration, points: Sequence[Stretch]) -> None:
@@ -195,48 +179,28 @@ def _draw_points(axes: "Axes", hardware: Configuration, points: Sequence[Stretch
             markeredgecolor=PAPER, markeredgewidth=0.6, label=f"lower roof: {bound}", zorder=4,
         )  # fmt: skip
     axes.legend(loc="lower right", fontsize=10, frameon=False, labelcolor=INK)
-    places = axes.transData.transform([(p.intensity, p.rate) for p in points])
-    box = np.array(axes.get_window_extent().bounds)
-    peak = axes.transData.transform((1.0, hardware.macs_per_cycle))[1]
-    line = (np.array([box[0] + box[2] / 2, peak]), np.array([box[2], LINE_WIDTH]))
-    for text, first, offset in labels(places, places, line, box):
-        axes.annotate(
-            text, (points[first].intensity, points[first].rate), tuple(offset),
-            textcoords="offset pixels", fontsize=9, color=INK, ha="center", va="center",
-            arrowprops={"arrowstyle": "-", "color": FAINT_INK, "linewidth": 0.5, "shrinkB": 3},
-            zorder=5,
-        )  # fmt: skip
+    places = [(point.intensity, point.rate) for point in points]
+    number_points(axes, places, places, hardware.macs_per_cycle)
 
 
 def _draw_table(figure: "Figure", cost: DramCost, points: Sequence[Stretch]) -> None:
     """The stretches by number: layers, share of time, of the core's peak and of the DRAM's."""
     hardware, layers = cost.program.hardware, cost.program.layers
-    top, bottom = 0.855, 0.085
-    columns = {0.64: "left", 0.865: "right", 0.925: "right", 0.985: "right"}
-    step = min(0.026, (top - bottom) / (len(points) + 1))
-    size = min(9.5, 0.8 * step * FIGURE_SIZE[1] * 72)
-    for row, point in enumerate([None, *points]):
-        cells = ("layers", "time", "of core", "of DRAM")
-        colour = FAINT_INK
-        if point is not None:
-            names = [layers[number].name for number in point.layers if layers[number].macs]
-            text = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-            cells = (
-                f"{row}  {_shorten(text)}",
-                f"{point.cycles / cost.timeline.end:.1%}",
-                f"{point.rate / hardware.macs_per_cycle:.0%}",
-                f"{point.share_of_dram(hardware):.0%}",
-            )
-            colour = COLOURS[point.bound(hardware)]
-        for (x, align), cell in zip(columns.items(), cells, strict=True):
-            ink = INK if point is not None and align == "left" else colour
-            figure.text(x, top - row * step, cell, ha=align, va="top", fontsize=size, color=ink)
-    note = "from a run's begin to the next one's; constants may be moved for a later run"
-    figure.text(0.64, 0.04, note, va="center", fontsize=8, color=FAINT_INK)
-
-
-def _shorten(name: str) -> str:
-    """Both ends of a long name."""
-    if len(name) <= _LONGEST_NAME:
-        return name
-    return name[: _LONGEST_NAME // 2] + "…" + name[1 - _LONGEST_NAME // 2 :]
+    rows = list[tuple[Sequence[str], str]]()
+    for number, point in enumerate(points, start=1):
+        names = [layers[layer].name for layer in point.layers if layers[layer].macs]
+        text = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+        cells = (
+            f"{number}  {shorten(text, _LONGEST_NAME)}",
+            f"{point.cycles / cost.timeline.end:.1%}",
+            f"{point.rate / hardware.macs_per_cycle:.0%}",
+            f"{point.share_of_dram(hardware):.0%}",
+        )
+        rows.append((cells, COLOURS[point.bound(hardware)]))
+    draw_table(
+        figure,
+        {0.64: "left", 0.865: "right", 0.925: "right", 0.985: "right"},
+        ("layers", "time", "of core", "of DRAM"),
+        rows,
+        "from a run's begin to the next one's; constants may be moved for a later run",
+    )

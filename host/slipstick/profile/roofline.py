@@ -5,21 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from slipstick_rtl.config import Configuration
 
 from ..errors import InputError
-from ..plots.figures import FAINT_INK, INK, PAPER, RULE, blank_figure, save_figure
-from ..plots.number_labels import LINE_WIDTH, labels
+from ..plots.figures import FAINT_INK, INK, PAPER, blank_figure, save_figure, shorten
 from .executed import Traffic, executed_runs, layer_traffic
 from .measure import Benchmark
+from .roofline_drawing import FIGURE_SIZE, draw_table, number_points, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIGURE_SIZE = (15.0, 8.4)
-"""Inches."""
 COLOURS = {"array": "#2f6fb3", "weights": "#8250df", "post-processor": "#e8912d"}
 """Of what a layer's own roof is."""
 LONGEST_NAME = 34
@@ -173,18 +170,11 @@ def _draw_roofs(axes: "Axes", hardware: Configuration, points: Sequence[LayerPoi
         ha="right",
         **text,
     )
-    axes.grid(color=RULE, linewidth=0.7, zorder=0)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(which="both", length=0, colors=FAINT_INK, labelsize=10)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
-        axis.set_minor_formatter(lambda value, _: "")
-    axes.set_xlabel(
-        "multiply-accumulates a byte through weight and activation memory", color=FAINT_INK
+    style_axes(
+        axes,
+        "multiply-accumulates a byte through weight and activation memory",
+        "multiply-accumulates a cycle, measured",
     )
-    axes.set_ylabel("multiply-accumulates a cycle, measured", color=FAINT_INK)
 
 
 def _draw_points(axes: "Axes", points: Sequence[LayerPoint], peak: float) -> None:
@@ -201,58 +191,22 @@ def _draw_points(axes: "Axes", points: Sequence[LayerPoint], peak: float) -> Non
         )  # fmt: skip
     axes.plot([], [], "_", color=FAINT_INK, markersize=11, label="roof of this layer")
     axes.legend(loc="lower right", fontsize=10, frameon=False, labelcolor=INK)
-    _label_points(axes, points, peak)
-
-
-def _label_points(axes: "Axes", points: Sequence[LayerPoint], peak: float) -> None:
-    """Writes numbers beside the points; those of one place share a label."""
-    measured = axes.transData.transform([(p.intensity, p.measured) for p in points])
-    roofs = axes.transData.transform([(p.intensity, p.roof) for p in points])
-    box = np.array(axes.get_window_extent().bounds)
-    peak = axes.transData.transform((1.0, peak))[1]
-    line = (np.array([box[0] + box[2] / 2, peak]), np.array([box[2], LINE_WIDTH]))
-    for text, first, offset in labels(measured, roofs, line, box):
-        axes.annotate(
-            text,
-            (points[first].intensity, points[first].measured),
-            tuple(offset),
-            textcoords="offset pixels",
-            fontsize=9,
-            color=INK,
-            ha="center",
-            va="center",
-            arrowprops={"arrowstyle": "-", "color": FAINT_INK, "linewidth": 0.5, "shrinkB": 3},
-            zorder=5,
-        )
+    measured = [(point.intensity, point.measured) for point in points]
+    number_points(axes, measured, [(point.intensity, point.roof) for point in points], peak)
 
 
 def _draw_table(figure: "Figure", points: Sequence[LayerPoint], peak: int) -> None:
     """The layers' names by number, their share of peak, and that of their own roofs."""
-    top, bottom = 0.855, 0.085
-    columns = {0.675: "left", 0.91: "right", 0.98: "right"}
-    heads = ("layer", "of peak", "its roof")
-    step = min(0.026, (top - bottom) / (len(points) + 1))
-    size = min(9.5, 0.8 * step * FIGURE_SIZE[1] * 72)
-    for row, point in enumerate([None, *points]):
-        cells = heads
-        if point is not None:
-            name = f"{row}  {_shorten(point.name)}"
-            cells = (name, f"{point.measured / peak:.1%}", f"{point.roof / peak:.1%}")
-        for (x, align), cell in zip(columns.items(), cells, strict=True):
-            colour = (
-                FAINT_INK if point is None else INK if align == "left" else COLOURS[point.bound]
-            )
-            figure.text(x, top - row * step, cell, ha=align, va="top", fontsize=size, color=colour)
-
-    note = (
+    rows = list[tuple[Sequence[str], str]]()
+    for number, point in enumerate(points, start=1):
+        name = f"{number}  {shorten(point.name, LONGEST_NAME)}"
+        cells = (name, f"{point.measured / peak:.1%}", f"{point.roof / peak:.1%}")
+        rows.append((cells, COLOURS[point.bound]))
+    draw_table(
+        figure,
+        {0.675: "left", 0.91: "right", 0.98: "right"},
+        ("layer", "of peak", "its roof"),
+        rows,
         "its roof: what the one unit allows that the layer keeps busy longest. A layer above\n"
-        "it was still being written under the next one, in cycles that count as that one's."
+        "it was still being written under the next one, in cycles that count as that one's.",
     )
-    figure.text(0.675, 0.04, note, va="center", fontsize=8, color=FAINT_INK)
-
-
-def _shorten(name: str) -> str:
-    """Both ends of a long name."""
-    if len(name) <= LONGEST_NAME:
-        return name
-    return name[: LONGEST_NAME // 2] + "…" + name[1 - LONGEST_NAME // 2 :]

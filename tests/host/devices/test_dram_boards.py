@@ -14,17 +14,8 @@ from slipstick.devices.simulated_boards import Physical, open_board
 from slipstick.kernels.dispatch import run_graph
 from slipstick.runtime.executor import Execution
 from slipstick_rtl.config import Configuration
+from small_dram_core import SMALL
 
-SMALL = Configuration(
-    rows=8,
-    columns=8,
-    lanes=8,
-    activation_bytes=1 << 11,
-    weight_bytes=1 << 11,
-    instruction_words=1 << 9,
-    accumulator_depth=64,
-    dram="MT48LC16M16",
-)
 WIRES = [
     pytest.param(wire, marks=[] if wire is Physical.UART else pytest.mark.thorough)
     for wire in Physical

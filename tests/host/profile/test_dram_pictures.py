@@ -13,18 +13,7 @@ from slipstick.examples.digits import MODEL
 from slipstick.plots.figures import DOTS_PER_INCH
 from slipstick.profile.dram import DramCost, dram_cost, draw_dram_timeline
 from slipstick.profile.dram_roofline import FIGURE_SIZE, draw_dram_roofline, stretches
-from slipstick_rtl.config import Configuration
-
-SMALL = Configuration(
-    rows=8,
-    columns=8,
-    lanes=8,
-    activation_bytes=1 << 11,
-    weight_bytes=1 << 11,
-    instruction_words=1 << 9,
-    accumulator_depth=64,
-    dram="MT48LC16M16",
-)
+from small_dram_core import SMALL
 
 
 def costs(batch: int) -> list[DramCost]:

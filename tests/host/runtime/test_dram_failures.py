@@ -15,21 +15,10 @@ from slipstick.devices.model import ModelDevice
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
 from slipstick.runtime.executor import Execution
-from slipstick_rtl.config import Configuration
 from slipstick_rtl.dram import chips
 from slipstick_sim.golden.core import GoldenCore
 from slipstick_sim.golden.link import Endpoint
-
-SMALL = Configuration(
-    rows=8,
-    columns=8,
-    lanes=8,
-    activation_bytes=1 << 11,
-    weight_bytes=1 << 11,
-    instruction_words=1 << 9,
-    accumulator_depth=64,
-    dram="MT48LC16M16",
-)
+from small_dram_core import SMALL
 
 
 def larger_than_the_chip() -> NetworkBuilder:

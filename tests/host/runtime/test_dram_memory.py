@@ -8,19 +8,8 @@ from slipstick.compiler.codegen.dram_list import find_dram_program
 from slipstick.devices.link import LinkError
 from slipstick.devices.model import ModelDevice
 from slipstick.runtime.executor import Execution
-from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import WORD_BYTES
-
-SMALL = Configuration(
-    rows=8,
-    columns=8,
-    lanes=8,
-    activation_bytes=1 << 11,
-    weight_bytes=1 << 11,
-    instruction_words=1 << 9,
-    accumulator_depth=64,
-    dram="MT48LC16M16",
-)
+from small_dram_core import SMALL
 
 
 @pytest.mark.parametrize(
