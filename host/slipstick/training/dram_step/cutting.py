@@ -21,9 +21,9 @@ def cut(transfer: Transfer, count: int, configuration: Configuration) -> Iterato
     configuration : Configuration
     """
     if transfer.rows > 1:
-        yield from _cut_rows(transfer, count)
+        yield from _cut_boxes(transfer, "row", count)
     elif transfer.runs > 1:
-        yield from _cut_runs(transfer, count)
+        yield from _cut_boxes(transfer, "run", count)
     elif transfer.target in (Target.ACTIVATIONS, Target.CELLS):
         step = max(WORD_BYTES, configuration.lanes)
         size = round_up(-(-transfer.run_bytes // count), step)
@@ -39,27 +39,17 @@ def cut(transfer: Transfer, count: int, configuration: Configuration) -> Iterato
         yield transfer
 
 
-def _cut_rows(transfer: Transfer, count: int) -> Iterator[Transfer]:
-    for begin, end in pieces(transfer.rows, -(-transfer.rows // count)):
-        rows = end - begin
+def _cut_boxes(transfer: Transfer, what: str, count: int) -> Iterator[Transfer]:
+    """Cuts by ``what``: "row" or "run"."""
+    chip, dram = f"chip_{what}_pitch", f"dram_{what}_pitch"
+    pitches = {pitch: getattr(transfer, pitch) for pitch in (chip, dram)}
+    total = getattr(transfer, f"{what}s")
+    for begin, end in pieces(total, -(-total // count)):
+        number = end - begin
         yield replace(
             transfer,
-            chip=transfer.chip + begin * transfer.chip_row_pitch,
-            dram=transfer.dram + begin * transfer.dram_row_pitch,
-            rows=rows,
-            chip_row_pitch=transfer.chip_row_pitch if rows > 1 else 0,
-            dram_row_pitch=transfer.dram_row_pitch if rows > 1 else 0,
-        )
-
-
-def _cut_runs(transfer: Transfer, count: int) -> Iterator[Transfer]:
-    for begin, end in pieces(transfer.runs, -(-transfer.runs // count)):
-        runs = end - begin
-        yield replace(
-            transfer,
-            chip=transfer.chip + begin * transfer.chip_run_pitch,
-            dram=transfer.dram + begin * transfer.dram_run_pitch,
-            runs=runs,
-            chip_run_pitch=transfer.chip_run_pitch if runs > 1 else 0,
-            dram_run_pitch=transfer.dram_run_pitch if runs > 1 else 0,
+            chip=transfer.chip + begin * pitches[chip],
+            dram=transfer.dram + begin * pitches[dram],
+            **{f"{what}s": number},
+            **(pitches if number > 1 else dict.fromkeys(pitches, 0)),
         )
