@@ -91,7 +91,7 @@ def find_block(name: str) -> Block:
 
 
 def element_format(number_format: str) -> Any:
-    """What an element of this number format multiplies and adds."""
+    """Returns the number format of an array's element, by its name."""
     from slipstick_rtl.config import Configuration
     from slipstick_rtl.numbers import number_format as formats
 

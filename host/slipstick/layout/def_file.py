@@ -43,12 +43,12 @@ class Routed:
 
     @property
     def area_um2(self) -> float:
-        """Of the die, square micrometres."""
+        """Returns the die's area, square micrometres."""
         return self.width_um * self.height_um
 
     @property
     def wire_length_um(self) -> float:
-        """Of all layers, micrometres."""
+        """Returns the length of wires in all layers, micrometres."""
         return sum(self.wire_um.values())
 
 

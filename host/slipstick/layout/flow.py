@@ -59,7 +59,7 @@ class _Clock:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of the programs that it has called."""
+    """Returns processor time of this process and of the programs that it has called."""
     return sum(os.times()[:4])
 
 
@@ -223,7 +223,7 @@ class _Flow:
 
     @property
     def capacitances(self) -> tuple[float, float]:
-        """Of all signal nets in femtofarads: the router's sum, and magic's."""
+        """Sums up all signal nets, in femtofarads: by the router, and by magic."""
         signals = {net for it in self.found.instances.values() for net in it.nets.values()}
         signals -= set(self._technology.supplies)
         routed = sum(wire.tree.total_picofarads for wire in self.wires) * 1000

@@ -65,7 +65,7 @@ class GateNetlist:
 
     @property
     def cells(self) -> Counter[str]:
-        """How many of each of the library's cells there are."""
+        """Counts each of the library's cells."""
         return Counter(gate.cell for gate in self.gates)
 
     @property

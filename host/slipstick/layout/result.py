@@ -83,7 +83,7 @@ class Layout:
 
     @property
     def failures(self) -> list[str]:
-        """What the simulations found, a sentence each."""
+        """Lists what the simulations found, a sentence per failure."""
         runs = (self.simulation, self.delayed)
         return [failure for run in runs if run is not None for failure in run.failures]
 

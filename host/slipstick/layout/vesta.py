@@ -16,7 +16,7 @@ _HOLD = "Design meets minimum hold timing."
 
 @dataclass(frozen=True)
 class VestaTiming:
-    """What vesta computes: the fastest clock, megahertz, and whether hold is met."""
+    """Result of vesta: the fastest clock, megahertz, and whether hold is met."""
 
     fmax_mhz: float
     meets_hold: bool

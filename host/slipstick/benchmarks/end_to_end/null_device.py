@@ -142,7 +142,7 @@ class SocketTransport:
         return data
 
     def _arrived(self) -> bytes | None:
-        """What has come; None: nothing yet. With many devices each call that waits costs a turn."""
+        """Returns what has come, None if nothing has: with many devices a wait costs a turn."""
         try:
             return self._connection.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
