@@ -1,7 +1,7 @@
 """``slipstick build``: the bitstream of a target."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,14 +21,20 @@ from ..fpga.build import (
     Build,
     build,
     default_output,
-    write_report,
+    uart_baud,
 )
+from ..fpga.build_report import report_figures, write_report
+from ..fpga.clocks import at_clock, build_fastest
 from ..fpga.seeds import Spread
 from ..targets import Target, find_target
+from .build_output import show_build, show_clocks, verdict
 from .completion import complete_target
 from .options import ClusterName, Json, check_least
 
 DEFAULT_BOARD = "ulx3s-25f"
+FASTEST = "fastest"
+"""Of ``--clock``."""
+
 CLOCK_MISSED = 1
 """Exit status when all is built, but too slow."""
 
@@ -63,6 +69,16 @@ def build_command(
             show_default=False,
         ),
     ] = None,
+    clock: Annotated[
+        str | None,
+        typer.Option(
+            "--clock",
+            "-c",
+            help="Clock of the core in MHz, in place of the target's; or fastest: build again for"
+            " the clock that place and route reaches.",
+            show_default=False,
+        ),
+    ] = None,
     ip: Annotated[
         str | None,
         typer.Option(
@@ -90,7 +106,7 @@ def build_command(
 
     The exit status is 1 if all was built but the clock was not reached.
     """
-    wanted = find_target(target)
+    wanted = _clocked(find_target(target), clock, bare)
     check_least("--seeds", seeds, 1)
     if seed is not None and seeds is not None:
         raise InputError("--seed and --seeds must not be given together")
@@ -106,29 +122,45 @@ def build_command(
     layer = BARE if bare else link
     given_options = {"baud": baud, "ip": ip, "mac": mac}
     options = _options(wanted, layer, {k: v for k, v in given_options.items() if v is not None})
-    with _spread(cluster) as spread:
-        done = build(
-            wanted,
-            seeds=tried,
-            routed=route,
-            link=layer,
-            options=options,
-            output=output,
-            step=console.step,
-            spread=spread,
-        )
     folder = default_output(wanted) if output is None else output
+    with _spread(cluster) as spread:
+
+        def build_at(target: Target, output: Path) -> Build:
+            return build(
+                target,
+                seeds=tried,
+                routed=route,
+                link=layer,
+                options=options,
+                output=output,
+                step=console.step,
+                spread=spread,
+            )
+
+        builds: tuple[Build, ...] = ()
+        if clock == FASTEST:
+            rate = uart_baud(wanted, layer, options)
+            found = build_fastest(wanted, _telling(build_at), folder, baud=rate)
+            done, builds = found.best, found.builds
+        else:
+            done = build_at(wanted, folder)
     face = " ".join(
-        ["--bare" if bare else f"--link {link}", *(f"--{k} {v}" for k, v in options.items())]
+        [
+            "--bare" if bare else f"--link {link}",
+            *([] if clock is None else [f"--clock {clock}"]),
+            *(f"--{k} {v}" for k, v in options.items()),
+        ]
     )
     command = f"slipstick build --target {wanted.name} {face} {given} --output {folder}"
-    report = write_report(done, command)
+    report = write_report(done, command, builds)
     if json:
-        console.print_json({**done.figures(), "report": str(report)})
+        console.print_json({**report_figures(done, builds), "report": str(report)})
     else:
-        _show(done, report)
+        if builds:
+            show_clocks(builds, done)
+        show_build(done, report)
     if not done.meets_clock:
-        print(f"slipstick: {_verdict(done)}", file=sys.stderr)
+        print(f"slipstick: {verdict(done)}", file=sys.stderr)
         raise typer.Exit(CLOCK_MISSED)
 
 
@@ -142,6 +174,33 @@ def _spread(cluster: str | None) -> Iterator[Spread | None]:
         from ..cluster.placing import SeedSpread
 
         yield SeedSpread(pool)
+
+
+def _clocked(target: Target, clock: str | None, bare: bool) -> Target:
+    """Returns the target with the clock that ``--clock`` names."""
+    if clock is None:
+        return target
+    if clock == FASTEST:
+        if bare:
+            raise InputError("--clock fastest is for a board's PLL: leave it out with --bare")
+        return target
+    try:
+        hertz = round(float(clock) * 1e6)
+    except (ValueError, OverflowError):
+        hertz = 0
+    if hertz < 1:
+        raise InputError(f"--clock must be a number of MHz, or {FASTEST}, not {clock}")
+    return at_clock(target, hertz, pll=not bare)
+
+
+def _telling(build_at: Callable[[Target, Path], Build]) -> Callable[[Target, Path], Build]:
+    """Says which clock a build is for."""
+
+    def told(target: Target, output: Path) -> Build:
+        print(f"build for {target.configuration.clock_hz / 1e6:g} MHz", file=sys.stderr)
+        return build_at(target, output)
+
+    return told
 
 
 def _options(target: Target, layer: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -165,55 +224,3 @@ def _options(target: Target, layer: str, given: dict[str, Any]) -> dict[str, Any
         except ValueError as error:
             raise InputError(f"--{name}: {error}") from None
     return given
-
-
-def _verdict(done: Build) -> str:
-    """Why the bitstream is not to be trusted, and what to do."""
-    wanted = done.target.configuration.clock_hz / 1e6
-    missed = list(done.layout.missed)
-    if done.layout.fmax_mhz < wanted:
-        missed.insert(0, f"the core's reaches {done.layout.fmax_mhz:.1f} of {wanted:g} MHz")
-    return (
-        f"{done.target.name} MISSES ITS CLOCK, so this bitstream may compute wrong results:"
-        f" {'; '.join(missed)}; try more seeds, such as --seeds 8"
-    )
-
-
-def _show(done: Build, report: Path) -> None:
-    if len(done.attempts) > 1:
-        _show_seeds(done)
-    rows = [
-        [name, entry.used, entry.available, console.percent(entry.used / entry.available)]
-        for name, entry in done.layout.usage.items()
-        if entry.available
-    ]
-    columns = {"resource": "left", "used": "right", "available": "right", "share": "right"}
-    asked = done.target.configuration.clock_hz / 1e6
-    verdict = "reached" if done.meets_clock else "NOT reached"
-    footer = (
-        f"clock: {done.layout.fmax_mhz:.1f} MHz ({asked:g} MHz needed, {verdict}),"
-        f" seed {done.best.seed}, {done.seconds:.0f} s\n"
-        f"bitstream: {done.bitstream}\nreport: {report}"
-    )
-    console.print_table(f"Build of {done.target.name} ({done.link})", columns, rows, footer)
-
-
-def _show_seeds(done: Build) -> None:
-    names = list(done.layout.usage)
-    columns = {"seed": "right", "estimate, MHz": "right", "MHz": "right"}
-    rows: list[list[object]] = []
-    for attempt in done.attempts:
-        estimate = attempt.estimate.fmax_mhz if attempt.estimate else None
-        row: list[object] = [attempt.seed, _two_places(estimate)]
-        if attempt.layout is None:
-            rows.append([*row, None, *[None] * len(names), attempt.problem or "not routed"])
-            continue
-        used = [attempt.layout.usage[name].used for name in names]
-        mark = "kept" if attempt is done.best else ""
-        rows.append([*row, _two_places(attempt.layout.fmax_mhz), *used, mark])
-    columns |= dict.fromkeys(names, "right") | {"": "text"}
-    console.print_table(f"Seeds of {done.target.name}", columns, rows)
-
-
-def _two_places(mhz: float | None) -> str | None:
-    return None if mhz is None else f"{mhz:.2f}"

@@ -1,6 +1,5 @@
 """Bitstreams: gateware to RTLIL, synthesis, place and route, packing, and a report of it all."""
 
-import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +10,9 @@ from typing import Any
 
 from slipstick_rtl.fpga.parts import Part
 from slipstick_rtl.phy.registry import all_wires
+from slipstick_rtl.phy.uart_rates import DEFAULT_BAUD
 from slipstick_rtl.toplevel.registry import all_boards
 
-from .. import reports
 from .. import toolchain as tools
 from ..errors import TargetError
 from ..targets import TARGETS, Target
@@ -203,20 +202,6 @@ def build(
     )
 
 
-def write_report(done: Build, command: str) -> Path:
-    """Writes ``reports/build-TARGET.json``, where benchmarks look for the clock; returns it.
-
-    Of another link than the usual one the name has it: ``build-TARGET-LINK.json``. The report of a
-    bare core stays beside its bitstream.
-    """
-    if done.link == BARE:
-        path = done.bitstream.parent / "report.json"
-        path.write_text(json.dumps({"command": command, **done.figures()}, indent=2) + "\n")
-        return path
-    link = "" if done.link == DEFAULT_LINK else f"-{done.link}"
-    return reports.write(f"build-{done.target.name}{link}", command, done.figures())
-
-
 def _seeds_told(seeds: Sequence[int], routed: int | None) -> str:
     if len(seeds) == 1:
         return ""
@@ -245,6 +230,13 @@ def _clear(folder: Path, toolchain: Toolchain) -> None:
         (folder / name).unlink(missing_ok=True)
     for earlier in (*folder.glob("seed_*"), *folder.glob("sources")):
         shutil.rmtree(earlier)
+
+
+def uart_baud(target: Target, link: str, options: Mapping[str, Any]) -> int | None:
+    """The rate that a build's UART is to make; None if the wire is another one."""
+    if link != DEFAULT_LINK:
+        return None
+    return int({**_board_options(target, link), **options}.get("baud", DEFAULT_BAUD))
 
 
 def _board_options(target: Target, link: str) -> Mapping[str, Any]:

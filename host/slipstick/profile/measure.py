@@ -28,6 +28,8 @@ class Benchmark:
     runs : tuple of RunEvents
     transfers : tuple of LinkTransfer
         What crossed the link meanwhile; the program itself had been loaded before.
+    built_mhz : float or None
+        Clock of the bitstream that was built for this hardware, None if there is none.
     """
 
     program: Program
@@ -36,6 +38,7 @@ class Benchmark:
     fmax_mhz: float | None
     runs: tuple[RunEvents, ...] = ()
     transfers: tuple[LinkTransfer, ...] = ()
+    built_mhz: float | None = None
 
     @property
     def utilisation(self) -> float:
@@ -53,8 +56,8 @@ class Benchmark:
     @property
     def clock_mhz(self) -> float:
         """The clock that rates are computed with: that of the bitstream, not what place and route
-        would allow."""
-        return self.program.hardware.clock_hz / 1e6
+        would allow; without a bitstream that of the target."""
+        return self.built_mhz or self.program.hardware.clock_hz / 1e6
 
     @property
     def inferences_per_second(self) -> float | None:
@@ -85,9 +88,15 @@ def measure(program: Program, seed: int = 0, target: str | None = None) -> Bench
         recorder.infer(feeds)
         layers = recorder.layers()
     build = reports.last_build(program.fingerprint, target)
-    fmax = None if build is None else float(build["fmax_mhz"])
-    transfers = tuple(device.transfers)
-    return Benchmark(program, recorder.cycles, tuple(layers), fmax, recorder.runs, transfers)
+    return Benchmark(
+        program,
+        recorder.cycles,
+        tuple(layers),
+        fmax_mhz=None if build is None else float(build["fmax_mhz"]),
+        runs=recorder.runs,
+        transfers=tuple(device.transfers),
+        built_mhz=None if build is None else float(build["clock_mhz"]),
+    )
 
 
 def benchmark_entry(benchmark: Benchmark) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Defines the ports that the clocks of all FPGA families share, and finds the clock of a part."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from amaranth.hdl import Signal
@@ -64,12 +65,15 @@ class Clocking:
         The settings of the PLL, from oscillator and clock in Hz; ValueError if it cannot.
     component : callable
         Makes the ``BoardClock``, from ``port`` and ``pll``.
+    clocks : callable
+        All clocks in Hz that the PLL makes of an oscillator, in no order.
     with_late : callable or None
         The settings of a PLL that makes ``BoardClock.late`` too; None: nobody has tried it.
     """
 
     find_pll: Callable[[int, int], Any]
     component: Callable[..., Any]
+    clocks: Callable[[int], Iterable[Fraction]]
     with_late: Callable[[Any], Any] | None = None
 
 

@@ -19,6 +19,7 @@ from pretended_tools import (
 )
 from slipstick.errors import TargetError
 from slipstick.fpga import build as flow
+from slipstick.fpga.build_report import write_report
 from slipstick.fpga.place_and_route import Usage, does_not_fit, read_report
 from slipstick.fpga.synthesis import without_brackets
 from slipstick.targets import find_target
@@ -87,7 +88,7 @@ def test_a_build_leaves_design_logs_bitstream_and_report(
     assert described["baud"] == 1_000_000
     assert described["latencies"]["matrix_engine"] > described["latencies"]["array"] > SMALL.rows
 
-    path = flow.write_report(done, "slipstick build")
+    path = write_report(done, "slipstick build")
     report = json.loads(path.read_text())
     assert path.name == "build-tiny.json"
     assert report["fmax_mhz"] == 104.26 and report["meets_clock"] and report["clock_mhz"] == 100
@@ -257,7 +258,7 @@ def test_a_bare_core_has_no_board_around_it(
     done = flow.build(TARGET, link=flow.BARE, output=tmp_path / "out")
     assert (tmp_path / "out" / "pins.lpf").read_text().startswith('LOCATE COMP "clk" SITE "G2"')
     # benchmarks must not take its clock for a board's
-    assert flow.write_report(done, "slipstick build --bare") == tmp_path / "out" / "report.json"
+    assert write_report(done, "slipstick build --bare") == tmp_path / "out" / "report.json"
     assert not (tmp_path / "reports").exists()
 
 

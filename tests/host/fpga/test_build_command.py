@@ -172,3 +172,116 @@ def test_seed_and_seeds_exclude_each_other(capsys: pytest.CaptureFixture[str]) -
     assert "--route must be at least 1, not 0" in capsys.readouterr().err
     assert run("build", "--seeds", "0") == 2
     assert "--seeds must be at least 1, not 0" in capsys.readouterr().err
+
+
+def reaching(megahertz: dict[str, float]) -> str:
+    """Place and route that reaches, asked for a clock, what is said of it; 77 MHz if nothing is."""
+    return f"""
+asked = arguments[arguments.index('--freq') + 1]
+reached = {megahertz!r}.get(asked, 77.0)
+text = {report_text(1234.5)!r}.replace('1234.5', str(reached))
+Path(arguments[arguments.index('--report') + 1]).write_text(text)
+"""
+
+
+@pytest.mark.usefixtures("no_gateware")
+@pytest.mark.parametrize(
+    ("reached", "tried", "kept"),
+    [
+        # 118.69 less 1 % is 117.5, of 25 MHz; that is reached, and the next is not
+        ({"105": 118.69, "123.375": 125.5, "129.063": 110.0}, [100, 117.5, 122.916667], 117.5),
+        # what is missed is followed by what it reached, if that is faster than what there is
+        ({"105": 118.69, "123.375": 110.0, "113.75": 111.0}, [100, 117.5, 108.333333], 108.333333),
+        ({"105": 118.69, "123.375": 95.0}, [100, 117.5], 100),
+        ({"105": 118.69, "123.375": 118.0, "122.5": 118.0}, [100, 117.5, 116.666667], 116.666667),
+        # the first one may miss its clock, or the reserve
+        ({"105": 95.0, "98.438": 94.75}, [100, 93.75], 93.75),
+        ({"105": 100.5, "103.359": 101.0}, [100, 98.4375], 98.4375),
+    ],
+)
+def test_the_fastest_clock_is_built_for(
+    tiny: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    reached: dict[str, float],
+    tried: list[float],
+    kept: float,
+) -> None:
+    pretend(
+        tiny / "tools",
+        monkeypatch,
+        YOSYS=SYNTHESIS,
+        NEXTPNR_ECP5=reaching(reached),
+        ECPPACK="Path(arguments[-1]).write_text(str(Path.cwd()))",
+    )
+    old = tiny / "build" / "bitstreams" / "tiny" / "clock_50"
+    old.mkdir(parents=True)
+    assert run("build", "--target", "tiny", "--clock", "fastest") == 0
+    report = json.loads((tiny / "reports" / "build-tiny.json").read_text())
+    assert [entry["clock_mhz"] for entry in report["clocks"]] == tried
+    assert report["clock_mhz"] == kept and report["meets_clock"]
+    assert "--clock fastest" in report["command"]
+    bitstream = tiny / "build" / "bitstreams" / "tiny" / "slipstick.bit"
+    assert report["bitstream"] == str(bitstream.relative_to(tiny))
+    assert bitstream.read_text().endswith(f"clock_{kept:g}")
+    assert not (tiny / "build" / "bitstreams" / "tiny" / "clock_50").exists()
+    assert f"{kept:g}" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("no_gateware")
+def test_a_clock_that_is_never_reached_is_told(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # each build reaches less than the one before
+    slower = f"""
+asked = float(arguments[arguments.index('--freq') + 1])
+text = {report_text(1234.5)!r}.replace('1234.5', str(asked * 0.9))
+Path(arguments[arguments.index('--report') + 1]).write_text(text)
+"""
+    pretend(tiny / "tools", monkeypatch, YOSYS=SYNTHESIS, NEXTPNR_ECP5=slower, ECPPACK=PACKING)
+    assert run("build", "--target", "tiny", "--clock", "fastest") == 1
+    report = json.loads((tiny / "reports" / "build-tiny.json").read_text())
+    assert len(report["clocks"]) == 3 and not report["meets_clock"]
+    assert "MISSES ITS CLOCK" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_gateware")
+def test_a_clock_can_be_named(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(
+        tiny / "tools",
+        monkeypatch,
+        YOSYS=SYNTHESIS,
+        NEXTPNR_ECP5=reaching({"118.125": 113.0}),
+        ECPPACK=PACKING,
+    )
+    assert run("build", "--target", "tiny", "--clock", "112.5") == 0
+    report = json.loads((tiny / "reports" / "build-tiny.json").read_text())
+    assert report["clock_mhz"] == 112.5 and report["fmax_mhz"] == 113.0
+    assert "clocks" not in report and "--clock 112.5" in report["command"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--clock", "x"], "--clock must be a number of MHz, or fastest, not x"),
+        (["--clock", "nan"], "--clock must be a number of MHz, or fastest, not nan"),
+        (["--clock", "inf"], "--clock must be a number of MHz, or fastest, not inf"),
+        (["--clock", "-5"], "--clock must be a number of MHz, or fastest, not -5"),
+        (
+            ["--clock", "111.11"],
+            "ulx3s-25f: clock must be one that the PLL of ECP5 makes of 25 MHz, not 111.11 MHz:"
+            " the nearest are 110.714 and 112.5 MHz",
+        ),
+        (
+            ["--clock", "9.5", "--baud", "3000000"],
+            "--baud: baud must be at most 2375000, a 4th of the clock, not 3000000",
+        ),
+        (
+            ["--clock", "fastest", "--bare"],
+            "--clock fastest is for a board's PLL: leave it out with --bare",
+        ),
+    ],
+)
+def test_clocks_that_cannot_be_built(slipstick, words: list[str], message: str) -> None:
+    status, _, error = slipstick("build", "--target", "ulx3s-25f", *words)
+    assert status == 2 and message in error

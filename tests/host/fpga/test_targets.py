@@ -6,6 +6,7 @@ import pytest
 from slipstick.errors import TargetError
 from slipstick.fpga.area import block_rams
 from slipstick.fpga.budget import check_capacity
+from slipstick.fpga.clocks import at_clock, highest_clock
 from slipstick.fpga.toolchains import find_toolchain
 from slipstick.targets import DEFAULT_TARGET, TARGETS, Target, find_target
 from slipstick_rtl.config import Configuration
@@ -129,3 +130,30 @@ def test_logarithms_on_the_default_target(name: str, number_format: str) -> None
 def test_other_names_are_refused(name: str, message: str) -> None:
     with pytest.raises(TargetError, match=message):
         find_target(name)
+
+
+@pytest.mark.parametrize("name", ["ulx3s-25f", "ecpix5-85f", "icebreaker", "tang-nano-9k"])
+def test_the_highest_clock_is_one_that_the_pll_makes(name: str) -> None:
+    target = TARGETS[name]
+    limit = 58_900_000
+    clock = highest_clock(target, limit)
+    assert clock is not None and 0.95 * limit <= clock <= limit
+    assert at_clock(target, clock).configuration.clock_hz == clock
+    # and none between it and the limit; some PLLs make all, as far as an oscillator is exact
+    if limit - clock < limit // 1000:
+        return
+    with pytest.raises(TargetError, match="must be one that the PLL of"):
+        at_clock(target, (clock + limit) // 2)
+
+
+def test_the_highest_clock_makes_the_rate_of_the_uart() -> None:
+    target = find_target("ulx3s-25f")
+    assert (highest_clock(target, 14e6) or 0) > 13.9e6
+    # four cycles per bit, and 2 % off
+    assert 12e6 <= (highest_clock(target, 14e6, baud=3_000_000) or 0) <= 12.24e6
+    assert highest_clock(target, 11e6) is not None
+    assert highest_clock(target, 11e6, baud=3_000_000) is None
+
+
+def test_a_target_without_a_board_has_no_highest_clock() -> None:
+    assert highest_clock(find_target("sim-small"), 1e9) is None

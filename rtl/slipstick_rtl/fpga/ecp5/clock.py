@@ -103,8 +103,16 @@ def find_pll(input_hz: int, output_hz: int) -> Ecp5Pll:
     """
     within("oscillator of an ECP5's PLL", input_hz, *INPUT_HZ)
     within("clock from an ECP5's PLL", output_hz, *OUTPUT_HZ)
-    candidates = chain(_first_outputs(input_hz), _second_outputs(input_hz))
-    return choose("ECP5", input_hz, output_hz, candidates)
+    return choose("ECP5", input_hz, output_hz, _candidates(input_hz))
+
+
+def _candidates(input_hz: int) -> Iterator[tuple[Fraction, Ecp5Pll]]:
+    return chain(_first_outputs(input_hz), _second_outputs(input_hz))
+
+
+def clocks(input_hz: int) -> Iterator[Fraction]:
+    """All clocks that the PLL makes of an oscillator, in Hz."""
+    return (hertz for hertz, _ in _candidates(input_hz))
 
 
 def output_parameters(dividers: Mapping[str, int]) -> dict[str, int | str]:
@@ -209,4 +217,4 @@ class Ecp5Clock(BoardClock):
 
 def find_clocking(device: str) -> Clocking:
     """Returns the clocking of a device: all of the family have the same PLL."""
-    return Clocking(find_pll, Ecp5Clock, with_late=lambda pll: replace(pll, late=True))
+    return Clocking(find_pll, Ecp5Clock, clocks, with_late=lambda pll: replace(pll, late=True))

@@ -99,6 +99,11 @@ def pll_finder(limits: GowinLimits) -> Callable[[int, int], GowinPll]:
     return find_pll
 
 
+def clock_finder(limits: GowinLimits) -> Callable[[int], Iterator[Fraction]]:
+    """What finds all clocks in Hz that a device's PLL makes of an oscillator."""
+    return lambda input_hz: (hertz for hertz, _ in _candidates(input_hz, limits))
+
+
 class GowinClock(BoardClock):
     """From the oscillator's pin to the core's clock; resets every register while it is not ready.
 
@@ -160,6 +165,6 @@ def find_clocking(device: str) -> Clocking:
     """
     for limits in LIMITS:
         if limits.device == device:
-            return Clocking(pll_finder(limits), GowinClock)
+            return Clocking(pll_finder(limits), GowinClock, clock_finder(limits))
     known = ", ".join(limits.device for limits in LIMITS)
     raise ValueError(f"device must be one of {known}, whose PLL is known, not {device}")

@@ -66,6 +66,11 @@ def find_pll(input_hz: int, output_hz: int) -> Ice40Pll:
     return choose("iCE40", input_hz, output_hz, _candidates(input_hz))
 
 
+def clocks(input_hz: int) -> Iterator[Fraction]:
+    """All clocks that the PLL makes of an oscillator, in Hz."""
+    return (hertz for hertz, _ in _candidates(input_hz))
+
+
 class Ice40Clock(BoardClock):
     """From the oscillator's pin, one of the PLL's own, to the core's clock.
 
@@ -118,4 +123,4 @@ class Ice40Clock(BoardClock):
 
 def find_clocking(device: str) -> Clocking:
     """Returns the clocking of a device: all of the family have the same PLL."""
-    return Clocking(find_pll, Ice40Clock)
+    return Clocking(find_pll, Ice40Clock, clocks)

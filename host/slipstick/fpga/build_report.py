@@ -1,0 +1,41 @@
+"""Reports of builds: what ``reports/build-*.json`` say, where benchmarks look for the clock."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import reports
+from .build import BARE, DEFAULT_LINK, Build, asked_mhz
+
+
+def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
+    """What a report says of a build, and of all builds that it was chosen from."""
+    figures = done.figures()
+    if builds:
+        figures["clocks"] = [
+            {
+                "clock_mhz": each.target.configuration.clock_hz / 1e6,
+                "asked_mhz": asked_mhz(each.target),
+                "fmax_mhz": round(each.layout.fmax_mhz, 2),
+                "seconds": round(each.seconds, 1),
+            }
+            for each in builds
+        ]
+    return figures
+
+
+def write_report(done: Build, command: str, builds: Sequence[Build] = ()) -> Path:
+    """Writes ``reports/build-TARGET.json``, where benchmarks look for the clock; returns it.
+
+    Of another link than the usual one the name has it: ``build-TARGET-LINK.json``. The report of a
+    bare core stays beside its bitstream.
+    """
+    if done.link == BARE:
+        path = done.bitstream.parent / "report.json"
+        path.write_text(
+            json.dumps({"command": command, **report_figures(done, builds)}, indent=2) + "\n"
+        )
+        return path
+    link = "" if done.link == DEFAULT_LINK else f"-{done.link}"
+    return reports.write(f"build-{done.target.name}{link}", command, report_figures(done, builds))
