@@ -136,14 +136,14 @@ class ActivationMemory(wiring.Component):
             connect(m, waiting.o, blocked.i)
             connect(m, blocked.o, arbiter.link_writes)
             # a part of a slice, only where nothing waits and no byte joins it
-            enters = whole | ~(waiting.level.any() | blocked.some | writes.o.valid)
+            enters = whole | ~(waiting.some | blocked.some | writes.o.valid)
             m.d.comb += [
                 waiting.i.valid.eq(slices.valid & enters),
                 waiting.i.payload.eq(slices.payload),
                 slices.ready.eq(waiting.i.ready & enters),
                 room.eq(waiting.i.ready),
                 blocked.whole.eq(1),
-                some.eq(blocked.some | waiting.level.any() | slices.valid),
+                some.eq(blocked.some | waiting.some | slices.valid),
             ]
         else:
             connect(m, slices, arbiter.link_writes)
@@ -157,7 +157,7 @@ class ActivationMemory(wiring.Component):
             reads.o.ready.eq(arbiter.link_reads.ready & ~some),
             self.link_read_valid.eq(delay(m, arbiter.link_reading, 4, "link_reading")),
         ]
-        m.d.sync += self.link_settled.eq(~(writes.level.any() | gatherer.o.valid | some))
+        m.d.sync += self.link_settled.eq(~(writes.some | gatherer.o.valid | some))
         if c.dram:
             self._add_dma(m, arbiter, slices, gatherer, reads, some, whole, room)
 

@@ -9,8 +9,9 @@ from ..config import Configuration
 from ..primitives.stream_queue import StreamQueue
 from .port_arbiter import slice_write_layout
 
-BLOCKED_DEPTH = 16
-"""Slices: the post-processor may keep a slot for as many cycles as they have rows of R bytes."""
+BLOCKED_DEPTH = 17
+"""Slices: the post-processor may keep a slot for as many cycles as they have rows of R bytes. One
+is in the register of the queue; the other 16 need no comparison at the end of their memory."""
 
 
 class BlockedSlices(wiring.Component):
@@ -67,7 +68,7 @@ class BlockedSlices(wiring.Component):
         taken = passes & self.o.ready
         refused = queue.o.valid & ~self.o.ready
         m.d.comb += [
-            self.some.eq(queue.level.any()),
+            self.some.eq(queue.some),
             joins.eq(self.some & (slot == queued_slot)),
             # only whole slices, where others wait: parts would take the cycles of those
             passes.eq(self.i.valid & ~joins & (~queue.o.valid | turn & self.whole)),

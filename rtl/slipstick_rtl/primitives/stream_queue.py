@@ -24,6 +24,8 @@ class StreamQueue(wiring.Component):
     o : Out(stream.Signature(shape))
     level : Out(range(depth + 1))
         Payloads in the queue.
+    some : Out(1)
+        There is one at least; a register, where ``level`` is a sum.
 
     Raises
     ------
@@ -36,6 +38,7 @@ class StreamQueue(wiring.Component):
     i: stream.Interface
     o: stream.Interface
     level: Signal
+    some: Signal
 
     def __init__(self, *, shape: ShapeLike, depth: int) -> None:
         if not isinstance(depth, int):
@@ -49,6 +52,7 @@ class StreamQueue(wiring.Component):
                 "i": In(stream.Signature(shape)),
                 "o": Out(stream.Signature(shape)),
                 "level": Out(range(depth + 1)),
+                "some": Out(1),
             }
         )
 
@@ -71,4 +75,10 @@ class StreamQueue(wiring.Component):
             queue.r_en.eq(self.o.ready),
             self.level.eq(queue.w_level),
         ]
+        given, taken = self.i.valid & self.i.ready, self.o.valid & self.o.ready
+        count, last = Signal.like(self.level), Signal()
+        with m.If(given & ~taken):
+            m.d.sync += [count.eq(count + 1), self.some.eq(1), last.eq(count == 0)]
+        with m.Elif(taken & ~given):
+            m.d.sync += [count.eq(count - 1), self.some.eq(~last), last.eq(count == 2)]
         return m

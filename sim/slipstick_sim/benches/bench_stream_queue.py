@@ -20,8 +20,20 @@ BENCH = Bench(
     name="bench_stream_queue",
     component=component,
     test_module=__name__,
-    parameters=({"width": 8, "depth": 4}, {"width": 40, "depth": 19}),
+    parameters=(
+        {"width": 8, "depth": 4},
+        {"width": 40, "depth": 19},
+        {"width": 8, "depth": 3},
+    ),
 )
+
+
+async def some_follows_level(dut: Any) -> None:
+    """``some`` is a register of its own, and says what the level does, in every cycle."""
+    while True:
+        await RisingEdge(dut.clk)
+        level = dut.level.value.to_unsigned()
+        assert dut.some.value == (level > 0), f"some is {dut.some.value} at level {level}"
 
 
 @cocotb.test()
@@ -32,6 +44,7 @@ async def keeps_order(dut: Any, producer_stall: float, consumer_stall: float) ->
     producer = Producer(dut, "i", seed=1, stall=producer_stall)
     consumer = Consumer(dut, "o", seed=2, stall=consumer_stall)
     await start(dut)
+    cocotb.start_soon(some_follows_level(dut))
     producer.start(payloads)
     assert await consumer.receive(len(payloads)) == payloads
     await consumer.expect_silence(10)
