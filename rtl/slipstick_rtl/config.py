@@ -37,6 +37,11 @@ def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
 
+_ADDED = ("dram", "drain_tables")
+"""Fields that descriptions of configurations leave out where there is no such thing: programs and
+bitstreams are older than these."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
     """Shape, number format, memories and clock of one accelerator.
@@ -75,6 +80,9 @@ class Configuration:
     halved_tables : int
         1: two lanes share one of the post-processor's look-up tables, and a tap that is looked up
         takes two cycles; 0: each lane has its own.
+    drain_tables : int
+        1: a DRAIN may send its results through the tables, so that a function of one code costs no
+        MAP; 0: it may not. Only with a table for each lane of a pipelined engine.
     accumulator_depth : int
         Pixel groups in each of the two accumulator banks, a power of two.
     parameter_words : int
@@ -126,6 +134,7 @@ class Configuration:
     engine: str = "pipelined"
     dram: str = ""
     training: int = 0
+    drain_tables: int = 0
     clock_hz: int = 100_000_000
 
     def __post_init__(self) -> None:
@@ -181,11 +190,16 @@ class Configuration:
                 f'parameter_words must be 0 with engine "{engine}", whose parameters lie in the'
                 f" weight memory, not {words}"
             )
-        for name in ("ninth_bits", "halved_tables"):
+        for name in ("ninth_bits", "halved_tables", "drain_tables"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)}")
         if self.halved_tables and self.traits.requantises_in_array:
             raise ValueError(f'halved_tables must be 0 with engine "{engine}", not 1')
+        if self.drain_tables and (self.halved_tables or not self.traits.overlaps_streams):
+            raise ValueError(
+                f"drain_tables must be 0 with engine {engine!r} and halved_tables"
+                f" {self.halved_tables}, not 1"
+            )
         if self.ninth_bits and (own or self.weight_word_bytes % 8):
             raise ValueError(
                 'ninth_bits must be 0 with engine "compact" and with weight words of'
@@ -418,9 +432,10 @@ class Configuration:
         return f"{self.pixels}x{self.rows}x{self.columns}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields by name, ready for JSON; without ``dram`` if there is none."""
+        """All fields by name, ready for JSON; without ``dram`` and ``drain_tables`` if there are
+        none."""
         fields = dataclasses.asdict(self)
-        return {name: value for name, value in fields.items() if name != "dram" or value}
+        return {name: value for name, value in fields.items() if name not in _ADDED or value}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Configuration":
@@ -428,7 +443,7 @@ class Configuration:
         if not isinstance(fields, dict):
             raise TypeError(f"a configuration must be a mapping, not {type(fields).__name__}")
         names = {field.name for field in dataclasses.fields(cls)}
-        odd = sorted(names ^ {"dram", *map(str, fields)})
+        odd = sorted(names ^ {*_ADDED, *map(str, fields)})
         if odd:
             raise ValueError(f"a configuration must have exactly the known fields, not {odd}")
         return cls(**fields)

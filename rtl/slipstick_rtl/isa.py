@@ -161,6 +161,9 @@ class Opcode(IntEnum):
 
     With the configuration's ``training`` a ``TrainingFlag`` in table_words changes what is written.
 
+    With the configuration's ``drain_tables`` and bit 0 of ``use_table`` a result goes through the
+    table: what is written is the low byte of table[result + 128].
+
     The instruction is executed ``repeats`` + 1 times: turn t writes to
     destination + t * destination_step with the parameters at
     parameter_address + t * parameter_step, from bank (bank + t) mod B, after wait + t instructions
@@ -337,7 +340,9 @@ POST_FIELDS: Mapping[str, Field] = {
     "tap_step_y": _signed(24, "MAP: bytes from a window row to the next"),
     "tap_step_x": _signed(24, "MAP: bytes from a window column to the next"),
     "take_maximum": _unsigned(1, "MAP: taps are compared instead of summed"),
-    "use_table": _unsigned(2, "MAP: bit k: taps with tx mod 2 = k go through the table"),
+    "use_table": _unsigned(
+        2, "MAP: bit k: taps with tx mod 2 = k go through the table; DRAIN: bit 0: results do"
+    ),
     "shift_taps": _unsigned(1, "MAP: taps that do not are multiplied by 2^19"),
     "table_address": _unsigned(24, "TABLE: first weight word"),
     "table_words": _unsigned(12, "TABLE: weight words copied; DRAIN, MAP: a TrainingFlag"),

@@ -45,6 +45,10 @@ POST_LATENCY = 27
 """From a post instruction's last step until its results have landed; halved tables take one more.
 """
 
+RESULT_TABLE_LATENCY = 3
+"""Of POST_LATENCY's kind, with ``drain_tables``: the table that results may go through, and the
+register behind it."""
+
 PARAMETER_LATENCY = 6
 """At least that many cycles more than its words and the weight memory's skew lie between the starts
 of two slices with their own parameters: these load while the slice before works."""

@@ -209,19 +209,26 @@ def _grow(builder: NetworkBuilder) -> None:
         case 7:
             builder.pool(str(rng.choice(["average_pool2d", "max_pool2d"])), kernel)
         case 8:
-            operator = str(rng.choice(["relu", "relu6", "logistic", "tanh", "hard_swish"]))
-            builder.unary(operator, same_scale=bool(rng.integers(0, 2)))
+            _function(builder)
         case 9:
             builder.pad(1)
 
 
-def random_network(seed: int) -> NetworkBuilder:
-    """A network of one to five layers or blocks, and perhaps a head."""
+def _function(builder: NetworkBuilder) -> None:
+    rng = builder.rng
+    operator = str(rng.choice(["relu", "relu6", "logistic", "tanh", "hard_swish"]))
+    builder.unary(operator, same_scale=bool(rng.integers(0, 2)))
+
+
+def random_network(seed: int, *, functions: bool = False) -> NetworkBuilder:
+    """A network of one to five layers or blocks, and perhaps a head; ``functions`` behind most."""
     rng = np.random.default_rng(seed)
     sizes = (int(size) for size in rng.integers((2, 2, 1), (11, 11, 12)))
     builder = NetworkBuilder(seed + 1, *sizes)
     for _ in range(int(rng.integers(1, 6))):
         _grow(builder)
+        if functions and rng.integers(0, 4):
+            _function(builder)
     match int(rng.integers(0, 4)):
         case 1:
             builder.fully_connected(int(rng.integers(1, 20)))

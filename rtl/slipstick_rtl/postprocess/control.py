@@ -30,6 +30,7 @@ _CURRENT = (
     "tap_step_y",
     "tap_step_x",
     "take_maximum",
+    "use_table",
     "shift_taps",
     "table_words",
 )
@@ -73,8 +74,8 @@ class PostControl(wiring.Component):
     started : In(1)
         ``start``, a cycle later.
     instruction : In(post_instruction)
-        With ``start`` and ``started``; source and destination of the slice; DRAIN has one tap, no
-        table and no maximum.
+        With ``start`` and ``started``; source and destination of the slice; DRAIN has one tap
+        and no maximum, and its table is that of its results.
     draining, slice, final : In
         Likewise: it is DRAIN; its slice; there is none after it.
     activation_read : Out(enable, address)
@@ -194,7 +195,7 @@ class PostControl(wiring.Component):
         use_table, draining, reads, odd = Signal(2), Signal(), Signal(), Signal()
         with m.If(self.start):
             m.d.sync += [
-                use_table.eq(self.instruction.use_table),
+                use_table.eq(self._tap_tables()),
                 draining.eq(self.draining),
                 reads.eq(~self.draining | self._is_masked(self.instruction)),
             ]
@@ -209,6 +210,11 @@ class PostControl(wiring.Component):
         )
         m.d.sync += [odd.eq(next_odd), loops.stall.eq(meets | pause | out_of_turn)]
         return delay(m, looked_up, READ_DISTANCE, "looked_up")
+
+    def _tap_tables(self) -> Value:
+        """``use_table`` of a MAP; a DRAIN's is of its results, if it has one."""
+        use_table = self.instruction.use_table
+        return Mux(self.draining, 0, use_table) if self._configuration.drain_tables else use_table
 
     def _next_draining(self, draining: Signal) -> Value:
         """Whether the next step reads words of the accumulators, each a single time."""
@@ -230,9 +236,17 @@ class PostControl(wiring.Component):
             tap.alone.eq(step.first | maximum),
             tap.compared.eq(maximum & ~step.first),
             tap.subtracted.eq(maximum),
+            *self._table_strobe(tap, step, current, draining),
             *self._training_strobes(tap, step, current),
             self.tap.eq(delay(m, tap, self.tap_distance - READ_DISTANCE, "tap", reset_less=True)),
         ]
+
+    def _table_strobe(
+        self, tap: data.View, step: data.View, current: data.View, draining: Value
+    ) -> list[Any]:
+        if not self._configuration.drain_tables:
+            return []
+        return [tap.tabulated.eq(step.valid & draining & current.use_table[0])]
 
     def _training_strobes(self, tap: data.View, step: data.View, current: data.View) -> list[Any]:
         if not self._configuration.training:

@@ -1,7 +1,11 @@
 """Computes where a step of the post engine's loop nest is after so many cycles."""
 
 from ..config import Configuration
-from ..latencies import ACTIVATION_READ_LATENCY, ACTIVATION_WRITE_LATENCY
+from ..latencies import (
+    ACTIVATION_READ_LATENCY,
+    ACTIVATION_WRITE_LATENCY,
+    RESULT_TABLE_LATENCY,
+)
 from .lane import PostLane
 from .requantizer import Requantizer
 
@@ -22,7 +26,8 @@ results have in common is kept once, and copied where its first result comes by.
 
 def write_distance(configuration: Configuration) -> int:
     """Cycles from a result's last step to its write."""
-    return BYTE_DISTANCE + PostLane.latency + configuration.halved_tables
+    looked_up = RESULT_TABLE_LATENCY if configuration.drain_tables else 0
+    return BYTE_DISTANCE + PostLane.latency + configuration.halved_tables + looked_up
 
 
 def landing_distance(configuration: Configuration) -> int:

@@ -203,9 +203,10 @@ class InstructionIssue(wiring.Component):
                 m.d.sync += [
                     held.taps_y.eq(1),
                     held.taps_x.eq(1),
-                    held.use_table.eq(0),
                     held.take_maximum.eq(0),
                 ]
+                if not self._configuration.drain_tables:
+                    m.d.sync += held.use_table.eq(0)
         with m.If(self.started_late):
             m.d.sync += [
                 first.eq(0),

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
-from ..latencies import BLOCK_COLUMNS
+from ..latencies import BLOCK_COLUMNS, RESULT_TABLE_LATENCY
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of, copy_of
 from .distances import BIAS_DISTANCE
@@ -28,6 +28,7 @@ TAP = data.StructLayout(
         "noting": 1,  # training: what it completes is noted
         "forgetting": 1,  # ... or the notes are forgotten
         "notes": 1,  # it is the notes
+        "tabulated": 1,  # its result goes through the table
         "masked": 1,  # an accumulator whose byte must be above 0
     }
 )
@@ -43,6 +44,10 @@ class PostLanes(wiring.Component):
     works a cycle behind the lower one; a tap that is looked up must then be followed by a cycle
     without one. (The array may go to the right with its first columns and back with the others: so
     these two may take their sums from the same place.)
+
+    With ``drain_tables`` a result may go through the lane's table, ``RESULT_TABLE_LATENCY`` cycles,
+    and all results take that long. No tap may be looked up in the cycle in which such a result
+    is there: what is behind a DRAIN and looks taps up starts when that has completed.
 
     Parameters
     ----------
@@ -134,8 +139,10 @@ class PostLanes(wiring.Component):
             late = self._is_late(index)
             byte = delay(m, self.bytes[index], late, f"late_byte_{index}", reset_less=True)
             early = int(bool(self._configuration.halved_tables)) - late
-            result = delay(m, lane.result, early, f"early_result_{index}", reset_less=True)
-            m.d.comb += [lane.byte.eq(byte), self.results[index].eq(result)]
+            m.d.comb += lane.byte.eq(byte)
+            if not c.drain_tables:
+                result = delay(m, lane.result, early, f"early_result_{index}", reset_less=True)
+                m.d.comb += self.results[index].eq(result)
         self._control(m, lanes)
         self._give_fields(m, lanes)
         self._give_parameters(m, lanes)
@@ -239,6 +246,10 @@ class PostLanes(wiring.Component):
         """Each table's byte: of its lane, or a cycle later that of the lane that shares it."""
         c = self._configuration
         write = self.table_write
+        tabulated: list[Value] = []
+        if c.drain_tables:
+            cycles = PostLane.latency + 1
+            tabulated = self._strobes(m, self.tap.tabulated, cycles, "tabulated", c.lanes)
         for index in range(c.tables):
             m.submodules[f"table_{index}"] = table = Table()
             odd = copy_of(m, self._platform, self.tap.odd, f"odd_{index}")
@@ -251,6 +262,8 @@ class PostLanes(wiring.Component):
                 table.odd.eq(odd),
                 lanes[index].entry.eq(table.entry),
             ]
+            if c.drain_tables:
+                self._look_up_result(m, index, lanes[index], table, odd, tabulated[index])
             if c.halved_tables:
                 upper = lanes[c.lanes - 1 - index]
                 late_odd = delay(m, odd, 1, f"late_odd_{index}", reset_less=True)
@@ -260,6 +273,26 @@ class PostLanes(wiring.Component):
                     table.odd.eq(Mux(mine, odd, late_odd)),
                     upper.entry.eq(table.entry),
                 ]
+
+    def _look_up_result(
+        self, m: Module, index: int, lane: PostLane, table: Table, odd: Value, tabulated: Value
+    ) -> None:
+        """A lane's result as it is, or the low byte of its entry in the first half of the table."""
+        m.d.comb += [
+            table.byte.eq(Mux(tabulated, lane.result, self.bytes[index])),
+            table.odd.eq(odd & ~tabulated),
+        ]
+        names = (f"plain_{index}", f"tabulated_{index}")
+        plain, chosen = (
+            delay(m, value, Table.latency, name, reset_less=True)
+            for value, name in zip((lane.result, tabulated), names, strict=True)
+        )
+        result = Mux(chosen, table.entry[: len(plain)], plain)
+        m.d.comb += self.results[index].eq(
+            delay(
+                m, result, RESULT_TABLE_LATENCY - Table.latency, f"result_{index}", reset_less=True
+            )
+        )
 
     def _choose_accumulators(self, m: Module, lanes: list[PostLane]) -> None:
         """Those of a pixel and a slice; none where taps are bytes."""

@@ -63,6 +63,9 @@ BENCH = Bench(
         | {"halved_tables": 1, "number_format": "lns1+2+2", DEVICE: ECP5},
         {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1, "training": 1, DEVICE: ECP5},
+        {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 4, "drain_tables": 1},
+        {"pixels": 2, "rows": 8, "columns": 8, "lanes": 8, "ninth_bits": 1, "training": 1}
+        | {"drain_tables": 1, DEVICE: ECP5},
     ),
     thorough=(
         {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
@@ -164,7 +167,7 @@ class PostTest:
         )
         if opcode == Opcode.DRAIN:
             bank = contents.accumulators[instruction["bank"]][None]
-            drain(instruction, bank, channels, memory, c, self._notes)
+            drain(instruction, bank, channels, memory, c, self._notes, self._table)
         else:
             map_taps(instruction, self._table, channels, memory, c, self._notes)
         return memory[0].copy(), _written(instruction, c)

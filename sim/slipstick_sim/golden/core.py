@@ -300,7 +300,8 @@ class GoldenCore:
         elif opcode == Opcode.DRAIN:
             address, slices = instruction["parameter_address"], instruction["slices"]
             parameters = memories.channel_parameters(address, slices)
-            drain(instruction, bank, parameters, self.activations, configuration, self._notes)
+            rest = (configuration, self._notes, self._table)
+            drain(instruction, bank, parameters, self.activations, *rest)
         else:
             parameters = memories.channel_parameters(instruction["parameter_address"], 1)
             table, activations = self._table, self.activations

@@ -27,6 +27,8 @@ from .parameters import Parameters
 TABLE_ENTRIES = 512
 """Two tables of 256: one for even taps, one for odd ones."""
 
+CODES = TABLE_ENTRIES // 2
+
 _BLOCK = 1 << 15
 """Results worked on at a time: their 64-bit intermediates stay in the second-level cache."""
 
@@ -43,6 +45,7 @@ def drain(
     activations: np.ndarray,
     configuration: Configuration,
     notes: np.ndarray | None = None,
+    table: np.ndarray | None = None,
 ) -> None:
     """DRAIN: accumulators through requantisation into activation memory.
 
@@ -58,6 +61,8 @@ def drain(
     configuration : Configuration
     notes : array of int32, (batch, L), optional
         With ``training``: of the lanes, changed.
+    table : array of int32, (512,), optional
+        With ``drain_tables``: as ``load_table`` gives it.
 
     Raises
     ------
@@ -84,8 +89,12 @@ def drain(
         values = np.where(_source(instruction, activations, configuration) > 0, values, 0)
     if notes is not None:
         _note(notes, values, bias, flags)
+    codes = _result_codes(instruction, configuration, table)
     for block in _blocks(destination.shape):
-        destination[block] = finish(instruction, values[block], lanes)
+        result = finish(instruction, values[block], lanes)
+        destination[block] = (
+            result if codes is None else codes[result.astype(np.int64) + CODES // 2]
+        )
 
 
 def map_taps(
@@ -164,6 +173,17 @@ def map_taps(
         if notes is not None:
             _note(notes[block[0]], total, bias, flags)
         destination[block] = finish(instruction, total, lanes)
+
+
+def _result_codes(
+    instruction: Mapping[str, int], configuration: Configuration, table: np.ndarray | None
+) -> np.ndarray | None:
+    """What each result, from -128 on, becomes in a DRAIN; None if it stays as it is."""
+    if not (configuration.drain_tables and instruction["use_table"] & 1):
+        return None
+    if table is None:
+        raise ValueError("a DRAIN with use_table must have a table")
+    return (np.asarray(table)[:CODES] & 0xFF).astype(np.uint8).view(np.int8)
 
 
 def _flags(instruction: Mapping[str, int], configuration: Configuration) -> TrainingFlag:

@@ -32,6 +32,13 @@ def test_latencies(sizes):
     assert distances.FIELDS_PERIOD == FIELDS_PERIOD
 
 
+def test_results_through_tables_land_later():
+    plain, tabulated = (Configuration(drain_tables=value) for value in (0, 1))
+    assert CycleModel(tabulated).post_latency == CycleModel(plain).post_latency + 3
+    landing = distances.landing_distance
+    assert landing(tabulated) == landing(plain) + 3
+
+
 def _convolve(vectors: int, tiles: int, *, whole_words: int = 1) -> dict[str, int]:
     return {
         "opcode": Opcode.CONVOLVE,

@@ -31,6 +31,7 @@ FULL = replace(
     accumulator_depth=128,
 )
 """All that the largest board's core has, in small."""
+TABLES = replace(FULL, halved_tables=0, drain_tables=1)
 TWO_PIXELS = replace(SMALL, pixels=2, rows=8)
 
 SEEDS = range(40)
@@ -74,6 +75,27 @@ def test_random_networks(devices) -> None:
     assert len(errors) > len(SEEDS) // 2 and max(errors) < 0.13, errors
     assert sum(errors) / len(errors) < 0.03
     assert abs(sum(predicted) / sum(measured) - 1) < 0.03
+
+
+def test_functions_behind_layers() -> None:
+    """Results go through tables on their way out, between maps that have tables of their own."""
+    predicted = measured = behind = 0
+    with closing(open_device("model", TABLES)) as model, closing(open_device("sim", TABLES)) as sim:
+        for seed in SEEDS:
+            builder = random_network(seed, functions=True)
+            feed = {"input": builder.images()}
+            program = compile_graph(builder.graph(*some_outputs(builder)), TABLES)
+            behind += sum("table of results" in layer.why for layer in program.layers)
+            expected, got = (Execution(program, device).infer(feed) for device in (model, sim))
+            for name in program.outputs:
+                differ = int((got[name] != expected[name]).sum())
+                assert not differ, f"network {seed}, output {name}: {differ} elements differ"
+            if len([step for step in program.steps if isinstance(step, RunStep)]) == 1:
+                predicted += program.predicted_cycles
+                measured += sim.status().cycles
+    assert behind > len(SEEDS) // 2
+    # a table of its own for nearly each layer: how long it takes beside weights is guessed
+    assert abs(predicted / measured - 1) < 0.05
 
 
 def test_a_separable_network() -> None:

@@ -122,10 +122,11 @@ def _why(operation: Operation) -> str:
             return operation.why
         case Alias():
             return f"the bytes of {operation.source}"
-        case Convolution() if operation.pixels > 1:
-            return f"array, {operation.pixels} pixels at once"
         case Convolution():
-            return "array, depthwise" if operation.is_diagonal else "array"
+            how = "array, depthwise" if operation.is_diagonal else "array"
+            if operation.pixels > 1:
+                how = f"array, {operation.pixels} pixels at once"
+            return how if operation.function is None else f"{how}; table of results"
         case Map(gathers=True):
             return "post-processor, copy"
         case Map():

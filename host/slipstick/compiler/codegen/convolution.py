@@ -91,6 +91,19 @@ class ConvolutionEmitter:
             for tile in self.tiles
             if convolution.drains
         ]
+        self._table = None
+        if convolution.function is not None and convolution.drains:
+            table = convolution.function.astype(np.int32)
+            self._table = images.add_table(table, convolution.node.name)
+
+    @property
+    def table(self) -> tuple[int, int] | None:
+        """(address, words) of the table that its results go through."""
+        return self._table
+
+    def load_table(self) -> Instruction:
+        """The TABLE that must come before its DRAINs."""
+        return load_table(self._operation, self._table)
 
     @property
     def kept_along(self) -> int | None:
@@ -207,11 +220,19 @@ class ConvolutionEmitter:
             **_destination(self._result, rectangle, tile.first),
             **_turned(tile, rectangle, self._result),
             "parameter_address": parameters,
+            "use_table": self._table is not None,
             **finish_fields(values, tile.rounding, self._configuration),
         }
         channels = (tile.first, tile.first + slices * lanes)
         write = Region(self._result, rectangle.rows, channels)
         return Instruction(self._operation, fields, writes=(write,))
+
+
+def load_table(operation: int, table: tuple[int, int] | None) -> Instruction:
+    """A TABLE from (address, words)."""
+    address, words = table or (0, 0)
+    fields = {"opcode": Opcode.TABLE, "table_address": address, "table_words": words}
+    return Instruction(operation, fields)
 
 
 def _turned(tile: ChannelTile, rectangle: Rectangle, place: Placement) -> dict[str, int]:

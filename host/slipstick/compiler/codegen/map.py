@@ -1,6 +1,6 @@
 """Instructions of a map, for a part of its output."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
@@ -8,7 +8,7 @@ from slipstick_rtl.isa import Opcode
 from ..ir.operations import Map, Window
 from ..memory.constants import Images
 from ..timing.timeline import Instruction, Region
-from .convolution import Site, Span, finish_fields
+from .convolution import Site, Span, finish_fields, load_table
 
 
 class MapEmitter:
@@ -39,13 +39,7 @@ class MapEmitter:
 
     def load_table(self) -> Instruction:
         """The TABLE that must come before its MAPs."""
-        address, words = self._table or (0, 0)
-        fields: Mapping[str, int] = {
-            "opcode": Opcode.TABLE,
-            "table_address": address,
-            "table_words": words,
-        }
-        return Instruction(self._index, fields)
+        return load_table(self._index, self._table)
 
     def rows_needed(self, row: int, buffer: str) -> Span:
         """Rows of an input, clipped, that an output row depends on."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...graph import Node
-from .requantization import Requantization
+from .requantization import Requantization, is_identity
 
 CODES = 256
 """Entries of an operand's table."""
@@ -52,6 +52,9 @@ class Convolution:
         Neighbours of a row that count as one pixel of the output; see ``folding``.
     work : int, optional
         Multiply-accumulates, if they are not those of the output and the weights.
+    function : array of int8, (256,), or None
+        What each result becomes, from that of code -128 on: a function of one code behind the
+        layer, for hardware with ``drain_tables``.
     apart, source_apart : int
         Columns of the image from the first half of the channels to the second one, of its result
         and of its input; 0 where all are of one pixel. See ``halving``.
@@ -74,6 +77,7 @@ class Convolution:
     drains: bool = True
     pixels: int = 1
     work: int | None = None
+    function: np.ndarray | None = None
     apart: int = 0
     source_apart: int = 0
 
@@ -188,6 +192,16 @@ class Map:
     def looked_up(self) -> int:
         """Bit k: the k-th operand goes through the table."""
         return 0 if self.table is None else (1 << self.table.size // CODES) - 1
+
+    @property
+    def function(self) -> np.ndarray | None:
+        """What each code becomes, int8 (256,), from that of -128 on; None if it does more."""
+        pure = self.is_elementwise and len(self.sources) == 1 and not self.shifts
+        if not pure or self.looked_up != 1 or self.table is None:
+            return None
+        values = self.windows[0].requantization
+        is_code = (self.table >= -CODES // 2) & (self.table < CODES // 2)
+        return self.table.astype(np.int8) if is_identity(values) and is_code.all() else None
 
     @property
     def is_sum(self) -> bool:

@@ -138,6 +138,15 @@ def logarithm(bias: np.ndarray, offset: np.ndarray, clamp: tuple[int, int]) -> R
     return Requantization(bias, offset & (1 << OFFSET_BITS) - 1, zeros, zeros, 0, *clamp)
 
 
+def is_identity(values: Requantization) -> bool:
+    """Whether every code of 8 bits stays what it is."""
+    plain = identity()
+    return all(
+        np.all(getattr(values, field.name) == getattr(plain, field.name))
+        for field in dataclasses.fields(Requantization)
+    )
+
+
 def identity(clamp: tuple[int, int] = (-128, 127)) -> Requantization:
     """Returns the sum itself, clamped."""
     return dataclasses.replace(half_up(1 << 30, 30, 0, clamp), coded=True)

@@ -14,6 +14,7 @@ from ..ir.operations import Alias, HostOperation, Map, Operation
 from ..ir.views import HostReason, Views, natural_view
 from ..partition.offload import REASON
 from ..scheduling.groups import LARGEST_LOOP
+from .functions import fuse_functions
 from .table import NO_OPERATOR, ONNX, TFLM, lowers, maker_of
 
 SEMANTICS = (TFLM, ONNX)
@@ -151,4 +152,5 @@ def select(
     """
     _check_semantics(graph, configuration)
     views = Views(graph, configuration, uncopied=uncopied, cut=cut)
-    return tuple(_operation(node, graph, views, on_host) for node in graph.nodes), views
+    operations = tuple(_operation(node, graph, views, on_host) for node in graph.nodes)
+    return fuse_functions(operations, graph.results, configuration), views

@@ -62,7 +62,10 @@ def _joins(group: Sequence[Operation], operation: Map, buffers: Mapping[str, Buf
         return False
     members = [member for member in group if isinstance(member, Convolution | Map)]
     made = {buffers[member.result].name for member in members}
-    tables = sum(isinstance(member, Map) and member.table is not None for member in members)
+    tables = sum(
+        (member.table if isinstance(member, Map) else member.function) is not None
+        for member in members
+    )
     if operation.table is not None and tables:
         return False
     return any(buffers[name].name in made for name in operation.sources)

@@ -163,6 +163,9 @@ def demand(operations: Sequence[Convolution | Map], configuration: Configuration
                 weights += 4 * operation.table.size
             continue
         weights += weight_bytes(operation, configuration)
+        if operation.function is not None:
+            weights += 4 * operation.function.size
+            instructions += 1
         blocks += _channel_tiles(operation, configuration)
         channels += operation.output.channels
         vectors = operation.output.height * -(-operation.output.width // configuration.pixels)

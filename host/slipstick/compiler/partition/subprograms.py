@@ -196,6 +196,7 @@ def _operation_shape(operation: Convolution | Map) -> Any:
     return (
         *common,
         operation.input,
+        operation.function is None,
         (operation.kernel, operation.stride, operation.dilation, operation.padding),
         (operation.groups, operation.input_zero_point),
         (operation.accumulates, operation.drains),

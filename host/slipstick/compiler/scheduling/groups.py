@@ -169,7 +169,8 @@ class Group:
     def _tables(self) -> list[Instruction]:
         if not self.load_table:
             return []
-        return [m.load_table() for m in self.maps if m.table is not None]
+        emitters = (*self.maps, *([self.convolution] if self.convolution else []))
+        return [each.load_table() for each in emitters if each.table is not None]
 
     def _rectangles(self, tiling: Tiling) -> list[Rectangle]:
         rows = split(self.rows, tiling.row_tiles)

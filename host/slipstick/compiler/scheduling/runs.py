@@ -37,14 +37,14 @@ def make_groups(
             )
             if isinstance(operation, Convolution):
                 trailing = arrangement.row_tiles.get(operation.result, 0)
-                convolution = ConvolutionEmitter(
+                emitter = convolution = ConvolutionEmitter(
                     operation, index, site, images, configuration, keeps=not trailing
                 )
-                continue
-            emitter = MapEmitter(operation, index, site, images, configuration)
-            maps.append(emitter)
+            else:
+                emitter = MapEmitter(operation, index, site, images, configuration)
+                maps.append(emitter)
             if emitter.table is not None:
-                # a table that the map before left there need not be loaded again
+                # a table that what is before left there need not be loaded again
                 load = tables.get(moment.run) != emitter.table
                 tables[moment.run] = emitter.table
         if convolution or maps:

@@ -216,8 +216,9 @@ class Clock:
         results = fields["rows"] * fields["columns"] * fields["slices"]
         accesses = self._model.accesses(fields)
         # the last results are written when all is read; all, if the first come out later than that
-        late = min(results, -(-POST_PIPELINE // accesses))
-        if results * (accesses - 1) <= POST_PIPELINE:
+        pipeline = POST_PIPELINE + self._model.result_table_latency
+        late = min(results, -(-pipeline // accesses))
+        if results * (accesses - 1) <= pipeline:
             late = results
         self._slice_started = start
         self._post_stepped = start + results * accesses - late

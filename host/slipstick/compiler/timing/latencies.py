@@ -16,6 +16,7 @@ from slipstick_rtl.latencies import (
     POST_LATENCY,
     QUEUE_TRIP,
     QUEUED_LATENCY,
+    RESULT_TABLE_LATENCY,
     TABLE_ENTRY_BYTES,
     TABLE_LATENCY,
     TILE_OVERHEAD,
@@ -66,7 +67,12 @@ class Durations:
     @property
     def post_latency(self) -> int:
         """From a post instruction's last step until its results have landed."""
-        return POST_LATENCY + self.configuration.halved_tables
+        return POST_LATENCY + self.configuration.halved_tables + self.result_table_latency
+
+    @property
+    def result_table_latency(self) -> int:
+        """Of it, cycles of the table that results may go through."""
+        return RESULT_TABLE_LATENCY if self.configuration.drain_tables else 0
 
     @property
     def skew(self) -> int:

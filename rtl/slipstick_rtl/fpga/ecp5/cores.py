@@ -18,6 +18,7 @@ SMALL = Configuration(
     accumulator_depth=256,
     instruction_words=1 << 10,
     payload_bytes=512,
+    drain_tables=1,
 )
 """For a 25F."""
 
@@ -26,6 +27,7 @@ SMALL_WITH_ROOM = replace(
     SMALL,
     columns=4,
     packed_rows=8,
+    drain_tables=0,
 )
 """For a 25F, with a third of the look-up tables left for Ethernet."""
 
@@ -37,6 +39,7 @@ TINY = replace(
     activation_bytes=1 << 13,
     weight_bytes=1 << 14,
     weight_rows=1,
+    drain_tables=0,
 )
 """For a 12F."""
 

@@ -40,6 +40,8 @@ def random_post(generator: np.random.Generator, configuration: Configuration) ->
         fields |= {
             "opcode": int(Opcode.DRAIN),
             "bank": int(generator.integers(0, configuration.accumulator_banks)),
+            # without drain_tables nobody looks at it
+            "use_table": int(generator.integers(0, 4)),
         }
     else:
         fields |= {"opcode": int(Opcode.MAP)} | _input(generator, configuration, kind, fields)
