@@ -114,6 +114,13 @@ COMPACT: dict[str, Any] = {
             ValueError,
             'halved_tables must be 0 with engine "compact", not 1',
         ),
+        ({"drain_tables": 2}, ValueError, "drain_tables must be 0 or 1, not 2"),
+        (
+            {"drain_tables": 1, "halved_tables": 1},
+            ValueError,
+            "drain_tables must be 0 with engine 'pipelined' and halved_tables 1, not 1",
+        ),
+        (COMPACT | {"drain_tables": 1}, ValueError, "drain_tables must be 0 with engine 'compact'"),
         (COMPACT | {"ninth_bits": 1}, ValueError, 'ninth_bits must be 0 with engine "compact"'),
         (COMPACT | {"pixels": 2}, ValueError, "pixels must be within 1..1, not 2"),
         (COMPACT | {"lanes": 2}, ValueError, "lanes must be within 1..1, not 2"),
@@ -211,6 +218,7 @@ def test_a_logarithmic_array_takes_no_multipliers() -> None:
         {"packed_rows": 3},
         {"ninth_bits": 1},
         {"halved_tables": 1},
+        {"drain_tables": 1},
     ],
     ids=lambda fields: next(iter(fields)),
 )
@@ -222,6 +230,14 @@ def test_a_clock_is_no_other_hardware() -> None:
     slow = Configuration(clock_hz=25_000_000)
     assert slow.fingerprint == Configuration().fingerprint
     assert slow.fingerprint != Configuration(lanes=4).fingerprint
+
+
+def test_a_description_from_before_drain_tables_is_known() -> None:
+    fields: Any = Configuration().to_dict()
+    assert "drain_tables" not in fields
+    with_tables = Configuration(drain_tables=1)
+    assert with_tables.to_dict() == {**fields, "drain_tables": 1}
+    assert Configuration.from_dict(with_tables.to_dict()) == with_tables
 
 
 def test_a_dictionary_must_have_exactly_the_fields() -> None:
