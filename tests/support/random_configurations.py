@@ -21,6 +21,7 @@ def configurations(draw, pixels: tuple[int, ...], **memories: Any) -> Configurat
         lanes=draw(st.sampled_from([n for n in (4, 8, 16) if n <= min(rows, columns)])),
         weight_rows=weight_rows,
         ninth_bits=draw(st.integers(0, 1)) if cells else 0,
+        drain_tables=draw(st.integers(0, 1)),
         accumulator_depth=draw(st.sampled_from([16, 64])),
         **{
             name: draw(size) if isinstance(size, st.SearchStrategy) else size

@@ -39,6 +39,7 @@ DECISIONS = {
     "tiling: banks in parts": "accumulator banks are divided",
     "fusion: layers interleaved": "instructions of two layers take turns",
     "fusion: map beside convolution": "a post-processor layer runs while a convolution does",
+    "fusion: function of results": "a layer's results go through a table as they come out",
     "map: pool": "windows of several taps",
     "map: maximum": "taps are compared",
     "map: sum of two": "two tensors, through two tables",
@@ -66,6 +67,8 @@ def possible(configuration: Configuration) -> frozenset[str]:
         impossible |= {name for name in DECISIONS if "sliding" in name or "depthwise split" in name}
     if not c.ninth_bits:
         impossible.add("layout: parity-bit weights")
+    if not c.drain_tables:
+        impossible.add("fusion: function of results")
     if not c.traits.overlaps_streams:
         impossible |= {"tiling: turns", "tiling: banks in parts", "layout: pixels folded"}
     if c.tile_words > c.columns:
@@ -90,7 +93,7 @@ def decisions(program: Program, graph: Graph) -> frozenset[str]:
         for instruction in run.matrix:
             found |= set(_of_convolve(program, instruction, shapes))
         for instruction in run.post:
-            found |= set(_of_map(instruction))
+            found |= set(_of_post(instruction))
     found |= set(_of_layers(program, runs))
     return frozenset(found)
 
@@ -157,10 +160,12 @@ def _of_sliding(fields: object) -> Iterator[str]:
         yield "layout: depthwise split"
 
 
-def _of_map(instruction: Executed) -> Iterator[str]:
+def _of_post(instruction: Executed) -> Iterator[str]:
+    fields = instruction.fields
+    if instruction.opcode == Opcode.DRAIN and fields["use_table"]:
+        yield "fusion: function of results"
     if instruction.opcode != Opcode.MAP:
         return
-    fields = instruction.fields
     taps = fields["taps_y"] * fields["taps_x"]
     if fields["take_maximum"]:
         yield "map: maximum"
