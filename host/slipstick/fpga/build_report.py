@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import reports
-from .build import BARE, DEFAULT_LINK, Build, asked_mhz
+from .build import BARE, DEFAULT_LINK, Build
 
 
 def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
         figures["clocks"] = [
             {
                 "clock_mhz": each.target.configuration.clock_hz / 1e6,
-                "asked_mhz": asked_mhz(each.target),
+                "asked_mhz": each.asked,
                 "fmax_mhz": round(each.layout.fmax_mhz, 2),
                 "seconds": round(each.seconds, 1),
             }
