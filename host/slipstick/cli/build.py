@@ -19,7 +19,6 @@ from ..fpga.build import (
     DEFAULT_LINK,
     DEFAULT_SEED,
     Build,
-    asked_mhz,
     build,
     default_output,
     uart_baud,
@@ -35,8 +34,6 @@ from .options import ClusterName, Json, check_least
 DEFAULT_BOARD = "ulx3s-25f"
 FASTEST = "fastest"
 """Of ``--clock``."""
-
-MOST_MHZ = 1000
 
 CLOCK_MISSED = 1
 """Exit status when all is built, but too slow."""
@@ -82,14 +79,6 @@ def build_command(
             show_default=False,
         ),
     ] = None,
-    ask: Annotated[
-        float | None,
-        typer.Option(
-            "--ask",
-            help="What place and route is asked for, in MHz; by default 5 % more than the clock.",
-            show_default=False,
-        ),
-    ] = None,
     ip: Annotated[
         str | None,
         typer.Option(
@@ -122,8 +111,6 @@ def build_command(
     if seed is not None and seeds is not None:
         raise InputError("--seed and --seeds must not be given together")
     check_least("--route", route, 1)
-    if ask is not None and not 1 <= ask <= MOST_MHZ:
-        raise InputError(f"--ask must be within 1..{MOST_MHZ} MHz, not {ask:g}")
     if route is not None and seeds is None:
         raise InputError("--route needs --seeds: it says how many of them are routed")
     if seeds is None:
@@ -138,14 +125,13 @@ def build_command(
     folder = default_output(wanted) if output is None else output
     with _spread(cluster) as spread:
 
-        def build_at(target: Target, output: Path, asked: float | None) -> Build:
+        def build_at(target: Target, output: Path) -> Build:
             return build(
                 target,
                 seeds=tried,
                 routed=route,
                 link=layer,
                 options=options,
-                asked=asked,
                 output=output,
                 step=console.step,
                 spread=spread,
@@ -154,16 +140,14 @@ def build_command(
         builds: tuple[Build, ...] = ()
         if clock == FASTEST:
             rate = uart_baud(wanted, layer, options)
-            asked = asked_mhz(wanted) if ask is None else ask
-            found = build_fastest(wanted, _telling(build_at), folder, asked, baud=rate)
+            found = build_fastest(wanted, _telling(build_at), folder, baud=rate)
             done, builds = found.best, found.builds
         else:
-            done = build_at(wanted, folder, ask)
+            done = build_at(wanted, folder)
     face = " ".join(
         [
             "--bare" if bare else f"--link {link}",
             *([] if clock is None else [f"--clock {clock}"]),
-            *([] if ask is None else [f"--ask {ask:g}"]),
             *(f"--{k} {v}" for k, v in options.items()),
         ]
     )
@@ -209,14 +193,12 @@ def _clocked(target: Target, clock: str | None, bare: bool) -> Target:
     return at_clock(target, hertz, pll=not bare)
 
 
-def _telling(
-    build_at: Callable[[Target, Path, float], Build],
-) -> Callable[[Target, Path, float], Build]:
+def _telling(build_at: Callable[[Target, Path], Build]) -> Callable[[Target, Path], Build]:
     """Says which clock a build is for."""
 
-    def told(target: Target, output: Path, asked: float) -> Build:
+    def told(target: Target, output: Path) -> Build:
         print(f"build for {target.configuration.clock_hz / 1e6:g} MHz", file=sys.stderr)
-        return build_at(target, output, asked)
+        return build_at(target, output)
 
     return told
 

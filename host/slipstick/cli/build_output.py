@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import console
-from ..fpga.build import Build
+from ..fpga.build import Build, asked_mhz
 
 
 def show_clocks(builds: Sequence[Build], best: Build) -> None:
@@ -14,7 +14,7 @@ def show_clocks(builds: Sequence[Build], best: Build) -> None:
     rows: list[list[object]] = [
         [
             f"{done.target.configuration.clock_hz / 1e6:g}",
-            f"{done.asked:g}",
+            f"{asked_mhz(done.target):g}",
             _two_places(done.layout.fmax_mhz),
             "kept" if done.target.configuration.clock_hz == kept else "",
         ]

@@ -54,8 +54,6 @@ class Build:
         What each tool says of its version, by the tool's name.
     registers : int
         Flip-flops after synthesis.
-    asked : float
-        The clock in MHz that place and route was asked for.
     options : mapping
         Of the physical layer, where they are not the board's own: ``baud``, ``ip``, ``mac``.
     """
@@ -68,7 +66,6 @@ class Build:
     link: str
     versions: dict[str, str]
     registers: int
-    asked: float
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -93,7 +90,7 @@ class Build:
             "fingerprint": self.target.configuration.fingerprint,
             "fmax_mhz": round(self.layout.fmax_mhz, 2),
             "clock_mhz": self.target.configuration.clock_hz / 1e6,
-            "asked_mhz": self.asked,
+            "asked_mhz": asked_mhz(self.target),
             "meets_clock": self.meets_clock,
             "missed_clocks": list(self.layout.missed),
             "ff": self.registers,
@@ -114,7 +111,7 @@ def default_output(target: Target) -> Path:
 
 
 def asked_mhz(target: Target) -> float:
-    """What place and route is asked for, if nobody names another clock."""
+    """What place and route is asked for."""
     return round(target.configuration.clock_hz / 1e6 * CLOCK_MARGIN, 3)
 
 
@@ -125,7 +122,6 @@ def build(
     routed: int | None = None,
     link: str = DEFAULT_LINK,
     options: Mapping[str, Any] | None = None,
-    asked: float | None = None,
     output: Path | None = None,
     step: Callable[[str], AbstractContextManager[None]] | None = None,
     spread: Spread | None = None,
@@ -145,9 +141,6 @@ def build(
     options : mapping, optional
         For the physical layer, in place of the board's own: a UART's ``baud``, or ``ip`` and
         ``mac`` of Ethernet.
-    asked : float, optional
-        The clock in MHz that place and route is asked for; by default ``CLOCK_MARGIN`` times the
-        target's.
     output : Path
         A folder, made if it is missing; by default ``build/bitstreams/TARGET``.
     step : callable
@@ -170,10 +163,9 @@ def build(
     folder = (output or default_output(target)).resolve()
     _clear(folder, toolchain)
     show = step or (lambda what: nullcontext())
-    asked = asked_mhz(target) if asked is None else asked
     started = time.monotonic()
     with show("gateware to RTLIL"):
-        _generate(target, part, link, options or {}, asked, toolchain, folder)
+        _generate(target, part, link, options or {}, toolchain, folder)
     with show("synthesis"):
         netlist = synthesise(
             programs[tools.YOSYS.name],
@@ -185,7 +177,7 @@ def build(
         check_netlist(netlist, target, part, toolchain)
     with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):
         program = programs[toolchain.place_and_route.name]
-        placer = Placer(toolchain, program, target, part, asked, folder)
+        placer = Placer(toolchain, program, target, part, asked_mhz(target), folder)
         attempts = placer.place_all(seeds, routed, spread)
         best = best_of(attempts)
     with show("packing"):
@@ -206,7 +198,6 @@ def build(
         link,
         versions,
         registers,
-        asked,
         dict(options or {}),
     )
 
@@ -259,7 +250,6 @@ def _generate(
     part: Part,
     link: str,
     options: Mapping[str, Any],
-    asked: float,
     toolchain: Toolchain,
     folder: Path,
 ) -> None:
@@ -277,7 +267,7 @@ def _generate(
                 target.board or "",
                 target.configuration,
                 link,
-                asked,
+                asked_mhz(target),
                 folder,
                 options,
             )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import reports
-from .build import BARE, DEFAULT_LINK, Build
+from .build import BARE, DEFAULT_LINK, Build, asked_mhz
 
 
 def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
         figures["clocks"] = [
             {
                 "clock_mhz": each.target.configuration.clock_hz / 1e6,
-                "asked_mhz": each.asked,
+                "asked_mhz": asked_mhz(each.target),
                 "fmax_mhz": round(each.layout.fmax_mhz, 2),
                 "seconds": round(each.seconds, 1),
             }

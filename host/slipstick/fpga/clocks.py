@@ -84,9 +84,8 @@ def highest_clock(target: Target, limit_hz: float, *, baud: int | None = None) -
 
 def build_fastest(
     target: Target,
-    build_at: Callable[[Target, Path, float], Build],
+    build_at: Callable[[Target, Path], Build],
     output: Path,
-    asked: float,
     *,
     baud: int | None = None,
 ) -> FastestBuild:
@@ -102,12 +101,9 @@ def build_fastest(
     target : Target
         One with a board.
     build_at : callable
-        Builds a target into a folder, and asks place and route for so many MHz.
+        Builds a target into a folder.
     output : Path
         Each build has a folder in it; the best one's bitstream and description are copied here.
-    asked : float
-        The clock in MHz that place and route is asked for, the same each time: asked for more, it
-        trades paths that would be good enough for others, and may reach less.
     baud : int, optional
         A rate that the UART must be able to make of each clock.
     """
@@ -117,7 +113,7 @@ def build_fastest(
     _remove_earlier(target, output)
     while wanted is not None and len(builds) < MOST_BUILDS:
         folder = output / f"clock_{wanted / 1e6:g}"
-        builds.append(build_at(at_clock(target, wanted), folder, asked))
+        builds.append(build_at(at_clock(target, wanted), folder))
         if _reaches(builds[-1]):
             best = builds[-1]
         reached = builds[-1].layout.fmax_mhz * 1e6
