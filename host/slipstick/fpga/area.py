@@ -36,27 +36,27 @@ from slipstick_rtl.phy.wire import Wire
 from ..errors import TargetError
 
 LUTS: Mapping[str, float] = {
-    "fixed": 4428.2,
+    "fixed": 4658.8,
     "plain": 24.0,
-    "packed": 20.7,
-    "lut": 139.5,
-    "gather": 211.9,
-    "sum": 105.8,
-    "lane": 749.6,
-    "sdram": 4000.0,
-    "ddr3": 5800.0,
+    "packed": 17.8,
+    "lut": 141.4,
+    "gather": 270.8,
+    "sum": 112.4,
+    "lane": 731.1,
+    "sdram": 3221.9,
+    "ddr3": 5400.0,
 }
 """Look-up tables with 4 inputs, those of carry chains included, by what takes them."""
 FLIP_FLOPS: Mapping[str, float] = {
-    "fixed": 5360.8,
+    "fixed": 5599.8,
     "plain": 56.0,
-    "packed": 64.5,
-    "lut": 98.2,
-    "gather": 251.7,
-    "sum": 121.2,
-    "lane": 921.9,
-    "sdram": 2100.0,
-    "ddr3": 3300.0,
+    "packed": 60.6,
+    "lut": 102.5,
+    "gather": 292.6,
+    "sum": 126.6,
+    "lane": 919.5,
+    "sdram": 1857.7,
+    "ddr3": 3200.0,
 }
 
 LANE_MULTIPLIERS = 3
