@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,11 @@ def last_build(
         and (link is None or report.get("link", link) == link)
     ]
     return max(found, key=lambda entry: entry[:2])[2] if found else None
+
+
+def clock_mhz(build: Mapping[str, Any] | None, clock_hz: int) -> float:
+    """The clock in MHz of a build's bitstream; without a build that of the target, in Hz."""
+    return clock_hz / 1e6 if build is None else float(build["clock_mhz"])
 
 
 def end_to_end(fingerprint: str, target: str) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ POST_LATENCY = 27
 
 RESULT_TABLE_LATENCY = 3
 """Of POST_LATENCY's kind, with ``drain_tables``: the table that results may go through, and the
-register behind it."""
+register behind it; :func:`result_table_latency` has it for a configuration."""
 
 PARAMETER_LATENCY = 6
 """At least that many cycles more than its words and the weight memory's skew lie between the starts
@@ -73,3 +73,8 @@ def weight_skew(configuration: Configuration, chain: int, column: int) -> int:
     neighbour. Delaying read addresses costs less than delaying words; a block RAM has four columns.
     """
     return chain * configuration.tile_words + column // BLOCK_COLUMNS * BLOCK_COLUMNS
+
+
+def result_table_latency(configuration: Configuration) -> int:
+    """Cycles that results spend in the table and behind it, whether they are looked up or not."""
+    return RESULT_TABLE_LATENCY if configuration.drain_tables else 0

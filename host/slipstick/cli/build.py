@@ -1,7 +1,7 @@
 """``slipstick build``: the bitstream of a target."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -126,6 +126,9 @@ def build_command(
     with _spread(cluster) as spread:
 
         def build_at(target: Target, output: Path) -> Build:
+            if clock == FASTEST:
+                told = f"build for {target.configuration.clock_hz / 1e6:g} MHz"
+                print(told, file=sys.stderr)
             return build(
                 target,
                 seeds=tried,
@@ -140,7 +143,7 @@ def build_command(
         builds: tuple[Build, ...] = ()
         if clock == FASTEST:
             rate = uart_baud(wanted, layer, options)
-            found = build_fastest(wanted, _telling(build_at), folder, baud=rate)
+            found = build_fastest(wanted, build_at, folder, baud=rate)
             done, builds = found.best, found.builds
         else:
             done = build_at(wanted, folder)
@@ -191,16 +194,6 @@ def _clocked(target: Target, clock: str | None, bare: bool) -> Target:
     if hertz < 1:
         raise InputError(f"--clock must be a number of MHz, or {FASTEST}, not {clock}")
     return at_clock(target, hertz, pll=not bare)
-
-
-def _telling(build_at: Callable[[Target, Path], Build]) -> Callable[[Target, Path], Build]:
-    """Says which clock a build is for."""
-
-    def told(target: Target, output: Path) -> Build:
-        print(f"build for {target.configuration.clock_hz / 1e6:g} MHz", file=sys.stderr)
-        return build_at(target, output)
-
-    return told
 
 
 def _options(target: Target, layer: str, given: dict[str, Any]) -> dict[str, Any]:

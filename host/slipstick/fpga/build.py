@@ -161,7 +161,7 @@ def build(
     check_capacity(target, part, toolchain, wire, board_options)
     programs = {tool.name: tool.find() for tool in toolchain.tools}
     folder = (output or default_output(target)).resolve()
-    _clear(folder, toolchain)
+    clear(folder, toolchain)
     show = step or (lambda what: nullcontext())
     started = time.monotonic()
     with show("gateware to RTLIL"):
@@ -223,12 +223,12 @@ def _part(target: Target) -> Part:
     return target.part
 
 
-def _clear(folder: Path, toolchain: Toolchain) -> None:
-    """Makes the folder; what an earlier build left must not be taken for this one's."""
+def clear(folder: Path, toolchain: Toolchain) -> None:
+    """Makes a build's folder; what an earlier build left must not be taken for this one's."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in (toolchain.bitstream, "design.json"):
         (folder / name).unlink(missing_ok=True)
-    for earlier in (*folder.glob("seed_*"), *folder.glob("sources")):
+    for earlier in (*folder.glob("seed_*"), *folder.glob("clock_*"), *folder.glob("sources")):
         shutil.rmtree(earlier)
 
 

@@ -13,7 +13,7 @@ from slipstick_rtl.toplevel.registry import all_boards
 
 from ..errors import TargetError
 from ..targets import Target
-from .build import Build
+from .build import Build, clear
 from .toolchains import find_toolchain
 
 RESERVE = 0.01
@@ -113,7 +113,8 @@ def build_fastest(
     builds: list[Build] = []
     best: Build | None = None
     wanted: int | None = target.configuration.clock_hz
-    _remove_earlier(target, output)
+    if target.part is not None:
+        clear(output, find_toolchain(target.part))
     while wanted is not None and len(builds) < MOST_BUILDS:
         folder = output / f"clock_{wanted / 1e6:g}"
         builds.append(build_at(at_clock(target, wanted), folder))
@@ -137,15 +138,6 @@ def _reaches(done: Build) -> bool:
     """Whether it reached its clock with the reserve, and every other clock."""
     wanted = done.target.configuration.clock_hz * (1 + RESERVE)
     return done.meets_clock and done.layout.fmax_mhz * 1e6 >= wanted
-
-
-def _remove_earlier(target: Target, output: Path) -> None:
-    """Removes what an earlier build left: it must not be taken for this one's."""
-    for folder in output.glob("clock_*"):
-        shutil.rmtree(folder)
-    if target.part is not None:
-        for name in (find_toolchain(target.part).bitstream, "design.json"):
-            (output / name).unlink(missing_ok=True)
 
 
 def _makes(clock_hz: int, baud: int | None) -> bool:

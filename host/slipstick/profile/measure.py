@@ -1,5 +1,6 @@
 """Measures one inference on the simulated RTL."""
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -28,8 +29,8 @@ class Benchmark:
     runs : tuple of RunEvents
     transfers : tuple of LinkTransfer
         What crossed the link meanwhile; the program itself had been loaded before.
-    built_mhz : float or None
-        Clock of the bitstream that was built for this hardware, None if there is none.
+    build : mapping or None
+        Report of the bitstream that was built for this hardware, None if there is none.
     """
 
     program: Program
@@ -38,7 +39,7 @@ class Benchmark:
     fmax_mhz: float | None
     runs: tuple[RunEvents, ...] = ()
     transfers: tuple[LinkTransfer, ...] = ()
-    built_mhz: float | None = None
+    build: Mapping[str, Any] | None = None
 
     @property
     def utilisation(self) -> float:
@@ -57,7 +58,7 @@ class Benchmark:
     def clock_mhz(self) -> float:
         """The clock that rates are computed with: that of the bitstream, not what place and route
         would allow; without a bitstream that of the target."""
-        return self.built_mhz or self.program.hardware.clock_hz / 1e6
+        return reports.clock_mhz(self.build, self.program.hardware.clock_hz)
 
     @property
     def inferences_per_second(self) -> float | None:
@@ -95,7 +96,7 @@ def measure(program: Program, seed: int = 0, target: str | None = None) -> Bench
         fmax_mhz=None if build is None else float(build["fmax_mhz"]),
         runs=recorder.runs,
         transfers=tuple(device.transfers),
-        built_mhz=None if build is None else float(build["clock_mhz"]),
+        build=build,
     )
 
 

@@ -4,7 +4,7 @@ from ..config import Configuration
 from ..latencies import (
     ACTIVATION_READ_LATENCY,
     ACTIVATION_WRITE_LATENCY,
-    RESULT_TABLE_LATENCY,
+    result_table_latency,
 )
 from .lane import PostLane
 from .requantizer import Requantizer
@@ -26,8 +26,8 @@ results have in common is kept once, and copied where its first result comes by.
 
 def write_distance(configuration: Configuration) -> int:
     """Cycles from a result's last step to its write."""
-    looked_up = RESULT_TABLE_LATENCY if configuration.drain_tables else 0
-    return BYTE_DISTANCE + PostLane.latency + configuration.halved_tables + looked_up
+    in_tables = configuration.halved_tables + result_table_latency(configuration)
+    return BYTE_DISTANCE + PostLane.latency + in_tables
 
 
 def landing_distance(configuration: Configuration) -> int:

@@ -288,11 +288,9 @@ class PostLanes(wiring.Component):
             for value, name in zip((lane.result, tabulated), names, strict=True)
         )
         result = Mux(chosen, table.entry[: len(plain)], plain)
-        m.d.comb += self.results[index].eq(
-            delay(
-                m, result, RESULT_TABLE_LATENCY - Table.latency, f"result_{index}", reset_less=True
-            )
-        )
+        later = RESULT_TABLE_LATENCY - Table.latency
+        leaving = delay(m, result, later, f"result_{index}", reset_less=True)
+        m.d.comb += self.results[index].eq(leaving)
 
     def _choose_accumulators(self, m: Module, lanes: list[PostLane]) -> None:
         """Those of a pixel and a slice; none where taps are bytes."""

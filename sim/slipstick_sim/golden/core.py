@@ -300,8 +300,8 @@ class GoldenCore:
         elif opcode == Opcode.DRAIN:
             address, slices = instruction["parameter_address"], instruction["slices"]
             parameters = memories.channel_parameters(address, slices)
-            rest = (configuration, self._notes, self._table)
-            drain(instruction, bank, parameters, self.activations, *rest)
+            table, activations = self._table, self.activations
+            drain(instruction, bank, parameters, activations, configuration, self._notes, table)
         else:
             parameters = memories.channel_parameters(instruction["parameter_address"], 1)
             table, activations = self._table, self.activations

@@ -6,11 +6,11 @@ import pytest
 from compiler_checks import check_ways
 from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick.compiler import compile_graph
+from slipstick.profile.executed import executed_runs
 from slipstick.program import Program
 from slipstick.targets import find_target
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import INSTRUCTION_BITS, POST_FIELDS, Opcode, unpack
-from slipstick_rtl.link.protocol import Space
+from slipstick_rtl.isa import Opcode
 
 SMALL = replace(find_target("1x4x4").configuration, drain_tables=1)
 WIDE = replace(
@@ -28,15 +28,8 @@ def _layers_with_functions(program: Program) -> list[str]:
 
 def _opcodes(program: Program) -> list[tuple[Opcode, int]]:
     """The post stream, as (opcode, use_table)."""
-    (image,) = [image for image in program.images if image.space == Space.INSTRUCTIONS]
-    size = INSTRUCTION_BITS // 8
-    words = [image.data[at : at + size] for at in range(0, len(image.data), size)]
-    unpacked = [unpack(POST_FIELDS, word) for word in words]
-    return [
-        (Opcode(fields["opcode"]), fields["use_table"])
-        for fields in unpacked
-        if fields["opcode"] in (Opcode.DRAIN, Opcode.MAP, Opcode.TABLE)
-    ]
+    post = [each for run in executed_runs(program) for each in run.post]
+    return [(each.opcode, each.fields["use_table"]) for each in post]
 
 
 @pytest.mark.parametrize("configuration", [SMALL, WIDE, TINY], ids=["small", "wide", "cut"])
@@ -107,13 +100,11 @@ def test_the_same_function_is_loaded_once() -> None:
         builder.fully_connected(16)
         builder.unary("tanh", same_scale=True)
     graph = builder.graph()
-    scales = {name: tensor.quantization for name, tensor in graph.tensors.items()}
-    first = next(node for node in graph.nodes if node.operator == "tanh")
+    functions = [node for node in graph.nodes if node.operator == "tanh"]
+    beside = {name for node in functions for name in (*node.inputs, *node.outputs)}
+    same = graph.tensors[functions[0].inputs[0]].quantization
     tensors = {
-        name: replace(tensor, quantization=scales[first.inputs[0]])
-        if name in {n for node in graph.nodes if node.operator == "tanh" for n in node.inputs}
-        or name in {n for node in graph.nodes if node.operator == "tanh" for n in node.outputs}
-        else tensor
+        name: replace(tensor, quantization=same) if name in beside else tensor
         for name, tensor in graph.tensors.items()
     }
     program = compile_graph(graph.replace(tensors=tensors), WIDE, double_buffer=False)

@@ -7,6 +7,7 @@ import pytest
 from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
+from slipstick.devices.base import Device
 from slipstick.program import Program
 from slipstick.program.steps import RunStep
 from slipstick.runtime.executor import Execution
@@ -37,11 +38,25 @@ TWO_PIXELS = replace(SMALL, pixels=2, rows=8)
 SEEDS = range(40)
 
 
-def _compile(seed: int, configuration: Configuration) -> tuple[Program, dict]:
-    builder = random_network(seed)
+def _compile(
+    seed: int, configuration: Configuration, *, functions: bool = False
+) -> tuple[Program, dict]:
+    builder = random_network(seed, functions=functions)
     feed = {"input": builder.images()}
     program = compile_graph(builder.graph(*some_outputs(builder)), configuration)
     return program, feed
+
+
+def _compare(seed: int, program: Program, feed: dict, model: Device, sim: Device) -> None:
+    """The RTL's outputs are the golden model's."""
+    expected, got = (Execution(program, device).infer(feed) for device in (model, sim))
+    for name in program.outputs:
+        differ = int((got[name] != expected[name]).sum())
+        assert not differ, f"network {seed}, output {name}: {differ} elements differ"
+
+
+def _is_one_run(program: Program) -> bool:
+    return sum(isinstance(step, RunStep) for step in program.steps) == 1
 
 
 @pytest.fixture(scope="module", params=[SMALL, FULL, TWO_PIXELS], ids=lambda item: item.shape)
@@ -59,14 +74,8 @@ def test_random_networks(devices) -> None:
     predicted, measured = [], []
     for seed in SEEDS:
         program, feed = _compile(seed, sim.configuration)
-        expected = Execution(program, model).infer(feed)
-        execution = Execution(program, sim)
-        got = execution.infer(feed)
-        for name in program.outputs:
-            differ = int((got[name] != expected[name]).sum())
-            assert not differ, f"network {seed}, output {name}: {differ} elements differ"
-        runs = [step for step in program.steps if isinstance(step, RunStep)]
-        if len(runs) == 1:
+        _compare(seed, program, feed, model, sim)
+        if _is_one_run(program):
             predicted.append(program.predicted_cycles)
             measured.append(sim.status().cycles)
     # tiny networks: a few cycles of start and end are a percent or more of some, and a table whose
@@ -82,15 +91,10 @@ def test_functions_behind_layers() -> None:
     predicted = measured = behind = 0
     with closing(open_device("model", TABLES)) as model, closing(open_device("sim", TABLES)) as sim:
         for seed in SEEDS:
-            builder = random_network(seed, functions=True)
-            feed = {"input": builder.images()}
-            program = compile_graph(builder.graph(*some_outputs(builder)), TABLES)
+            program, feed = _compile(seed, TABLES, functions=True)
             behind += sum("table of results" in layer.why for layer in program.layers)
-            expected, got = (Execution(program, device).infer(feed) for device in (model, sim))
-            for name in program.outputs:
-                differ = int((got[name] != expected[name]).sum())
-                assert not differ, f"network {seed}, output {name}: {differ} elements differ"
-            if len([step for step in program.steps if isinstance(step, RunStep)]) == 1:
+            _compare(seed, program, feed, model, sim)
+            if _is_one_run(program):
                 predicted += program.predicted_cycles
                 measured += sim.status().cycles
     assert behind > len(SEEDS) // 2

@@ -172,7 +172,7 @@ def measure_end_to_end(
 def clock_of(program: Program, target: str | None = None) -> float:
     """The clock in MHz that the bitstream of a program's hardware runs at."""
     build = reports.last_build(program.fingerprint, target)
-    return program.hardware.clock_hz / 1e6 if build is None else float(build["clock_mhz"])
+    return reports.clock_mhz(build, program.hardware.clock_hz)
 
 
 def _bytes_of(program: Program, names: tuple[str, ...]) -> int:

@@ -16,10 +16,10 @@ from slipstick_rtl.latencies import (
     POST_LATENCY,
     QUEUE_TRIP,
     QUEUED_LATENCY,
-    RESULT_TABLE_LATENCY,
     TABLE_ENTRY_BYTES,
     TABLE_LATENCY,
     TILE_OVERHEAD,
+    result_table_latency,
 )
 
 from ..mapping.depthwise_window import sliding_vectors
@@ -72,7 +72,7 @@ class Durations:
     @property
     def result_table_latency(self) -> int:
         """Of it, cycles of the table that results may go through."""
-        return RESULT_TABLE_LATENCY if self.configuration.drain_tables else 0
+        return result_table_latency(self.configuration)
 
     @property
     def skew(self) -> int:
