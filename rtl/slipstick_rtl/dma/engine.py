@@ -11,6 +11,7 @@ from ..dram.burst_port import burst_layout
 from ..dram.ddr3 import Ddr3Settings
 from ..dram.litedram import LiteDramSettings
 from ..link.layouts import ProgramCounters
+from ..primitives.stream_queue import StreamQueue
 from .activation_reader import ActivationReader
 from .activation_writer import ActivationWriter, chunk_write_layout
 from .box_walker import BoxWalker
@@ -30,6 +31,8 @@ _BEGIN_CYCLES = 8
 """From ``run`` until ``running`` is to be believed."""
 _LANDING_CYCLES = 8
 """From the last write of a LOAD until it is in its memory."""
+_GROUPS_WAITING = 3
+"""For the weight memory: fewer would let a burst stall."""
 
 
 class DmaEngine(wiring.Component):
@@ -343,7 +346,10 @@ class DmaEngine(wiring.Component):
         """Weights and instructions; returns whether all have gone."""
         told, read = self._instruction, self._checker.o
         word, into_activations = read.payload, told.target == Target.ACTIVATIONS
-        weights, instructions = self.weight_writes, self.instruction_writes
+        # whether the weight memory takes a group does not reach the checker in the same cycle
+        m.submodules.groups = groups = StreamQueue(shape=WEIGHT_GROUP, depth=_GROUPS_WAITING)
+        connect(m, groups.o, flipped(self.weight_writes))
+        weights, instructions = groups.i, self.instruction_writes
         # these are known from the cycle in which a LOAD begins
         is_weights, has_heads, only_heads = Signal(), Signal(), Signal()
         # of cells: which word of the nine; of instructions: which half
@@ -403,7 +409,7 @@ class DmaEngine(wiring.Component):
                     has_heads.eq(told.target.matches(Target.WEIGHTS, Target.NINTHS)),
                     only_heads.eq(told.target == Target.NINTHS),
                 ]
-        return ~active
+        return ~active & ~groups.some
 
     def _check(self, m: Module, begins: Signal) -> None:
         """What is read goes through the checker."""
