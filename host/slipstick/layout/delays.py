@@ -15,7 +15,7 @@ from ..asic.pdk import GATE, Pdk
 from ..errors import TargetError
 from .blocks import Block
 from .netlist import CLOCK, Port
-from .simulation import Simulation, find_bench, wrapper
+from .simulation import UNDEFINED, Simulation, find_bench, wrapper
 from .timing import WireTiming
 
 MARGIN = 1.05
@@ -35,6 +35,15 @@ _SDF_BEGIN = """(DELAYFILE
  (DIVIDER /)
  (TIMESCALE 1ns)"""
 _STATE = re.compile(r"^    reg (\w+(?:, \w+)*);$", re.M)
+_NO_VALUE = re.compile(r"it contains non-0/1 values|Cannot convert Logic\('.'\) to ")
+"""cocotb's words for a signal, or one bit, that is X or Z."""
+_LATE_INPUT = """  bit {size}known_{name};
+  always_comb known_{name} = {name};
+  wire {size}late_{name};
+  assign #{delay:.3f} late_{name} = known_{name};"""
+_LATE_CLOCK = """  reg settled = 0;
+  initial @(negedge {name}) settled = 1;
+  wire late_{name} = {name} & settled;"""
 
 
 def scaled_sdf(text: str, factor: float) -> str:
@@ -114,16 +123,22 @@ def delayed_sources(
     top: str,
     input_delay_ns: float,
 ) -> str:
-    """Returns Verilog of the layout with an SDF file, within a top whose inputs are late."""
+    """Returns Verilog of the layout with an SDF file, within a top whose inputs are late.
+
+    An input that the bench does not drive is 0, as in the simulation without delays. The clock
+    waits for its first falling edge: a rising edge at time 0 comes before gates have settled, and
+    registers would take undefined values.
+    """
     annotated = wrapper("annotated", block.top, ports)
     declared, wires, pins = list[str](), list[str](), list[str]()
     for name, port in ports.items():
         size = f"[{len(port.nets) - 1}:0] " if len(port.nets) > 1 else ""
         declared.append(f"  {port.direction} {size}{name}")
         late = name
-        if port.direction == "input" and name != CLOCK:
+        if port.direction == "input":
             late = f"late_{name}"
-            wires.append(f"  wire {size}{late};\n  assign #{input_delay_ns:.3f} {late} = {name};")
+            form = _LATE_CLOCK if name == CLOCK else _LATE_INPUT
+            wires.append(form.format(name=name, size=size, delay=input_delay_ns))
         pins.append(f"    .{name}({late})")
     lines = [
         "`timescale 1ns/1ps",
@@ -196,7 +211,10 @@ def _run(bench: Any, parameters: Mapping[str, Any], folder: Path) -> Path:
     from slipstick_sim.benches.registry import PARAMETERS_VARIABLE
 
     runner, results = get_runner("icarus"), folder / "results.xml"
-    results.unlink(missing_ok=True)
+    program = folder / "build" / "sim.vvp"
+    # those of an earlier run would pass for this one's if the build fails
+    for file in (results, program):
+        file.unlink(missing_ok=True)
     with contextlib.suppress(SystemExit, RuntimeError):
         runner.build(
             sources=[folder / "delayed.v"],
@@ -207,7 +225,7 @@ def _run(bench: Any, parameters: Mapping[str, Any], folder: Path) -> Path:
             always=True,
             log_file=folder / "build.log",
         )
-    if not (folder / "build" / "sim.vvp").is_file():
+    if not program.is_file():
         said = (folder / "build.log").read_text("utf-8", errors="replace")
         raise TargetError(f"Icarus cannot build it: {toolchain.last_error(said, 1)}")
     (folder / "build" / "delays.sdf").write_bytes((folder / "delays.sdf").read_bytes())
@@ -236,8 +254,9 @@ def _read(results: Path, bench: str, period_ns: float, seconds: float) -> Simula
             nanoseconds += float(found.get("value", 0))
         for kind in ("failure", "error"):
             if (found := case.find(kind)) is not None:
-                message = found.get("message") or found.text or kind
-                failures.append(f"{case.get('name')}: {message.strip()}")
+                message = (found.get("message") or found.text or kind).strip()
+                message = UNDEFINED if _NO_VALUE.search(message) else message
+                failures.append(f"{case.get('name')}: {message}")
     if not cases:
         failures.append("no test was run")
     return Simulation(bench, len(cases), tuple(failures), round(nanoseconds / period_ns), seconds)

@@ -96,7 +96,8 @@ def lay_out(
     Raises
     ------
     TargetError
-        If a program is missing or fails. Violated rules and differing netlists are in the result.
+        If a program is missing or fails, or if outputs have no value in the simulation though the
+        layout is right. Violated rules and differing netlists are in the result.
     """
     folder = folder.resolve()
     if any(character.isspace() for character in str(folder)):
@@ -107,7 +108,7 @@ def lay_out(
     checks = flow.check(cells_gds)
     times = flow.time()
     simulation, delayed = flow.simulate(times["timing"]) if simulated else (None, None)
-    return Layout(
+    done = Layout(
         block=block,
         project=flow.project,
         gates=flow.gates,
@@ -121,6 +122,9 @@ def lay_out(
         **checks,
         **times,
     )
+    if done.undefined is not None:
+        raise TargetError(done.undefined)
+    return done
 
 
 class _Flow:

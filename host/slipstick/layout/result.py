@@ -87,6 +87,22 @@ class Layout:
         runs = (self.simulation, self.delayed)
         return [failure for run in runs if run is not None for failure in run.failures]
 
+    @property
+    def undefined(self) -> str | None:
+        """Says that outputs have no value though the layout is right; None if that is not so.
+
+        Where rules are violated or the netlist differs, a wire may be open, and that is told.
+        """
+        errors = self.drc_errors + (self.drc_errors_with_transistors or 0)
+        failure = None if self.delayed is None else self.delayed.undefined
+        if failure is None or errors or not self.comparison.matches:
+            return None
+        return (
+            f"the layout of {self.block.name} equals its netlist, but with delays {failure}:"
+            " another --seed does not help, as the netlist or its bench leaves a register without"
+            f" a value (log: {self.project.folder / 'delays' / 'test.log'})"
+        )
+
     def figures(self) -> dict[str, Any]:
         """Returns the figures as ``--json`` and the reports have them."""
         pdk, routed = self.gates.mapping.pdk, self.routed

@@ -13,6 +13,9 @@ from .blocks import Block
 from .netlist import CONSTANTS, Port, has_pin
 from .spice import Extracted, layout_verilog
 
+UNDEFINED = "an output is neither 0 nor 1"
+"""Of a failure, in place of what cocotb says of it."""
+
 
 @dataclass(frozen=True)
 class Simulation:
@@ -35,6 +38,11 @@ class Simulation:
     failures: tuple[str, ...]
     cycles: int
     seconds: float
+
+    @property
+    def undefined(self) -> str | None:
+        """Returns the first failure of a test that read an output without a value, or None."""
+        return next((it for it in self.failures if it.endswith(UNDEFINED)), None)
 
     def figures(self) -> dict[str, Any]:
         """Returns the figures as reports have them."""

@@ -3,19 +3,28 @@
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from optional_tools import needs_icarus
 from slipstick.asic.pdk import find_pdk
 from slipstick.errors import TargetError
+from slipstick.layout import delays
 from slipstick.layout.blocks import find_block
 from slipstick.layout.delays import (
     delayed_models,
     delayed_sources,
     needed_period,
     scaled_sdf,
+    simulate_delays,
 )
+from slipstick.layout.lvs import Comparison
 from slipstick.layout.netlist import Port
+from slipstick.layout.project import Project
+from slipstick.layout.result import Layout
+from slipstick.layout.simulation import UNDEFINED, Simulation
+from slipstick.layout.technology import find_technology
 from slipstick.layout.timing import WireTiming
 from slipstick.layout.vesta import read_vesta
 from tiny_liberty import tiny_liberty
@@ -47,6 +56,37 @@ SDF = """(DELAYFILE
 )
 """
 TIMING = WireTiming(2.0, 0.1, 0.02, 0.3, 1.0, ())
+
+TOY_BENCH = """import cocotb
+from cocotb.triggers import RisingEdge
+from slipstick_sim.benches.drivers.streams import start
+
+
+@cocotb.test()
+async def repeats(dut):
+    await start(dut)
+    sent = []
+    for cycle in range(20):
+        sent.append(cycle * 5 >> 1 & 1)
+        dut.a.value = sent[-1]
+        await RisingEdge(dut.clk)
+        seen = int(dut.o.value)
+        if cycle >= 2:
+            assert seen == sent[-3]
+"""
+"""Of a block that repeats ``a`` two cycles later. As the array's bench, it leaves an input without
+a value, and reads the output in all cycles."""
+
+TOY = """module lns_unit (clk, rst, a, mode, o);
+  input clk, rst, a, mode; output o;
+  wire n, d, q, p;
+  XOR2 XOR2_1 (.A(a), .B(mode), .Y(n));
+  INV INV_1 (.A(n), .Y(d));
+  DFF DFF_1 (.CLK(clk), .D(d), .Q(q));
+  INV INV_2 (.A(q), .Y(p));
+  DFF DFF_2 (.CLK(clk), .D(p), .Q(o));
+endmodule
+"""
 
 
 def test_delays_are_scaled() -> None:
@@ -121,7 +161,8 @@ def test_delays_take_part(tmp_path: Path) -> None:
     )
     watch = (
         "module watch; reg clk = 1; wire o; bench b(clk, o);\n"
-        "  initial begin #5 clk = 0; #0.7 $display(o); #0.2 $display(o); end\nendmodule\n"
+        "  initial begin repeat (3) #5 clk = ~clk; #0.7 $display(o); #0.2 $display(o); end\n"
+        "endmodule\n"
     )
     (tmp_path / "delays.sdf").write_text(scaled_sdf(SDF, 4.0))
     (tmp_path / "bench.v").write_text(text + watch)
@@ -131,6 +172,79 @@ def test_delays_take_part(tmp_path: Path) -> None:
     said = toolchain.run("running", [runtime, "sim"], folder=tmp_path, log=tmp_path / "run.log")
     # the rising output takes four times 0.2 ns
     assert said.splitlines()[-2:] == ["0", "1"]
+
+
+@needs_icarus
+@pytest.mark.parametrize(
+    ("old", "new", "failure"),
+    [
+        ("", "", ""),
+        ("XOR2 XOR2_1", "NAND2 NAND2_1", "repeats: assert 1 == 0"),
+        ("XOR2 XOR2_1", "NOR2 NOR2_1", "repeats: assert 1 == 0"),
+        ("(.A(n), ", "(", f"repeats: {UNDEFINED}"),
+    ],
+)
+def test_a_wrong_gate_is_found_and_a_silent_input_is_not_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, failure: str
+) -> None:
+    library = tmp_path / "tiny.lib"
+    library.write_text(tiny_liberty())
+    pdk = find_pdk(str(library), feature_nm=90)
+    (tmp_path / "toy_bench.py").write_text(TOY_BENCH)
+    # cocotb's own interpreter gets this path
+    monkeypatch.syspath_prepend(tmp_path)
+    bench = SimpleNamespace(name="toy", test_module="toy_bench")
+    monkeypatch.setattr(delays, "find_bench", lambda block: (bench, {}))
+    netlist = TOY.replace(old, new)
+    assert netlist != TOY or not old
+    ports = {name: Port("input", (name,)) for name in ("clk", "rst", "a", "mode")}
+    ports["o"] = Port("output", ("o",))
+    cells = ["XOR2", "NAND2", "NOR2", "INV", *pdk.flip_flops]
+    block = find_block("lns-unit")
+    found = simulate_delays(block, ports, netlist, SDF, cells, pdk, TIMING, tmp_path / "delays")
+    assert found.tests == 1 and found.cycles > 0
+    assert [text.splitlines()[0] for text in found.failures] == ([failure] if failure else [])
+
+
+@needs_icarus
+def test_an_earlier_program_is_not_run_again(tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "sim.vvp").write_text("of an earlier run")
+    (tmp_path / "delayed.v").write_text("module toy; INV INV_1 (); endmodule\n")
+    (tmp_path / "delays.sdf").write_text("")
+    bench = SimpleNamespace(name="toy", test_module="toy_bench")
+    with pytest.raises(TargetError, match="Icarus cannot build it"):
+        delays._run(bench, {}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("errors", "matches", "failures", "told"),
+    [
+        (0, True, ("one: assert 1 == 2", f"two: {UNDEFINED}"), True),
+        (1, True, (f"two: {UNDEFINED}",), False),
+        (0, False, (f"two: {UNDEFINED}",), False),
+        (0, True, ("one: assert 1 == 2",), False),
+        (0, True, (), False),
+    ],
+)
+def test_another_seed_is_no_advice_for_outputs_without_a_value(
+    tmp_path: Path, errors: int, matches: bool, failures: tuple[str, ...], told: bool
+) -> None:
+    fields = dict.fromkeys(Layout.__dataclass_fields__) | {
+        "block": find_block("lns-unit"),
+        "project": Project(tmp_path, "lns_unit", find_technology("osu018")),
+        "drc_errors": errors,
+        "comparison": Comparison(matches, 0 if matches else 3),
+        "delayed": Simulation("bench_lns_unit", 2, failures, 10, 1.0),
+    }
+    done = Layout(**cast(dict[str, Any], fields))
+    assert done.undefined == (
+        "the layout of lns-unit equals its netlist, but with delays two: an output is neither 0"
+        " nor 1: another --seed does not help, as the netlist or its bench leaves a register"
+        f" without a value (log: {tmp_path / 'delays' / 'test.log'})"
+        if told
+        else None
+    )
 
 
 def test_vesta_is_read() -> None:
