@@ -37,7 +37,7 @@ def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
 
-_ADDED = ("dram", "drain_tables")
+_ADDED = ("dram", "drain_tables", "silicon")
 """Fields that descriptions of configurations leave out where there is no such thing: programs and
 bitstreams are older than these."""
 
@@ -104,6 +104,10 @@ class Configuration:
     training : int
         1: the post-processor does what gradients need besides (:class:`.isa.TrainingFlag`); 0: it
         does not. Only a pipelined engine with int8.
+    silicon : int
+        1: for standard cells: without the registers that only DSP blocks want, and with enables for
+        what rests, memories and lanes, so that their clocks can be gated; 0: for an FPGA. Only a
+        pipelined engine.
     clock_hz : int
         Clock that the target is built for; a throughput in seconds is computed from it.
 
@@ -135,6 +139,7 @@ class Configuration:
     dram: str = ""
     training: int = 0
     drain_tables: int = 0
+    silicon: int = 0
     clock_hz: int = 100_000_000
 
     def __post_init__(self) -> None:
@@ -190,11 +195,16 @@ class Configuration:
                 f'parameter_words must be 0 with engine "{engine}", whose parameters lie in the'
                 f" weight memory, not {words}"
             )
-        for name in ("ninth_bits", "halved_tables", "drain_tables"):
+        for name in ("ninth_bits", "halved_tables", "drain_tables", "silicon"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)}")
         if self.halved_tables and self.traits.requantises_in_array:
             raise ValueError(f'halved_tables must be 0 with engine "{engine}", not 1')
+        if self.silicon and not (self.traits.overlaps_streams and self.multiplier == "plain"):
+            raise ValueError(
+                f"silicon must be 0 with engine {engine!r} and multiplier {self.multiplier!r},"
+                " not 1"
+            )
         if self.drain_tables and (self.halved_tables or not self.traits.overlaps_streams):
             raise ValueError(
                 f"drain_tables must be 0 with engine {engine!r} and halved_tables"
@@ -432,8 +442,8 @@ class Configuration:
         return f"{self.pixels}x{self.rows}x{self.columns}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields by name, ready for JSON; without ``dram`` and ``drain_tables`` if there are
-        none."""
+        """All fields by name, ready for JSON; without those of ``dram``, ``drain_tables`` and
+        ``silicon`` that are not set."""
         fields = dataclasses.asdict(self)
         return {name: value for name, value in fields.items() if name not in _ADDED or value}
 

@@ -60,6 +60,8 @@ class AccumulatorColumn(wiring.Component):
         P, words a bank.
     sums : data.ArrayLayout
         The column's partial sums.
+    silicon : int
+        1: memories are read and registers written only where somebody asks.
 
     Members
     -------
@@ -81,8 +83,10 @@ class AccumulatorColumn(wiring.Component):
     read: data.View
     read_data: data.View
 
-    def __init__(self, *, pixels: int, depth: int, sums: data.ArrayLayout) -> None:
-        self._depth = depth
+    def __init__(
+        self, *, pixels: int, depth: int, sums: data.ArrayLayout, silicon: int = 0
+    ) -> None:
+        self._depth, self._silicon = depth, silicon
         self._words = data.ArrayLayout(ACCUMULATOR_BITS, pixels)
         super().__init__(
             {
@@ -113,10 +117,16 @@ class AccumulatorColumn(wiring.Component):
         m.d.comb += self.read_data.eq(chosen(read, "found"))
         for pixel in range(words.length):
             base = Mux(control.first, 0, stored[pixel])
-            m.d.sync += [
-                total[pixel].eq(base + self.partial_sums[pixel]),
-                even[pixel].eq(self.even_sums[pixel]),
-            ]
+            updates = (
+                (total[pixel].eq(base + self.partial_sums[pixel]), control.valid),
+                (even[pixel].eq(self.even_sums[pixel]), control.valid & control.pair),
+            )
+            for update, needed in updates:
+                if self._silicon:
+                    with m.If(needed):
+                        m.d.sync += update
+                else:
+                    m.d.sync += update
         return m
 
     def _number(self, access: Any) -> Value:
@@ -139,14 +149,21 @@ class AccumulatorColumn(wiring.Component):
         mine = updated.valid & ~updated.first & (self._number(updated) == number)
         pair = Cat(landing.address[:-1], landing.bank)
         held = Signal(self._words.size, name=f"held_{name}", reset_less=True)
+        wanted: Any = 1
+        if self._silicon:
+            wanted = mine | (self.read.enable & (self._number(self.read) == number))
         m.d.comb += [
             reader.addr.eq(Mux(mine, self._place(updated), self._place(self.read))),
-            reader.en.eq(1),
+            reader.en.eq(wanted),
             writer.addr.eq(Mux(landing.pair, pair, self._place(landing))),
             writer.data.eq(written),
             writer.en.eq(landing.valid & (landing.pair | (self._number(landing) == number))),
         ]
-        m.d.sync += held.eq(reader.data)
+        if self._silicon:
+            with m.If(delay(m, wanted, 1, f"wanted_{number}")):
+                m.d.sync += held.eq(reader.data)
+        else:
+            m.d.sync += held.eq(reader.data)
         return held
 
 
@@ -206,7 +223,10 @@ class Accumulators(wiring.Component):
         reads = [self._near(m, platform, first) for first in range(0, c.columns, BLOCK_COLUMNS)]
         for j in range(c.columns):
             m.submodules[f"column_{j}"] = column = AccumulatorColumn(
-                pixels=c.pixels, depth=c.accumulator_depth, sums=self._column_sums
+                pixels=c.pixels,
+                depth=c.accumulator_depth,
+                sums=self._column_sums,
+                silicon=c.silicon,
             )
             m.d.comb += [
                 column.control.eq(control),

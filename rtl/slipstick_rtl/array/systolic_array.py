@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import EnableInserter, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -154,6 +154,7 @@ class SystolicArray(wiring.Component):
         c = self._configuration
         half = c.rows // 2
         latency = element_latency(self._format)
+        works = self._pairs_work(m) if c.silicon else None
         flag = delay(m, self.pairs, row_delay(c, half), "pairs_way", reset_less=True)
         parted: list[Any] = []
         for j, element in enumerate(row):
@@ -164,9 +165,10 @@ class SystolicArray(wiring.Component):
             flag = delay(m, flag, 1, f"pairs_{j}", reset_less=True)
             # the products of the activations that follow the swap come as late
             late = delay(m, apart, latency - 1, f"apart_late_{j}", reset_less=True)
-            m.submodules[f"upper_{j}"] = ring = DelayRing(
+            ring = DelayRing(
                 shape=upper.shape(), cycles=row_delay(c, c.rows - 1) - row_delay(c, half - 1)
             )
+            m.submodules[f"upper_{j}"] = ring if works is None else EnableInserter(works)(ring)
             passed = Signal.like(upper, name=f"passed_{j}")
             m.d.comb += [
                 ring.i.eq(upper),
@@ -175,6 +177,21 @@ class SystolicArray(wiring.Component):
             ]
             parted.append(passed)
         return [parted]
+
+    def _pairs_work(self, m: Module) -> Signal:
+        """From a swap with ``pairs`` on until all sums of its vectors have gone."""
+        c, swap = self._configuration, self.swap
+        cycles = self.latency + c.columns + c.rows
+        left, works, last = Signal(range(cycles + 1)), Signal(), Signal()
+        with m.If(swap):
+            m.d.sync += last.eq(self.pairs)
+        with m.If((swap & self.pairs) | last):
+            m.d.sync += [left.eq(cycles), works.eq(1)]
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+        with m.Else():
+            m.d.sync += works.eq(0)
+        return works
 
     def _feed_taps(
         self, m: Module, platform: object, rows: list[list[Any]], skewed: Skewed

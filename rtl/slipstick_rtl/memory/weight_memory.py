@@ -43,6 +43,8 @@ class WeightBlock(wiring.Component):
     write_address, write_word, write_enables : In
         An enable a byte; with ninth bits one for all.
     address : In
+    enable : In
+        The address is somebody's. Only with ``silicon``: otherwise a word is read in every cycle.
     word : Out
     """
 
@@ -50,9 +52,11 @@ class WeightBlock(wiring.Component):
     write_word: Signal
     write_enables: Signal
     address: Signal
+    enable: Signal
     word: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
+        self._silicon = configuration.silicon
         self._words = words = configuration.weight_words
         ninth = configuration.ninth_bits
         self._depth = min(words, _NINE_BIT_WORDS) if ninth else words
@@ -63,6 +67,7 @@ class WeightBlock(wiring.Component):
                 "write_word": In(width),
                 "write_enables": In(1 if ninth else BLOCK_COLUMNS),
                 "address": In(bits),
+                **({"enable": In(1)} if configuration.silicon else {}),
                 "word": Out(width),
             }
         )
@@ -79,14 +84,23 @@ class WeightBlock(wiring.Component):
                 writer.addr.eq(self.write_address[:bits]),
                 writer.data.eq(self.write_word),
                 writer.en.eq(Mux(self.write_address[bits:] == k, self.write_enables, 0)),
-                reader.en.eq(1),
+                reader.en.eq(self.enable if self._silicon else 1),
                 reader.addr.eq(self.address[:bits]),
             ]
-            words.append(delay(m, reader.data, 1, f"read_{k}", reset_less=True))
+            words.append(self._register(m, reader.data, 1, f"read_{k}"))
         chosen = delay(m, self.address[bits:], 2, "chosen", reset_less=True)
         word = Array(words)[chosen] if len(words) > 1 else words[0]
-        m.d.comb += self.word.eq(delay(m, word, _MEMORY_CYCLES - 2, "word", reset_less=True))
+        m.d.comb += self.word.eq(self._register(m, word, _MEMORY_CYCLES - 1, "word"))
         return m
+
+    def _register(self, m: Module, value: Value, cycles: int, name: str) -> Value:
+        """``value`` a cycle later, if it was asked for so many cycles before; or it stays."""
+        if not self._silicon:
+            return delay(m, value, 1, name, reset_less=True)
+        register = Signal(len(value), name=f"{name}_0", reset_less=True)
+        with m.If(delay(m, self.enable, cycles, f"{name}_wanted")):
+            m.d.sync += register.eq(value)
+        return register
 
 
 class WeightMemory(wiring.Component):
@@ -158,7 +172,7 @@ class WeightMemory(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self._configuration
-        ways = self._address_ways(m)
+        ways, wanted = self._address_ways(m)
         writes = self._write_cells(m) if c.ninth_bits else self._write_bytes(m)
         groups = c.columns // BLOCK_COLUMNS
         if c.ninth_bits:
@@ -173,6 +187,8 @@ class WeightMemory(wiring.Component):
                 memory.write_enables.eq(enables[block]),
                 memory.address.eq(ways[weight_skew(c, chain, first)]),
             ]
+            if c.silicon:
+                m.d.comb += memory.enable.eq(wanted[weight_skew(c, chain, first)])
             for k in range(BLOCK_COLUMNS):
                 cell = memory.word.word_select(k, 8 + c.ninth_bits)
                 m.d.comb += self.data[chain][first + k].eq(cell[:8])
@@ -180,8 +196,9 @@ class WeightMemory(wiring.Component):
                     m.d.comb += self.ninth[chain][first + k].eq(cell[8])
         return m
 
-    def _address_ways(self, m: Module) -> list[Value]:
-        """The address of the reader whose turn it is, by the cycles that it is late."""
+    def _address_ways(self, m: Module) -> tuple[list[Value], list[Value]]:
+        """The address of the reader whose turn it is, and whether it is somebody's, by the cycles
+        that they are late."""
         c = self._configuration
         parameters, loader, tables = self.parameter_reads, self.loader_reads, self.table_reads
         address = Signal(self._address_bits)
@@ -196,13 +213,18 @@ class WeightMemory(wiring.Component):
         with m.If(loader.valid & loader.ready):
             m.d.comb += address.eq(loader.payload)
         early = WEIGHT_READ_LATENCY - _MEMORY_CYCLES
-        way: Any = delay(m, address, early, "address", reset_less=True)
-        ways: list[Value] = [way]
         latest = weight_skew(c, c.weight_rows - 1, c.columns - 1)
-        for cycles in range(latest):
-            way = delay(m, way, 1, f"address_late_{cycles}", reset_less=True)
-            ways.append(way)
-        return ways
+        read = (loader.valid & loader.ready) | self.parameter_taken | self.table_taken
+
+        def late(value: Value, name: str) -> list[Value]:
+            way: Any = delay(m, value, early, name, reset_less=True)
+            ways: list[Value] = [way]
+            for cycles in range(latest):
+                way = delay(m, way, 1, f"{name}_late_{cycles}", reset_less=True)
+                ways.append(way)
+            return ways
+
+        return late(address, "address"), late(read, "read") if c.silicon else []
 
     def _write_bytes(self, m: Module) -> _Writes:
         """A byte is there some cycles later: long before a program can be started."""

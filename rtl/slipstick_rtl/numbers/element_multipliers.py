@@ -18,6 +18,9 @@ BLOCK_LATENCY = Multiplier18.latency
 DIGIT_LATENCY = 2
 """The same for look-up tables; the last addition is left to the cycle that sums the products."""
 
+CELL_LATENCY = 2
+"""The same for standard cells: operands, product."""
+
 OPERAND = signed(8)
 PRODUCT = signed(16)
 
@@ -144,4 +147,43 @@ class DigitMultiplier(wiring.Component):
         return m
 
 
-ElementMultiplier = BlockMultiplier | DigitMultiplier
+class CellMultiplier(wiring.Component):
+    """P products in standard cells: a ``*`` between its operands' registers and its own.
+
+    Parameters
+    ----------
+    pixels : int
+        P.
+
+    Members
+    -------
+    activations, weight, swap, swap_late, products, ones
+        As ``multiplier_ports`` has them.
+    """
+
+    activations: data.View
+    weight: Signal
+    swap: Signal
+    swap_late: Signal
+    products: data.View
+    ones: Signal
+
+    def __init__(self, *, pixels: int) -> None:
+        self._pixels = pixels
+        super().__init__(multiplier_ports(stored_weight=OPERAND, pixels=pixels))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        active = Signal(OPERAND, reset_less=True)
+        with m.If(self.swap_late):
+            m.d.sync += active.eq(self.weight)
+        for p in range(self._pixels):
+            # synthesis merges it with the element's own, on its way to the right
+            operand = delay(m, self.activations[p], 1, f"operand_{p}", reset_less=True)
+            product = Signal(PRODUCT, name=f"product_{p}", reset_less=True)
+            m.d.sync += product.eq(operand * active)
+            m.d.comb += self.products[p].eq(product)
+        return m
+
+
+ElementMultiplier = BlockMultiplier | DigitMultiplier | CellMultiplier

@@ -8,12 +8,21 @@ from ..primitives.carry_sum import Operand
 from . import radix4
 from .element_multipliers import (
     BLOCK_LATENCY,
+    CELL_LATENCY,
     DIGIT_LATENCY,
     OPERAND,
     BlockMultiplier,
+    CellMultiplier,
     DigitMultiplier,
     ElementMultiplier,
 )
+
+_BACK_ENDS: dict[str, tuple[type[ElementMultiplier], int, int]] = {
+    "plain": (BlockMultiplier, BLOCK_LATENCY, 0),
+    "lut": (DigitMultiplier, DIGIT_LATENCY, 1),
+    "cells": (CellMultiplier, CELL_LATENCY, 1),
+}
+"""Component, latency, and cycles by which it takes a weight later than the swap says."""
 
 
 class Int8:
@@ -25,7 +34,8 @@ class Int8:
     ----------
     multiplier : str
         "plain": ``*``, in DSP blocks if there are any. "lut": digits of base four, for chips whose
-        DSP blocks are needed elsewhere; :mod:`.radix4`.
+        DSP blocks are needed elsewhere; :mod:`.radix4`. "cells": ``*`` with the registers that
+        standard cells want.
     """
 
     operand = activation = OPERAND
@@ -34,14 +44,15 @@ class Int8:
     encode_cycles = 0
 
     def __init__(self, *, multiplier: str = "plain") -> None:
-        if multiplier not in ("plain", "lut"):
-            raise ValueError(f"multiplier must be one of ('plain', 'lut'), not {multiplier!r}")
+        if multiplier not in _BACK_ENDS:
+            raise ValueError(f"multiplier must be one of {tuple(_BACK_ENDS)}, not {multiplier!r}")
         self._digits = multiplier == "lut"
+        self._kind, self._latency, self._swap_cycles = _BACK_ENDS[multiplier]
 
     @property
     def multiplier_latency(self) -> int:
         """Cycles from activations to an element's products."""
-        return DIGIT_LATENCY if self._digits else BLOCK_LATENCY
+        return self._latency
 
     @property
     def stored_weight(self) -> Shape:
@@ -51,7 +62,7 @@ class Int8:
     @property
     def swap_cycles(self) -> int:
         """Cycles by which a captured weight is taken later than the swap says."""
-        return int(self._digits)
+        return self._swap_cycles
 
     def partial_sum(self, rows: int) -> Shape:
         """Shape that holds the exact sum of ``rows`` products, of magnitude 2^14 at most each."""
@@ -67,8 +78,7 @@ class Int8:
 
     def multiplier(self, *, pixels: int) -> ElementMultiplier:
         """What multiplies P activations a cycle by an element's weight."""
-        kind = DigitMultiplier if self._digits else BlockMultiplier
-        return kind(pixels=pixels)
+        return self._kind(pixels=pixels)
 
     def addend(
         self, multiplier: ElementMultiplier, pixel: int

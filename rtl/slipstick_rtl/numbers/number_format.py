@@ -107,6 +107,8 @@ def _lns_format(configuration: Configuration) -> NumberFormat:
 
 
 _FORMATS: dict[str, Callable[[Configuration], NumberFormat]] = {
-    INT8_FAMILY: lambda configuration: Int8(multiplier=configuration.multiplier),
+    INT8_FAMILY: lambda configuration: Int8(
+        multiplier="cells" if configuration.silicon else configuration.multiplier
+    ),
     LNS_FAMILY: _lns_format,
 }

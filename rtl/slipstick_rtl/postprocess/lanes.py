@@ -1,6 +1,6 @@
 """The post engine's datapath: L lanes, their tables and parameters, and what each does when."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import EnableInserter, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -35,6 +35,9 @@ TAP = data.StructLayout(
 """A step of the loop nest, as the lanes see it."""
 
 _QUARTERS = 4
+
+_LANE_CYCLES = PostLane.latency + 4
+"""In which a lane works after a tap, a few to spare: one that shares its table is a cycle late."""
 
 
 class PostLanes(wiring.Component):
@@ -134,8 +137,9 @@ class PostLanes(wiring.Component):
         self._platform = platform
         c = self._configuration
         lanes = [PostLane(configuration=c) for _ in range(c.lanes)]
+        works = self._works(m) if c.silicon else None
         for index, lane in enumerate(lanes):
-            m.submodules[f"lane_{index}"] = lane
+            m.submodules[f"lane_{index}"] = lane if works is None else EnableInserter(works)(lane)
             late = self._is_late(index)
             byte = delay(m, self.bytes[index], late, f"late_byte_{index}", reset_less=True)
             early = int(bool(self._configuration.halved_tables)) - late
@@ -151,6 +155,17 @@ class PostLanes(wiring.Component):
         if c.training:
             self._take_notes(m, lanes)
         return m
+
+    def _works(self, m: Module) -> Signal:
+        """From a tap's byte on until its result has gone: otherwise the lanes may rest."""
+        tap, left, works = self.tap, Signal(range(_LANE_CYCLES + 1)), Signal()
+        with m.If(tap.valid | tap.noting | tap.forgetting | tap.notes):
+            m.d.sync += [left.eq(_LANE_CYCLES), works.eq(1)]
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+        with m.Else():
+            m.d.sync += works.eq(0)
+        return works
 
     def _is_late(self, index: int) -> int:
         """1 for a lane that works a cycle behind."""

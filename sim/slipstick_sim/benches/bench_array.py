@@ -45,6 +45,7 @@ BENCH = Bench(
             DEVICE: ECP5,
         },
         {"pixels": 2, "rows": 4, "columns": 4, "number_format": "lns1+3+2", DEVICE: ECP5},
+        {"rows": 8, "columns": 8, "weight_rows": 2, "silicon": 1},
     ),
     thorough=({"pixels": 2, "rows": 8, "columns": 4, "weight_rows": 2, "packed_rows": 8},),
     verilog=ecp5_cells.verilog,
