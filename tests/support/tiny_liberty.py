@@ -11,7 +11,12 @@ GATES = {
 }
 """Function and area."""
 
+GATING = {**GATES, "AND2": ("A B", 3.0)}
+"""With what clock gates need, besides a ``latch()``."""
+
 FLIP_FLOP_AREA = 8.0
+CLOCK_ENERGY = 0.02
+"""Of a flip-flop's clock pin, for each change."""
 
 _TABLE = """({template}) {{
           values ("{low}, {high}", "{low}, {high}");
@@ -74,9 +79,31 @@ def flip_flop(clocked_on: str = "CLK") -> str:
     area : {FLIP_FLOP_AREA};
     cell_leakage_power : 2.0;
     ff (IQ, IQN) {{ next_state : "D"; clocked_on : "{clocked_on}"; }}
-    pin(CLK) {{ direction : input; clock : true; capacitance : 0.01; }}
+    pin(CLK) {{ direction : input; clock : true; capacitance : 0.01;
+      internal_power() {{
+        rise_power (clock_energy) {{ values ("{CLOCK_ENERGY}, {CLOCK_ENERGY}"); }}
+        fall_power (clock_energy) {{ values ("{CLOCK_ENERGY}, {CLOCK_ENERGY}"); }}
+      }}
+    }}
     pin(D) {{ direction : input; capacitance : 0.01;
 {checks}    }}
+    pin(Q) {{
+      direction : output;
+      max_capacitance : 1.0;
+      function : "IQ";
+{_arc("CLK", "non_unate", 0.2, "rising_edge")}    }}
+  }}
+"""
+
+
+def latch() -> str:
+    """A cell that is transparent while its clock is high."""
+    return f"""  cell (LATCH) {{
+    area : 5.0;
+    cell_leakage_power : 2.0;
+    latch (IQ, IQN) {{ data_in : "D"; enable : "CLK"; }}
+    pin(CLK) {{ direction : input; clock : true; capacitance : 0.01; }}
+    pin(D) {{ direction : input; capacitance : 0.01; }}
     pin(Q) {{
       direction : output;
       max_capacitance : 1.0;
@@ -140,5 +167,9 @@ library (tiny) {{
   operating_conditions (typical) {{ process : 1; voltage : 1.2; temperature : 25; }}
   default_operating_conditions : typical;
   lu_table_template (point) {{ variable_1 : related_pin_transition; index_1 ("1.0"); }}
+  power_lut_template (clock_energy) {{
+    variable_1 : input_transition_time;
+    index_1 ("0.0, 1.0");
+  }}
 {templates}{cells}}}
 """

@@ -11,10 +11,11 @@ from ..errors import TargetError
 from ..program import Program
 from ..runtime.feeds import random_feeds
 from .accesses import MemoryUse, memory_uses
+from .clock_gating import NAME, with_probes
 from .hierarchy import Hierarchy, merge
 from .implementation import LACKING, Implementation
 from .memory_model import memory_cost
-from .power import CellPower, cell_power
+from .power import BlockPower, CellPower, cell_power
 from .saif import read_saif
 
 SAIF = "activity.saif"
@@ -56,6 +57,14 @@ class Energy:
         """Microjoules of all cells, their leakage included."""
         return (self.cells.dynamic_mw + self.cells.leakage_mw) * self.seconds * 1e3
 
+    def microjoules(self, block: BlockPower) -> float:
+        """Of a block's cells, their leakage included."""
+        return (block.dynamic_mw + block.leakage_mw) * self.seconds * 1e3
+
+    def clock_uj(self, block: BlockPower) -> float:
+        """Microjoules of a block's clock pins and gates."""
+        return block.clock_mw * self.seconds * 1e3
+
     @property
     def memories_uj(self) -> float:
         """Microjoules of the memories' accesses."""
@@ -87,6 +96,7 @@ class Energy:
             "activity_matched": self.cells.matched,
             "activity_sources": self.cells.sources,
             "cell_dynamic_mw": rounded(self.cells.dynamic_mw),
+            "cell_clock_mw": rounded(self.cells.clock_mw),
             "cell_leakage_mw": rounded(self.cells.leakage_mw),
             "memory_access_mw": rounded(self.memories_uj / self.seconds * 1e-3),
             "memory_leakage_mw": rounded(self.memory_leakage_mw),
@@ -99,6 +109,7 @@ class Energy:
                 {
                     "block": block.name,
                     "dynamic_mw": rounded(block.dynamic_mw),
+                    "clock_mw": rounded(block.clock_mw),
                     "leakage_mw": rounded(block.leakage_mw),
                     "mac_pj": rounded(block.dynamic_mw * self.seconds * 1e9 / self.program.macs),
                 }
@@ -138,7 +149,8 @@ def inference_energy(
     """
     folder, mapping = done.mapping.folder, done.mapping
     gateware = merge(done.rtlil, mapping.top, initial_values=True)
-    cycles, outputs = _record(gateware, program, samples, seed, folder / SAIF)
+    gated = NAME in mapping.pdk.cells
+    cycles, outputs = _record(gateware, program, samples, seed, folder / SAIF, gated=gated)
     recording = read_saif(folder / SAIF, mapping.top)
     period = done.timing.period_ns
     uses = memory_uses(gateware, mapping.macros, recording, mapping.pdk)
@@ -148,7 +160,13 @@ def inference_energy(
 
 
 def _record(
-    gateware: Hierarchy, program: Program, samples: Samples | None, seed: int, path: Path
+    gateware: Hierarchy,
+    program: Program,
+    samples: Samples | None,
+    seed: int,
+    path: Path,
+    *,
+    gated: bool,
 ) -> tuple[int, tuple[float, ...]]:
     """Simulates an inference; its cycles, and the codes of its first output."""
     try:
@@ -160,7 +178,10 @@ def _record(
     from ..session import InferenceSession
 
     try:
-        library = activity_library(gateware.rtlil(), gateware.top)
+        rtlil = gateware.rtlil()
+        if gated:
+            rtlil = with_probes(rtlil, gateware.top)
+        library = activity_library(rtlil, gateware.top)
     except ToolError as error:
         raise TargetError(f"the simulation of {gateware.top}: {error}") from error
     feeds = random_feeds(program, seed) if samples is None else {program.inputs[0]: samples.x[:1]}

@@ -116,7 +116,13 @@ class _Port:
 
 
 def compare(
-    component: "wiring.Component", name: str, pdk: Pdk, *, cycles: int, seed: int = 1
+    component: "wiring.Component",
+    name: str,
+    pdk: Pdk,
+    *,
+    cycles: int,
+    seed: int = 1,
+    gated: bool = False,
 ) -> Comparison:
     """Simulates a component's gates and the gateware with the same random operands.
 
@@ -132,6 +138,8 @@ def compare(
     cycles : int
         To compare.
     seed : int
+    gated : bool
+        The gates' clocks are, the gateware's is not.
 
     Raises
     ------
@@ -142,7 +150,7 @@ def compare(
 
     with tempfile.TemporaryDirectory(prefix="slipstick.") as temporary:
         folder = Path(temporary)
-        mapping = _prepare(component, pdk, folder, booth=True)
+        mapping = _prepare(component, pdk, folder, booth=True, gated=gated)
         ports = list(_ports(mapping))
         (folder / "bench.v").write_text(_bench(ports), "utf-8")
         main = _MAIN.replace("RESET_CYCLES", str(RESET_CYCLES))
@@ -183,13 +191,24 @@ def prove(component: "wiring.Component", name: str, pdk: Pdk) -> None:
             raise TargetError(f"gates of {name} are not proved equal: {error}") from None
 
 
-def _prepare(component: "wiring.Component", pdk: Pdk, folder: Path, *, booth: bool) -> Mapping:
+def _prepare(
+    component: "wiring.Component", pdk: Pdk, folder: Path, *, booth: bool, gated: bool = False
+) -> Mapping:
     """Files of the gateware (``gold.il``), the netlist and its cells."""
     from slipstick_sim.toolchain import convert_to_rtlil, without_zeros
 
     rtlil = convert_to_rtlil(component, GATES)
     (folder / "gold.il").write_text(without_zeros(rtlil), "utf-8")
-    mapping = map_design(rtlil, GATES, pdk, folder, block_depth=0, memories=FLIP_FLOPS, booth=booth)
+    mapping = map_design(
+        rtlil,
+        GATES,
+        pdk,
+        folder,
+        block_depth=0,
+        memories=FLIP_FLOPS,
+        booth=booth,
+        gated=gated,
+    )
     (folder / "cells.v").write_text(cell_models(pdk, mapping.cells), "utf-8")
     return mapping
 

@@ -85,6 +85,7 @@ def implement(
     top: str = TOP,
     block_depth: int = BLOCK_DEPTH,
     memories: str = SRAM,
+    gated: bool = False,
     step: Step | None = None,
 ) -> Implementation:
     """Maps a design to a library and finds its fastest clock.
@@ -98,7 +99,7 @@ def implement(
         For all files; made if it is missing.
     top : str
         Its module.
-    block_depth, memories
+    block_depth, memories, gated
         As for ``map_design``.
     step : callable
 
@@ -110,7 +111,9 @@ def implement(
     show = step or (lambda what: nullcontext())
     started = time.monotonic()
     with show(f"mapping to {pdk.name}"):
-        mapping = map_design(rtlil, top, pdk, folder, block_depth=block_depth, memories=memories)
+        mapping = map_design(
+            rtlil, top, pdk, folder, block_depth=block_depth, memories=memories, gated=gated
+        )
     with show("static timing"):
         timing = static_timing(TimedDesign(mapping))
     blocks = tuple(block_areas(mapping))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .macros import WRAPPERS
-from .pdk import FLIP_FLOP, LATCH, Cell, Pdk
+from .pdk import CLOCK_GATE, FLIP_FLOP, LATCH, Cell, Pdk
 
 _MACRO_CLOCKS = frozenset({"clk0", "clk1"})
 
@@ -53,7 +53,7 @@ class LoadCounter:
         self._clocks = {
             name: _clock_pins(cell)
             for name, cell in pdk.cells.items()
-            if cell.kind in (FLIP_FLOP, LATCH)
+            if cell.kind in (FLIP_FLOP, LATCH, CLOCK_GATE)
         }
         self._clocks |= dict.fromkeys(WRAPPERS.values(), _MACRO_CLOCKS)
         self._ports = dict[str, Mapping[str, list[tuple[int, bool]]]]()

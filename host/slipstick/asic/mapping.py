@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import toolchain as tools
 from ..errors import TargetError
+from . import clock_gating
 from .buffers import insert_buffers
 from .hierarchy import Hierarchy, merge
 from .macros import WRAPPERS, Macro, memory_macros
@@ -34,14 +35,14 @@ and cells of fitting strength."""
 
 _SCRIPT = """
 read_rtlil {design}
-hierarchy -check -top {top}
+{gates}hierarchy -check -top {top}
 proc
 {memories}
 flatten
 opt_clean -purge
 synth -top {top} -flatten {multipliers} -noshare -run coarse:check
 select -assert-none t:$_DLATCH* t:$_SR_*
-dfflibmap -liberty cells.lib
+{gating}dfflibmap -liberty cells.lib
 opt
 abc -liberty cells.lib -script +{abc}
 opt_clean -purge
@@ -139,6 +140,7 @@ def map_design(
     block_depth: int = BLOCK_DEPTH,
     memories: str = SRAM,
     booth: bool = True,
+    gated: bool = False,
 ) -> Mapping:
     """Maps a design to a library; its files and logs stay in the folder.
 
@@ -162,6 +164,8 @@ def map_design(
         ``SRAM`` for macros of large memories, ``FLIP_FLOPS`` for none.
     booth : bool
         Multipliers by Booth's recoding, which are smaller than plain ones and no slower.
+    gated : bool
+        Registers with a common enable get their clock through a gate, :mod:`.clock_gating`.
 
     Raises
     ------
@@ -171,6 +175,9 @@ def map_design(
     started = time.monotonic()
     yosys = tools.YOSYS.find()
     folder.mkdir(parents=True, exist_ok=True)
+    if gated:
+        pdk = clock_gating.with_clock_gate(pdk)
+        (folder / "clock_gate.v").write_text(clock_gating.BLACK_BOX, "utf-8")
     memory = memory_mapping(rtlil, memories)
     hierarchy = merge(memory.design, top)
     _write_inputs(hierarchy, hierarchy.blocks(block_depth), memory, pdk, folder)
@@ -179,15 +186,22 @@ def map_design(
         top=hierarchy.top,
         memories=memory.commands,
         multipliers="-booth" if booth else "",
+        gates="read_verilog -lib clock_gate.v\n" if gated else "",
+        gating=clock_gating.COMMANDS if gated else "",
         abc=_ABC,
     )
     _run(yosys, "mapping", script, folder)
     netlist = json.loads((folder / "mapped.json").read_text("utf-8"))
     modules = [module.name for module in hierarchy if module.name in netlist["modules"]]
+    if gated:
+        clock_gating.split_gates(netlist, modules, pdk)
     insert_buffers(netlist, modules, pdk)
     (folder / "buffered.json").write_text(json.dumps(netlist), "utf-8")
     _run(yosys, "writing", _WRITE, folder)
     _remove_signs(folder / NETLIST)
+    if gated:
+        with (folder / NETLIST).open("a", encoding="utf-8") as file:
+            file.write(clock_gating.find_clock_gate(pdk).verilog)
     blocks = {
         name: _block(hierarchy.modules[name].path, netlist["modules"][name], pdk, modules)
         for name in modules
@@ -227,4 +241,6 @@ def _block(path: str, module: MappingOf[str, Any], pdk: Pdk, known: Container[st
             f" {', '.join(sorted(unmapped))}"
         )
     area = sum(pdk.cells[kind].area * count for kind, count in cells.items())
+    if gates := cells.pop(clock_gating.NAME, 0):
+        cells.update({part.name: gates for part in clock_gating.find_clock_gate(pdk).parts})
     return Block(path, area, cells, blocks)

@@ -7,6 +7,9 @@ from pathlib import Path
 from .. import toolchain as tools
 from ..errors import TargetError
 
+GROUP = re.compile(r"^(Sequential|Combinational) +(\S+) +(\S+) +(\S+) +(\S+)", re.M)
+"""In a report of power: internal power, switching, leakage, and their sum."""
+
 _ERROR = re.compile(r"^Error: .*$", re.M)
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +14,8 @@ NAMED = {"gscl45": ("gscl45nm.lib", 45.0), "osu018": ("osu018_stdcells.lib", 180
 """Files of ``$SLIPSTICK_DATA/pdk``, and the feature sizes of their processes in nanometres."""
 
 GATE, FLIP_FLOP, LATCH = "gate", "flip-flop", "latch"
+CLOCK_GATE = "clock gate"
+"""Made of several cells of the library: see :mod:`.clock_gating`."""
 
 _INVERTER = (True, False)
 _BASES = {
@@ -35,7 +37,7 @@ class Cell:
     area : float
         As the library counts: square micrometres, as a rule.
     kind : str
-        ``GATE``, ``FLIP_FLOP`` or ``LATCH``.
+        ``GATE``, ``FLIP_FLOP``, ``LATCH`` or ``CLOCK_GATE``.
     inputs : tuple of str
         Pins, the clock's among them.
     outputs : mapping of Function by pin
@@ -49,6 +51,8 @@ class Cell:
         An output can be released.
     capacitance : float
         Of an input pin on the average, in the library's unit.
+    pin_loads : mapping of float by pin
+        Capacitance of each input pin.
     both : tuple of str
         What state and inverse become while ``clear`` and ``preset`` hold: ``clear_preset_var1``
         and 2, "X" if the file says nothing.
@@ -64,6 +68,7 @@ class Cell:
     three_state: bool = False
     capacitance: float = 0.0
     both: tuple[str, str] = ("X", "X")
+    pin_loads: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def state_pin(self) -> str:
@@ -105,6 +110,23 @@ class Pdk:
     def flip_flops(self) -> frozenset[str]:
         """Names of the cells that are flip-flops."""
         return frozenset(cell.name for cell in self.cells.values() if cell.kind == FLIP_FLOP)
+
+    @cached_property
+    def plain_flip_flop(self) -> Cell:
+        """The smallest that takes a pin at the rising edge of its clock, and does nothing else."""
+        fitting = [
+            cell
+            for cell in self.cells.values()
+            if _is_plain_flip_flop(cell)
+            and cell.state["clocked_on"].table == (False, True)
+            and not {"clear", "preset"} & set(cell.state)
+        ]
+        if not fitting:
+            raise TargetError(
+                f"PDK {self.name} must have a flip-flop without clear and preset for the rising"
+                " edge, and has none"
+            )
+        return min(fitting, key=lambda cell: cell.area)
 
     @cached_property
     def pin_capacitance(self) -> float:
@@ -190,7 +212,8 @@ def _cell(group: Group) -> Cell:
     inputs = tuple(pin for pin, about in pins.items() if about.text("direction") == "input")
     kind = _KINDS[states[0].kind] if states else GATE
     released = any("three_state" in about.attributes for about in pins.values())
-    loads = [pins[pin].number("capacitance", 0.0) for pin in inputs]
+    pin_loads = {pin: pins[pin].number("capacitance", 0.0) for pin in inputs}
+    loads = list(pin_loads.values())
     variables = states[0] if states else group
     both = (
         variables.text("clear_preset_var1", "X"),
@@ -207,6 +230,7 @@ def _cell(group: Group) -> Cell:
         released,
         sum(loads) / len(loads) if loads else 0.0,
         both,
+        pin_loads,
     )
 
 

@@ -1,6 +1,5 @@
 """Power of a mapped design, with the activity that a simulation recorded."""
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +9,15 @@ from .. import toolchain as tools
 from ..errors import TargetError
 from . import opensta
 from .areas import walk_blocks
+from .clock_gating import PROBE
+from .gate_power import GatePower
 from .loads import LoadCounter, outer_loads
 from .mapping import Mapping as MappedDesign
-from .power_netlist import CLOCK, PowerNetlist, Source, power_netlist
+from .power_netlist import CLOCK, GatedClock, PowerNetlist, Source, power_netlist
 from .saif import Activity, Recording
 
 _PROCESSES = 2
-_GROUP = re.compile(r"^(Sequential|Combinational) +(\S+) +(\S+) +(\S+) +(\S+)", re.M)
+_STILL = Activity(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,14 @@ class BlockPower:
         As ``BlockArea`` has it.
     dynamic_mw, leakage_mw : float
         Of cells.
+    clock_mw : float
+        Of ``dynamic_mw`` what clocks take, while all else rests: pins of registers, gates.
     """
 
     name: str
     dynamic_mw: float = 0.0
     leakage_mw: float = 0.0
+    clock_mw: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,19 @@ class CellPower:
         """Of all blocks."""
         return sum(block.leakage_mw for block in self.blocks)
 
+    @property
+    def clock_mw(self) -> float:
+        """Of all blocks."""
+        return sum(block.clock_mw for block in self.blocks)
+
 
 def cell_power(mapping: MappedDesign, recording: Recording, period_ns: float) -> CellPower:
     """Asks OpenSTA for the power of each block.
 
     Every block is looked at alone: its registers and what comes into it change as often as they
     did in the simulation, on the average of all alike; OpenSTA makes of that the activity of the
-    logic between. Clock pins change twice a cycle. There are neither wires nor buffers of clocks.
+    logic between. Clock pins change twice a cycle, those behind a gate twice in the cycles in which
+    its enable is 1. There are neither wires nor buffers of clocks.
 
     Parameters
     ----------
@@ -90,24 +100,33 @@ def cell_power(mapping: MappedDesign, recording: Recording, period_ns: float) ->
         paths[module].append((path, family))
     cuts = _cut(mapping)
     (mapping.folder / "power").mkdir(exist_ok=True)
-    totals = defaultdict[str, list[float]](lambda: [0.0, 0.0])
+    totals = defaultdict[str, list[float]](lambda: [0.0, 0.0, 0.0])
     matched = sources = 0
-    runs = dict[str, list[str]]()
+    runs, saved = dict[str, tuple[list[str], list[str]]](), dict[str, float]()
+    gate_power = GatePower(program, mapping, period_ns)
     for module, cut in cuts.items():
         places = [path for path, _ in paths[module]]
         activities = [_mean(source, places, recording) for source in cut.sources]
         matched += len(places) * sum(activity is not None for activity in activities)
         sources += len(places) * len(activities)
-        runs[module] = _commands(module, cut, activities, mapping, period_ns)
+        saved[module] = gate_power.saved_mw(
+            [(gate.cells, _rate(gate, places, recording)) for gate in cut.gates]
+        )
+        still: list[Activity | None] = [_STILL] * len(activities)
+        runs[module] = (
+            _commands(module, cut, activities, mapping, period_ns),
+            _commands(module, cut, still, mapping, period_ns),
+        )
 
-    def run(module: str) -> tuple[float, float]:
-        return _run(program, mapping, module, cuts[module], runs[module])
+    def run(module: str) -> tuple[float, float, float]:
+        busy, still = (_run(program, mapping, module, cuts[module], it) for it in runs[module])
+        dynamic, leakage = busy
+        return dynamic - saved[module], leakage, still[0] - saved[module]
 
     with ThreadPoolExecutor(_PROCESSES) as pool:
-        for module, (dynamic, leakage) in zip(runs, pool.map(run, runs), strict=True):
+        for module, powers in zip(runs, pool.map(run, runs), strict=True):
             for _, family in paths[module]:
-                totals[family][0] += dynamic
-                totals[family][1] += leakage
+                totals[family] = [sum(pair) for pair in zip(totals[family], powers, strict=True)]
     blocks = [BlockPower(name, *powers) for name, powers in totals.items()]
     blocks.sort(key=lambda block: -block.dynamic_mw)
     return CellPower(tuple(blocks), matched, sources)
@@ -143,6 +162,21 @@ def _mean(source: Source, paths: Sequence[str], recording: Recording) -> Activit
     )
 
 
+def _rate(gate: GatedClock, paths: Sequence[str], recording: Recording) -> float:
+    """Share of the cycles in which a gate's enable is 1; all, if it was not recorded."""
+    found = list[float]()
+    for path in paths:
+        for names in gate.registers:
+            probes = ((f"{path}.{name}" if path else name, bit) for name, bit in names)
+            known = (recording.of(f"{name}{PROBE}", bit) for name, bit in probes)
+            if (activity := next((one for one in known if one is not None), None)) is not None:
+                found.append(activity.high)
+                break
+        else:
+            found.append(1.0)
+    return sum(found) / len(found)
+
+
 def _recorded(source: Source, path: str, recording: Recording) -> Activity | None:
     for name, bit in source.names:
         if (found := recording.of(f"{path}.{name}" if path else name, bit)) is not None:
@@ -175,12 +209,15 @@ def _commands(
         load = pins * mapping.pdk.pin_capacitance
         commands.append(f"set_load {load:.6g} [get_ports {output}]")
     for source, found in zip(cut.sources, activities, strict=True):
-        activity = found or mean
-        commands.append(
-            f"set_power_activity -input_ports [get_ports {source.port}]"
-            f" -activity {activity.changes:.6g} -duty {activity.high:.6g}"
-        )
+        commands.append(_activity(source.port, found or mean))
     return [*commands, "report_power -digits 8"]
+
+
+def _activity(port: str, activity: Activity) -> str:
+    return (
+        f"set_power_activity -input_ports [get_ports {port}]"
+        f" -activity {activity.changes:.6g} -duty {activity.high:.6g}"
+    )
 
 
 def _run(
@@ -190,7 +227,7 @@ def _run(
     folder = mapping.folder / "power"
     (folder / f"{module}.v").write_text(cut.verilog, "utf-8")
     script = folder / f"{module}.tcl"
-    groups = _GROUP.findall(opensta.run(program, f"power of {module}", commands, script))
+    groups = opensta.GROUP.findall(opensta.run(program, f"power of {module}", commands, script))
     if len(groups) != 2:
         log = script.with_suffix(".log")
         raise TargetError(f"OpenSTA gave no power of {module} (the whole log: {log})")

@@ -3,12 +3,18 @@
 Each bit that comes into the block or leaves it is a port. Every register takes its input from a
 port as well, which changes as the register did. The reason: OpenSTA 2.0 knows the activity of ports
 only, and derives that of a register's output from its input.
+
+Clock gates are left out, and what they would stop gets the clock itself: to OpenSTA a cell whose
+clock is a port with an activity has none, and takes no power. :mod:`.gate_power` has what gates
+change.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .clock_gating import CLOCK as GATE_CLOCK
+from .clock_gating import ENABLE, GATED, NAME, clock_pin
 from .loads import Loads, PortBit, output_bits
 from .pdk import Cell, Pdk
 
@@ -33,6 +39,22 @@ class Source:
 
 
 @dataclass(frozen=True)
+class GatedClock:
+    """A clock gate in a block.
+
+    Parameters
+    ----------
+    cells : tuple of str
+        Those of the registers behind it.
+    registers : tuple of tuple of (name, bit)
+        What the gateware calls each of them, below the block's path.
+    """
+
+    cells: tuple[str, ...]
+    registers: tuple[tuple[tuple[str, int], ...], ...]
+
+
+@dataclass(frozen=True)
 class PowerNetlist:
     """Holds the netlist of a block's own cells.
 
@@ -44,12 +66,15 @@ class PowerNetlist:
         Pins outside of the block that each output drives.
     clocked : bool
         It has the port ``CLOCK``.
+    gates : tuple of GatedClock
+        What is left out of the netlist.
     """
 
     verilog: str
     sources: tuple[Source, ...]
     loads: Mapping[str, float]
     clocked: bool
+    gates: tuple[GatedClock, ...] = ()
 
 
 def power_netlist(
@@ -90,6 +115,11 @@ class _Cut:
         self._data = {name: _data_pin(pdk.cells[name]) for name in pdk.flip_flops}
         self._incoming = dict(self._find_incoming())
         self._outgoing = self._find_outgoing(nets, outside)
+        self._before = {
+            cell["connections"][GATED][0]: cell["connections"][GATE_CLOCK][0]
+            for cell in module["cells"].values()
+            if cell["type"] == NAME
+        }
 
     def netlist(self) -> PowerNetlist:
         inputs = {bit: CLOCK if bit in self._clocks else f"i{bit}" for bit in self._incoming}
@@ -115,7 +145,20 @@ class _Cut:
             ]
         )
         loads = {port: self._outgoing[bit] for bit, port in outputs.items()}
-        return PowerNetlist(text, tuple(sources), loads, CLOCK in given)
+        gates = tuple(self._gates())
+        return PowerNetlist(text, tuple(sources), loads, CLOCK in given, gates)
+
+    def _gates(self) -> Iterator[GatedClock]:
+        behind: dict[int, list[Mapping[str, Any]]] = {bit: [] for bit in self._before}
+        for cell in self._module["cells"].values():
+            if cell["type"] in self._pdk.flip_flops:
+                (bit,) = cell["connections"][clock_pin(self._pdk.cells[cell["type"]])]
+                if bit in behind:
+                    behind[bit].append(cell)
+        for cells in behind.values():
+            states = ((cell, self._pdk.cells[cell["type"]].state_pin) for cell in cells)
+            names = (self._names.get(cell["connections"][pin][0], ()) for cell, pin in states)
+            yield GatedClock(tuple(cell["type"] for cell in cells), tuple(map(tuple, names)))
 
     def _is_own(self, cell: Mapping[str, Any]) -> bool:
         return cell["type"] in self._pdk.cells
@@ -149,14 +192,17 @@ class _Cut:
             if (pin := self._data.get(cell["type"])) is not None:
                 for _, bit in _numbered(cell["connections"][pin]):
                     found[bit] = found.get(bit, 0.0) + 1
+            elif cell["type"] == NAME:
+                for _, bit in _numbered(cell["connections"][ENABLE]):
+                    found[bit] = found.get(bit, 0.0) + 1
         return found
 
     def _cells(self) -> tuple[list[str], list[Source]]:
         lines, registers = list[str](), list[Source]()
         for number, cell in enumerate(self._module["cells"].values()):
-            if not self._is_own(cell):
-                continue
             kind = cell["type"]
+            if not self._is_own(cell) or kind == NAME:
+                continue
             nets = {pin: self._net(bits[0]) for pin, bits in cell["connections"].items() if bits}
             if (data := self._data.get(kind)) is not None:
                 held = cell["connections"].get(self._pdk.cells[kind].state_pin, [None])[0]
@@ -169,6 +215,7 @@ class _Cut:
     def _net(self, bit: Bit) -> str:
         if isinstance(bit, str):
             return "1'b1" if bit == "1" else "1'b0"
+        bit = self._before.get(bit, bit)
         return self._nets.setdefault(bit, f"n{bit}")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .clock_gating import CLOCK, ENABLE, GATED, NAME
 from .macro_liberty import macro_cell
 from .macros import cell_macro
 
@@ -35,7 +36,10 @@ class TimingNetlist:
 
 
 def timing_netlist(
-    design: Mapping[str, Any], modules: Sequence[str], flip_flops: Mapping[str, str]
+    design: Mapping[str, Any],
+    modules: Sequence[str],
+    flip_flops: Mapping[str, str],
+    watch: tuple[str, str, str] | None = None,
 ) -> TimingNetlist:
     """Writes the modules of a mapped design.
 
@@ -47,12 +51,15 @@ def timing_netlist(
         Those to write: blocks, not the library's cells.
     flip_flops : mapping of str by cell
         The library's, with the pin that holds the state.
+    watch : (cell, data pin, clock pin), optional
+        A flip-flop that takes the place of each clock gate and takes its enable: the enable must be
+        there as early before the clock's edge. Behind the gate the clock arrives as before it.
     """
     texts = list[str]()
     registers = dict[str, Mapping[str, tuple[str, int]]]()
     blocks = dict[str, Mapping[str, tuple[str, str]]]()
     for name in modules:
-        writer = _Writer(name, design["modules"], frozenset(modules), flip_flops)
+        writer = _Writer(name, design["modules"], frozenset(modules), flip_flops, watch)
         texts.append(writer.text())
         registers[name], blocks[name] = writer.registers, writer.blocks
     return TimingNetlist("\n".join(texts), registers, blocks)
@@ -67,8 +74,15 @@ class _Writer:
         modules: Mapping[str, Module],
         kept: frozenset[str],
         flip_flops: Mapping[str, str],
+        watch: tuple[str, str, str] | None,
     ) -> None:
         self._name, self._module = name, modules[name]
+        self._watch = watch
+        self._clocks = {
+            cell["connections"][GATED][0]: cell["connections"][CLOCK][0]
+            for cell in modules[name]["cells"].values()
+            if cell["type"] == NAME
+        }
         self._modules, self._kept, self._flip_flops = modules, kept, flip_flops
         self._nets = dict[int, str]()
         self.registers = dict[str, tuple[str, int]]()
@@ -100,6 +114,7 @@ class _Writer:
     def _net(self, bit: Bit) -> str:
         if isinstance(bit, str):
             return "1'b1" if bit == "1" else "1'b0"
+        bit = self._clocks.get(bit, bit)
         return self._nets.setdefault(bit, f"n{bit}")
 
     def _cells(self) -> Iterator[str]:
@@ -109,6 +124,11 @@ class _Writer:
             if kind in self._flip_flops:
                 instance = f"r{number}"
                 self.registers[instance] = held.get(pins[self._flip_flops[kind]][0], (name, 0))
+            elif kind == NAME:
+                assert self._watch is not None
+                kind, data, clock = self._watch
+                instance, pins = f"r{number}", {data: pins[ENABLE], clock: pins[CLOCK]}
+                self.registers[instance] = ("clock gate", number)
             elif kind in self._kept:
                 instance = f"b{number}"
                 self.blocks[instance] = (name, kind)

@@ -1,6 +1,7 @@
 """``slipstick asic``: a core on a process of standard cells."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 
 from .. import console, reports
 from .. import toolchain as tools
+from ..asic.clock_gating import find_clock_gate
 from ..asic.energy import Energy, inference_energy
 from ..asic.implementation import Implementation, core_rtlil, implement
 from ..asic.memory_model import check_modelled
@@ -25,6 +27,10 @@ from .run import one_input
 
 DEFAULT_TARGET = "1x8x8"
 TREEMAP = "area.png"
+UNGATED = "ungated"
+"""Folder of the core without clock gates, in that of the core with them."""
+
+GATED_REPORT = "-gated"
 TOOLS = (tools.YOSYS, tools.OPENSTA)
 
 
@@ -54,6 +60,14 @@ def asic_command(
         list[Path] | None,
         typer.Option("--input", "-i", help=f"{INPUTS_HELP} Of it the first is run."),
     ] = None,
+    clock_gating: Annotated[
+        bool,
+        typer.Option(
+            "--clock-gating/--no-clock-gating",
+            help="Gate the clocks of registers with a common enable, and tell what that saves: the"
+            " core is mapped twice.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder of all files: build/asic/PDK-TARGET."),
@@ -70,30 +84,59 @@ def asic_command(
         tool.find()
     blank_figure((1.0, 1.0))
     check_modelled(process)
+    if clock_gating:
+        find_clock_gate(process)
     program = None if network is None else load_program(network, wanted.configuration)
     samples = _samples(program, inputs or [])
     folder = output or default_output(process.name, wanted)
-    with console.step("gateware to RTLIL"):
-        rtlil = core_rtlil(wanted)
-    done = implement(rtlil, process, folder.resolve(), step=console.step)
     title = f"{wanted.name} ({wanted.configuration.number_format}) on {process.name}"
-    energy = None
-    if program is not None:
+
+    def measure(
+        target: Target, folder: Path, *, gated: bool
+    ) -> tuple[Implementation, Energy | None]:
+        with console.step("gateware to RTLIL"):
+            rtlil = core_rtlil(target)
+        done = implement(rtlil, process, folder.resolve(), gated=gated, step=console.step)
+        if network is None:
+            return done, None
+        program = load_program(network, target.configuration)
         with console.step(f"one inference of {program.name}, its activity, its power"):
-            energy = inference_energy(done, program, samples)
+            return done, inference_energy(done, program, samples)
+
+    taken = _for_silicon(wanted) if clock_gating else wanted
+    done, energy = measure(taken, folder, gated=clock_gating)
     draw_treemap(folder / TREEMAP, done.blocks, title)
-    figures = _figures(done, wanted, folder)
+    figures = _figures(done, taken, folder)
     if energy is not None:
         figures["energy"] = {**energy.figures(), "input": _input_text(inputs)}
-    command = _command(pdk, wanted, feature_nm, network, inputs or [])
-    report = reports.write(f"asic-{process.name}-{wanted.name}", command, figures)
+    before = None
+    if clock_gating:
+        plain, before = measure(wanted, folder / UNGATED, gated=False)
+        figures["ungated"] = {
+            **plain.figures(),
+            **({} if before is None else {"energy": before.figures()}),
+        }
+    command = _command(pdk, wanted, feature_nm, network, inputs or [], clock_gating)
+    name = f"asic-{process.name}-{wanted.name}{GATED_REPORT if clock_gating else ''}"
+    report = reports.write(name, command, figures)
     if json:
         console.print_json({**figures, "report": str(report)})
     else:
         _show(done, title, folder)
         if energy is not None:
             _show_energy(energy, title)
+        if energy is not None and before is not None:
+            _show_savings(before, energy, title)
         console.print_line(f"report: {report}")
+
+
+def _for_silicon(target: Target) -> Target:
+    """The same array and memories, made for standard cells; a compact engine as it is."""
+    c = target.configuration
+    if not c.traits.overlaps_streams:
+        return target
+    made = replace(c, multiplier="plain", packed_rows=0, silicon=1)
+    return replace(target, configuration=made)
 
 
 def default_output(pdk: str, target: Target) -> Path:
@@ -130,6 +173,7 @@ def _command(
     feature_nm: float | None,
     network: Path | None,
     inputs: list[Path],
+    clock_gating: bool,
 ) -> str:
     """What makes this report again."""
     words = ["slipstick", "asic", "--pdk", pdk, "--target", target.name]
@@ -139,6 +183,8 @@ def _command(
         words += ["--network", str(network)]
     for path in inputs:
         words += ["--input", str(path)]
+    if clock_gating:
+        words.append("--clock-gating")
     return shlex.join(words)
 
 
@@ -194,18 +240,34 @@ def _show_areas(done: Implementation, title: str) -> None:
 
 
 def _show_energy(energy: Energy, title: str) -> None:
-    columns = {"block": "left", "mW": "right", "leakage mW": "right", "of cells": "right"}
+    columns = {
+        "block": "left",
+        "mW": "right",
+        "clock mW": "right",
+        "leakage mW": "right",
+        "of cells": "right",
+    }
     total = energy.cells.dynamic_mw
     rows: list[list[object]] = [
         [
             block.name or "top",
             f"{block.dynamic_mw:.2f}",
+            f"{block.clock_mw:.2f}",
             f"{block.leakage_mw:.3f}",
             console.percent(block.dynamic_mw / total),
         ]
         for block in energy.cells.blocks
     ]
-    rows.append(["all cells", f"{total:.2f}", f"{energy.cells.leakage_mw:.3f}", "100.0%"])
+    cells = energy.cells
+    rows.append(
+        [
+            "all cells",
+            f"{total:.2f}",
+            f"{cells.clock_mw:.2f}",
+            f"{cells.leakage_mw:.3f}",
+            "100.0%",
+        ]
+    )
     matched = energy.cells.matched / max(1, energy.cells.sources)
     console.print_table(
         f"Power of {energy.program.name}: {title}",
@@ -218,3 +280,29 @@ def _show_energy(energy: Energy, title: str) -> None:
         f"not in it: {energy.memory_leakage_mw:.1f} mW that the memories leak by their model,"
         " wires, and the clock's tree",
     )
+
+
+def _show_savings(before: Energy, after: Energy, title: str) -> None:
+    """Energy of each block without and with clock gates."""
+    columns = {
+        "block": "left",
+        "uJ ungated": "right",
+        "uJ gated": "right",
+        "of it clocks": "right",
+        "saved": "right",
+    }
+    blocks = {block.name: block for block in after.cells.blocks}
+    rows: list[list[object]] = []
+    for block in before.cells.blocks:
+        now = blocks.get(block.name)
+        if now is not None:
+            was, becomes = before.microjoules(block), after.microjoules(now)
+            rows.append([block.name or "top", *_savings(was, becomes, after.clock_uj(now))])
+    clocks = sum(map(after.clock_uj, after.cells.blocks))
+    rows.append(["all, with memories", *_savings(before.total_uj, after.total_uj, clocks)])
+    console.print_table(f"Clock gates: {title}", columns, rows)
+
+
+def _savings(before: float, after: float, clocks: float) -> list[object]:
+    saved = console.percent(1 - after / before) if before else None
+    return [f"{before:.2f}", f"{after:.2f}", f"{clocks:.2f}", saved]
