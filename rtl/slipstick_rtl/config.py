@@ -205,6 +205,8 @@ class Configuration:
                 f"silicon must be 0 with engine {engine!r} and multiplier {self.multiplier!r},"
                 " not 1"
             )
+        if self.silicon and self.packed_rows:
+            raise ValueError(f"packed_rows must be 0 with silicon, not {self.packed_rows}")
         if self.drain_tables and (self.halved_tables or not self.traits.overlaps_streams):
             raise ValueError(
                 f"drain_tables must be 0 with engine {engine!r} and halved_tables"

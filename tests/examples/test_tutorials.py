@@ -60,16 +60,17 @@ def test_page(
         accuracy = namespace["accuracy"]
         assert accuracy["PyTorch, float32"] > 0.95
         assert accuracy["int8"] > accuracy["PyTorch, float32"] - 0.02
-    if name == "litex-soc":
-        _simulate_soc(namespace, tmp_path, monkeypatch)
     if name == "own-number-format":
         accuracy = namespace["accuracy"]
         assert accuracy["float32"] > 0.9
         assert accuracy["lns1+3+4"] > accuracy["float32"] - 0.02
 
 
-def _simulate_soc(namespace: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page's SoC with quick bits: its UART bridge reads and writes the core's registers."""
+@pytest.mark.thorough
+def test_the_soc_of_a_page_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With quick bits its UART bridge reads and writes the core's registers."""
+    pytest.importorskip("litex", reason="this tutorial needs litex: pip install litex")
+    folder, namespace = tmp_path, _run("litex-soc", tmp_path, monkeypatch)
     baud = namespace["CLOCK_HZ"] // BIT_CYCLES
     platform = namespace["LatticeECP5Platform"](
         "LFE5U-25F-6BG381C", namespace["PINS"], toolchain="trellis"

@@ -120,6 +120,14 @@ COMPACT: dict[str, Any] = {
             ValueError,
             "drain_tables must be 0 with engine 'pipelined' and halved_tables 1, not 1",
         ),
+        ({"silicon": 2}, ValueError, "silicon must be 0 or 1, not 2"),
+        ({"silicon": 1, "packed_rows": 1}, ValueError, "packed_rows must be 0 with silicon, not 1"),
+        (
+            {"silicon": 1, "multiplier": "lut"},
+            ValueError,
+            "silicon must be 0 with engine 'pipelined' and multiplier 'lut', not 1",
+        ),
+        (COMPACT | {"silicon": 1}, ValueError, "silicon must be 0 with engine 'compact'"),
         (COMPACT | {"drain_tables": 1}, ValueError, "drain_tables must be 0 with engine 'compact'"),
         (COMPACT | {"ninth_bits": 1}, ValueError, 'ninth_bits must be 0 with engine "compact"'),
         (COMPACT | {"pixels": 2}, ValueError, "pixels must be within 1..1, not 2"),
@@ -219,6 +227,7 @@ def test_a_logarithmic_array_takes_no_multipliers() -> None:
         {"ninth_bits": 1},
         {"halved_tables": 1},
         {"drain_tables": 1},
+        {"silicon": 1},
     ],
     ids=lambda fields: next(iter(fields)),
 )
@@ -232,12 +241,13 @@ def test_a_clock_is_no_other_hardware() -> None:
     assert slow.fingerprint != Configuration(lanes=4).fingerprint
 
 
-def test_a_description_from_before_drain_tables_is_known() -> None:
+@pytest.mark.parametrize("name", ["drain_tables", "silicon"])
+def test_a_description_from_before_a_field_is_known(name: str) -> None:
     fields: Any = Configuration().to_dict()
-    assert "drain_tables" not in fields
-    with_tables = Configuration(drain_tables=1)
-    assert with_tables.to_dict() == {**fields, "drain_tables": 1}
-    assert Configuration.from_dict(with_tables.to_dict()) == with_tables
+    assert name not in fields
+    other: Any = Configuration(**{name: 1})
+    assert other.to_dict() == {**fields, name: 1}
+    assert Configuration.from_dict(other.to_dict()) == other
 
 
 def test_a_dictionary_must_have_exactly_the_fields() -> None:

@@ -7,6 +7,7 @@ import pytest
 from slipstick.benchmarks.server import __main__ as benchmark
 
 
+@pytest.mark.thorough
 def test_the_report(
     tmp_path: Path,
     digits_path: Path,

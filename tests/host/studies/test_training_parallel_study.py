@@ -45,6 +45,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 def test_every_method(small: Path, slipstick) -> None:
     status, text, _ = slipstick("study", "training-parallel", "--seeds", 2, "--json")
     assert status == 0
