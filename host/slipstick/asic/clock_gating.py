@@ -7,6 +7,7 @@ clock is low, its inverter, and an AND. The latch keeps the enable still while t
 """
 
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -42,13 +43,19 @@ clockgate -pos {NAME} {ENABLE}:{CLOCK}:{GATED} -min_net_size {LEAST_REGISTERS}
 """
 """Of Yosys: a synchronous reset that does not wait for the enable becomes a part of it."""
 
-PROBE = "_clock_enable"
-"""Ends the names of the wires that show a simulation the registers' enables."""
+_PROBE = "_clock_enable"
+
+_WORD = re.compile(r"\[(\d+)\]")
+
+_MOST_WORDS = 65
+"""A memory of fewer words is taken for registers, as most of them become."""
 
 _PROBED = """
 read_rtlil design.il
 hierarchy -top {top}
 proc
+memory_collect
+memory_map t:$mem_v2 r:SIZE<{most} %i
 opt -nodffe -nosdff
 opt -nosdff
 write_json design.json
@@ -186,7 +193,7 @@ def _highest(cell: dict[str, Any]) -> int:
 
 
 def with_probes(rtlil: str, top: str) -> str:
-    """A gateware with a wire for each register's enable: its name, and ``PROBE``.
+    """A gateware with a wire for each register's enable, by ``probe_name``.
 
     A register that always takes its input has none. Enables are found as a mapping finds them.
 
@@ -205,13 +212,18 @@ def with_probes(rtlil: str, top: str) -> str:
     with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
         folder = Path(name)
         (folder / "design.il").write_text(rtlil, "utf-8")
-        run_full_yosys(_PROBED.format(top=top), cwd=folder)
+        run_full_yosys(_PROBED.format(top=top, most=_MOST_WORDS), cwd=folder)
         design = json.loads((folder / "design.json").read_text("utf-8"))
         for module in design["modules"].values():
             module["netnames"].update(_probes(module))
         (folder / "design.json").write_text(json.dumps(design), "utf-8")
         run_full_yosys("read_json design.json\nwrite_rtlil probed.il\n", cwd=folder)
         return (folder / "probed.il").read_text("utf-8")
+
+
+def probe_name(register: str) -> str:
+    """The wire that shows a simulation a register's enable; a word of a memory is ``name[3]``."""
+    return _WORD.sub(r"_\1_", register) + _PROBE
 
 
 def _probes(module: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,7 +236,7 @@ def _probes(module: Mapping[str, Any]) -> dict[str, Any]:
     for name, net in module["netnames"].items():
         bits = [enables.get(bit, "x") for bit in net["bits"]]
         if not net["hide_name"] and any(bit != "x" for bit in bits):
-            found[name + PROBE] = {"hide_name": 0, "bits": bits, "attributes": {}}
+            found[probe_name(name)] = {"hide_name": 0, "bits": bits, "attributes": {}}
     return found
 
 

@@ -9,7 +9,7 @@ from .. import toolchain as tools
 from ..errors import TargetError
 from . import opensta
 from .areas import walk_blocks
-from .clock_gating import PROBE
+from .clock_gating import probe_name
 from .gate_power import GatePower
 from .loads import LoadCounter, outer_loads
 from .mapping import Mapping as MappedDesign
@@ -168,7 +168,7 @@ def _rate(gate: GatedClock, paths: Sequence[str], recording: Recording) -> float
     for path in paths:
         for names in gate.registers:
             probes = ((f"{path}.{name}" if path else name, bit) for name, bit in names)
-            known = (recording.of(f"{name}{PROBE}", bit) for name, bit in probes)
+            known = (recording.of(probe_name(name), bit) for name, bit in probes)
             if (activity := next((one for one in known if one is not None), None)) is not None:
                 found.append(activity.high)
                 break

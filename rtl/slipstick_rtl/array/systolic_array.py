@@ -13,6 +13,7 @@ from ..numbers.number_format import number_format
 from ..primitives.delay import delay
 from ..primitives.delay_memory import DelayRing, long_delay
 from ..primitives.fanout import copy_of
+from ..primitives.resting import works_for
 from .depthwise_feed import DepthwiseFeed, feed_cycles, kernel_place, tap_rows
 from .packed_pair import HOP_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency
@@ -128,8 +129,14 @@ class SystolicArray(wiring.Component):
         if c.takes_depthwise:
             self._feed_taps(m, platform, rows, skewed[0])
         count = self._count_words(m)
+        # the way of weights' bytes; in silicon it rests while no tile comes
+        bytes_way = Module() if c.silicon else m
         for segment in segments(c, self._format):
-            self._spread_weights(m, platform, segment, rows[segment.first : segment.end], count)
+            mine = rows[segment.first : segment.end]
+            self._spread_weights(m, bytes_way, platform, segment, mine, count)
+        if c.silicon:
+            works = works_for(m, self.shift, c.columns + c.rows, "bytes_work")
+            m.submodules.bytes = EnableInserter(works)(bytes_way)
         sums = self._sum_pairs(m, pairs)
         for i, row in enumerate(elements, c.packed_rows):
             if c.takes_pairs and i == c.rows // 2:
@@ -178,20 +185,13 @@ class SystolicArray(wiring.Component):
             parted.append(passed)
         return [parted]
 
-    def _pairs_work(self, m: Module) -> Signal:
+    def _pairs_work(self, m: Module) -> Value:
         """From a swap with ``pairs`` on until all sums of its vectors have gone."""
-        c, swap = self._configuration, self.swap
-        cycles = self.latency + c.columns + c.rows
-        left, works, last = Signal(range(cycles + 1)), Signal(), Signal()
-        with m.If(swap):
+        c, last = self._configuration, Signal()
+        with m.If(self.swap):
             m.d.sync += last.eq(self.pairs)
-        with m.If((swap & self.pairs) | last):
-            m.d.sync += [left.eq(cycles), works.eq(1)]
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
-        with m.Else():
-            m.d.sync += works.eq(0)
-        return works
+        cycles = self.latency + c.columns + c.rows
+        return works_for(m, (self.swap & self.pairs) | last, cycles, "pairs_work")
 
     def _feed_taps(
         self, m: Module, platform: object, rows: list[list[Any]], skewed: Skewed
@@ -268,7 +268,13 @@ class SystolicArray(wiring.Component):
         return sums
 
     def _spread_weights(
-        self, m: Module, platform: object, segment: Segment, rows: list[list[Any]], count: Signal
+        self,
+        m: Module,
+        bytes_way: Module,
+        platform: object,
+        segment: Segment,
+        rows: list[list[Any]],
+        count: Signal,
     ) -> None:
         """The weights of a segment's rows, and their enables from left to right."""
         ways = self._first_enables(m, segment, count)
@@ -284,7 +290,7 @@ class SystolicArray(wiring.Component):
                 for name, way in ways.items()
             }
             shift, *captures = ways.values()
-            stored = self._stored(m, segment, place)
+            stored = self._stored(bytes_way, segment, place)
             # one for all rows: it stays until the next word comes, and that captures it
             weight = Signal(len(stored), name=f"weight_{segment.first}_{place}", reset_less=True)
             with m.If(shift):

@@ -8,6 +8,7 @@ from ..config import Configuration
 from ..latencies import BLOCK_COLUMNS, RESULT_TABLE_LATENCY
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of, copy_of
+from ..primitives.resting import works_for
 from .distances import BIAS_DISTANCE
 from .lane import CONTROL_DELAYS, PostLane
 from .multiplier import VALUE_BITS
@@ -36,7 +37,7 @@ TAP = data.StructLayout(
 
 _QUARTERS = 4
 
-_LANE_CYCLES = PostLane.latency + 4
+_LANE_CYCLES = PostLane.latency + 5
 """In which a lane works after a tap, a few to spare: one that shares its table is a cycle late."""
 
 
@@ -137,7 +138,11 @@ class PostLanes(wiring.Component):
         self._platform = platform
         c = self._configuration
         lanes = [PostLane(configuration=c) for _ in range(c.lanes)]
-        works = self._works(m) if c.silicon else None
+        works = None
+        if c.silicon:
+            tap = self.tap
+            begins = tap.valid | tap.noting | tap.forgetting | tap.notes
+            works = works_for(m, begins, _LANE_CYCLES, "lanes_work")
         for index, lane in enumerate(lanes):
             m.submodules[f"lane_{index}"] = lane if works is None else EnableInserter(works)(lane)
             late = self._is_late(index)
@@ -155,17 +160,6 @@ class PostLanes(wiring.Component):
         if c.training:
             self._take_notes(m, lanes)
         return m
-
-    def _works(self, m: Module) -> Signal:
-        """From a tap's byte on until its result has gone: otherwise the lanes may rest."""
-        tap, left, works = self.tap, Signal(range(_LANE_CYCLES + 1)), Signal()
-        with m.If(tap.valid | tap.noting | tap.forgetting | tap.notes):
-            m.d.sync += [left.eq(_LANE_CYCLES), works.eq(1)]
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
-        with m.Else():
-            m.d.sync += works.eq(0)
-        return works
 
     def _is_late(self, index: int) -> int:
         """1 for a lane that works a cycle behind."""
