@@ -1,4 +1,4 @@
-"""When a part of the core may rest: enables that clock gates can use."""
+"""Enables for parts of the core that may rest: what clock gates need."""
 
 from amaranth.hdl import Module, Signal, Value
 
