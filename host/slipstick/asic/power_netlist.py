@@ -215,8 +215,8 @@ class _Cut:
     def _net(self, bit: Bit) -> str:
         if isinstance(bit, str):
             return "1'b1" if bit == "1" else "1'b0"
-        bit = self._before.get(bit, bit)
-        return self._nets.setdefault(bit, f"n{bit}")
+        net = self._before.get(bit, bit)
+        return self._nets.setdefault(net, f"n{net}")
 
 
 def _data_pin(cell: Cell) -> str | None:

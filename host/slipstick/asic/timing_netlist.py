@@ -114,8 +114,8 @@ class _Writer:
     def _net(self, bit: Bit) -> str:
         if isinstance(bit, str):
             return "1'b1" if bit == "1" else "1'b0"
-        bit = self._clocks.get(bit, bit)
-        return self._nets.setdefault(bit, f"n{bit}")
+        net = self._clocks.get(bit, bit)
+        return self._nets.setdefault(net, f"n{net}")
 
     def _cells(self) -> Iterator[str]:
         held = self._held()

@@ -90,8 +90,9 @@ def test_an_inference_has_an_energy(
 
 
 def _pretend_to_record(
-    gateware: object, program: object, samples: object, seed: int, path: Path
+    gateware: object, program: object, samples: object, seed: int, path: Path, *, gated: bool
 ) -> tuple[int, tuple[int, ...]]:
+    assert not gated
     nets = "\n".join(
         f"({name} (T0 25) (T1 25) (TZ 0) (TX 0) (TB 0) (TC 10))" for name in ("i", "write", "o")
     )
@@ -105,9 +106,9 @@ def test_a_random_input_is_a_seeded_one(
 ) -> None:
     seeds = list[int]()
 
-    def record(gateware: object, program: object, samples: object, seed: int, path: Path):
-        seeds.append(seed)
-        return _pretend_to_record(gateware, program, samples, seed, path)
+    def record(*arguments: Any, **options: Any) -> tuple[int, tuple[int, ...]]:
+        seeds.append(arguments[3])
+        return _pretend_to_record(*arguments, **options)
 
     monkeypatch.setattr(energy_of, "_record", record)
     pdk = find_pdk(str(library), feature_nm=45)
