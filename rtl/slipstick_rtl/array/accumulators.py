@@ -18,6 +18,7 @@ from ..latencies import (
 from ..numbers.number_format import number_format
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of
+from ..primitives.resting import where
 
 ACCUMULATOR_BITS = 32
 
@@ -117,16 +118,10 @@ class AccumulatorColumn(wiring.Component):
         m.d.comb += self.read_data.eq(chosen(read, "found"))
         for pixel in range(words.length):
             base = Mux(control.first, 0, stored[pixel])
-            updates = (
-                (total[pixel].eq(base + self.partial_sums[pixel]), control.valid),
-                (even[pixel].eq(self.even_sums[pixel]), control.valid & control.pair),
-            )
-            for update, needed in updates:
-                if self._silicon:
-                    with m.If(needed):
-                        m.d.sync += update
-                else:
-                    m.d.sync += update
+            with where(m, control.valid if self._silicon else None):
+                m.d.sync += total[pixel].eq(base + self.partial_sums[pixel])
+            with where(m, control.valid & control.pair if self._silicon else None):
+                m.d.sync += even[pixel].eq(self.even_sums[pixel])
         return m
 
     def _number(self, access: Any) -> Value:
@@ -150,8 +145,10 @@ class AccumulatorColumn(wiring.Component):
         pair = Cat(landing.address[:-1], landing.bank)
         held = Signal(self._words.size, name=f"held_{name}", reset_less=True)
         wanted: Any = 1
+        landed: Value | None = None
         if self._silicon:
             wanted = mine | (self.read.enable & (self._number(self.read) == number))
+            landed = delay(m, wanted, 1, f"wanted_{number}")
         m.d.comb += [
             reader.addr.eq(Mux(mine, self._place(updated), self._place(self.read))),
             reader.en.eq(wanted),
@@ -159,10 +156,7 @@ class AccumulatorColumn(wiring.Component):
             writer.data.eq(written),
             writer.en.eq(landing.valid & (landing.pair | (self._number(landing) == number))),
         ]
-        if self._silicon:
-            with m.If(delay(m, wanted, 1, f"wanted_{number}")):
-                m.d.sync += held.eq(reader.data)
-        else:
+        with where(m, landed):
             m.d.sync += held.eq(reader.data)
         return held
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import EnableInserter, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,7 +13,7 @@ from ..numbers.number_format import number_format
 from ..primitives.delay import delay
 from ..primitives.delay_memory import DelayRing, long_delay
 from ..primitives.fanout import copy_of
-from ..primitives.resting import works_for
+from ..primitives.resting import resting, works_for
 from .depthwise_feed import DepthwiseFeed, feed_cycles, kernel_place, tap_rows
 from .packed_pair import HOP_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency
@@ -136,7 +136,7 @@ class SystolicArray(wiring.Component):
             self._spread_weights(m, bytes_way, platform, segment, mine, count)
         if c.silicon:
             works = works_for(m, self.shift, c.columns + c.rows, "bytes_work")
-            m.submodules.bytes = EnableInserter(works)(bytes_way)
+            m.submodules.bytes = resting(bytes_way, works)
         sums = self._sum_pairs(m, pairs)
         for i, row in enumerate(elements, c.packed_rows):
             if c.takes_pairs and i == c.rows // 2:
@@ -175,7 +175,7 @@ class SystolicArray(wiring.Component):
             ring = DelayRing(
                 shape=upper.shape(), cycles=row_delay(c, c.rows - 1) - row_delay(c, half - 1)
             )
-            m.submodules[f"upper_{j}"] = ring if works is None else EnableInserter(works)(ring)
+            m.submodules[f"upper_{j}"] = resting(ring, works)
             passed = Signal.like(upper, name=f"passed_{j}")
             m.d.comb += [
                 ring.i.eq(upper),

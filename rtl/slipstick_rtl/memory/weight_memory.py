@@ -15,6 +15,7 @@ from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of
+from ..primitives.resting import where
 
 _MEMORY_CYCLES = 3
 """Block RAM, its output register, and one on the way; before them addresses are on theirs."""
@@ -94,11 +95,10 @@ class WeightBlock(wiring.Component):
         return m
 
     def _register(self, m: Module, value: Value, cycles: int, name: str) -> Value:
-        """``value`` a cycle later, if it was asked for so many cycles before; or it stays."""
-        if not self._silicon:
-            return delay(m, value, 1, name, reset_less=True)
+        """``value`` a cycle later; in silicon if it was asked for so many cycles before."""
+        asked = delay(m, self.enable, cycles, f"{name}_wanted") if self._silicon else None
         register = Signal(len(value), name=f"{name}_0", reset_less=True)
-        with m.If(delay(m, self.enable, cycles, f"{name}_wanted")):
+        with where(m, asked):
             m.d.sync += register.eq(value)
         return register
 

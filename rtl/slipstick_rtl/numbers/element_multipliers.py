@@ -1,9 +1,9 @@
 """The multipliers inside processing elements: one weight, P activations a cycle."""
 
-from collections.abc import Mapping
-from typing import Any
+from abc import abstractmethod
+from typing import ClassVar
 
-from amaranth.hdl import Cat, Module, ShapeLike, Signal, Value, signed
+from amaranth.hdl import Cat, Module, ShapeLike, Signal, Value, signed, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,45 +12,12 @@ from ..primitives.delay import delay
 from ..primitives.multiplier18 import Multiplier18
 from . import radix4
 
-BLOCK_LATENCY = Multiplier18.latency
-"""Cycles from activations to products that DSP blocks make."""
-
-DIGIT_LATENCY = 2
-"""The same for look-up tables; the last addition is left to the cycle that sums the products."""
-
-CELL_LATENCY = 2
-"""The same for standard cells: operands, product."""
-
 OPERAND = signed(8)
 PRODUCT = signed(16)
 
 
-def multiplier_ports(*, stored_weight: ShapeLike, pixels: int) -> Mapping[str, Any]:
-    """The ports that elements' multipliers have in common.
-
-    activations : In
-        P operands.
-    weight : In
-        The captured weight; it stays for two cycles from ``swap`` on.
-    swap, swap_late : In
-        The weight is to work from the next cycle's activations on; the same, a cycle later.
-    products : Out
-        [P], the back-end's latency after the activations.
-    ones : Out
-        With the products: if both bits are 1, each of them lacks a one.
-    """
-    return {
-        "activations": In(data.ArrayLayout(OPERAND, pixels)),
-        "weight": In(stored_weight),
-        "swap": In(1),
-        "swap_late": In(1),
-        "products": Out(data.ArrayLayout(PRODUCT, pixels)),
-        "ones": Out(2),
-    }
-
-
-class BlockMultiplier(wiring.Component):
-    """P products by :class:`Multiplier18`: DSP blocks with all their registers.
+class Int8Multiplier(wiring.Component):
+    """What the back-ends have in common.
 
     Parameters
     ----------
@@ -59,9 +26,26 @@ class BlockMultiplier(wiring.Component):
 
     Members
     -------
-    activations, weight, swap, swap_late, products, ones
-        As ``multiplier_ports`` has them.
+    activations : In
+        P operands.
+    weight : In
+        The captured weight; it stays for two cycles from ``swap`` on.
+    swap, swap_late : In
+        The weight is to work from the next cycle's activations on; the same, a cycle later.
+    products : Out
+        [P], ``latency`` cycles after the activations.
+    ones : Out
+        With the products: if both bits are 1, each of them lacks a one.
     """
+
+    latency: ClassVar[int]
+    """Cycles from activations to products."""
+
+    swap_cycles: ClassVar[int] = 0
+    """Cycles by which a captured weight is taken later than the swap says."""
+
+    stored_weight: ClassVar[ShapeLike] = OPERAND
+    """Shape of a weight inside an element."""
 
     activations: data.View
     weight: Signal
@@ -72,7 +56,26 @@ class BlockMultiplier(wiring.Component):
 
     def __init__(self, *, pixels: int) -> None:
         self._pixels = pixels
-        super().__init__(multiplier_ports(stored_weight=OPERAND, pixels=pixels))
+        super().__init__(
+            {
+                "activations": In(data.ArrayLayout(OPERAND, pixels)),
+                "weight": In(self.stored_weight),
+                "swap": In(1),
+                "swap_late": In(1),
+                "products": Out(data.ArrayLayout(PRODUCT, pixels)),
+                "ones": Out(2),
+            }
+        )
+
+    @abstractmethod
+    def elaborate(self, platform: object) -> Module:
+        """Builds the multiplier; each back-end in its own way."""
+
+
+class BlockMultiplier(Int8Multiplier):
+    """P products by :class:`Multiplier18`: DSP blocks with all their registers."""
+
+    latency = Multiplier18.latency
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -90,30 +93,14 @@ class BlockMultiplier(wiring.Component):
         return m
 
 
-class DigitMultiplier(wiring.Component):
-    """P products in look-up tables (:mod:`.radix4`).
+class DigitMultiplier(Int8Multiplier):
+    """P products in look-up tables (:mod:`.radix4`); the weight is kept in base-four digits."""
 
-    Parameters
-    ----------
-    pixels : int
-        P.
+    latency = 2
+    """The last addition is left to the cycle that sums the products."""
 
-    Members
-    -------
-    activations, weight, swap, swap_late, products, ones
-        As ``multiplier_ports`` has them; the weight in base-four digits.
-    """
-
-    activations: data.View
-    weight: Signal
-    swap: Signal
-    swap_late: Signal
-    products: data.View
-    ones: Signal
-
-    def __init__(self, *, pixels: int) -> None:
-        self._pixels = pixels
-        super().__init__(multiplier_ports(stored_weight=radix4.CODE_BITS, pixels=pixels))
+    swap_cycles = 1
+    stored_weight = unsigned(radix4.CODE_BITS)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -147,30 +134,11 @@ class DigitMultiplier(wiring.Component):
         return m
 
 
-class CellMultiplier(wiring.Component):
-    """P products in standard cells: a ``*`` between its operands' registers and its own.
+class CellMultiplier(Int8Multiplier):
+    """P products in standard cells: a ``*`` between its operands' registers and its own."""
 
-    Parameters
-    ----------
-    pixels : int
-        P.
-
-    Members
-    -------
-    activations, weight, swap, swap_late, products, ones
-        As ``multiplier_ports`` has them.
-    """
-
-    activations: data.View
-    weight: Signal
-    swap: Signal
-    swap_late: Signal
-    products: data.View
-    ones: Signal
-
-    def __init__(self, *, pixels: int) -> None:
-        self._pixels = pixels
-        super().__init__(multiplier_ports(stored_weight=OPERAND, pixels=pixels))
+    latency = 2
+    swap_cycles = 1
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -184,6 +152,3 @@ class CellMultiplier(wiring.Component):
             m.d.sync += product.eq(operand * active)
             m.d.comb += self.products[p].eq(product)
         return m
-
-
-ElementMultiplier = BlockMultiplier | DigitMultiplier | CellMultiplier

@@ -2,27 +2,23 @@
 
 from typing import Any
 
-from amaranth.hdl import Shape, Value, signed, unsigned
+from amaranth.hdl import Shape, Value, signed
 
 from ..primitives.carry_sum import Operand
 from . import radix4
 from .element_multipliers import (
-    BLOCK_LATENCY,
-    CELL_LATENCY,
-    DIGIT_LATENCY,
     OPERAND,
     BlockMultiplier,
     CellMultiplier,
     DigitMultiplier,
-    ElementMultiplier,
+    Int8Multiplier,
 )
 
-_BACK_ENDS: dict[str, tuple[type[ElementMultiplier], int, int]] = {
-    "plain": (BlockMultiplier, BLOCK_LATENCY, 0),
-    "lut": (DigitMultiplier, DIGIT_LATENCY, 1),
-    "cells": (CellMultiplier, CELL_LATENCY, 1),
+_BACK_ENDS: dict[str, type[Int8Multiplier]] = {
+    "plain": BlockMultiplier,
+    "lut": DigitMultiplier,
+    "cells": CellMultiplier,
 }
-"""Component, latency, and cycles by which it takes a weight later than the swap says."""
 
 
 class Int8:
@@ -46,23 +42,23 @@ class Int8:
     def __init__(self, *, multiplier: str = "plain") -> None:
         if multiplier not in _BACK_ENDS:
             raise ValueError(f"multiplier must be one of {tuple(_BACK_ENDS)}, not {multiplier!r}")
-        self._digits = multiplier == "lut"
-        self._kind, self._latency, self._swap_cycles = _BACK_ENDS[multiplier]
+        self._kind = _BACK_ENDS[multiplier]
+        self._digits = self._kind is DigitMultiplier
 
     @property
     def multiplier_latency(self) -> int:
         """Cycles from activations to an element's products."""
-        return self._latency
+        return self._kind.latency
 
     @property
     def stored_weight(self) -> Shape:
         """Shape of a weight inside an element."""
-        return unsigned(radix4.CODE_BITS) if self._digits else self.operand
+        return Shape.cast(self._kind.stored_weight)
 
     @property
     def swap_cycles(self) -> int:
         """Cycles by which a captured weight is taken later than the swap says."""
-        return self._swap_cycles
+        return self._kind.swap_cycles
 
     def partial_sum(self, rows: int) -> Shape:
         """Shape that holds the exact sum of ``rows`` products, of magnitude 2^14 at most each."""
@@ -76,12 +72,12 @@ class Int8:
         """The form in which elements hold a weight, combinational."""
         return radix4.encode(weight) if self._digits else Value.cast(weight)
 
-    def multiplier(self, *, pixels: int) -> ElementMultiplier:
+    def multiplier(self, *, pixels: int) -> Int8Multiplier:
         """What multiplies P activations a cycle by an element's weight."""
         return self._kind(pixels=pixels)
 
     def addend(
-        self, multiplier: ElementMultiplier, pixel: int
+        self, multiplier: Int8Multiplier, pixel: int
     ) -> tuple[Operand, tuple[Value, Value] | None]:
         """A product, for the sum down the column; one of digits may lack a one."""
         ones = (multiplier.ones[0], multiplier.ones[1]) if self._digits else None

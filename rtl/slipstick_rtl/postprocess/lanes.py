@@ -1,6 +1,6 @@
 """The post engine's datapath: L lanes, their tables and parameters, and what each does when."""
 
-from amaranth.hdl import EnableInserter, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,7 +8,7 @@ from ..config import Configuration
 from ..latencies import BLOCK_COLUMNS, RESULT_TABLE_LATENCY
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of, copy_of
-from ..primitives.resting import works_for
+from ..primitives.resting import resting, works_for
 from .distances import BIAS_DISTANCE
 from .lane import CONTROL_DELAYS, PostLane
 from .multiplier import VALUE_BITS
@@ -144,7 +144,7 @@ class PostLanes(wiring.Component):
             begins = tap.valid | tap.noting | tap.forgetting | tap.notes
             works = works_for(m, begins, _LANE_CYCLES, "lanes_work")
         for index, lane in enumerate(lanes):
-            m.submodules[f"lane_{index}"] = lane if works is None else EnableInserter(works)(lane)
+            m.submodules[f"lane_{index}"] = resting(lane, works)
             late = self._is_late(index)
             byte = delay(m, self.bytes[index], late, f"late_byte_{index}", reset_less=True)
             early = int(bool(self._configuration.halved_tables)) - late

@@ -1,6 +1,9 @@
 """Enables for parts of the core that may rest: what clock gates need."""
 
-from amaranth.hdl import Module, Signal, Value
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from amaranth.hdl import EnableInserter, Module, Signal, Value
 
 
 def works_for(m: Module, begins: Value, cycles: int, name: str) -> Value:
@@ -23,3 +26,13 @@ def works_for(m: Module, begins: Value, cycles: int, name: str) -> Value:
     with m.Elif(left != 0):
         m.d.sync += left.eq(left - 1)
     return begins | (left != 0)
+
+
+def resting(part: Any, works: Value | None) -> Any:
+    """A component or module whose registers keep their values while ``works`` is 0; None: never."""
+    return part if works is None else EnableInserter(works)(part)
+
+
+def where(m: Module, needed: Value | None) -> AbstractContextManager[None]:
+    """``m.If(needed)``, or no condition at all for None."""
+    return nullcontext() if needed is None else m.If(needed)
