@@ -1,9 +1,9 @@
 """Buffers for nets of many loads, across the borders of blocks: ABC sees one block's logic only."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .loads import LoadCounter, Loads, Pin
+from .loads import LoadCounter, Loads, Pin, first_free_net
 from .pdk import Cell, Pdk
 
 MOST_LOADS = 16
@@ -67,9 +67,7 @@ class _Inserter:
     def treat(self, name: str) -> int:
         """Puts buffers into a module; returns their number."""
         module, nets = self._modules[name], self._counter.nets(name)
-        fresh = 1 + max(
-            (bit for bits in _all_bits(module) for bit in bits if isinstance(bit, int)), default=1
-        )
+        fresh = first_free_net(module)
         cells = dict[str, Any]()
         for net, loads in nets.items():
             while loads.count > MOST_LOADS and not loads.clock:
@@ -108,10 +106,3 @@ def _groups(pins: Iterable[tuple[int, list[Pin]]]) -> Iterator[list[Pin]]:
             group, total = [], 0
         group, total = group + inside, total + weight
     yield group
-
-
-def _all_bits(module: Mapping[str, Any]) -> Iterator[list[int | str]]:
-    for about in (*module["ports"].values(), *module["netnames"].values()):
-        yield about["bits"]
-    for cell in module["cells"].values():
-        yield from cell["connections"].values()

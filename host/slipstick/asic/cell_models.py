@@ -1,7 +1,7 @@
 """Verilog of standard cells, from what their liberty file says of them; no delays."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from .functions import Function
 from .liberty import LibertyError
@@ -23,6 +23,12 @@ def cell_models(pdk: Pdk, names: Iterable[str]) -> str:
         If a cell is unknown, or does what a model cannot.
     """
     return "\n".join(_module(pdk, name) for name in sorted(set(names)))
+
+
+def instance_text(cell: str, name: str, nets: Mapping[str, str]) -> str:
+    """An instance of a cell, with a net at each pin."""
+    pins = ", ".join(f".{pin}({net})" for pin, net in nets.items())
+    return f"{cell} {name} ({pins});"
 
 
 def _module(pdk: Pdk, name: str) -> str:
@@ -69,7 +75,7 @@ def _state(cell: Cell) -> Iterator[str]:
         return f"begin {' '.join(f'{n} {assign} {v};' for n, v in pairs if n in shown)} end"
 
     branches = list[str]()
-    forced = [name for name in ("clear", "preset") if name in cell.state]
+    forced = cell.forces
     for name in forced:
         yield f"wire {name}_ = {cell.state[name].verilog};"
     if len(forced) == 2:

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TargetError
-from .functions import Function, parse_function
+from .cell_models import instance_text
+from .functions import parse_function
+from .loads import first_free_net
 from .pdk import CLOCK_GATE, GATE, LATCH, Cell, Pdk
 
 NAME = "slipstick_clock_gate"
@@ -85,7 +87,7 @@ class ClockGate:
 
     @property
     def parts(self) -> tuple[Cell, ...]:
-        """All of them."""
+        """The cells in a row."""
         return tuple(part for part in (self.latch, self.inverter, self.conjunction) if part)
 
     @property
@@ -99,19 +101,18 @@ class ClockGate:
             (ENABLE, CLOCK),
             {GATED: gated},
             {"enable": parse_function(CLOCK)},
-            capacitance=self.latch.capacitance,
         )
 
     @property
     def verilog(self) -> str:
-        """Its module, of the library's cells."""
+        """Verilog of the gate's module, made of the library's cells."""
         low = CLOCK if self.inverter is None else "low"
-        data, enable = (_variable(self.latch.state[name]) for name in ("data_in", "enable"))
+        (enable,), data = self.latch.clock_pins, str(self.latch.data_pin)
         latch = {data: ENABLE, enable: low, self.latch.state_pin: "held"}
         lines = [
             f"module {NAME} (input {ENABLE}, input {CLOCK}, output {GATED});",
             "  wire held, low;",
-            f"  {_joined(self.latch.name, 'gate_latch', latch)}",
+            f"  {instance_text(self.latch.name, 'gate_latch', latch)}",
             f"  {_instance(self.conjunction, 'gate_and', [CLOCK, 'held'], GATED)}",
         ]
         if self.inverter is not None:
@@ -134,13 +135,29 @@ def find_clock_gate(pdk: Pdk) -> ClockGate:
     return ClockGate(latch, inverter, _smallest(_gates(pdk, _AND), "an AND of two", pdk))
 
 
-def with_clock_gate(pdk: Pdk) -> Pdk:
-    """The process, with the gate as a cell of its own."""
-    cell = find_clock_gate(pdk).cell
-    return replace(pdk, cells={**pdk.cells, cell.name: cell})
+def with_clock_gate(pdk: Pdk, gate: ClockGate) -> Pdk:
+    """Adds the gate to a process as a cell of its own."""
+    return replace(pdk, cells={**pdk.cells, NAME: gate.cell})
 
 
-def split_gates(design: Design, modules: Iterable[str], pdk: Pdk) -> int:
+def clocks_before(module: Mapping[str, Any]) -> dict[int, int]:
+    """Finds the clock before each of a module's gates, by the net behind it."""
+    connections = (cell["connections"] for cell in _gates_of(module))
+    return {nets[GATED][0]: nets[CLOCK][0] for nets in connections}
+
+
+def registers_behind(module: Mapping[str, Any], pdk: Pdk) -> dict[int, list[dict[str, Any]]]:
+    """Finds the registers behind each of a module's gates, by that net."""
+    behind: dict[int, list[dict[str, Any]]] = {net: [] for net in clocks_before(module)}
+    for cell in module["cells"].values():
+        if cell["type"] in pdk.flip_flops:
+            net = _clock_bits(cell, pdk)[0]
+            if net in behind:
+                behind[net].append(cell)
+    return behind
+
+
+def split_gates(design: Design, modules: Iterable[str], pdk: Pdk) -> None:
     """Gives registers beyond ``MOST_REGISTERS`` of one gate gates of their own.
 
     Parameters
@@ -149,51 +166,34 @@ def split_gates(design: Design, modules: Iterable[str], pdk: Pdk) -> int:
         As Yosys' ``write_json`` writes it; changed in place.
     modules : iterable of str
     pdk : Pdk
-
-    Returns
-    -------
-    int
-        Gates in these modules.
     """
-    return sum(_split(design["modules"][name], pdk) for name in modules)
+    for name in modules:
+        _split(design["modules"][name], pdk)
 
 
-def _split(module: dict[str, Any], pdk: Pdk) -> int:
-    cells = module["cells"]
-    gates = {cell["connections"][GATED][0]: cell for cell in cells.values() if cell["type"] == NAME}
-    if not gates:
-        return 0
-    behind: dict[int, list[list[int]]] = {net: [] for net in gates}
-    for cell in cells.values():
-        if cell["type"] in pdk.flip_flops:
-            bits = cell["connections"][clock_pin(pdk.cells[cell["type"]])]
-            if bits[0] in behind:
-                behind[bits[0]].append(bits)
-    fresh = 1 + max(
-        bit
-        for about in (*module["ports"].values(), *module["netnames"].values())
-        for bit in about["bits"]
-        if isinstance(bit, int)
-    )
-    fresh = max([fresh, *(_highest(cell) + 1 for cell in cells.values())])
-    for net, clocks in behind.items():
-        for place in range(MOST_REGISTERS, len(clocks), MOST_REGISTERS):
-            gate = gates[net]
+def _split(module: dict[str, Any], pdk: Pdk) -> None:
+    gates = {gate["connections"][GATED][0]: gate for gate in _gates_of(module)}
+    fresh = first_free_net(module)
+    for net, registers in registers_behind(module, pdk).items():
+        gate = gates[net]
+        for place in range(MOST_REGISTERS, len(registers), MOST_REGISTERS):
             copy = {**gate, "connections": {**gate["connections"], GATED: [fresh]}}
-            cells[f"$gate${fresh}"] = copy
-            for bits in clocks[place : place + MOST_REGISTERS]:
-                bits[0] = fresh
+            module["cells"][f"$gate${fresh}"] = copy
+            for register in registers[place : place + MOST_REGISTERS]:
+                _clock_bits(register, pdk)[0] = fresh
             fresh += 1
-    return sum(cell["type"] == NAME for cell in cells.values())
 
 
-def _highest(cell: dict[str, Any]) -> int:
-    bits = [bit for bits in cell["connections"].values() for bit in bits if isinstance(bit, int)]
-    return max(bits, default=0)
+def _gates_of(module: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [cell for cell in module["cells"].values() if cell["type"] == NAME]
+
+
+def _clock_bits(register: dict[str, Any], pdk: Pdk) -> list[int]:
+    return register["connections"][pdk.cells[register["type"]].clock_pins[0]]
 
 
 def with_probes(rtlil: str, top: str) -> str:
-    """A gateware with a wire for each register's enable, by ``probe_name``.
+    """Gives a gateware a wire for each register's enable, named by ``probe_name``.
 
     A register that always takes its input has none. Enables are found as a mapping finds them.
 
@@ -222,7 +222,7 @@ def with_probes(rtlil: str, top: str) -> str:
 
 
 def probe_name(register: str) -> str:
-    """The wire that shows a simulation a register's enable; a word of a memory is ``name[3]``."""
+    """Names the wire that shows a register's enable; ``name[3]`` is a memory's word."""
     return _WORD.sub(r"_\1_", register) + _PROBE
 
 
@@ -240,21 +240,12 @@ def _probes(module: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def clock_pin(cell: Cell) -> str:
-    """The pin that a flip-flop takes its clock from."""
-    return _variable(cell.state["clocked_on"])
-
-
-def _variable(function: Function) -> str:
-    return function.variables[0]
-
-
 def _is_latch(cell: Cell) -> bool:
-    functions = [cell.state.get(name) for name in ("data_in", "enable")]
     return (
         cell.kind == LATCH
-        and all(function is not None and len(function.variables) == 1 for function in functions)
-        and not {"clear", "preset"} & set(cell.state)
+        and cell.data_pin is not None
+        and len(cell.clock_pins) == 1
+        and not cell.forces
         and cell.state["data_in"].table == _PLAIN
     )
 
@@ -278,9 +269,6 @@ def _smallest(cells: list[Cell], what: str, pdk: Pdk) -> Cell:
 
 def _instance(cell: Cell, name: str, inputs: list[str], output: str) -> str:
     (pin,) = cell.outputs
-    return _joined(cell.name, name, {**dict(zip(cell.inputs, inputs, strict=True)), pin: output})
-
-
-def _joined(kind: str, name: str, nets: dict[str, str]) -> str:
-    pins = ", ".join(f".{pin}({net})" for pin, net in nets.items())
-    return f"{kind} {name} ({pins});"
+    return instance_text(
+        cell.name, name, {**dict(zip(cell.inputs, inputs, strict=True)), pin: output}
+    )

@@ -11,7 +11,7 @@ from ..errors import TargetError
 from ..program import Program
 from ..runtime.feeds import random_feeds
 from .accesses import MemoryUse, memory_uses
-from .clock_gating import NAME, with_probes
+from .clock_gating import with_probes
 from .hierarchy import Hierarchy, merge
 from .implementation import LACKING, Implementation
 from .memory_model import memory_cost
@@ -23,7 +23,7 @@ SAIF = "activity.saif"
 
 @dataclass(frozen=True)
 class Energy:
-    """What one inference takes, at the fastest clock.
+    """Holds the energy of one inference at the fastest clock.
 
     Parameters
     ----------
@@ -49,21 +49,21 @@ class Energy:
 
     @property
     def seconds(self) -> float:
-        """Of the inference."""
+        """Duration of the inference."""
         return self.cycles * self.period_ns * 1e-9
 
     @property
     def cells_uj(self) -> float:
         """Microjoules of all cells, their leakage included."""
-        return (self.cells.dynamic_mw + self.cells.leakage_mw) * self.seconds * 1e3
+        return self.microjoules(self.cells)
 
-    def microjoules(self, block: BlockPower) -> float:
-        """Of a block's cells, their leakage included."""
-        return (block.dynamic_mw + block.leakage_mw) * self.seconds * 1e3
+    def microjoules(self, cells: BlockPower | CellPower) -> float:
+        """Returns the energy of a block's cells, or of all, with their leakage."""
+        return (cells.dynamic_mw + cells.leakage_mw) * self.seconds * 1e3
 
-    def clock_uj(self, block: BlockPower) -> float:
-        """Microjoules of a block's clock pins and gates."""
-        return block.clock_mw * self.seconds * 1e3
+    def clock_uj(self, cells: BlockPower | CellPower) -> float:
+        """Returns the energy of their clock pins and clock gates, microjoules."""
+        return cells.clock_mw * self.seconds * 1e3
 
     @property
     def memories_uj(self) -> float:
@@ -149,8 +149,7 @@ def inference_energy(
     """
     folder, mapping = done.mapping.folder, done.mapping
     gateware = merge(done.rtlil, mapping.top, initial_values=True)
-    gated = NAME in mapping.pdk.cells
-    cycles, outputs = _record(gateware, program, samples, seed, folder / SAIF, gated=gated)
+    cycles, outputs = _record(gateware, program, samples, seed, folder / SAIF, gated=mapping.gated)
     recording = read_saif(folder / SAIF, mapping.top)
     period = done.timing.period_ns
     uses = memory_uses(gateware, mapping.macros, recording, mapping.pdk)

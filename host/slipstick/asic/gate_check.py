@@ -139,7 +139,7 @@ def compare(
         To compare.
     seed : int
     gated : bool
-        The gates' clocks are, the gateware's is not.
+        The netlist has clock gates; the gateware has none.
 
     Raises
     ------

@@ -1,10 +1,11 @@
 """Power of clock gates, and what they save: each of their cells is measured once, alone."""
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 
 from . import opensta
-from .clock_gating import clock_pin, find_clock_gate
+from .cell_models import instance_text
+from .clock_gating import ClockGate, find_clock_gate
 from .mapping import Mapping as MappedDesign
 
 _OUTPUT = "o"
@@ -27,7 +28,7 @@ class GatePower:
         self._cell = cache(self._measure)
 
     def saved_mw(self, gates: Iterable[tuple[tuple[str, ...], float]]) -> float:
-        """What some gates save, less what they take themselves; milliwatts.
+        """Returns the power that gates save, less what they take themselves; milliwatts.
 
         Parameters
         ----------
@@ -36,11 +37,15 @@ class GatePower:
         """
         return sum(self._saved(cells, rate) for cells, rate in gates)
 
+    @cached_property
+    def _gate(self) -> ClockGate:
+        return find_clock_gate(self._mapping.pdk)
+
     def _saved(self, cells: tuple[str, ...], rate: float) -> float:
-        pdk = self._mapping.pdk
-        gate = find_clock_gate(pdk)
+        gate, pdk = self._gate, self._mapping.pdk
         saved = (1 - rate) * sum(self._cell(cell) for cell in cells)
-        load = sum(pdk.cells[cell].pin_loads[clock_pin(pdk.cells[cell])] for cell in cells)
+        registers = (pdk.cells[cell] for cell in cells)
+        load = sum(register.pin_loads[register.clock_pins[0]] for register in registers)
         # the latch's clock never rests, nor does its inverter; the AND does
         fixed = self._cell(gate.latch.name)
         if gate.inverter is not None:
@@ -48,24 +53,16 @@ class GatePower:
         return saved - fixed - rate * self._cell(gate.conjunction.name, round(load, 6))
 
     def _measure(self, name: str, load: float = 0.0) -> float:
-        """Dynamic power of a cell whose first pin, or its clock's, is the clock; others are 1."""
+        """Measures a cell whose clock pin, or else its first, is the clock; other inputs are 1."""
         cell = self._mapping.pdk.cells[name]
-        clocked = next(
-            (
-                cell.state[kind].variables[0]
-                for kind in ("clocked_on", "enable")
-                if kind in cell.state
-            ),
-            cell.inputs[0],
-        )
+        clocked = (*cell.clock_pins, *cell.inputs)[0]
         output = cell.state_pin if cell.state else next(iter(cell.outputs))
         pins = {pin: "clk" if pin == clocked else "1'b1" for pin in cell.inputs} | {output: _OUTPUT}
-        joined = ", ".join(f".{pin}({net})" for pin, net in pins.items())
         folder = self._mapping.folder / "power"
         block = f"gate_{name}"
         (folder / f"{block}.v").write_text(
             f"module {block} (clk, {_OUTPUT});\n  input clk;\n  output {_OUTPUT};\n"
-            f"  {name} u ({joined});\nendmodule\n",
+            f"  {instance_text(name, 'u', pins)}\nendmodule\n",
             "utf-8",
         )
         commands = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .macros import WRAPPERS
-from .pdk import CLOCK_GATE, FLIP_FLOP, LATCH, Cell, Pdk
+from .pdk import CLOCK_GATE, FLIP_FLOP, LATCH, Pdk
 
 _MACRO_CLOCKS = frozenset({"clk0", "clk1"})
 
@@ -51,7 +51,7 @@ class LoadCounter:
         self._modules = design["modules"]
         self._inputs = {name: frozenset(cell.inputs) for name, cell in pdk.cells.items()}
         self._clocks = {
-            name: _clock_pins(cell)
+            name: frozenset(cell.clock_pins)
             for name, cell in pdk.cells.items()
             if cell.kind in (FLIP_FLOP, LATCH, CLOCK_GATE)
         }
@@ -94,10 +94,17 @@ def _summary(loads: Loads | None) -> tuple[int, bool]:
     return (0, False) if loads is None else (loads.count, loads.clock)
 
 
-def _clock_pins(cell: Cell) -> frozenset[str]:
-    """The pins that a flip-flop or a latch takes its clock from."""
-    functions = (cell.state.get(name) for name in ("clocked_on", "enable"))
-    return frozenset(pin for function in functions if function for pin in function.variables)
+def first_free_net(module: Mapping[str, Any]) -> int:
+    """A number above those of all nets of a module."""
+    bits = (bit for group in _all_bits(module) for bit in group if isinstance(bit, int))
+    return 1 + max(bits, default=1)
+
+
+def _all_bits(module: Mapping[str, Any]) -> Iterator[list[Bit]]:
+    for about in (*module["ports"].values(), *module["netnames"].values()):
+        yield about["bits"]
+    for cell in module["cells"].values():
+        yield from cell["connections"].values()
 
 
 def outer_loads(

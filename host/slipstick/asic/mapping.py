@@ -112,6 +112,11 @@ class Mapping:
         return self.area_within(self.top)
 
     @property
+    def gated(self) -> bool:
+        """Some of its clocks may stop."""
+        return clock_gating.NAME in self.pdk.cells
+
+    @property
     def design(self) -> dict[str, Any]:
         """The netlist as Yosys' write_json has it."""
         return json.loads((self.folder / "netlist.json").read_text("utf-8"))
@@ -175,8 +180,9 @@ def map_design(
     started = time.monotonic()
     yosys = tools.YOSYS.find()
     folder.mkdir(parents=True, exist_ok=True)
-    if gated:
-        pdk = clock_gating.with_clock_gate(pdk)
+    gate = clock_gating.find_clock_gate(pdk) if gated else None
+    if gate is not None:
+        pdk = clock_gating.with_clock_gate(pdk, gate)
         (folder / "clock_gate.v").write_text(clock_gating.BLACK_BOX, "utf-8")
     memory = memory_mapping(rtlil, memories)
     hierarchy = merge(memory.design, top)
@@ -193,17 +199,17 @@ def map_design(
     _run(yosys, "mapping", script, folder)
     netlist = json.loads((folder / "mapped.json").read_text("utf-8"))
     modules = [module.name for module in hierarchy if module.name in netlist["modules"]]
-    if gated:
+    if gate is not None:
         clock_gating.split_gates(netlist, modules, pdk)
     insert_buffers(netlist, modules, pdk)
     (folder / "buffered.json").write_text(json.dumps(netlist), "utf-8")
     _run(yosys, "writing", _WRITE, folder)
     _remove_signs(folder / NETLIST)
-    if gated:
+    if gate is not None:
         with (folder / NETLIST).open("a", encoding="utf-8") as file:
-            file.write(clock_gating.find_clock_gate(pdk).verilog)
+            file.write(gate.verilog)
     blocks = {
-        name: _block(hierarchy.modules[name].path, netlist["modules"][name], pdk, modules)
+        name: _block(hierarchy.modules[name].path, netlist["modules"][name], pdk, modules, gate)
         for name in modules
     }
     macros = memory_macros(netlist, hierarchy.top)
@@ -229,7 +235,13 @@ def _remove_signs(netlist: Path) -> None:
     netlist.write_text(_SIGNED.sub(r"\1 ", netlist.read_text("utf-8")), "utf-8")
 
 
-def _block(path: str, module: MappingOf[str, Any], pdk: Pdk, known: Container[str]) -> Block:
+def _block(
+    path: str,
+    module: MappingOf[str, Any],
+    pdk: Pdk,
+    known: Container[str],
+    gate: clock_gating.ClockGate | None,
+) -> Block:
     """What is in a module that ``write_json`` wrote."""
     kinds = {instance: cell["type"] for instance, cell in module["cells"].items()}
     cells = Counter(kind for kind in kinds.values() if kind in pdk.cells)
@@ -241,6 +253,7 @@ def _block(path: str, module: MappingOf[str, Any], pdk: Pdk, known: Container[st
             f" {', '.join(sorted(unmapped))}"
         )
     area = sum(pdk.cells[kind].area * count for kind, count in cells.items())
-    if gates := cells.pop(clock_gating.NAME, 0):
-        cells.update({part.name: gates for part in clock_gating.find_clock_gate(pdk).parts})
+    if gate is not None:
+        gates = cells.pop(clock_gating.NAME, 0)
+        cells.update({part.name: gates for part in gate.parts if gates})
     return Block(path, area, cells, blocks)

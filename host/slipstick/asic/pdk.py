@@ -49,10 +49,8 @@ class Cell:
         What outputs call the state and its inverse.
     three_state : bool
         An output can be released.
-    capacitance : float
-        Of an input pin on the average, in the library's unit.
     pin_loads : mapping of float by pin
-        Capacitance of each input pin.
+        Capacitance of each input pin, in the library's unit.
     both : tuple of str
         What state and inverse become while ``clear`` and ``preset`` hold: ``clear_preset_var1``
         and 2, "X" if the file says nothing.
@@ -66,9 +64,31 @@ class Cell:
     state: Mapping[str, Function]
     state_names: tuple[str, ...] = ()
     three_state: bool = False
-    capacitance: float = 0.0
-    both: tuple[str, str] = ("X", "X")
     pin_loads: Mapping[str, float] = field(default_factory=dict)
+    both: tuple[str, str] = ("X", "X")
+
+    @property
+    def capacitance(self) -> float:
+        """Capacitance of an input pin on the average."""
+        return sum(self.pin_loads.values()) / max(1, len(self.pin_loads))
+
+    @property
+    def clock_pins(self) -> tuple[str, ...]:
+        """Pins that a flip-flop, a latch or a clock gate takes its clock from."""
+        functions = (self.state.get(name) for name in ("clocked_on", "enable"))
+        return tuple(pin for function in functions if function for pin in function.variables)
+
+    @property
+    def data_pin(self) -> str | None:
+        """Pin whose value a flip-flop or a latch takes; None if that is a function of several."""
+        function = self.state.get("next_state") or self.state.get("data_in")
+        alone = function is not None and len(function.variables) == 1
+        return function.variables[0] if function is not None and alone else None
+
+    @property
+    def forces(self) -> tuple[str, ...]:
+        """Those of ``clear`` and ``preset`` that the cell has."""
+        return tuple(name for name in ("clear", "preset") if name in self.state)
 
     @property
     def state_pin(self) -> str:
@@ -119,7 +139,7 @@ class Pdk:
             for cell in self.cells.values()
             if _is_plain_flip_flop(cell)
             and cell.state["clocked_on"].table == (False, True)
-            and not {"clear", "preset"} & set(cell.state)
+            and not cell.forces
         ]
         if not fitting:
             raise TargetError(
@@ -213,7 +233,6 @@ def _cell(group: Group) -> Cell:
     kind = _KINDS[states[0].kind] if states else GATE
     released = any("three_state" in about.attributes for about in pins.values())
     pin_loads = {pin: pins[pin].number("capacitance", 0.0) for pin in inputs}
-    loads = list(pin_loads.values())
     variables = states[0] if states else group
     both = (
         variables.text("clear_preset_var1", "X"),
@@ -228,9 +247,8 @@ def _cell(group: Group) -> Cell:
         state,
         state_names,
         released,
-        sum(loads) / len(loads) if loads else 0.0,
-        both,
         pin_loads,
+        both,
     )
 
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .clock_gating import CLOCK as GATE_CLOCK
-from .clock_gating import ENABLE, GATED, NAME, clock_pin
+from .cell_models import instance_text
+from .clock_gating import ENABLE, NAME, clocks_before, registers_behind
 from .loads import Loads, PortBit, output_bits
-from .pdk import Cell, Pdk
+from .pdk import Pdk
 
 Bit = int | str
 CLOCK = "clk"
@@ -112,14 +112,10 @@ class _Cut:
         self._name, self._module, self._pdk = name, module, pdk
         self._clocks = {bit for bit, loads in nets.items() if loads.clock}
         self._names = _names(module)
-        self._data = {name: _data_pin(pdk.cells[name]) for name in pdk.flip_flops}
+        self._data = {name: pdk.cells[name].data_pin for name in pdk.flip_flops}
         self._incoming = dict(self._find_incoming())
         self._outgoing = self._find_outgoing(nets, outside)
-        self._before = {
-            cell["connections"][GATED][0]: cell["connections"][GATE_CLOCK][0]
-            for cell in module["cells"].values()
-            if cell["type"] == NAME
-        }
+        self._before = clocks_before(module)
 
     def netlist(self) -> PowerNetlist:
         inputs = {bit: CLOCK if bit in self._clocks else f"i{bit}" for bit in self._incoming}
@@ -149,13 +145,7 @@ class _Cut:
         return PowerNetlist(text, tuple(sources), loads, CLOCK in given, gates)
 
     def _gates(self) -> Iterator[GatedClock]:
-        behind: dict[int, list[Mapping[str, Any]]] = {bit: [] for bit in self._before}
-        for cell in self._module["cells"].values():
-            if cell["type"] in self._pdk.flip_flops:
-                (bit,) = cell["connections"][clock_pin(self._pdk.cells[cell["type"]])]
-                if bit in behind:
-                    behind[bit].append(cell)
-        for cells in behind.values():
+        for cells in registers_behind(self._module, self._pdk).values():
             states = ((cell, self._pdk.cells[cell["type"]].state_pin) for cell in cells)
             names = (self._names.get(cell["connections"][pin][0], ()) for cell, pin in states)
             yield GatedClock(tuple(cell["type"] for cell in cells), tuple(map(tuple, names)))
@@ -208,8 +198,7 @@ class _Cut:
                 held = cell["connections"].get(self._pdk.cells[kind].state_pin, [None])[0]
                 nets[data] = f"d{number}"
                 registers.append(Source(nets[data], tuple(self._names.get(held, ()))))
-            joined = ", ".join(f".{pin}({net})" for pin, net in nets.items())
-            lines.append(f"  {kind} u{number} ({joined});")
+            lines.append(f"  {instance_text(kind, f'u{number}', nets)}")
         return lines, registers
 
     def _net(self, bit: Bit) -> str:
@@ -217,13 +206,6 @@ class _Cut:
             return "1'b1" if bit == "1" else "1'b0"
         net = self._before.get(bit, bit)
         return self._nets.setdefault(net, f"n{net}")
-
-
-def _data_pin(cell: Cell) -> str | None:
-    """Returns the pin whose value a flip-flop takes; None if that is a function of several."""
-    function = cell.state.get("next_state")
-    alone = function is not None and len(function.variables) == 1
-    return function.variables[0] if function is not None and alone else None
 
 
 def _numbered(bits: Sequence[Bit]) -> Iterator[tuple[int, int]]:

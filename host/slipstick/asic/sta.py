@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from .. import toolchain as tools
 from ..errors import TargetError
 from . import opensta
-from .clock_gating import NAME, clock_pin
 from .macro_liberty import macro_liberty
 from .mapping import Mapping
 from .timing_netlist import port_name, timing_netlist
@@ -60,10 +59,7 @@ class TimedDesign:
         self._mapping, self._folder = mapping, mapping.folder
         design = mapping.design
         states = {name: mapping.pdk.cells[name].state_pin for name in mapping.pdk.flip_flops}
-        watch = None
-        if NAME in mapping.pdk.cells:
-            taker = mapping.pdk.plain_flip_flop
-            watch = (taker.name, taker.state["next_state"].variables[0], clock_pin(taker))
+        watch = mapping.pdk.plain_flip_flop if mapping.gated else None
         self._netlist = timing_netlist(design, list(mapping.blocks), states, watch)
         (self._folder / "timing.v").write_text(self._netlist.verilog, "utf-8")
         if mapping.macros:

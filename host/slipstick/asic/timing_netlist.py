@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .clock_gating import CLOCK, ENABLE, GATED, NAME
+from .clock_gating import CLOCK, ENABLE, NAME, clocks_before
 from .macro_liberty import macro_cell
 from .macros import cell_macro
+from .pdk import Cell
 
 _ODD = re.compile(r"\W")
 
@@ -39,7 +40,7 @@ def timing_netlist(
     design: Mapping[str, Any],
     modules: Sequence[str],
     flip_flops: Mapping[str, str],
-    watch: tuple[str, str, str] | None = None,
+    watch: Cell | None = None,
 ) -> TimingNetlist:
     """Writes the modules of a mapped design.
 
@@ -51,9 +52,10 @@ def timing_netlist(
         Those to write: blocks, not the library's cells.
     flip_flops : mapping of str by cell
         The library's, with the pin that holds the state.
-    watch : (cell, data pin, clock pin), optional
-        A flip-flop that takes the place of each clock gate and takes its enable: the enable must be
-        there as early before the clock's edge. Behind the gate the clock arrives as before it.
+    watch : Cell, optional
+        A flip-flop of the library that takes the place of each clock gate and takes its enable: the
+        enable must be there as early before the clock's edge. Behind the gate the clock arrives as
+        before it.
     """
     texts = list[str]()
     registers = dict[str, Mapping[str, tuple[str, int]]]()
@@ -74,15 +76,11 @@ class _Writer:
         modules: Mapping[str, Module],
         kept: frozenset[str],
         flip_flops: Mapping[str, str],
-        watch: tuple[str, str, str] | None,
+        watch: Cell | None,
     ) -> None:
         self._name, self._module = name, modules[name]
         self._watch = watch
-        self._clocks = {
-            cell["connections"][GATED][0]: cell["connections"][CLOCK][0]
-            for cell in modules[name]["cells"].values()
-            if cell["type"] == NAME
-        }
+        self._clocks = clocks_before(modules[name])
         self._modules, self._kept, self._flip_flops = modules, kept, flip_flops
         self._nets = dict[int, str]()
         self.registers = dict[str, tuple[str, int]]()
@@ -126,8 +124,9 @@ class _Writer:
                 self.registers[instance] = held.get(pins[self._flip_flops[kind]][0], (name, 0))
             elif kind == NAME:
                 assert self._watch is not None
-                kind, data, clock = self._watch
-                instance, pins = f"r{number}", {data: pins[ENABLE], clock: pins[CLOCK]}
+                kind, (clock,) = self._watch.name, self._watch.clock_pins
+                instance = f"r{number}"
+                pins = {str(self._watch.data_pin): pins[ENABLE], clock: pins[CLOCK]}
                 self.registers[instance] = ("clock gate", number)
             elif kind in self._kept:
                 instance = f"b{number}"

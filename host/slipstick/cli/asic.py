@@ -13,7 +13,7 @@ from ..asic.clock_gating import find_clock_gate
 from ..asic.energy import Energy, inference_energy
 from ..asic.implementation import Implementation, core_rtlil, implement
 from ..asic.memory_model import check_modelled
-from ..asic.pdk import NAMED, find_pdk
+from ..asic.pdk import NAMED, Pdk, find_pdk
 from ..asic.treemap import draw_treemap
 from ..data.inputs import Samples, load_inputs
 from ..errors import InputError
@@ -86,32 +86,21 @@ def asic_command(
     check_modelled(process)
     if clock_gating:
         find_clock_gate(process)
-    program = None if network is None else load_program(network, wanted.configuration)
+    taken = _for_silicon(wanted) if clock_gating else wanted
+    program = _program(network, taken)
     samples = _samples(program, inputs or [])
     folder = output or default_output(process.name, wanted)
     title = f"{wanted.name} ({wanted.configuration.number_format}) on {process.name}"
 
-    def measure(
-        target: Target, folder: Path, *, gated: bool
-    ) -> tuple[Implementation, Energy | None]:
-        with console.step("gateware to RTLIL"):
-            rtlil = core_rtlil(target)
-        done = implement(rtlil, process, folder.resolve(), gated=gated, step=console.step)
-        if network is None:
-            return done, None
-        program = load_program(network, target.configuration)
-        with console.step(f"one inference of {program.name}, its activity, its power"):
-            return done, inference_energy(done, program, samples)
-
-    taken = _for_silicon(wanted) if clock_gating else wanted
-    done, energy = measure(taken, folder, gated=clock_gating)
+    done, energy = _measure(taken, process, folder, program, samples, gated=clock_gating)
     draw_treemap(folder / TREEMAP, done.blocks, title)
     figures = _figures(done, taken, folder)
     if energy is not None:
         figures["energy"] = {**energy.figures(), "input": _input_text(inputs)}
     before = None
     if clock_gating:
-        plain, before = measure(wanted, folder / UNGATED, gated=False)
+        program = _program(network, wanted)
+        plain, before = _measure(wanted, process, folder / UNGATED, program, samples, gated=False)
         figures["ungated"] = {
             **plain.figures(),
             **({} if before is None else {"energy": before.figures()}),
@@ -128,6 +117,29 @@ def asic_command(
         if energy is not None and before is not None:
             _show_savings(before, energy, title)
         console.print_line(f"report: {report}")
+
+
+def _program(network: Path | None, target: Target) -> Program | None:
+    return None if network is None else load_program(network, target.configuration)
+
+
+def _measure(
+    target: Target,
+    process: Pdk,
+    folder: Path,
+    program: Program | None,
+    samples: Samples | None,
+    *,
+    gated: bool,
+) -> tuple[Implementation, Energy | None]:
+    """Maps a core, and runs an inference on it if there is a program for it."""
+    with console.step("gateware to RTLIL"):
+        rtlil = core_rtlil(target)
+    done = implement(rtlil, process, folder.resolve(), gated=gated, step=console.step)
+    if program is None:
+        return done, None
+    with console.step(f"one inference of {program.name}, its activity, its power"):
+        return done, inference_energy(done, program, samples)
 
 
 def _for_silicon(target: Target) -> Target:
@@ -298,7 +310,7 @@ def _show_savings(before: Energy, after: Energy, title: str) -> None:
         if now is not None:
             was, becomes = before.microjoules(block), after.microjoules(now)
             rows.append([block.name or "top", *_savings(was, becomes, after.clock_uj(now))])
-    clocks = sum(map(after.clock_uj, after.cells.blocks))
+    clocks = after.clock_uj(after.cells)
     rows.append(["all, with memories", *_savings(before.total_uj, after.total_uj, clocks)])
     console.print_table(f"Clock gates: {title}", columns, rows)
 
