@@ -41,8 +41,8 @@ class LaneTable(wiring.Component):
     -------
     instructions : In(stream)
         CONVOLVEs.
-    prepared : Out
-        A tile can be swapped in; in the cycle of its last lanes already.
+    prepared, next_prepared : Out
+        A tile can be swapped in, in the cycle of its last lanes already; in the next cycle it can.
     swap : In
         Brings the prepared tile to work, ``SWAP_CYCLES`` cycles later; only while ``prepared``.
     lanes : Out
@@ -50,6 +50,7 @@ class LaneTable(wiring.Component):
     """
 
     prepared: Signal
+    next_prepared: Signal
     swap: Signal
     lanes: data.View
     instructions: stream.Interface
@@ -63,6 +64,7 @@ class LaneTable(wiring.Component):
             {
                 "instructions": In(stream.Signature(MATRIX_INSTRUCTION)),
                 "prepared": Out(1),
+                "next_prepared": Out(1),
                 "swap": In(1),
                 "lanes": Out(self._lanes),
             }
@@ -74,10 +76,11 @@ class LaneTable(wiring.Component):
         holding, final, walking = Signal(), Signal(), Signal()
         tiles_left = Signal(16, reset_less=True)
         start, last, ends = Signal(), Signal(), Signal()
+        completed = Signal()
         given: data.View = self.instructions.payload
         half = Signal()
         first_half = start & given.pairs if self._takes_pairs else Const(0, 1)
-        place = self._count(m, fields, walking, last, first_half)
+        place = self._count(m, fields, walking, last, completed, first_half)
         m.d.comb += [
             ends.eq(walking & last & final),
             self.instructions.ready.eq(~holding | ends),
@@ -99,8 +102,8 @@ class LaneTable(wiring.Component):
         free = ~self.prepared | self.swap
         next_walking = (walking & ~last) | (more & free)
         m.d.sync += walking.eq(next_walking)
-        with m.If(self.swap):
-            m.d.sync += self.prepared.eq(0)
+        m.d.comb += self.next_prepared.eq(completed | (self.prepared & ~self.swap))
+        m.d.sync += self.prepared.eq(self.next_prepared)
         lane = self._walk(m, fields, start, walking, last)
         next_whole = Mux(start, given.whole_words, fields.whole_words)
         next_place = Mux(
@@ -121,19 +124,26 @@ class LaneTable(wiring.Component):
         return whole | (slot == k) if self._width > 1 else Const(1, 1)
 
     def _count(
-        self, m: Module, fields: Any, walking: Signal, last: Signal, first_half: Value
+        self,
+        m: Module,
+        fields: Any,
+        walking: Signal,
+        last: Signal,
+        completed: Signal,
+        first_half: Value,
     ) -> Signal:
-        """The place of the lane among the tile's; ``prepared`` with the last of them."""
+        """The place of the lane among the tile's; ``completed`` in the cycle before the last."""
         rows, step = self._words * self._width, self._width
         place = Signal(range(rows))
         before_last = Signal()
         whole = fields.whole_words if step > 1 else Const(0, 1)
-        m.d.comb += before_last.eq(place == Mux(whole, rows - 2 * step, rows - 2))
+        m.d.comb += [
+            before_last.eq(place == Mux(whole, rows - 2 * step, rows - 2)),
+            completed.eq(walking & before_last),
+        ]
         with m.If(walking):
             # wraps after the last; which is known a step before, as much hangs on it
             m.d.sync += [place.eq(self._behind(place, fields)), last.eq(before_last)]
-            with m.If(before_last):
-                m.d.sync += self.prepared.eq(1)
         with m.If(first_half):
             m.d.sync += [place.eq(rows // 2), last.eq(0)]
         return place

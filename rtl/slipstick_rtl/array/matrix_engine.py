@@ -13,6 +13,7 @@ from ..latencies import ACCUMULATOR_UPDATE_LATENCY, WEIGHT_READ_LATENCY, weight_
 from ..layouts import MATRIX_INSTRUCTION
 from ..primitives.delay import delay
 from ..primitives.delay_memory import long_delay
+from ..primitives.fanout import copy_of
 from .accumulators import accumulate_layout, accumulators_latency, part_origin
 from .pixel_counter import PixelCounter
 from .systolic_array import SystolicArray
@@ -131,15 +132,19 @@ class MatrixEngine(wiring.Component):
         m.submodules.pixels = pixels = self._pixels
         self._hand_out(m)
         swap, ended = Signal(), Signal()
-        vector = self._stream(m, swap)
+        # what the array hangs on is all over the chip, the pixel counter in one place of it: of the
+        # two registers that decide, each has one of its own
+        last = copy_of(m, platform, pixels.next_last, "last", initial=1)
+        permitted = copy_of(m, platform, tiles.next_permitted, "permitted", initial=0)
+        vector = self._stream(m, swap, last)
         m.d.comb += [
             loader.swap.eq(swap),
             tiles.swap.eq(swap),
             tiles.post_done.eq(self.post_done),
             pixels.instruction.eq(tiles.instruction),
-            pixels.start.eq(swap),
+            pixels.start.eq(permitted & pixels.last),
             pixels.advance.eq(vector.valid),
-            ended.eq(vector.valid & vector.final & pixels.last),
+            ended.eq(vector.valid & vector.final & last),
             self.streaming.eq(vector.valid),
             self.started.eq(swap & tiles.first_tile),
         ]
@@ -148,7 +153,7 @@ class MatrixEngine(wiring.Component):
         self._count(m, ended)
         return m
 
-    def _stream(self, m: Module, swap: Signal) -> data.View:
+    def _stream(self, m: Module, swap: Signal, last: Signal) -> data.View:
         """The vector of this cycle, and when the next tile goes to work: ``swap``."""
         loader, tiles, pixels = self._loader, self._tiles, self._pixels
         vector = Signal(_VECTOR, name="vector")
@@ -159,8 +164,9 @@ class MatrixEngine(wiring.Component):
         pairs = tiles.first_tile & tiles.instruction.pairs
         m.d.comb += [
             tiles.in_step.eq(next_in_step),
-            # four registers, so a single look-up table: thousands of registers hang on it
-            swap.eq(loader.prepared & self._reader.table.prepared & tiles.permitted & pixels.last),
+            tiles.prepared.eq(loader.next_prepared & self._reader.table.next_prepared),
+            # two registers, so a single look-up table: thousands of registers hang on it
+            swap.eq(tiles.permitted & last),
             pixels.pairs.eq(pairs),
         ]
         m.d.sync += vector.starts.eq(swap)
@@ -173,7 +179,7 @@ class MatrixEngine(wiring.Component):
                 vector.depthwise.eq(tiles.instruction.depthwise),
                 vector.kept_rows.eq(tiles.instruction.kept_rows),
             ]
-        with m.Elif(pixels.last):
+        with m.Elif(last):
             m.d.sync += vector.valid.eq(0)
         return vector
 

@@ -54,8 +54,8 @@ class PixelCounter(wiring.Component):
         [windows] input column and byte address of each window's first tap.
     index : Out
         Groups before this one: its place in an accumulator bank.
-    last : Out
-        This is the tile's last group, or there is none.
+    last, next_last : Out
+        This is the tile's last group, or there is none; so the next one.
     complete, half : Out
         There are sums for ``index``; a depthwise CONVOLVE reads the lower half of a column.
     block : Out(2)
@@ -71,6 +71,7 @@ class PixelCounter(wiring.Component):
     base: data.View
     index: Signal
     last: Signal
+    next_last: Signal
     complete: Signal
     half: Signal
     block: Signal
@@ -96,6 +97,7 @@ class PixelCounter(wiring.Component):
                 **{name: Out(field.shape) for name, field in self._state},
                 # amaranth-stubs knows no initial values of members
                 "last": Out(1, init=1),  # pyright: ignore[reportCallIssue]
+                "next_last": Out(1),
                 "index": Out(12),
                 "complete": Out(1),
                 "half": Out(1),
@@ -140,7 +142,7 @@ class PixelCounter(wiring.Component):
         source = self.instruction
         groups_left, rows_left = Signal(12, reset_less=True), Signal(12, reset_less=True)
         # registers, because addresses hang on the one, the swap of all lanes on the other
-        row_ends, last = Signal(reset_less=True), self.last
+        row_ends, last, next_last = Signal(reset_less=True), self.last, self.next_last
         last_group, last_row = Signal(reset_less=True), Signal(reset_less=True)
         single_group = Signal(reset_less=True)
         more_groups = Signal(12, reset_less=True)
@@ -150,7 +152,10 @@ class PixelCounter(wiring.Component):
             one_group = Mux(self.pairs, source.groups[1:] == 1, one_group)
             groups = Mux(self.pairs, source.groups >> 1, source.groups)
         one_row = (source.rows == 1) | (by_twos & (source.rows == 2))
+        m.d.comb += next_last.eq(last)
+        m.d.sync += last.eq(next_last)
         with m.If(self.start):
+            m.d.comb += next_last.eq(one_group & one_row)
             m.d.sync += [
                 groups_left.eq(groups - 1),
                 more_groups.eq(groups - 1),
@@ -159,37 +164,35 @@ class PixelCounter(wiring.Component):
                 single_group.eq(one_group),
                 last_row.eq(one_row),
                 row_ends.eq(one_group),
-                last.eq(one_group & one_row),
             ]
         with m.Elif(Const(1, 1) if turns is None else turns.ends):
+            m.d.comb += next_last.eq(last | ((groups_left == 1) & last_row))
             m.d.sync += [
                 groups_left.eq(groups_left - 1),
                 last_group.eq(groups_left == 1),
                 row_ends.eq(groups_left == 1),
-                last.eq(last | ((groups_left == 1) & last_row)),
             ]
             with m.If(last_group):
+                m.d.comb += next_last.eq(last | (single_group & (rows_left == 1)))
                 m.d.sync += [
                     groups_left.eq(more_groups),
                     rows_left.eq(rows_left - 1),
                     last_group.eq(single_group),
                     row_ends.eq(single_group),
                     last_row.eq(rows_left == 1),
-                    last.eq(last | (single_group & (rows_left == 1))),
                 ]
         if turns is not None:
             m.d.comb += [turns.row_ends.eq(row_ends), turns.last_row.eq(last_row)]
-            self._end_late(m, row_ends, turns, turns.ending & last_group)
-            self._end_late(m, last, turns, last | (turns.ending & last_group & last_row))
+            # where groups take several cycles, it ends with the cycle behind ``ending``
+            with m.If(self.start):
+                with m.If(self.instruction.depthwise):
+                    m.d.comb += next_last.eq(0)
+                    m.d.sync += row_ends.eq(0)
+            with m.Elif(turns.several):
+                ending = turns.ending & last_group
+                m.d.comb += next_last.eq(last | (ending & last_row))
+                m.d.sync += row_ends.eq(ending)
         return row_ends
-
-    def _end_late(self, m: Module, ends: Signal, turns: DepthwiseTurns, ending: Value) -> None:
-        """Where groups take several cycles, it ends with the cycle behind ``ending``."""
-        with m.If(self.start):
-            with m.If(self.instruction.depthwise):
-                m.d.sync += ends.eq(0)
-        with m.Elif(turns.several):
-            m.d.sync += ends.eq(ending)
 
     def _walk(self, m: Module, state: Any, cycle: _Cycle, by_twos: Value) -> None:
         """Coordinates and addresses of the windows; the next row's are known before it begins."""

@@ -18,11 +18,11 @@ class TileControl(wiring.Component):
     holding : Out
     post_done : In
         Instructions that the post stream has completed.
-    in_step : In
-        In the next cycle a tile may go to work.
-    permitted : Out
-        It may, and ``instruction`` need not wait for more; two cycles after it was taken at the
-        earliest.
+    in_step, prepared : In
+        In the next cycle a tile may go to work; there is one.
+    permitted, next_permitted : Out
+        It may, there is, and ``instruction`` need not wait for more; two cycles after it was taken
+        at the earliest. And so in the next cycle.
     first_tile, final_tile : Out
         Of the instruction, the next tile is.
     swap : In
@@ -33,7 +33,9 @@ class TileControl(wiring.Component):
     holding: Signal
     post_done: Signal
     in_step: Signal
+    prepared: Signal
     permitted: Signal
+    next_permitted: Signal
     first_tile: Signal
     final_tile: Signal
     swap: Signal
@@ -47,7 +49,9 @@ class TileControl(wiring.Component):
                 "holding": Out(1),
                 "post_done": In(16),
                 "in_step": In(1),
+                "prepared": In(1),
                 "permitted": Out(1),
+                "next_permitted": Out(1),
                 "first_tile": Out(1),
                 "final_tile": Out(1),
                 "swap": In(1),
@@ -65,15 +69,19 @@ class TileControl(wiring.Component):
             self.instruction.eq(instruction),
         ]
         waited = ~(self.post_done - instruction.wait)[15]
-        m.d.sync += self.permitted.eq(self.holding & waited & self.in_step)
+        ended = self.swap & self.final_tile
+        m.d.comb += self.next_permitted.eq(
+            self.holding & waited & self.in_step & self.prepared & ~ended
+        )
+        m.d.sync += self.permitted.eq(self.next_permitted)
         with m.If(self.swap):
             m.d.sync += [
                 tiles_left.eq(tiles_left - 1),
                 self.final_tile.eq(tiles_left == 1),
                 self.first_tile.eq(0),
             ]
-            with m.If(self.final_tile):
-                m.d.sync += [self.holding.eq(0), self.permitted.eq(0)]
+        with m.If(ended):
+            m.d.sync += self.holding.eq(0)
         with m.If(self.instructions.valid & self.instructions.ready):
             m.d.sync += [
                 instruction.eq(given),

@@ -30,8 +30,8 @@ class WeightLoader(wiring.Component):
     diagonal, from_ninth, whole, first, last : Out
         Of the read: only the weight of each column's own row counts; only its ninth bits count; it
         completes a word; it is for a tile's first word; and it is the tile's last.
-    prepared : Out
-        All words of a tile were read that was not swapped in.
+    prepared, next_prepared : Out
+        All words of a tile were read that was not swapped in: now, in the next cycle.
     swap : In
         The prepared tile goes to work; only while ``prepared``.
     """
@@ -43,6 +43,7 @@ class WeightLoader(wiring.Component):
     first: Signal
     last: Signal
     prepared: Signal
+    next_prepared: Signal
     swap: Signal
     instructions: stream.Interface
     reads: stream.Interface
@@ -60,6 +61,7 @@ class WeightLoader(wiring.Component):
                 "first": Out(1),
                 "last": Out(1),
                 "prepared": Out(1),
+                "next_prepared": Out(1),
                 "swap": In(1),
             }
         )
@@ -83,10 +85,8 @@ class WeightLoader(wiring.Component):
             m.d.sync += holding.eq(1)
         with m.Elif(ends):
             m.d.sync += holding.eq(0)
-        with m.If(taken & self.last):
-            m.d.sync += self.prepared.eq(1)
-        with m.Elif(self.swap):
-            m.d.sync += self.prepared.eq(0)
+        m.d.comb += self.next_prepared.eq((taken & self.last) | (self.prepared & ~self.swap))
+        m.d.sync += self.prepared.eq(self.next_prepared)
         return m
 
     def _walk(

@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Signal, Value
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, ResetSignal, Signal, Value
 
 from .multiplier18 import is_ecp5
 
 
-def copy_of(m: Module, platform: object, value: Any, name: str) -> Signal:
-    """A bit as it was a cycle ago, in a register of its own; without reset.
+def copy_of(
+    m: Module, platform: object, value: Any, name: str, *, initial: int | None = None
+) -> Signal:
+    """A bit as it was a cycle ago, in a register of its own; without reset if ``initial`` is None.
 
     Synthesis merges registers of equal contents, so that one drives what was given to many; on ECP5
     this one is an instance that it keeps.
     """
-    copy = Signal(name=name, reset_less=True)
+    copy = Signal(name=name, init=initial or 0, reset_less=initial is None)
     if not is_ecp5(platform):
         m.d.sync += copy.eq(value)
         return copy
@@ -25,9 +27,9 @@ def copy_of(m: Module, platform: object, value: Any, name: str) -> Signal:
         p_CLKMUX="CLK",
         p_LSRMUX="LSR",
         p_SRMODE="LSR_OVER_CE",
-        p_REGSET="RESET",
+        p_REGSET="SET" if initial else "RESET",
         i_CLK=ClockSignal(),
-        i_LSR=Const(0),
+        i_LSR=Const(0) if initial is None else ResetSignal(allow_reset_less=True),
         i_DI=value,
         o_Q=copy,
     )

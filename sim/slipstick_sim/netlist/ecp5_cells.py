@@ -21,18 +21,15 @@ _SPECIFICATION = re.compile(r"^\s*specify$.*?^\s*endspecify$", re.MULTILINE | re
 """Delays, which a simulation without them does not need."""
 
 _REGISTER = """
-// As a plain register; anything else ends the simulation.
+// As a register without enable; any other mode ends the simulation.
 module TRELLIS_FF #(
     parameter GSR = "ENABLED", parameter CEMUX = "1", parameter CLKMUX = "CLK",
     parameter LSRMUX = "LSR", parameter SRMODE = "LSR_OVER_CE", parameter REGSET = "RESET"
 ) (input CLK, input LSR, input DI, output reg Q);
-    initial Q = 0;
-    initial if (CEMUX != "1" || CLKMUX != "CLK" || REGSET != "RESET")
+    initial Q = REGSET == "SET";
+    initial if (CEMUX != "1" || CLKMUX != "CLK" || LSRMUX != "LSR" || SRMODE != "LSR_OVER_CE")
         $fatal(1, "TRELLIS_FF: a mode that the model lacks");
-    always @(posedge CLK) begin
-        if (LSR) $fatal(1, "TRELLIS_FF: a reset");
-        Q <= DI;
-    end
+    always @(posedge CLK) Q <= LSR ? REGSET == "SET" : DI;
 endmodule
 """
 
