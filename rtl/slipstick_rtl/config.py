@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from .dram.chips import DDR3_HZ, Ddr3Chip, DramChip, find_chip
@@ -414,7 +415,7 @@ class Configuration:
         """What a word of the weight memory is over the link: its bytes, or nine for each eight."""
         return self.weight_word_bytes * (8 + self.ninth_bits) // 8
 
-    @property
+    @cached_property
     def parameter_block_words(self) -> int:
         """Words of the weight memory for C channels' parameters; 0 if these have a memory."""
         if self.traits.has_parameter_memory:

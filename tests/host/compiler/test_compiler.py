@@ -103,7 +103,8 @@ def test_streams_overlap_and_need_their_waits(monkeypatch):
     builder.same_conv2d(3, 8)
     configuration = Configuration(rows=8, columns=8, lanes=4, accumulator_depth=64)
     check(builder, configuration)
-    monkeypatch.setattr(streams, "_conflict", lambda *_: False)
+    monkeypatch.setattr(streams, "_share", lambda *_: False)
+    monkeypatch.setattr(streams, "collide", lambda *_: False)
     with pytest.raises(AssertionError, match="not equal"):
         check(builder, configuration)
 

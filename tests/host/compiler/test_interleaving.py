@@ -9,7 +9,14 @@ from shared_data import shared
 from slipstick.compiler import compile_graph, whole
 from slipstick.compiler.codegen.assemble import Assembler
 from slipstick.compiler.scheduling.groups import Tiling
-from slipstick.compiler.scheduling.interleave import UnitSequence, UnitSequences, joined, units
+from slipstick.compiler.scheduling.interleave import (
+    Unit,
+    UnitSequence,
+    UnitSequences,
+    joined,
+    units,
+)
+from slipstick.compiler.timing.cycle_model import CycleModel
 from slipstick.compiler.timing.timeline import Instruction, Issued, Region, collide
 from slipstick.frontends import load
 from slipstick.program.steps import Placement
@@ -33,6 +40,10 @@ def _map(*, table: int = 0, opcode: Opcode = Opcode.MAP) -> Instruction:
     return Instruction(1, {"opcode": opcode, "use_table": table})
 
 
+def _sequence(group: int, units: list[Unit]) -> UnitSequence:
+    return UnitSequence((group, Tiling(1)), units, len(units), [], [])
+
+
 def test_units_hold_their_banks_until_they_are_drained():
     one, other, sums = [_convolve(0), _drain(0)], [_convolve(1, 1), _drain(1)], [_map()]
     assert units([*one, *sums, *other]) == [tuple(one), tuple(sums), tuple(other)]
@@ -49,11 +60,11 @@ def test_turns_stay_together():
 
 
 def test_a_table_keeps_its_place():
-    sequences = UnitSequences(joins=False)
-    earlier = UnitSequence((0, Tiling(1)), [(_map(table=1),), (_map(),)])
-    table = UnitSequence((1, Tiling(1)), [(_map(opcode=Opcode.TABLE),), (_map(),)])
+    sequences = UnitSequences(CycleModel(LARGE), joins=False)
+    earlier = _sequence(0, [(_map(table=1),), (_map(),)])
+    table = _sequence(1, [(_map(opcode=Opcode.TABLE),), (_map(),)])
     assert sequences.needs(table, earlier) == [1, 0]
-    behind = UnitSequence((2, Tiling(1)), [(_map(table=2),), (_map(opcode=Opcode.TABLE),)])
+    behind = _sequence(2, [(_map(table=2),), (_map(opcode=Opcode.TABLE),)])
     assert sequences.needs(behind, table) == [1, 1]
 
 
@@ -66,8 +77,8 @@ def test_rows_come_as_soon_as_what_they_read_is_there():
     makers = [(Instruction(0, {"opcode": Opcode.MAP}, writes=rows(y, y + 1)),) for y in range(4)]
     reads = [rows(0, 2), rows(1, 4), rows(0, 1)]
     readers = [(Instruction(1, {"opcode": Opcode.MAP}, reads=read),) for read in reads]
-    earlier, later = UnitSequence((0, Tiling(4)), makers), UnitSequence((1, Tiling(3)), readers)
-    assert UnitSequences(joins=False).needs(later, earlier) == [2, 4, 1]
+    earlier, later = _sequence(0, makers), _sequence(1, readers)
+    assert UnitSequences(CycleModel(LARGE), joins=False).needs(later, earlier) == [2, 4, 1]
 
 
 def _orders(first: list[Issued], second: list[Issued]) -> None:

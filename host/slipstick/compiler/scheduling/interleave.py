@@ -8,12 +8,13 @@ common; the timeline finds the waits for it as for any other order.
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from slipstick_rtl.isa import Opcode
 
-from ..timing.timeline import Instruction, Timeline, collide
+from ..timing.cycle_model import Clock, CycleModel
+from ..timing.timeline import Instruction, Region, Timeline
 from .groups import Group, Tiling
 
 DEEPEST = 3
@@ -53,21 +54,70 @@ def joined(fine: Iterable[Unit]) -> list[Unit]:
     return [tuple(itertools.chain(*run)) for _, run in itertools.groupby(fine, pixels)]
 
 
-def _exchange(later: Instruction, earlier: Instruction) -> bool:
-    """Whether two instructions may change places: tables count as what they touch, too."""
-    loads = [item.fields["opcode"] == Opcode.TABLE for item in (later, earlier)]
-    looks = [bool(item.fields.get("use_table")) for item in (later, earlier)]
-    if any(loads) and all(load or look for load, look in zip(loads, looks, strict=True)):
-        return False
-    return not collide(later, earlier)
-
-
 @dataclass(frozen=True, eq=False)
 class UnitSequence:
-    """The units of a group under one tiling."""
+    """The units of a group under one tiling.
+
+    Parameters
+    ----------
+    key : (int, Tiling)
+    units : list of Unit
+    size : int
+        Instructions in them.
+    array_work, post_work : list of int
+        Cycles that a unit and all behind it take at least; one more for none.
+    """
 
     key: tuple[int, Tiling]
     units: list[Unit]
+    size: int
+    array_work: list[int]
+    post_work: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """What the instructions of a unit touch, together; whether one loads a table or looks it up."""
+
+    reads: frozenset[Region]
+    writes: frozenset[Region]
+    loads: bool
+    looks: bool
+
+    @classmethod
+    def of(cls, unit: Unit) -> "_Touched":
+        return cls(
+            frozenset(itertools.chain(*(item.reads for item in unit))),
+            frozenset(itertools.chain(*(item.writes for item in unit))),
+            any(item.fields["opcode"] == Opcode.TABLE for item in unit),
+            any(item.fields.get("use_table") for item in unit),
+        )
+
+    def may_pass(self, earlier: "_Touched") -> bool:
+        """Whether any of its instructions may change places with any of an earlier unit."""
+        if self.loads and (earlier.loads or earlier.looks) or earlier.loads and self.looks:
+            return False
+        return not (
+            _meet(self.reads, earlier.writes)
+            or _meet(self.writes, earlier.writes)
+            or _meet(self.writes, earlier.reads)
+        )
+
+
+def _meet(some: Iterable[Region], others: Iterable[Region]) -> bool:
+    return any(one.meets(other) for one in some for other in others)
+
+
+def _needed(unit: _Touched, earlier: Sequence[_Touched]) -> int:
+    for number in range(len(earlier), 0, -1):
+        if not unit.may_pass(earlier[number - 1]):
+            return number
+    return 0
+
+
+def _to_the_end(found: Sequence[Unit], work: Callable[[Instruction], int]) -> list[int]:
+    each = [sum(map(work, unit)) for unit in reversed(found)]
+    return list(itertools.accumulate(each, initial=0))[::-1]
 
 
 class UnitSequences:
@@ -75,12 +125,14 @@ class UnitSequences:
 
     Parameters
     ----------
+    model : CycleModel
     joins : bool
         Turns stay together, and take one instruction: for where there is little room.
     """
 
-    def __init__(self, *, joins: bool) -> None:
-        self._joins = joins
+    def __init__(self, model: CycleModel, *, joins: bool) -> None:
+        self._model, self._joins = model, joins
+        self._touches: dict[Unit, _Touched] = {}
         self._sequences: dict[tuple[int, Tiling], UnitSequence] = {}
         self._needs: dict[tuple[tuple[int, Tiling], tuple[int, Tiling]], list[int]] = {}
 
@@ -89,22 +141,34 @@ class UnitSequences:
         key = (group.first, tiling)
         if key not in self._sequences:
             fine = units(group.emit(tiling))
-            self._sequences[key] = UnitSequence(key, joined(fine) if self._joins else fine)
+            found = joined(fine) if self._joins else fine
+            self._sequences[key] = UnitSequence(
+                key,
+                found,
+                sum(map(len, found)),
+                _to_the_end(found, self._array_work),
+                _to_the_end(found, self._post_work),
+            )
         return self._sequences[key]
+
+    def _array_work(self, item: Instruction) -> int:
+        return self._model.array_work(item.fields) if item.is_matrix else 0
+
+    def _post_work(self, item: Instruction) -> int:
+        return 0 if item.is_matrix else self._model.post_work(item.fields)
 
     def needs(self, later: UnitSequence, earlier: UnitSequence) -> list[int]:
         """For each unit of a sequence, how many of an earlier one must come before it."""
         key = (later.key, earlier.key)
         if key not in self._needs:
-            self._needs[key] = [_needed(unit, earlier.units) for unit in later.units]
+            touched = [self._touched(unit) for unit in earlier.units]
+            self._needs[key] = [_needed(self._touched(unit), touched) for unit in later.units]
         return self._needs[key]
 
-
-def _needed(unit: Unit, earlier: Sequence[Unit]) -> int:
-    for number in range(len(earlier), 0, -1):
-        if not all(_exchange(a, b) for b in earlier[number - 1] for a in unit):
-            return number
-    return 0
+    def _touched(self, unit: Unit) -> "_Touched":
+        if unit not in self._touches:
+            self._touches[unit] = _Touched.of(unit)
+        return self._touches[unit]
 
 
 class Interleaver:
@@ -117,6 +181,11 @@ class Interleaver:
     sequences : UnitSequences
     patience : int
         Cycles that the array may idle to begin with a tile of a later group.
+
+    Members
+    -------
+    pending : int
+        Instructions that were added and are not in the timeline yet.
     """
 
     def __init__(self, timeline: Timeline, sequences: UnitSequences, patience: int) -> None:
@@ -125,13 +194,15 @@ class Interleaver:
         self._interleaved: list[UnitSequence] = []
         self._needs: list[list[list[int]]] = []
         self._heads: list[int] = []
-        self._first = 0
+        self._first = self._array_work = self._post_work = self.pending = 0
 
     def copy(self) -> "Interleaver":
         """An independent copy."""
         other = Interleaver(self.timeline.copy(), self._sequences, self._patience)
         other._interleaved, other._heads = self._interleaved.copy(), self._heads.copy()
         other._needs, other._first = self._needs.copy(), self._first
+        other._array_work, other._post_work = self._array_work, self._post_work
+        other.pending = self.pending
         return other
 
     def add(self, sequence: UnitSequence) -> None:
@@ -140,19 +211,52 @@ class Interleaver:
         self._needs.append([self._sequences.needs(sequence, earlier) for earlier in before])
         self._interleaved.append(sequence)
         self._heads.append(0)
+        self._array_work += sequence.array_work[0]
+        self._post_work += sequence.post_work[0]
+        self.pending += sequence.size
 
-    def interleave(self, unfinished: int = 0) -> None:
-        """Goes on until that many groups at the end, or fewer, are unfinished."""
+    @property
+    def keys(self) -> tuple[tuple[int, Tiling], ...]:
+        """Those of all sequences that were added."""
+        return tuple(sequence.key for sequence in self._interleaved)
+
+    @property
+    def least_end(self) -> int:
+        """What the run takes at least, with all that was added."""
+        clock = self.timeline.clock
+        assert isinstance(clock, Clock)
+        return clock.end_after(self._array_work, self._post_work)
+
+    def interleave(self, unfinished: int = 0, limit: int | None = None) -> bool:
+        """Goes on until that many groups at the end, or fewer, are unfinished.
+
+        Parameters
+        ----------
+        unfinished : int
+        limit : int, optional
+            Gives up as soon as the run can be seen to take so many cycles or more.
+
+        Returns
+        -------
+        bool
+            False if it gave up.
+        """
         while True:
             while self._first < len(self._interleaved) and self._done(self._first):
                 self._first += 1
             if self._first >= len(self._interleaved) - unfinished:
-                return
+                return True
+            if limit is not None and self.least_end >= limit:
+                return False
             number = self._next()
-            unit = self._interleaved[number].units[self._heads[number]]
+            sequence, head = self._interleaved[number], self._heads[number]
+            unit = sequence.units[head]
             self.timeline.place(unit)
             self.timeline.interleave(unit)
             self._heads[number] += 1
+            self._array_work -= sequence.array_work[head] - sequence.array_work[head + 1]
+            self._post_work -= sequence.post_work[head] - sequence.post_work[head + 1]
+            self.pending -= len(unit)
 
     def _done(self, number: int) -> bool:
         return self._heads[number] == len(self._interleaved[number].units)

@@ -43,9 +43,13 @@ class _Search:
         patience: int,
         effort: int,
     ) -> None:
-        self._empty, self._capacity = Timeline(plain.timeline.model), capacity
+        model = plain.timeline.model
+        assert isinstance(model, CycleModel)
+        self._empty, self._capacity = Timeline(model), capacity
         self._plain_end, self._patience = plain.timeline.end, patience
-        self._sequences = UnitSequences(joins=joins)
+        self._sequences = UnitSequences(model, joins=joins)
+        self._costs: dict[tuple[object, ...], int] = {}
+        self._least_costs: dict[tuple[object, ...], int] = {}
         self._plain = [
             self._sequences.get(group, tiling)
             for group, tiling in zip(groups, plain.tilings, strict=True)
@@ -68,7 +72,11 @@ class _Search:
                 before, chosen = chosen, self._sweep(chosen)
             found.append(chosen)
         best = min(found, key=lambda chosen: self._cost(self._start(), chosen))
-        return self._interleaved(self._start(), best).timeline
+        interleaver = self._start()
+        for sequence in best:
+            interleaver.add(sequence)
+        interleaver.interleave()
+        return interleaver.timeline
 
     def _uniform(self, tiles: int) -> list[UnitSequence]:
         return [
@@ -79,18 +87,32 @@ class _Search:
     def _start(self) -> Interleaver:
         return Interleaver(self._empty.copy(), self._sequences, self._patience)
 
-    def _interleaved(self, state: Interleaver, sequences: Sequence[UnitSequence]) -> Interleaver:
+    def _cost(
+        self, state: Interleaver, sequences: Sequence[UnitSequence], limit: int | None = None
+    ) -> int:
+        """The cost of a run that begins as ``state``; what is ``limit`` or more may be less exact.
+
+        Effort is that of a whole trial, so that neither what is known nor a limit changes what is
+        found.
+        """
         interleaver = state.copy()
         for sequence in sequences:
             interleaver.add(sequence)
-        interleaver.interleave()
-        return interleaver
-
-    def _cost(self, state: Interleaver, sequences: Sequence[UnitSequence]) -> int:
-        timeline = self._interleaved(state, sequences).timeline
-        self._effort -= len(timeline.matrix) + len(timeline.post)
-        self._effort += len(state.timeline.matrix) + len(state.timeline.post)
-        return timeline.end + _EXCESS * max(len(timeline) - self._capacity, 0)
+        self._effort -= interleaver.pending
+        key = interleaver.keys
+        known = self._costs.get(key)
+        if known is not None:
+            return known
+        least = self._least_costs.get(key, 0)
+        if limit is not None and least >= limit:
+            return least
+        if not interleaver.interleave(limit=limit):
+            self._least_costs[key] = least = interleaver.least_end
+            return least
+        timeline = interleaver.timeline
+        cost = timeline.end + _EXCESS * max(len(timeline) - self._capacity, 0)
+        self._costs[key] = cost
+        return cost
 
     def _sweep(self, chosen: Sequence[UnitSequence]) -> list[UnitSequence]:
         """Each group in turn takes the tiling with which the run ends earliest."""
@@ -98,7 +120,7 @@ class _Search:
         least = self._cost(state, chosen)
         for number, options in enumerate(self._options):
             for option in options if self._effort > 0 else ():
-                cost = self._cost(state, [option, *chosen[number + 1 :]])
+                cost = self._cost(state, [option, *chosen[number + 1 :]], least)
                 if cost < least:
                     least, chosen[number] = cost, option
             state.add(chosen[number])

@@ -58,6 +58,29 @@ class CycleModel(Durations):
         """The state of both engines at the start of a run."""
         return Clock(self)
 
+    def array_work(self, fields: Mapping[str, int]) -> int:
+        """Cycles from the last vector before a CONVOLVE to its own last one, at least."""
+        tiles, vectors = fields["reduction_tiles"], self.vectors(fields)
+        if not fields["pairs"]:
+            return (tiles - 1) * self.tile_period(fields) + vectors
+        if tiles == 1:
+            return vectors // 2
+        # the first tile takes two vectors a cycle
+        first = self.tile_period(fields, pairs=True)
+        return first + (tiles - 2) * self.tile_period(fields) + vectors
+
+    def post_work(self, fields: Mapping[str, int]) -> int:
+        """Cycles from the last step before a post instruction to its own last one, at least."""
+        match fields["opcode"]:
+            case Opcode.TABLE:
+                return 0
+            case Opcode.DRAIN:
+                return fields["rows"] * fields["columns"] * fields["slices"]
+            case _:
+                results = fields["rows"] * fields["columns"] * fields["slices"]
+                # the last ones are written when all is read
+                return results * (self.accesses(fields) - 1)
+
 
 class Clock:
     """The state of both engines while instructions are issued to them in order.
@@ -99,6 +122,13 @@ class Clock:
     def end(self) -> int:
         """When all that was issued has completed."""
         return max(self._landed, self._post_done)
+
+    def end_after(self, array_work: int, post_work: int) -> int:
+        """When all has completed at the earliest, if instructions of so much work follow."""
+        model, done = self._model, self._post_done
+        if post_work:
+            done = self._post_stepped + post_work + model.post_latency
+        return max(self._streamed + array_work + model.matrix_latency, done)
 
     def issue(
         self, fields: Mapping[str, int], ready: int, repeated: bool = False

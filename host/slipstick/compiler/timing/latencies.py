@@ -7,6 +7,7 @@ configuration. All are held against the gateware by ``tests/host/compiler/test_c
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from slipstick_rtl.config import PARAMETER_QUEUE_RESERVE, Configuration
 from slipstick_rtl.latencies import (
@@ -59,28 +60,28 @@ class Durations:
         vectors += vectors % 2 if self.configuration.pixels == 1 else 0
         return max(vectors, self.tile_load(fields))
 
-    @property
+    @cached_property
     def matrix_latency(self) -> int:
         """From a CONVOLVE's last vector until its sums can be drained, through rows and columns."""
         return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
 
-    @property
+    @cached_property
     def post_latency(self) -> int:
         """From a post instruction's last step until its results have landed."""
         return POST_LATENCY + self.configuration.halved_tables + self.result_table_latency
 
-    @property
+    @cached_property
     def result_table_latency(self) -> int:
         """Of it, cycles of the table that results may go through."""
         return result_table_latency(self.configuration)
 
-    @property
+    @cached_property
     def skew(self) -> int:
         """By which the last of the weight memory's block RAMs is read later than the first."""
         chains, columns = self.configuration.weight_rows, self.configuration.columns
         return (chains - 1) * self.configuration.tile_words + columns - BLOCK_COLUMNS
 
-    @property
+    @cached_property
     def parameter_load(self) -> int:
         """From a slice's start until the next one's parameters are in place."""
         words = self.configuration.parameter_block_words
@@ -88,7 +89,7 @@ class Durations:
             return words + QUEUED_LATENCY
         return words + self.skew + PARAMETER_LATENCY
 
-    @property
+    @cached_property
     def slice_period(self) -> int:
         """At least, from a slice's start to the next one's, if each has its own parameters."""
         if not self.configuration.ninth_bits:
@@ -96,13 +97,13 @@ class Durations:
         words = self.configuration.parameter_block_words
         return max(self.parameter_load, math.ceil(words / self.queued_words))
 
-    @property
+    @cached_property
     def queued_words(self) -> float:
         """Words of parameters that come a cycle, at best."""
         counted_upon = self.configuration.parameter_queue_words - PARAMETER_QUEUE_RESERVE
         return min(1.0, counted_upon / (self.skew + QUEUE_TRIP))
 
-    @property
+    @cached_property
     def urgent_words(self) -> float:
         """Likewise, beside an array that loads weights whenever a block of parameters is there, and
         beyond it another one if slices share them."""

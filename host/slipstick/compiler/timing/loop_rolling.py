@@ -47,20 +47,27 @@ class Repeated:
     steps: tuple[int, ...] = ()
     waits_each: bool = False
 
-    def with_turn(self, values: Values) -> "Repeated | None":
-        """It and one more turn that is the instruction given; None if it is no such turn."""
+    def with_turn(self, values: Values, wait: int, bank: int) -> "Repeated | None":
+        """It and one more turn that is the instruction given; None if it is no such turn.
+
+        Parameters
+        ----------
+        values : Values
+            Wait and bank may be missing.
+        wait, bank : int
+        """
         first, number = self.first, self.repeats + 1
         opcode = first["opcode"]
-        if opcode not in _STEPS or values["opcode"] != opcode or number > _MOST_REPEATS:
+        if values["opcode"] != opcode or opcode not in _STEPS or number > _MOST_REPEATS:
             return None
         banks = 2 << first["parts"]
         # the second turn tells how they wait; with two banks or more there can be no doubt
         convolves, waits_each = opcode == Opcode.CONVOLVE, self.waits_each
         if convolves and number == 1:
-            waits_each = values["wait"] == first["wait"] + 1
+            waits_each = wait == first["wait"] + 1
         later = max(number + 1 - banks, 0) if convolves and not waits_each else number
         turn = first["wait"] + later, (first["bank"] + number) % banks
-        if (values["wait"], values["bank"]) != turn:
+        if (wait, bank) != turn:
             return None
         fields, moving = _STEPS[opcode]
         steps = self.steps or tuple(values[name] - first[name] for name in moving)
@@ -92,7 +99,7 @@ def merge(instructions: Iterable[Values]) -> list[Repeated]:
     """A stream with every run of turns as one instruction."""
     merged: list[Repeated] = []
     for values in instructions:
-        longer = merged[-1].with_turn(values) if merged else None
+        longer = merged[-1].with_turn(values, values["wait"], values["bank"]) if merged else None
         if longer is None:
             merged.append(Repeated(values))
         else:

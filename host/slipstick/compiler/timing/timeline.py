@@ -1,7 +1,7 @@
 """Instructions with what they touch, and the waits that keep the two streams apart."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, accumulator_place, pack
 
@@ -21,21 +21,27 @@ class Region:
     place: Placement
     rows: tuple[int, int]
     channels: tuple[int, int]
+    # worked out once: a search asks for millions of pairs whether they meet
+    _layout: tuple[int, int, int] = field(init=False, repr=False, compare=False)
+    _bytes: tuple[int, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        place = self.place
+        layout = place.address, place.row_pitch, place.pixel_pitch
+        first, behind = (place.address + row * place.row_pitch for row in self.rows)
+        object.__setattr__(self, "_layout", layout)
+        object.__setattr__(self, "_bytes", (first, behind))
 
     def meets(self, other: "Region") -> bool:
         """Whether the two may share a byte; tensors laid out alike are told apart by channel."""
-        a, b = self.place, other.place
-        if (a.address, a.row_pitch, a.pixel_pitch) == (b.address, b.row_pitch, b.pixel_pitch):
+        if self._layout == other._layout:
             return (
                 self.rows[0] < other.rows[1]
                 and other.rows[0] < self.rows[1]
                 and self.channels[0] < other.channels[1]
                 and other.channels[0] < self.channels[1]
             )
-        return (
-            a.address + self.rows[0] * a.row_pitch < b.address + other.rows[1] * b.row_pitch
-            and b.address + other.rows[0] * b.row_pitch < a.address + self.rows[1] * a.row_pitch
-        )
+        return self._bytes[0] < other._bytes[1] and other._bytes[0] < self._bytes[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,11 +138,12 @@ def collide(later: Instruction, earlier: Instruction) -> bool:
     return any(write.meets(read) for write in later.writes for read in earlier.reads)
 
 
-def _conflict(
-    later: Instruction, accumulators: tuple[int, int, int] | None, earlier: Issued
-) -> bool:
-    """Whether two instructions of unlike streams touch the same thing and one writes it."""
-    return _share(accumulators, earlier.accumulators) or collide(later, earlier.instruction)
+class Collisions(dict[tuple[Instruction, Instruction], bool]):
+    """Whether a later instruction and an earlier one collide, each pair looked at once."""
+
+    def __missing__(self, pair: tuple[Instruction, Instruction]) -> bool:
+        found = self[pair] = collide(*pair)
+        return found
 
 
 class Timeline:
@@ -152,6 +159,7 @@ class Timeline:
 
     def __init__(self, model: CycleModel | CompactCycleModel) -> None:
         self.model = model
+        self.collisions = Collisions()
         self.clock = model.clock()
         self.matrix: list[Issued] = []
         self.post: list[Issued] = []
@@ -165,6 +173,7 @@ class Timeline:
     def copy(self) -> "Timeline":
         """An independent copy, to try instructions on."""
         other = Timeline(self.model)
+        other.collisions = self.collisions
         other.clock = self.clock.copy()
         other.matrix, other.post = self.matrix.copy(), self.post.copy()
         other._floors, other._tiles = self._floors.copy(), self._tiles
@@ -240,10 +249,15 @@ class Timeline:
 
     def _wait(self, instruction: Instruction, accumulators: tuple[int, int, int] | None) -> int:
         """For how many instructions of the other stream it must wait."""
-        matrix = instruction.is_matrix
+        matrix, collisions = instruction.is_matrix, self.collisions
         others, wait = self.post if matrix else self.matrix, self._floors[matrix]
         for index in range(len(others) - 1, wait - 1, -1):
-            if _conflict(instruction, accumulators, others[index]):
+            other = others[index]
+            # they touch the same thing and one writes it
+            if (
+                _share(accumulators, other.accumulators)
+                or collisions[instruction, other.instruction]
+            ):
                 return index + 1
         return wait
 
@@ -283,7 +297,7 @@ class Timeline:
         last = self._last[instruction.is_matrix]
         if last is None or not self.repeats:
             return False
-        longer = last.with_turn(_values(instruction, bank, wait))
+        longer = last.with_turn(instruction.fields, wait, bank or 0)
         if longer is None:
             return False
         self._last[instruction.is_matrix] = longer
