@@ -24,9 +24,6 @@ MARGIN = 1.05
 _AFTER_CLOCK_NS = 0.05
 """Inputs change by so much later than the clock has come through its tree."""
 
-_SECONDS = 900
-"""Of processor time for one bench."""
-
 _TRIPLE = re.compile(r"\((-?[\d.]*):[-\d.]*:(-?[\d.]*)\)")
 _CELL = re.compile(r'(\(CELLTYPE "\w+"\))\s*(\(INSTANCE \w+\))')
 _PATH = re.compile(r"\(IOPATH .*\)$", re.M)
