@@ -50,7 +50,7 @@ class Inverter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        left = Signal(range(RUN_CYCLES + 1))
+        left = Signal(range(RUN_CYCLES + 1), name="_left")
         started = Signal()
         take = self.i.valid & self.i.ready
         m.d.comb += [
@@ -141,7 +141,7 @@ def test_activity_is_recorded_while_the_core_runs(tmp_path: Path) -> None:
     text = path.read_text()
     # the first sample starts the clock of the recording, the last cycle ends it
     assert f"(DURATION {RUN_CYCLES - 1})" in text
-    (changes,) = re.findall(r"\(left\\\[0\\\] .*\(TC (\d+)\)\)", text)
+    (changes,) = re.findall(r"\(_left\\\[0\\\] .*\(TC (\d+)\)\)", text)
     assert abs(int(changes) - RUN_CYCLES) <= 1
 
 

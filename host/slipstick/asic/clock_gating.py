@@ -18,6 +18,7 @@ from ..errors import TargetError
 from .cell_models import instance_text
 from .functions import parse_function
 from .loads import first_free_net
+from .memories import large_shapes
 from .pdk import CLOCK_GATE, GATE, LATCH, Cell, Pdk
 
 NAME = "slipstick_clock_gate"
@@ -49,15 +50,13 @@ _PROBE = "_clock_enable"
 
 _WORD = re.compile(r"\[(\d+)\]")
 
-_MOST_WORDS = 65
-"""A memory of fewer words is taken for registers, as most of them become."""
-
 _PROBED = """
 read_rtlil design.il
 hierarchy -top {top}
 proc
+flatten
 memory_collect
-memory_map t:$mem_v2 r:SIZE<{most} %i
+memory_map {small}
 opt -nodffe -nosdff
 opt -nosdff
 write_json design.json
@@ -195,7 +194,9 @@ def _clock_bits(register: dict[str, Any], pdk: Pdk) -> list[int]:
 def with_probes(rtlil: str, top: str) -> str:
     """Gives a gateware a wire for each register's enable, named by ``probe_name``.
 
-    A register that always takes its input has none. Enables are found as a mapping finds them.
+    A register that always takes its input has none. Enables are found as a mapping finds them: a
+    memory that is not worth a macro is made of registers, and modules that are not marked are
+    dissolved, so that a register has all of its names in the module around it.
 
     Parameters
     ----------
@@ -212,7 +213,11 @@ def with_probes(rtlil: str, top: str) -> str:
     with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
         folder = Path(name)
         (folder / "design.il").write_text(rtlil, "utf-8")
-        run_full_yosys(_PROBED.format(top=top, most=_MOST_WORDS), cwd=folder)
+        small = "t:$mem_v2" + "".join(
+            f" t:$mem_v2 r:SIZE={shape.words} %i r:WIDTH={shape.bits} %i %d"
+            for shape in large_shapes(rtlil)
+        )
+        run_full_yosys(_PROBED.format(top=top, small=small), cwd=folder)
         design = json.loads((folder / "design.json").read_text("utf-8"))
         for module in design["modules"].values():
             module["netnames"].update(_probes(module))

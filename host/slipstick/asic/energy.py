@@ -14,6 +14,7 @@ from .accesses import MemoryUse, memory_uses
 from .clock_gating import with_probes
 from .hierarchy import Hierarchy, merge
 from .implementation import LACKING, Implementation
+from .mapping import BLOCK_DEPTH
 from .memory_model import memory_cost
 from .power import BlockPower, CellPower, cell_power
 from .saif import read_saif
@@ -179,7 +180,7 @@ def _record(
     try:
         rtlil = gateware.rtlil()
         if gated:
-            rtlil = with_probes(rtlil, gateware.top)
+            rtlil = with_probes(gateware.rtlil(gateware.blocks(BLOCK_DEPTH)), gateware.top)
         library = activity_library(rtlil, gateware.top)
     except ToolError as error:
         raise TargetError(f"the simulation of {gateware.top}: {error}") from error

@@ -217,6 +217,8 @@ def _names(module: Mapping[str, Any]) -> dict[int, list[tuple[str, int]]]:
     found = dict[int, list[tuple[str, int]]]()
     for name, net in module["netnames"].items():
         if not net["hide_name"]:
+            # Yosys marks a public name that begins with a dollar
+            public = name.removeprefix("\\")
             for k, bit in _numbered(net["bits"]):
-                found.setdefault(bit, []).append((name, k))
+                found.setdefault(bit, []).append((public, k))
     return found

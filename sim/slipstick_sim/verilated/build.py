@@ -434,7 +434,8 @@ def _build(rtlil: str, name: str, part: Path, line: Line, others: str) -> None:
         (part / source).write_bytes(code)
     verilate = ["verilator", "-cc", "-Mdir", ".", "--prefix", "Vtop", "--top-module", name]
     if line.activity == _SAIF:
-        verilate.append("--trace-saif")
+        # names that begin with an underscore are left out otherwise
+        verilate += ["--trace-saif", "--trace-underscore"]
     with toolchain.tool_environment():
         toolchain.run_tool([*verilate, *_VERILATOR_OPTIONS, f"{name}.v"], cwd=part)
     runtime = toolchain.verilator_root() / "include"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from optional_tools import needs_sta
 from slipstick.asic import clock_gating
@@ -50,6 +51,32 @@ class Holder(wiring.Component):
             m.d.sync += cleared.eq(0)
         m.d.sync += last.eq(held ^ cleared)
         m.d.comb += self.o.eq(last)
+        return m
+
+
+class Store(wiring.Component):
+    """A memory of bytes."""
+
+    enable: Signal
+    address: Signal
+    i: Signal
+    o: Signal
+
+    def __init__(self, words: int) -> None:
+        self._words = words
+        super().__init__({"enable": In(1), "address": In(range(words)), "i": In(8), "o": Out(8)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=8, depth=self._words, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        m.d.comb += [
+            write.addr.eq(self.address),
+            write.data.eq(self.i),
+            write.en.eq(self.enable),
+            read.addr.eq(self.address),
+            self.o.eq(read.data),
+        ]
         return m
 
 
@@ -115,6 +142,13 @@ def test_enables_can_be_recorded() -> None:
         if line.endswith(probe_name(name))
     }
     assert found == {"held", "cleared"}
+
+
+@pytest.mark.parametrize(("words", "known"), [(66, True), (255, True), (256, False)])
+def test_enables_of_a_memory_made_of_registers_can_be_recorded(words: int, known: bool) -> None:
+    """As mapping does it: a memory of fewer bits than are worth a macro is made of registers."""
+    probed = with_probes(convert_to_rtlil(Store(words), "top"), "top")
+    assert (f"{words - 1}_{probe_name('')}" in probed) == known
 
 
 @needs_sta
