@@ -5,6 +5,9 @@ them gets a description of a macro that fits it exactly, from which Yosys' ``mem
 instances of two wrappers, ``slipstick_sram_1rw`` and ``slipstick_sram_1rw1r`` (``verilog/``). What
 has less than ``SMALLEST_SRAM_BITS``, is read without a clock, or is a table of constants becomes
 flip-flops or logic.
+
+A macro gives what it reads for one cycle only. Where more may be needed a register holds it; a
+memory that the gateware marks as ``MOMENTARY`` needs none.
 """
 
 import re
@@ -12,6 +15,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from slipstick_rtl.memory_styles import MOMENTARY
 
 from ..errors import TargetError
 from .macros import WRAPPERS, MemoryShape, wrappers
@@ -34,7 +39,7 @@ _LIBRARY_ENTRY = """ram block {name} {{
 {byte}  cost {cost};
   init none;
   prune_rom;
-  port srsw "A" {{ clock posedge; rden; rdwr undefined; }}
+{style}  port srsw "A" {{ clock posedge; rden; rdwr undefined; }}
 {second}}}
 """
 _SECOND_PORT = '  port sr "B" { clock posedge; rden; }\n'
@@ -160,32 +165,55 @@ def _granularities(shape: MemoryShape) -> tuple[int, ...]:
     return (shape.bits, *parts[:1])
 
 
-def _cell_name(shape: MemoryShape, ports: int, write_bits: int) -> str:
-    return f"$__SRAM_{shape.words}X{shape.bits}_{ports}_{write_bits}"
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of macro of one shape.
+
+    ``is_momentary``: nobody needs what was read a cycle later.
+    """
+
+    shape: MemoryShape
+    ports: int
+    write_bits: int
+    is_momentary: bool
+
+    @property
+    def cell_name(self) -> str:
+        """Yosys' name for it."""
+        end = "_MOMENTARY" if self.is_momentary else ""
+        return f"$__SRAM_{self.shape.words}X{self.shape.bits}_{self.ports}_{self.write_bits}{end}"
+
+
+def _kinds(shape: MemoryShape) -> Iterator[_Kind]:
+    for is_momentary in (False, True):
+        for ports in WRAPPERS:
+            for write_bits in _granularities(shape):
+                yield _Kind(shape, ports, write_bits, is_momentary)
 
 
 def _library_entries(shape: MemoryShape) -> Iterator[str]:
     """Every kind of macro of this shape; costs say which is taken if several would do."""
-    for ports in WRAPPERS:
-        for rank, write_bits in enumerate(_granularities(shape)):
-            yield _LIBRARY_ENTRY.format(
-                name=_cell_name(shape, ports, write_bits),
-                address_bits=shape.address_bits,
-                bits=shape.bits,
-                byte=f"  byte {write_bits};\n" if write_bits < shape.bits else "",
-                cost=10 * ports + rank,
-                second=_SECOND_PORT if ports == 2 else "",
-            )
+    for kind in _kinds(shape):
+        cost = 10 * kind.ports + (kind.write_bits < shape.bits)
+        yield _LIBRARY_ENTRY.format(
+            name=kind.cell_name,
+            address_bits=shape.address_bits,
+            bits=shape.bits,
+            byte=f"  byte {kind.write_bits};\n" if kind.write_bits < shape.bits else "",
+            # so dear that only the mark brings it
+            cost=100 * cost if kind.is_momentary else cost,
+            style=f'  style "{MOMENTARY}";\n' if kind.is_momentary else "",
+            second=_SECOND_PORT if kind.ports == 2 else "",
+        )
 
 
 def _techmap_modules(shape: MemoryShape) -> Iterator[str]:
-    for ports in WRAPPERS:
-        for write_bits in _granularities(shape):
-            yield _techmap_module(shape, ports, write_bits)
+    return map(_techmap_module, _kinds(shape))
 
 
-def _techmap_module(shape: MemoryShape, ports: int, write_bits: int) -> str:
+def _techmap_module(kind: _Kind) -> str:
     """The macro, and where a read may be held for longer than a cycle, a register that holds it."""
+    shape, ports, write_bits = kind.shape, kind.ports, kind.write_bits
     letters = "AB"[:ports]
     mask_bits = shape.bits // write_bits
     word, address = f"[{shape.bits - 1}:0]", f"[{shape.address_bits - 1}:0]"
@@ -199,10 +227,11 @@ def _techmap_module(shape: MemoryShape, ports: int, write_bits: int) -> str:
         + ["PORT_A_WR_DATA", "PORT_A_WR_EN"]
     )
     second = ",\n      .clk1(PORT_B_CLK), .csb1(!PORT_B_RD_EN), .addr1(PORT_B_ADDR), .dout1(read_B)"
-    return f"""module \\{_cell_name(shape, ports, write_bits)} ({names});
+    reads = "".join(_read(letter, word, is_held=not kind.is_momentary) for letter in letters)
+    return f"""module \\{kind.cell_name} ({names});
   {" ".join(declarations)}
   wire writes = |PORT_A_WR_EN;
-{"".join(_held_read(letter, word) for letter in letters)}
+{reads}
   {WRAPPERS[ports]} #(
       .WORDS({shape.words}), .BITS({shape.bits}), .WRITE_BITS({write_bits}),
       .ADDRESS_BITS({shape.address_bits}), .MASK_BITS({mask_bits})
@@ -214,8 +243,12 @@ endmodule
 """
 
 
-def _held_read(letter: str, word: str) -> str:
+def _read(letter: str, word: str, *, is_held: bool) -> str:
     """What a port reads; a macro gives it for a cycle, the memory until the next read."""
+    if not is_held:
+        return f"""  wire {word} read_{letter};
+  assign PORT_{letter}_RD_DATA = read_{letter};
+"""
     return f"""  parameter _TECHMAP_CONSTMSK_PORT_{letter}_RD_EN_ = 0;
   wire {word} read_{letter};
   generate if (_TECHMAP_CONSTMSK_PORT_{letter}_RD_EN_) begin

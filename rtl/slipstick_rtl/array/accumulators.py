@@ -4,7 +4,6 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
@@ -18,7 +17,7 @@ from ..latencies import (
 from ..numbers.number_format import number_format
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of
-from ..primitives.resting import where
+from ..primitives.resting import momentary_memory, where
 
 ACCUMULATOR_BITS = 32
 
@@ -137,7 +136,9 @@ class AccumulatorColumn(wiring.Component):
     def _memory(self, m: Module, number: int, landing: data.View, written: Value) -> Value:
         """One of them; what is read comes ACCUMULATOR_UPDATE_LATENCY later."""
         name = f"memory_{number}"
-        m.submodules[name] = memory = Memory(shape=self._words.size, depth=self._depth, init=[])
+        m.submodules[name] = memory = momentary_memory(
+            self._words.size, self._depth, silicon=self._silicon
+        )
         reader, writer = memory.read_port(), memory.write_port()
         updated = self.control
         # what overwrites needs no read

@@ -4,12 +4,12 @@ from typing import Any
 
 from amaranth.hdl import Array, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..primitives.delay import delay
+from ..primitives.resting import momentary_memory, taken
 from ..primitives.stream_queue import StreamQueue
 from .blocked_slices import BlockedSlices
 from .byte_gatherer import ByteGatherer
@@ -203,20 +203,21 @@ class ActivationMemory(wiring.Component):
     def _add_bank(self, m: Module, k: int, arbiter: PortArbiter, row_byte: Value) -> None:
         """Bank ``k``: its windows of port A, and its byte ``row_byte`` of port B's row."""
         c = self._configuration
-        m.submodules[f"bank_{k}"] = bank = Memory(
-            shape=8, depth=c.activation_bytes // c.rows, init=[]
+        m.submodules[f"bank_{k}"] = bank = momentary_memory(
+            8, c.activation_bytes // c.rows, silicon=c.silicon
         )
         writer, reader = bank.write_port(), bank.read_port()
         row = arbiter.rows[k // c.lanes]
+        asked = arbiter.reading[k // c.lanes] if c.silicon else None
         # the same address on both lets synthesis map them to one port of a block RAM
         m.d.comb += [
             writer.addr.eq(row),
             writer.data.eq(arbiter.bytes.word_select(k, 8)),
             writer.en.eq(arbiter.enables[k]),
             reader.addr.eq(row),
-            reader.en.eq(1),
+            reader.en.eq(1 if asked is None else asked),
             # no reset: then it is the block RAM's own register
-            row_byte.eq(delay(m, reader.data, 1, f"row_byte_{k}", reset_less=True)),
+            row_byte.eq(taken(m, reader.data, asked, f"row_byte_{k}")),
         ]
         for p in range(c.pixels):
             window = bank.read_port()

@@ -33,6 +33,8 @@ class PortArbiter(wiring.Component):
         Which byte of the row a read wants (its first, for L of them).
     link_reading : Out
         A link read goes to the banks in this cycle.
+    reading : Out
+        With ``silicon``: a read goes to a slot's banks in this cycle.
     """
 
     write: data.View
@@ -44,6 +46,7 @@ class PortArbiter(wiring.Component):
     bytes: Signal
     byte: Signal
     link_reading: Signal
+    reading: Signal
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
@@ -60,6 +63,7 @@ class PortArbiter(wiring.Component):
                 "bytes": Out(8 * c.rows),
                 "byte": Out(self._byte_bits),
                 "link_reading": Out(1),
+                **({"reading": Out(c.slots)} if c.silicon else {}),
             }
         )
 
@@ -99,6 +103,9 @@ class PortArbiter(wiring.Component):
                 self.enables.word_select(k, c.lanes).eq(enables),
                 by_link.eq(~here),
             ]
+            if c.silicon:
+                asked = link_read & (wanted[lane_bits:bits] == k)
+                m.d.sync += self.reading[k].eq(asked | (self.read.enable & (slot == k)))
             # chosen after the registers: before them the choice would hang on the write's enable
             m.d.comb += self.bytes.word_select(k, 8 * c.lanes).eq(Mux(by_link, sent, results))
         return m

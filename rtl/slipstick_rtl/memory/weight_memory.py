@@ -5,7 +5,6 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
@@ -15,7 +14,7 @@ from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of
-from ..primitives.resting import where
+from ..primitives.resting import momentary_memory, where
 
 _MEMORY_CYCLES = 3
 """Block RAM, its output register, and one on the way; before them addresses are on theirs."""
@@ -79,7 +78,9 @@ class WeightBlock(wiring.Component):
         granularity = width // len(self.write_enables)
         words = []
         for k in range(self._words // self._depth):
-            m.submodules[f"memory_{k}"] = memory = Memory(shape=width, depth=self._depth, init=[])
+            m.submodules[f"memory_{k}"] = memory = momentary_memory(
+                width, self._depth, silicon=self._silicon
+            )
             writer, reader = memory.write_port(granularity=granularity), memory.read_port()
             m.d.comb += [
                 writer.addr.eq(self.write_address[:bits]),

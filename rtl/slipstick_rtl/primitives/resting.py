@@ -4,6 +4,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from amaranth.hdl import EnableInserter, Module, Signal, Value
+from amaranth.lib.memory import Memory
+
+from ..memory_styles import MOMENTARY
+from .delay import delay
 
 
 def works_for(m: Module, begins: Value, cycles: int, name: str) -> Value:
@@ -31,6 +35,36 @@ def works_for(m: Module, begins: Value, cycles: int, name: str) -> Value:
 def resting(part: Any, works: Value | None) -> Any:
     """A component or module whose registers keep their values while ``works`` is 0; None: never."""
     return part if works is None else EnableInserter(works)(part)
+
+
+def momentary_memory(shape: Any, depth: int, *, silicon: int) -> Memory:
+    """An empty memory; in silicon one whose words are taken in the cycle after they were read.
+
+    There a port that reads nothing gives anything: see :func:`taken`.
+    """
+    attributes = {"ram_style": MOMENTARY} if silicon else {}
+    return Memory(shape=shape, depth=depth, init=[], attrs=attributes)
+
+
+def taken(m: Module, value: Value, asked: Value | None, name: str) -> Signal:
+    """What was read, a cycle later.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the register, in its ``sync`` domain.
+    value : Value
+        A cycle after the read.
+    asked : Value or None
+        In the cycle of the read: somebody needs it. Otherwise the register stays as it is. None:
+        always.
+    name : str
+        Prefix of the register's.
+    """
+    register = Signal(len(value), name=f"{name}_0", reset_less=True)
+    with where(m, None if asked is None else delay(m, asked, 1, f"{name}_wanted")):
+        m.d.sync += register.eq(value)
+    return register
 
 
 def where(m: Module, needed: Value | None) -> AbstractContextManager[None]:

@@ -4,7 +4,6 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
@@ -13,6 +12,7 @@ from ..dma.layouts import INSTRUCTION_WORD
 from ..latencies import INSTRUCTION_READ_LATENCY
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
+from ..primitives.resting import momentary_memory, taken
 
 
 class InstructionMemory(wiring.Component):
@@ -49,7 +49,7 @@ class InstructionMemory(wiring.Component):
 
     def __init__(self, *, configuration: Configuration) -> None:
         self._depth = configuration.instruction_words
-        self._has_dma = bool(configuration.dram)
+        self._has_dma, self._silicon = bool(configuration.dram), configuration.silicon
         ports: dict[str, Any] = {}
         if self._has_dma:
             ports["dma_writes"] = In(stream.Signature(INSTRUCTION_WORD))
@@ -64,12 +64,19 @@ class InstructionMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(shape=32, depth=self._depth, init=[])
+        m.submodules.memory = memory = momentary_memory(32, self._depth, silicon=self._silicon)
         writer, reader = memory.write_port(granularity=8), memory.read_port()
         bits = ceil_log2(self._depth)
         turn = Signal()
         m.d.sync += turn.eq(~turn)
-        word = delay(m, reader.data, INSTRUCTION_READ_LATENCY - 1, "word", reset_less=True)
+        asked = self.request_0 | self.request_1 if self._silicon else None
+        word = delay(
+            m,
+            taken(m, reader.data, asked, "word"),
+            INSTRUCTION_READ_LATENCY - 2,
+            "later_word",
+            reset_less=True,
+        )
         m.d.comb += [
             writer.addr.eq(self.write.address[:bits]),
             writer.data.eq(self.write.data.replicate(4)),
@@ -77,7 +84,7 @@ class InstructionMemory(wiring.Component):
             self.grant_0.eq(self.request_0 & (~self.request_1 | turn)),
             self.grant_1.eq(self.request_1 & (~self.request_0 | ~turn)),
             reader.addr.eq(Mux(self.grant_0, self.address_0, self.address_1)[:bits]),
-            reader.en.eq(1),
+            reader.en.eq(1 if asked is None else asked),
             self.valid_0.eq(delay(m, self.grant_0, INSTRUCTION_READ_LATENCY, "granted_0")),
             self.valid_1.eq(delay(m, self.grant_1, INSTRUCTION_READ_LATENCY, "granted_1")),
             self.word.eq(word),

@@ -23,7 +23,8 @@ def make(**shape: Any) -> ActivationMemory:
 
 
 def _configuration(shape: dict[str, Any]) -> Configuration:
-    return Configuration(activation_bytes=_BYTES, accumulator_depth=64, columns=8, **shape)
+    fields = {"activation_bytes": _BYTES, **shape}
+    return Configuration(accumulator_depth=64, columns=8, **fields)
 
 
 BENCH = Bench(

@@ -202,13 +202,20 @@ def verilog_with_macros(rtlil: str, top: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "number", "changes"),
-    # the least payload whose ring is worth a macro
-    [("bench_weights", 1, {}), ("bench_link", 0, {"payload_bytes": 128})],
-    ids=["weights", "link"],
+    # the least payload whose ring is worth a macro, and the least activations
+    [
+        ("bench_weights", 1, {}),
+        ("bench_weights", 0, {"silicon": 1}),
+        ("bench_link", 0, {"payload_bytes": 128}),
+        ("bench_activation_memory", 1, {"silicon": 1, "activation_bytes": 1 << 12}),
+        ("bench_matrix", 0, {"silicon": 1}),
+    ],
+    ids=["weights", "resting-weights", "link", "resting-activations", "resting-accumulators"],
 )
 def test_blocks_of_macros_compute(name: str, number: int, changes: dict[str, int]) -> None:
-    """Byte enables and ninth bits of weights; the link's ring, which holds what it reads. The
-    models give no word for longer than a cycle, and nothing sensible of one that is written."""
+    """Byte enables and ninth bits of weights; the link's ring, which holds what it reads; memories
+    for silicon, that rest where nobody asks, and whose words nobody holds. The models give no word
+    for longer than a cycle, and nothing sensible of one that is written."""
     bench: Bench = replace(load(name), verilog=verilog_with_macros, optimisation="-O0")
     result = run_bench(bench, {**bench.parameters[number], **changes})
     assert result.passed, result.explain()
