@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from program_runner import run_program
+from random_networks import NetworkBuilder
 from shared_data import shared
 from slipstick.compiler import compile_graph, whole
 from slipstick.compiler.codegen.assemble import Assembler
@@ -16,12 +17,14 @@ from slipstick.compiler.scheduling.interleave import (
     joined,
     units,
 )
-from slipstick.compiler.timing.cycle_model import CycleModel
+from slipstick.compiler.timing.cycle_model import Clock, CycleModel
 from slipstick.compiler.timing.timeline import Instruction, Issued, Region, collide
 from slipstick.frontends import load
+from slipstick.program.slip_file import encode
 from slipstick.program.steps import Placement
 from slipstick.targets import find_target
 from slipstick.verify.tflm_reference import TflmReference
+from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import Opcode
 
 LARGE = find_target("ecpix5-85f").configuration
@@ -94,6 +97,33 @@ def _share(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None)
     if one is None or other is None:
         return False
     return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 4), (16, 8, 8), (8, 4, 4)])
+def test_trials_that_end_early_change_no_program(
+    shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The least end that a trial can have is no later than the end that it has."""
+    rows, columns, lanes = shape
+    configuration = Configuration(rows=rows, columns=columns, lanes=lanes, accumulator_depth=64)
+    builder = NetworkBuilder(6, 12, 12, 4)
+    shortcut = builder.same_conv2d(3, 8)
+    builder.depthwise((3, 3), 1)
+    builder.same_conv2d(1, 8)
+    builder.add(shortcut)
+    builder.same_conv2d(3, 24)
+    builder.same_conv2d(3, 8)
+    found = encode(compile_graph(builder.graph(), configuration))
+    asked = []
+    plain = Clock.end_after
+
+    def never(clock: Clock, array_work: int, post_work: int) -> int:
+        asked.append(plain(clock, array_work, post_work))
+        return 0
+
+    monkeypatch.setattr(Clock, "end_after", never)
+    assert encode(compile_graph(builder.graph(), configuration)) == found
+    assert len(asked) > 100
 
 
 @pytest.mark.borrows

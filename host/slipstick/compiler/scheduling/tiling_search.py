@@ -1,10 +1,12 @@
 """Chooses how each group is tiled, by predicted cycles."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...errors import CapacityError
+from ..timing.compact_cycle_model import CompactCycleModel
+from ..timing.cycle_model import Clock, CycleModel
 from ..timing.timeline import Instruction, Timeline
 from .groups import Group, Tiling
 
@@ -31,16 +33,46 @@ class Scheduled:
 
 
 class _Emissions:
-    """Instructions of each group under each tiling, emitted once."""
+    """Instructions of each group under each tiling, emitted once, and the work that they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: CycleModel | CompactCycleModel) -> None:
+        self._model = model
         self._known: dict[tuple[int, Tiling], list[Instruction]] = {}
+        self._works: dict[tuple[int, Tiling], tuple[list[int], list[int]]] = {}
 
     def get(self, group: Group, tiling: Tiling) -> list[Instruction]:
         key = (group.first, tiling)
         if key not in self._known:
             self._known[key] = group.emit(tiling)
         return self._known[key]
+
+    def _work(self, group: Group, tiling: Tiling) -> tuple[list[int], list[int]]:
+        key = (group.first, tiling)
+        if key not in self._works:
+            assert isinstance(self._model, CycleModel)
+            fields = [instruction.fields for instruction in self.get(group, tiling)]
+            self._works[key] = self._model.work_to_the_end(fields)
+        return self._works[key]
+
+    def hopeless(
+        self, group: Group, tiling: Tiling, following: Group | None, most: int, price: int
+    ) -> Callable[[Timeline, int], bool] | None:
+        """Tells whether a trial must end later than ``most``, as ``_choose`` counts, or may not."""
+        if not isinstance(self._model, CycleModel):
+            return None
+        array, post = self._work(group, tiling)
+        further = [0, 0]
+        if following is not None:
+            simple = Tiling(following.fewest_tiles())
+            further = [work[0] for work in self._work(following, simple)]
+
+        def asked(timeline: Timeline, number: int) -> bool:
+            clock = timeline.clock
+            assert isinstance(clock, Clock)
+            end = clock.end_after(array[number] + further[0], post[number] + further[1])
+            return end + price * len(timeline) > most
+
+        return asked
 
 
 def schedule_runs(
@@ -71,7 +103,7 @@ def schedule_runs(
     CapacityError
         If even the simplest tilings need more.
     """
-    emissions = _Emissions()
+    emissions = _Emissions(empty.model)
     plain = [_simplest(groups, empty, emissions) for groups in runs]
     needed = sum(len(timeline) for timeline, _ in plain)
     if needed > capacity:
@@ -183,7 +215,12 @@ def _choose(
         for way in ways:
             tiling, late, skipped = way
             longer = timeline.copy()
-            longer.extend(emissions.get(group, tiling), late=late, skipped=skipped)
+            hopeless = None
+            if best_key is not None and not best_key[0]:
+                hopeless = emissions.hopeless(group, tiling, following, best_key[1], price)
+            instructions = emissions.get(group, tiling)
+            if not longer.extend(instructions, late=late, skipped=skipped, hopeless=hopeless):
+                continue
             trial = longer.copy()
             trial.extend(behind)
             excess = max(len(longer) - most, 0)

@@ -5,8 +5,10 @@ they begin. Whole programs are held against the gateware by
 ``tests/host/verify/test_random_rtl.py``.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
 
@@ -50,24 +52,69 @@ MAP_HANDOVER = 2
 """From the completion of what is before it until a MAP or a TABLE starts."""
 
 
+@dataclass(frozen=True, slots=True)
+class _TileTimes:
+    """Durations of a CONVOLVE's tiles."""
+
+    fields: Mapping[str, int]
+    vectors: int
+    period: int
+    pair_period: int
+    load: int
+    words: int
+
+
 @dataclass(frozen=True)
 class CycleModel(Durations):
     """Durations, and clocks that count with them."""
+
+    @cached_property
+    def _known_tiles(self) -> dict[int, _TileTimes]:
+        """By the identity of the fields, which are kept: a search issues them again and again."""
+        return {}
+
+    def tile_times(self, fields: Mapping[str, int]) -> _TileTimes:
+        """Returns all durations of a CONVOLVE's tiles."""
+        times = self._known_tiles.get(id(fields))
+        if times is None:
+            times = self._known_tiles[id(fields)] = _TileTimes(
+                fields,
+                self.vectors(fields),
+                self.tile_period(fields),
+                self.tile_period(fields, pairs=True),
+                self.tile_load(fields),
+                self.tile_words(fields),
+            )
+        return times
 
     def clock(self) -> "Clock":
         """The state of both engines at the start of a run."""
         return Clock(self)
 
+    def work_to_the_end(
+        self, instructions: Sequence[Mapping[str, int]]
+    ) -> tuple[list[int], list[int]]:
+        """Work of each instruction and all behind it, of the array and of the post-processor; one
+        more for none."""
+        works = []
+        for is_matrix, work in ((True, self.array_work), (False, self.post_work)):
+            each = [
+                work(fields) if (fields["opcode"] == Opcode.CONVOLVE) == is_matrix else 0
+                for fields in reversed(instructions)
+            ]
+            works.append(list(itertools.accumulate(each, initial=0))[::-1])
+        array, post = works
+        return array, post
+
     def array_work(self, fields: Mapping[str, int]) -> int:
         """Cycles from the last vector before a CONVOLVE to its own last one, at least."""
-        tiles, vectors = fields["reduction_tiles"], self.vectors(fields)
+        tiles, times = fields["reduction_tiles"], self.tile_times(fields)
         if not fields["pairs"]:
-            return (tiles - 1) * self.tile_period(fields) + vectors
+            return (tiles - 1) * times.period + times.vectors
         if tiles == 1:
-            return vectors // 2
+            return times.vectors // 2
         # the first tile takes two vectors a cycle
-        first = self.tile_period(fields, pairs=True)
-        return first + (tiles - 2) * self.tile_period(fields) + vectors
+        return times.pair_period + (tiles - 2) * times.period + times.vectors
 
     def post_work(self, fields: Mapping[str, int]) -> int:
         """Cycles from the last step before a post instruction to its own last one, at least."""
@@ -154,25 +201,24 @@ class Clock:
                 return self._map(fields, ready)
 
     def _convolve(self, fields: Mapping[str, int], ready: int, repeated: bool) -> tuple[int, int]:
-        model = self._model
-        tiles, vectors = fields["reduction_tiles"], model.vectors(fields)
-        self._period = model.tile_period(fields)
+        model, times = self._model, self._model.tile_times(fields)
+        tiles, vectors = fields["reduction_tiles"], times.vectors
+        self._period = times.period
         # taken when the last tile before it started, or else when it has been fetched
         taken = self._tile_started + LOADER_HANDOVER + self._held
         if not repeated:
             taken = max(taken, self._matrix_fetched)
             self._matrix_fetched = taken + FETCH_CYCLES
-        loaded = max(self._streamed, taken + model.tile_load(fields))
+        loaded = max(self._streamed, taken + times.load)
         first = max(loaded, ready + MATRIX_HANDOVER)
         self._loading = tiles * self._period
         self._hold_up_table(first, self._loading)
         # while it waited parameters could be read
-        stolen = max(self._stolen(fields) - (first - loaded), 0)
+        stolen = max(self._stolen(tiles, times.words) - (first - loaded), 0)
         self._tile_started = first + (tiles - 1) * self._period
         if fields["pairs"]:
             # the first tile takes two vectors a cycle
-            spared = self._period - model.tile_period(fields, pairs=True)
-            self._tile_started -= spared if tiles > 1 else 0
+            self._tile_started -= times.period - times.pair_period if tiles > 1 else 0
             vectors = vectors // 2 if tiles == 1 else vectors
         # the first tile's weights have come: it is the next one's, of whichever instruction
         self._held = stolen if tiles == 1 else 0
@@ -181,12 +227,11 @@ class Clock:
         self._landed = self._streamed + model.matrix_latency
         return first, self._landed
 
-    def _stolen(self, fields: Mapping[str, int]) -> int:
+    def _stolen(self, tiles: int, words: int) -> int:
         """Cycles that reads of parameters, which come first, cost the loader of weights."""
         configuration = self._model.configuration
-        words = self._model.tile_words(fields)
         slack = self._period - words
-        spare = fields["reduction_tiles"] * slack
+        spare = tiles * slack
         # those of more than the last two were read before
         reads = min(self._reads, 2 * configuration.parameter_block_words)
         stolen = max(reads - spare, 0)
@@ -196,7 +241,7 @@ class Clock:
         if configuration.ninth_bits:
             # no more come than there is room for while weights are loaded
             urgent = self._model.urgent_words
-            loading = fields["reduction_tiles"] * words
+            loading = tiles * words
             stolen = min(stolen, int(loading * urgent / (1 - urgent)))
         return stolen
 

@@ -23,7 +23,18 @@ _STEPS: Mapping[int, tuple[Mapping[str, Field], Mapping[str, str]]] = {
 }
 """Of the opcodes that repeat: the addresses that move on, and by which field."""
 
+Constants = tuple[tuple[str, int], ...]
+"""The fields of an instruction that are the same in each of its turns, in the order of names."""
+
 _MOST_REPEATS = (1 << MATRIX_FIELDS["repeats"].width) - 1
+
+
+def constants(values: Values) -> Constants:
+    """Chooses the fields that are the same in each turn of an instruction; none if it has none."""
+    if values["opcode"] not in _STEPS:
+        return ()
+    changing = {"wait", "bank", *_STEPS[values["opcode"]][1]}
+    return tuple(sorted((name, value) for name, value in values.items() if name not in changing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +51,17 @@ class Repeated:
         By which the addresses move on, in the order of the opcode's.
     waits_each : bool
         It is a CONVOLVE of which each turn waits for one instruction more.
+    same : Constants
+        Of the first turn, and so of each.
     """
 
     first: Values
     repeats: int = 0
     steps: tuple[int, ...] = ()
     waits_each: bool = False
+    same: Constants = ()
 
-    def with_turn(self, values: Values, wait: int, bank: int) -> "Repeated | None":
+    def with_turn(self, values: Values, wait: int, bank: int, same: Constants) -> "Repeated | None":
         """It and one more turn that is the instruction given; None if it is no such turn.
 
         Parameters
@@ -55,6 +69,7 @@ class Repeated:
         values : Values
             Wait and bank may be missing.
         wait, bank : int
+        same : Constants
         """
         first, number = self.first, self.repeats + 1
         opcode = first["opcode"]
@@ -75,12 +90,9 @@ class Repeated:
             fits = 0 <= step < 1 << fields[step_name].width
             if not fits or values[name] != first[name] + number * step:
                 return None
-        same = all(
-            value == first[name]
-            for name, value in values.items()
-            if name not in moving and name not in ("wait", "bank")
-        )
-        return Repeated(first, number, steps, waits_each) if same else None
+        if same != self.same:
+            return None
+        return Repeated(first, number, steps, waits_each, same)
 
     def values(self) -> dict[str, int]:
         """All fields of the instruction."""
@@ -99,9 +111,11 @@ def merge(instructions: Iterable[Values]) -> list[Repeated]:
     """A stream with every run of turns as one instruction."""
     merged: list[Repeated] = []
     for values in instructions:
-        longer = merged[-1].with_turn(values, values["wait"], values["bank"]) if merged else None
+        same, longer = constants(values), None
+        if merged:
+            longer = merged[-1].with_turn(values, values["wait"], values["bank"], same)
         if longer is None:
-            merged.append(Repeated(values))
+            merged.append(Repeated(values, same=same))
         else:
             merged[-1] = longer
     return merged

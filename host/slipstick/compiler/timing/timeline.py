@@ -1,6 +1,6 @@
 """Instructions with what they touch, and the waits that keep the two streams apart."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, accumulator_place, pack
@@ -8,7 +8,10 @@ from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, accumulator_pl
 from ...program.steps import Placement
 from .compact_cycle_model import CompactCycleModel
 from .cycle_model import CycleModel
-from .loop_rolling import Repeated, merge
+from .loop_rolling import Constants, Repeated, constants, merge
+
+_HOPE = 8
+"""Instructions from one question to the next whether a trial is hopeless."""
 
 _CELLS = 8
 """Parts of the accumulators, of equal size, of which every bank is made."""
@@ -58,6 +61,12 @@ class Instruction:
     bank : int or None
         How many tiles of its group come before the one whose accumulators it writes (CONVOLVE) or
         reads (DRAIN): they take the banks, as many as its ``parts`` say, in turns.
+
+    Members
+    -------
+    is_matrix : bool
+        Of the matrix stream.
+    same : Constants
     """
 
     operation: int
@@ -65,10 +74,12 @@ class Instruction:
     reads: tuple[Region, ...] = ()
     writes: tuple[Region, ...] = ()
     bank: int | None = None
+    is_matrix: bool = field(init=False, repr=False)
+    same: Constants = field(init=False, repr=False)
 
-    @property
-    def is_matrix(self) -> bool:
-        return self.fields["opcode"] == Opcode.CONVOLVE
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_matrix", self.fields["opcode"] == Opcode.CONVOLVE)
+        object.__setattr__(self, "same", constants(self.fields))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,18 +216,39 @@ class Timeline:
         return self.clock.end
 
     def extend(
-        self, instructions: list[Instruction], *, late: bool = False, skipped: int = 0
-    ) -> None:
+        self,
+        instructions: Sequence[Instruction],
+        *,
+        late: bool = False,
+        skipped: int = 0,
+        hopeless: Callable[["Timeline", int], bool] | None = None,
+    ) -> bool:
         """Appends a group's instructions, their banks following on those before but for some.
 
-        With ``late`` the first CONVOLVE of several that may become turns of one waits for all that
-        is emitted before it: then the others wait as turns do.
+        Parameters
+        ----------
+        instructions : sequence of Instruction
+        late : bool
+            The first CONVOLVE of several that may become turns of one waits for all that is emitted
+            before it: then the others wait as turns do.
+        skipped : int
+            Banks.
+        hopeless : callable, optional
+            Asked now and then, with how many were appended, whether to give up.
+
+        Returns
+        -------
+        bool
+            False if it gave up: then the timeline is of no use.
         """
         self._tiles += skipped
-        for instruction in instructions:
+        for number, instruction in enumerate(instructions):
+            if hopeless is not None and not number % _HOPE and hopeless(self, number):
+                return False
             self._append(instruction, late)
         banks = (item.bank for item in instructions if item.bank is not None)
         self._tiles += 1 + max(banks, default=-1)
+        return True
 
     def place(self, unit: Sequence[Instruction]) -> None:
         """Chooses the banks of a few instructions that come next: those that were drained first."""
@@ -271,7 +303,8 @@ class Timeline:
             wait = len(others)
             repeated = self._repeats(instruction, bank, wait)
         if not repeated:
-            self._last[matrix] = Repeated(_values(instruction, bank, wait))
+            values = _values(instruction, bank, wait)
+            self._last[matrix] = Repeated(values, same=instruction.same)
             self._stored += 1
         # an instruction waits for all that the ones before it have waited for
         self._floors[matrix] = wait
@@ -297,7 +330,7 @@ class Timeline:
         last = self._last[instruction.is_matrix]
         if last is None or not self.repeats:
             return False
-        longer = last.with_turn(instruction.fields, wait, bank or 0)
+        longer = last.with_turn(instruction.fields, wait, bank or 0, instruction.same)
         if longer is None:
             return False
         self._last[instruction.is_matrix] = longer
