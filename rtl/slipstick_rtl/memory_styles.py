@@ -1,4 +1,4 @@
-"""What a memory's ``ram_style`` says to what maps it to silicon."""
+"""Styles of memories, for the tools that map them to silicon: their ``ram_style``."""
 
 MOMENTARY = "momentary"
 """Nobody takes a word later than the cycle after it was asked for: no register need hold it."""

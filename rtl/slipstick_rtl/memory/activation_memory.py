@@ -9,7 +9,7 @@ from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..primitives.delay import delay
-from ..primitives.resting import momentary_memory, taken
+from ..primitives.resting import momentary_memory, read_register
 from ..primitives.stream_queue import StreamQueue
 from .blocked_slices import BlockedSlices
 from .byte_gatherer import ByteGatherer
@@ -217,7 +217,7 @@ class ActivationMemory(wiring.Component):
             reader.addr.eq(row),
             reader.en.eq(1 if asked is None else asked),
             # no reset: then it is the block RAM's own register
-            row_byte.eq(taken(m, reader.data, asked, f"row_byte_{k}")),
+            row_byte.eq(read_register(m, reader.data, asked, f"row_byte_{k}")),
         ]
         for p in range(c.pixels):
             window = bank.read_port()

@@ -1,6 +1,6 @@
 """The post engine's datapath: L lanes, their tables and parameters, and what each does when."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -260,7 +260,7 @@ class PostLanes(wiring.Component):
             cycles = PostLane.latency + 1
             tabulated = self._strobes(m, self.tap.tabulated, cycles, "tabulated", c.lanes)
         for index in range(c.tables):
-            m.submodules[f"table_{index}"] = table = Table()
+            m.submodules[f"table_{index}"] = table = Table(silicon=c.silicon)
             odd = copy_of(m, self._platform, self.tap.odd, f"odd_{index}")
             if index % self._tables_together == 0:
                 # on from a few tables to the next few: ``table_latency``
@@ -271,12 +271,21 @@ class PostLanes(wiring.Component):
                 table.odd.eq(odd),
                 lanes[index].entry.eq(table.entry),
             ]
+            mine: Value = Const(0, 1)
+            if c.silicon or c.halved_tables:
+                mine = copy_of(m, self._platform, self.tap.looked_up, f"mine_{index}")
+            if c.silicon:
+                asked = mine
+                if c.halved_tables:
+                    asked |= delay(m, mine, 1, f"late_mine_{index}", reset_less=True)
+                if c.drain_tables:
+                    asked |= tabulated[index]
+                m.d.comb += table.enable.eq(asked)
             if c.drain_tables:
                 self._look_up_result(m, index, lanes[index], table, odd, tabulated[index])
             if c.halved_tables:
                 upper = lanes[c.lanes - 1 - index]
                 late_odd = delay(m, odd, 1, f"late_odd_{index}", reset_less=True)
-                mine = copy_of(m, self._platform, self.tap.looked_up, f"mine_{index}")
                 m.d.comb += [
                     table.byte.eq(Mux(mine, self.bytes[index], upper.byte)),
                     table.odd.eq(Mux(mine, odd, late_odd)),

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
 from ..layouts import post_instruction
+from ..primitives.resting import resting
 from .control import PostControl, accumulator_read_layout, activation_read_layout
 from .distances import BIAS_DISTANCE
 from .issue import InstructionIssue
@@ -131,7 +132,8 @@ class PostEngine(wiring.Component):
         if self._queue is not None:
             m.submodules.queue = self._queue
         m.submodules.lanes = self._lanes
-        m.submodules.table = self._table
+        works = self._table.load | ~self._table.done if self._configuration.silicon else None
+        m.submodules.table = resting(self._table, works)
         self._connect_issue(m)
         self._connect_control(m)
         self._connect_weights(m)

@@ -2,13 +2,13 @@
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..isa import POST_FIELDS
 from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
+from ..primitives.resting import momentary_memory, read_register
 from ..primitives.stream_queue import StreamQueue
 
 TABLE_ENTRIES = 512
@@ -21,12 +21,19 @@ TABLE_WRITE = data.StructLayout({"enable": 1, "address": range(TABLE_ENTRIES), "
 class Table(wiring.Component):
     """One copy of the table.
 
+    Parameters
+    ----------
+    silicon : int
+        1: it is read only where somebody wants an entry.
+
     Members
     -------
     write : In(TABLE_WRITE)
     byte : In(signed(8))
     odd : In(1)
         Looks in the second half.
+    enable : In(1)
+        With ``silicon``: somebody wants the entry.
     entry : Out(signed(32))
         ``latency`` cycles later.
     """
@@ -34,36 +41,40 @@ class Table(wiring.Component):
     write: data.View
     byte: Signal
     odd: Signal
+    enable: Signal
     entry: Signal
 
     latency = 2
     """Cycles: block RAM and its output register."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, silicon: int = 0) -> None:
+        self._silicon = silicon
         super().__init__(
             {
                 "write": In(TABLE_WRITE),
                 "byte": In(signed(8)),
                 "odd": In(1),
+                **({"enable": In(1)} if silicon else {}),
                 "entry": Out(signed(ENTRY_BITS)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(
-            shape=signed(ENTRY_BITS), depth=TABLE_ENTRIES, init=[]
+        m.submodules.memory = memory = momentary_memory(
+            signed(ENTRY_BITS), TABLE_ENTRIES, silicon=self._silicon
         )
         writer, reader = memory.write_port(), memory.read_port()
+        asked = self.enable if self._silicon else None
         m.d.comb += [
             writer.en.eq(self.write.enable),
             writer.addr.eq(self.write.address),
             writer.data.eq(self.write.data),
-            reader.en.eq(1),
+            reader.en.eq(1 if asked is None else asked),
             # byte + 128
             reader.addr.eq(Cat(self.byte[:-1], ~self.byte[-1], self.odd)),
         ]
-        m.d.comb += self.entry.eq(delay(m, reader.data, 1, "entry", reset_less=True))
+        m.d.comb += self.entry.eq(read_register(m, reader.data, asked, "entry"))
         return m
 
 

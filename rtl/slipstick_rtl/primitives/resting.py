@@ -40,13 +40,13 @@ def resting(part: Any, works: Value | None) -> Any:
 def momentary_memory(shape: Any, depth: int, *, silicon: int) -> Memory:
     """An empty memory; in silicon one whose words are taken in the cycle after they were read.
 
-    There a port that reads nothing gives anything: see :func:`taken`.
+    There a port that reads nothing gives anything: see :func:`read_register`.
     """
     attributes = {"ram_style": MOMENTARY} if silicon else {}
     return Memory(shape=shape, depth=depth, init=[], attrs=attributes)
 
 
-def taken(m: Module, value: Value, asked: Value | None, name: str) -> Signal:
+def read_register(m: Module, value: Value, asked: Value | None, name: str) -> Signal:
     """What was read, a cycle later.
 
     Parameters

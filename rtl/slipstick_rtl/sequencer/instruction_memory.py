@@ -12,7 +12,7 @@ from ..dma.layouts import INSTRUCTION_WORD
 from ..latencies import INSTRUCTION_READ_LATENCY
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
-from ..primitives.resting import momentary_memory, taken
+from ..primitives.resting import momentary_memory, read_register
 
 
 class InstructionMemory(wiring.Component):
@@ -72,7 +72,7 @@ class InstructionMemory(wiring.Component):
         asked = self.request_0 | self.request_1 if self._silicon else None
         word = delay(
             m,
-            taken(m, reader.data, asked, "word"),
+            read_register(m, reader.data, asked, "word"),
             INSTRUCTION_READ_LATENCY - 2,
             "later_word",
             reset_less=True,

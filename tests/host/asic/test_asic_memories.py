@@ -209,8 +209,18 @@ def verilog_with_macros(rtlil: str, top: str) -> str:
         ("bench_link", 0, {"payload_bytes": 128}),
         ("bench_activation_memory", 1, {"silicon": 1, "activation_bytes": 1 << 12}),
         ("bench_matrix", 0, {"silicon": 1}),
+        ("bench_post", 2, {"silicon": 1}),
+        ("bench_post", 6, {"silicon": 1}),
     ],
-    ids=["weights", "resting-weights", "link", "resting-activations", "resting-accumulators"],
+    ids=[
+        "weights",
+        "resting-weights",
+        "link",
+        "resting-activations",
+        "resting-accumulators",
+        "resting-halved-tables",
+        "resting-drain-tables",
+    ],
 )
 def test_blocks_of_macros_compute(name: str, number: int, changes: dict[str, int]) -> None:
     """Byte enables and ninth bits of weights; the link's ring, which holds what it reads; memories
