@@ -68,13 +68,23 @@ def _logarithmic(name: str, number_format: str) -> Target:
     return Target(name, f"simulated, 256 elements of {number_format}", configuration)
 
 
-def _training(name: str, rows: int, columns: int, description: str, dram: str = "") -> Target:
+def _training(
+    name: str,
+    rows: int,
+    columns: int,
+    description: str,
+    dram: str = "",
+    clock_hz: int = 100_000_000,
+) -> Target:
     """A target whose post-processor does what gradients need."""
-    plain = _simulated(name, "", 1, rows, columns)
-    return Target(name, description, replace(plain.configuration, training=1, dram=dram))
+    plain = _simulated(name, "", 1, rows, columns).configuration
+    return Target(name, description, replace(plain, training=1, dram=dram, clock_hz=clock_hz))
 
 
 _SDRAM = "MT48LC16M16"
+_DDR3 = "MT41K256M16"
+_DDR3_CLOCK = 110_000_000
+"""Of the core beside DDR3, as on ``ecpix5-85f-ddr3``: the memory has a clock of its own."""
 
 _TILE = Configuration(
     # memories as small as digits need, of flip-flops if there is no macro; one table for two lanes,
@@ -122,6 +132,14 @@ TARGETS: dict[str, Target] = {
         _training("sim-training-large", 32, 16, "simulated, 512 multipliers, for training"),
         _training("sim-training-sdram", 8, 8, "as sim-training, with SDRAM", _SDRAM),
         _training("sim-training-large-sdram", 32, 16, "as sim-training-large, with SDRAM", _SDRAM),
+        _training(
+            "sim-training-large-ddr3",
+            32,
+            16,
+            "as sim-training-large, with DDR3",
+            _DDR3,
+            _DDR3_CLOCK,
+        ),
         Target("asic-4x4", "16 multipliers for a small tile of a shuttle", _TILE),
         Target("asic-8x8", "64 multipliers for a tile with memory macros", _LARGE_TILE),
         *(target for board in all_boards().values() for target in targets_of(board)),

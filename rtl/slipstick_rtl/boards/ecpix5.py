@@ -87,6 +87,20 @@ _TRAINING = Variant(
     configuration=replace(clocked(LARGE_WITH_ROOM, 100_000_000), training=1),
 )
 
+_TRAINING_DDR3 = Variant(
+    suffix="training-ddr3",
+    description="ECPIX-5 with the 85F and its DDR3, for training",
+    # maps and errors need more room than weights, and programs have many instructions
+    configuration=replace(
+        clocked(LARGE, 110_000_000),
+        training=1,
+        dram=_CHIP,
+        activation_bytes=1 << 17,
+        weight_bytes=1 << 17,
+        instruction_words=1 << 13,
+    ),
+)
+
 
 def _ddr3(size: str, configuration: Configuration, hertz: int) -> Variant:
     return Variant(
@@ -98,5 +112,11 @@ def _ddr3(size: str, configuration: Configuration, hertz: int) -> Variant:
 
 BOARDS = (
     _board("45", ECP5_45F, MEDIUM, 4, (_ddr3("45", MEDIUM, 100_000_000),)),
-    _board("85", ECP5_85F, LARGE, 8, (_WITH_ROOM, _TRAINING, _ddr3("85", LARGE, 110_000_000))),
+    _board(
+        "85",
+        ECP5_85F,
+        LARGE,
+        8,
+        (_WITH_ROOM, _TRAINING, _ddr3("85", LARGE, 110_000_000), _TRAINING_DDR3),
+    ),
 )

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from late_dma import late_device
 from slipstick.devices.model import ModelDevice
 from slipstick.targets import find_target
 from slipstick.training.dram_step.chip import Lifetime, allocate
@@ -18,7 +19,6 @@ from slipstick.training.network import INPUT, Kind, Layer, TrainingNetwork, init
 from slipstick.training.networks import digits_cnn, resnet8
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import GROUP_CELLS, Operation, Target, Transfer
-from slipstick_sim.golden.dma import GoldenDma
 
 CHIP = "MT48LC16M16"
 SAME = (1, 1, 1, 1)
@@ -51,30 +51,6 @@ SHAPES = {
         training=1,
     ),
 }
-
-
-class LateDma(GoldenDma):
-    """A run that ends as late as it may: all that follows it, up to its WAIT, comes before it."""
-
-    pending: tuple[int, int] | None = None
-
-    def _execute(self, transfer: Transfer) -> None:
-        if transfer.operation is Operation.RUN:
-            assert self.pending is None, "a RUN must wait for the one before"
-            self.pending = transfer.pcs
-            return
-        if transfer.operation is Operation.WAIT and self.pending is not None:
-            self._good, self.pending = self.chip.run_streams(self.pending), None
-        super()._execute(transfer)
-
-
-def late_device(configuration: Configuration) -> ModelDevice:
-    """A model whose DMA is late."""
-    device = ModelDevice(configuration)
-    dma = device._core.dma
-    assert dma is not None
-    device._core.dma = LateDma(dma.dram, dma.chip, dma.ninth_bits)
-    return device
 
 
 def random_network(seed: int) -> TrainingNetwork:

@@ -13,8 +13,8 @@ from slipstick.runtime.dram_port import DramPort
 from slipstick.training.device.convolutions import nearest
 from slipstick.training.device.layer_programs import error_drains
 from slipstick.training.device.program import Drain
-from slipstick.training.dram_step.chains import ChainLister, Rings, Wanted, load_notes
-from slipstick.training.dram_step.chip import Ring, choose_pitches
+from slipstick.training.dram_step.chains import ChainLister, Wanted, load_notes
+from slipstick.training.dram_step.chip import Ring, Rings, choose_pitches
 from slipstick.training.dram_step.contents import Contents
 from slipstick.training.dram_step.gradient_lists import GradientLister, GradientWork
 from slipstick.training.dram_step.gradients import GradientProgram
@@ -23,8 +23,7 @@ from slipstick.training.dram_step.listing import Listing
 from slipstick.training.dram_step.notes import NoteReader
 from slipstick.training.dram_step.places import Arena, box
 from slipstick.training.dram_step.pools import pool_program
-from slipstick.training.dram_step.products import Built
-from slipstick.training.dram_step.relocation import Streams
+from slipstick.training.dram_step.relocation import Built, Streams
 from slipstick.training.dram_step.segments import cut_segments, make_templates
 from slipstick.training.dram_step.sums import SumSpec
 from slipstick.training.dram_step.works import BlockWork, SumWork, Work
@@ -96,7 +95,11 @@ class Board:
         configuration, notes = self.configuration, self.arena.take(4096)
         pitches = choose_pitches(works, configuration)
         templates = make_templates(works, pitches, configuration)
-        room = configuration.instruction_words, configuration.weight_words
+        room = (
+            configuration.instruction_words,
+            configuration.weight_words,
+            configuration.activation_bytes,
+        )
         listing, rings, reader = self.begin()
         for segment in cut_segments(templates, pitches, configuration, room):
             lister = ChainLister(segment, notes, listing, wanted, rings, reader, configuration)
@@ -127,10 +130,10 @@ def gradients_of(
     batch = len(images)
     program = GradientProgram(images.shape[1:], errors.shape[1:], window, configuration)
     board = Board(configuration)
-    pixels, images_there = errors.shape[1] * errors.shape[2], board.put(images)
+    images_there = board.put(images)
     results = board.arena.take(program.result_words)
     kernels = KernelPlace(program.kernels, board.fill(batch * program.kernels.dram_words, 0))
-    ones = board.fill(-(-pixels // WORD_BYTES), 1)
+    ones = board.fill(-(-program.ones_bytes // WORD_BYTES), 1)
     lay_out(board, board.put(errors), kernels, batch)
     work = GradientWork("layer", program, images_there, kernels, ones, results)
     listing, rings, _ = board.begin()

@@ -8,8 +8,7 @@ from slipstick_rtl.config import Configuration
 from ...program.steps import Placement
 from ..device.program import Drain
 from .maps import MapWriter
-from .products import Built
-from .relocation import Streams
+from .relocation import Built, Streams
 
 if TYPE_CHECKING:
     from slipstick_sim.golden.training import Window

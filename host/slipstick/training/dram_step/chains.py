@@ -9,28 +9,17 @@ from slipstick_rtl.link.protocol import Space
 
 from ...compiler.codegen.dram_tensors import DramTensor
 from ...program.steps import Placement
-from .chip import Ring
-from .durations import run_cycles
+from .chip import Rings
+from .durations import busy_cycles, run_cycles
 from .effects import Access, Memory
+from .inner import InnerGradient, InnerLister
 from .kernels import KernelPlace
 from .listing import Listing
-from .notes import NOTE_BYTES, NoteReader
+from .notes import NoteReader, note_pitch
 from .places import box
-from .segments import Segment, code_of, program_of
+from .relocation import Streams, behind
+from .segments import Segment, code_of, last_words, program_of
 from .works import BlockWork, Key, key_of
-
-
-@dataclass(frozen=True)
-class Rings:
-    """Words of the memories of instructions and weights.
-
-    Parameters
-    ----------
-    instructions, weights : Ring
-    """
-
-    instructions: Ring
-    weights: Ring
 
 
 @dataclass(frozen=True)
@@ -63,6 +52,9 @@ def load_notes(listing: Listing, reader: NoteReader) -> None:
 class ChainLister:
     """Lists a segment for all images of a batch.
 
+    The lanes' notes of a work are read by the next run, while the array is at work: those of the
+    last work by the next image's first run, or, behind the last image, by a run of their own.
+
     Parameters
     ----------
     segment : Segment
@@ -73,6 +65,9 @@ class ChainLister:
     rings : Rings
     reader : NoteReader
     configuration : Configuration
+    inner : InnerGradient, optional
+        A gradient among the works, of errors that are laid out before the next image's last work.
+        It lies behind all bytes of the segment.
     """
 
     def __init__(
@@ -84,48 +79,68 @@ class ChainLister:
         rings: Rings,
         reader: NoteReader,
         configuration: Configuration,
+        inner: InnerGradient | None = None,
     ) -> None:
         self._segment, self._notes, self._listing = segment, notes, listing
         self._wanted, self._reader, self._configuration = wanted, reader, configuration
-        self._code = rings.instructions.take(segment.code_words())
-        self._weight = rings.weights.take(
-            sum(each.constant_words(configuration) for each in segment.templates)
-        )
+        code = segment.code_words()
+        weight = sum(each.constant_words(configuration) for each in segment.templates)
+        self._code = rings.instructions.take(code + (inner.code_words if inner else 0))
+        self._weight = rings.weights.take(weight + (inner.weight_words if inner else 0))
+        self._inner: InnerLister | None = None
+        if inner is not None:
+            end = configuration.activation_bytes - inner.activation_bytes
+            places = end, self._weight + weight, self._code + code
+            self._inner = InnerLister(inner, listing, *places)
         self._runs = list[list[_Run]]()
+        self._pitch = note_pitch(configuration)
 
     def list_batch(self, batch: int) -> None:
         """Adds the steps of so many images."""
         self._runs = list(self._make_runs())
+        if self._inner is not None:
+            self._inner.begin()
         for image in range(batch):
             copy = image % self._segment.copies
             self._list_image(image, copy)
+        if self._segment.templates[-1].work.noted:
+            self._read_last_notes(batch)
+        if self._inner is not None:
+            self._inner.add(batch - 1)
+            self._inner.end()
 
     def _make_runs(self) -> Iterator[list["_Run"]]:
         """Of each work, for each copy."""
-        code, weight, noted = self._code, self._weight, 0
+        code, weight = self._code, self._weight
         for number, template in enumerate(self._segment.templates):
             words = template.constant_words(self._configuration)
             made = list[_Run]()
             for copy in range(self._segment.copies):
-                matrix, post = program_of(self._segment, number, copy, weight, self._configuration)
-                cycles = run_cycles(matrix, post, self._configuration)
-                if template.work.noted:
-                    address = self._notes_at(copy) + noted * self._note_bytes
-                    post += self._reader.drains(address)
-                    cycles += _NOTE_CYCLES
-                data, second = code_of(matrix, post)
-                made.append(_Run(code, data, (code, code + second), weight, words, cycles))
-                code += len(data) // 4
-            noted += template.work.noted
+                streams = program_of(self._segment, number, copy, weight, self._configuration)
+                notes = self._notes_before(number, copy)
+                if notes is not None:
+                    streams = behind(streams, self._reader.drains(notes))
+                made.append(self._run_of(streams, code, weight, words))
+                code += len(made[-1].data) // 4
             weight += words
             yield made
 
-    @property
-    def _note_bytes(self) -> int:
-        return NOTE_BYTES * self._configuration.lanes
+    def _run_of(self, streams: Streams, code: int, weight: int, words: int) -> "_Run":
+        cycles = run_cycles(streams.matrix, streams.post, self._configuration)
+        data, second = code_of(streams)
+        busy = busy_cycles(streams.post)
+        return _Run(code, data, (code, code + second), weight, words, cycles, busy)
 
-    def _notes_at(self, copy: int) -> int:
-        return self._segment.notes + copy * self._segment.copy_bytes
+    def _notes_before(self, number: int, copy: int) -> int | None:
+        """Where a run puts the notes of the one before it; None if that one is not noted."""
+        templates, copies = self._segment.templates, self._segment.copies
+        if number == 0:
+            # of the image before, which lies in the copy before
+            number, copy = len(templates), (copy - 1) % copies
+        if not templates[number - 1].work.noted:
+            return None
+        noted = sum(each.work.noted for each in templates[: number - 1])
+        return self._segment.notes + copy * self._segment.copy_bytes + noted * self._pitch
 
     def _list_image(self, image: int, copy: int) -> None:
         resident, segment = set[Key](), self._segment
@@ -143,16 +158,35 @@ class ChainLister:
             for tensor in work.writes:
                 if tensor in work.cleared:
                     listing.move(self._clearing(self._place(tensor, copy)))
+            if self._inner is not None and image and number == max(len(segment.templates) - 2, 0):
+                # among the largest maps: what they leave is stored beside it
+                self._inner.add(image - 1)
             if isinstance(work, BlockWork):
                 self._list_block(work, number, image, copy)
             else:
                 self._run(number, copy, self._touched(number, copy))
+            if number == 0 and image and segment.templates[-1].work.noted:
+                self._store_notes(image - 1, last=True)
             for tensor in work.writes:
                 resident.add(key_of(tensor))
                 if tensor.place in self._wanted.stored:
                     listing.move(box(Operation.STORE, self._place(tensor, copy), tensor, image))
                 self._store_kernels(tensor, image, copy)
-        self._store_notes(image, copy)
+        self._store_notes(image, last=False)
+
+    def _read_last_notes(self, batch: int) -> None:
+        """A run that reads the notes of the last image's last work."""
+        copy = batch % self._segment.copies
+        address = self._notes_before(0, copy)
+        assert address is not None
+        first = self._code + self._segment.code_words() - last_words(self._segment.templates)
+        run = self._run_of(Streams(post=self._reader.drains(address)), first, self._weight, 0)
+        self._listing.load_constants(Space.INSTRUCTIONS, run.code, run.data)
+        self._list_run(run, [self._noting(address)])
+        self._store_notes(batch - 1, last=True)
+
+    def _noting(self, address: int) -> Access:
+        return Access(Memory.ACTIVATIONS, address, address + self._pitch, True)
 
     def _place(self, tensor: DramTensor, copy: int) -> Placement:
         place = self._segment.places[key_of(tensor)]
@@ -182,14 +216,15 @@ class ChainLister:
             for tensor in tensors:
                 place = self._place(tensor, copy)
                 found.append(Access(Memory.ACTIVATIONS, place.address, place.end, writes))
-        if work.noted:
-            first = self._notes_at(copy)
-            end = first + len(self._segment.noted) * self._note_bytes
-            found.append(Access(Memory.ACTIVATIONS, first, end, True))
         return found
 
     def _run(self, number: int, copy: int, accesses: Sequence[Access]) -> None:
-        run, groups = self._runs[number][copy], self._configuration.weight_word_bytes
+        notes = self._notes_before(number, copy)
+        noting = [] if notes is None else [self._noting(notes)]
+        self._list_run(self._runs[number][copy], [*accesses, *noting])
+
+    def _list_run(self, run: "_Run", accesses: Sequence[Access]) -> None:
+        groups = self._configuration.weight_word_bytes
         weights = (
             (0, self._reader.words),
             (run.weight, run.weight + run.words),
@@ -204,7 +239,7 @@ class ChainLister:
             for begin, end in weights
         ]
         code = Access(Memory.INSTRUCTIONS, run.code, run.code + len(run.data) // 4, False)
-        self._listing.run(run.pcs, [*accesses, *constants, code], run.cycles)
+        self._listing.run(run.pcs, [*accesses, *constants, code], run.cycles, run.busy)
 
     def _store_kernels(self, tensor: DramTensor, image: int, copy: int) -> None:
         """Errors that are on the chip are laid out as kernels, once."""
@@ -215,16 +250,19 @@ class ChainLister:
             for store in kernel.stores(self._place(tensor, copy), image):
                 self._listing.move(store)
 
-    def _store_notes(self, image: int, copy: int) -> None:
-        count = len(self._segment.noted) * self._note_bytes
-        if count:
-            words = -(-count // WORD_BYTES)
+    def _store_notes(self, image: int, *, last: bool) -> None:
+        """Stores an image's notes: those of the last work, or those of the works before it."""
+        segment, count = self._segment, len(self._segment.noted)
+        before = count - segment.templates[-1].work.noted
+        first, number = (before, count - before) if last else (0, before)
+        if number:
+            copy = image % segment.copies * segment.copy_bytes
             self._listing.move(
                 Transfer(
                     operation=Operation.STORE,
-                    chip=self._notes_at(copy),
-                    dram=self._notes + image * words,
-                    run_bytes=count,
+                    chip=segment.notes + copy + first * self._pitch,
+                    dram=self._notes + (image * count + first) * self._pitch // WORD_BYTES,
+                    run_bytes=number * self._pitch,
                 )
             )
 
@@ -242,10 +280,6 @@ class ChainLister:
         )
 
 
-_NOTE_CYCLES = 150
-"""That the reading of notes takes, about."""
-
-
 @dataclass(frozen=True)
 class _Run:
     """A program where it lies.
@@ -259,7 +293,7 @@ class _Run:
     pcs : (int, int)
     weight, words : int
         The first word of its constants, and how many.
-    cycles : int
+    cycles, busy : int
         Predicted.
     """
 
@@ -269,6 +303,7 @@ class _Run:
     weight: int
     words: int
     cycles: int
+    busy: int
 
 
 def shifted(place: Placement, offset: int) -> Placement:

@@ -174,3 +174,16 @@ class Ring:
         place = self._next
         self._next += words
         return place
+
+
+@dataclass(frozen=True)
+class Rings:
+    """Words of the memories of instructions and weights.
+
+    Parameters
+    ----------
+    instructions, weights : Ring
+    """
+
+    instructions: Ring
+    weights: Ring

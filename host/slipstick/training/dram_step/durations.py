@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, WORDS_PER_INSTRUCTION, Field, unpack
+from slipstick_rtl.isa import (
+    MATRIX_FIELDS,
+    POST_FIELDS,
+    WORDS_PER_INSTRUCTION,
+    Field,
+    Opcode,
+    TrainingFlag,
+    unpack,
+)
 
 from ...compiler.timing.cycle_model import CycleModel
 
@@ -25,6 +33,10 @@ def run_cycles(matrix: bytes, post: bytes, configuration: Configuration) -> int:
     """
     clock = CycleModel(configuration).clock()
     streams = _unpacked(matrix, MATRIX_FIELDS), _unpacked(post, POST_FIELDS)
+    for fields in streams[1]:
+        if fields["opcode"] == Opcode.DRAIN and fields["table_words"] & TrainingFlag.MASKED:
+            # a mask is read before each result is written
+            fields["columns"] *= 2
     done: tuple[list[int], list[int]] = ([], [])
     while any(len(ended) < len(stream) for ended, stream in zip(done, streams, strict=True)):
         for number in (0, 1):
@@ -40,6 +52,25 @@ def run_cycles(matrix: bytes, post: bytes, configuration: Configuration) -> int:
             # waits for more than there is: the gateware would hang, the golden model says so
             break
     return clock.end + _BEGIN_CYCLES
+
+
+@lru_cache(maxsize=1024)
+def busy_cycles(post: bytes) -> int:
+    """Cycles in which a run's post stream reads or writes the activation memory, at least.
+
+    Parameters
+    ----------
+    post : bytes
+        Instructions without their HALT.
+    """
+    total = 0
+    for fields in _unpacked(post, POST_FIELDS):
+        results = fields["rows"] * fields["columns"] * fields["slices"]
+        if fields["opcode"] == Opcode.DRAIN:
+            total += results * (1 + bool(fields["table_words"] & TrainingFlag.MASKED))
+        elif fields["opcode"] == Opcode.MAP:
+            total += results * (1 + fields["taps_y"] * fields["taps_x"])
+    return total
 
 
 def _unpacked(stream: bytes, fields: Mapping[str, Field]) -> list[dict[str, int]]:

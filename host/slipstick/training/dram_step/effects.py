@@ -59,16 +59,30 @@ class Step(NamedTuple):
         order.
     cycles : int
         That it takes, predicted.
+    busy : int
+        Of a RUN, cycles in which the post-processor reads or writes the activation memory: a STORE
+        waits for it.
     """
 
     transfer: Transfer
     accesses: Sequence[Access]
     cycles: int
+    busy: int = 0
 
     @property
     def runs(self) -> bool:
         """It is a RUN."""
         return self.transfer.operation is Operation.RUN
+
+    @property
+    def is_busy(self) -> bool:
+        """It is a RUN whose post-processor is at work for more than half of it."""
+        return 2 * self.busy > self.cycles
+
+    @property
+    def stores(self) -> bool:
+        """It is a STORE."""
+        return self.transfer.operation is Operation.STORE
 
 
 def moving(transfer: Transfer, configuration: Configuration) -> Step:

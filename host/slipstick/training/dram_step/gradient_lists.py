@@ -10,7 +10,7 @@ from slipstick_rtl.link.protocol import Space
 from ...compiler.codegen.dram_tensors import DramTensor
 from ...compiler.mapping.activation_layout import round_up
 from ...errors import CapacityError
-from .chains import Rings
+from .chip import Ring, Rings
 from .durations import run_cycles
 from .effects import Access, Memory
 from .gradient_layout import GradientPiece, GradientPlaces, Stripe
@@ -18,6 +18,9 @@ from .gradients import GradientProgram
 from .kernels import KernelPlace
 from .listing import Listing
 from .relocation import HALT
+
+_LONGEST_CYCLES = 4000
+"""Of a LOAD that is not made several: runs are long."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class GradientWork:
     kernels : KernelPlace
         The errors of its output.
     ones : int
-        A word of DRAM, from which on bytes are 1, one per pixel of the errors.
+        A word of DRAM, from which on bytes are 1, one per lane.
     results : int
         The word that the sums go to.
     """
@@ -66,6 +69,29 @@ class GradientLister:
         self._listing, self._rings, self._configuration = listing, rings, configuration
         self._turns = 0, 0
 
+    def list_all(self, works: Sequence[GradientWork], batch: int) -> None:
+        """Adds the steps of gradients; those of the same errors one after the other.
+
+        Parameters
+        ----------
+        works : sequence of GradientWork
+        batch : int
+
+        Raises
+        ------
+        CapacityError
+            If one does not fit the memories.
+        """
+        groups = dict[int, list[GradientWork]]()
+        for work in works:
+            groups.setdefault(work.kernels.place, []).append(work)
+        for group in groups.values():
+            # the longest runs first: all kernels are loaded beside them
+            group.sort(key=lambda work: -work.program.loaded_bytes)
+            kept, rings = self._keep(group, batch)
+            for work in group:
+                self._list_work(work, batch, kept, rings)
+
     def list_batch(self, work: GradientWork, batch: int) -> None:
         """Adds the steps of a gradient.
 
@@ -74,12 +100,35 @@ class GradientLister:
         CapacityError
             If it does not fit the memories.
         """
+        self.list_all([work], batch)
+
+    def _list_work(
+        self, work: GradientWork, batch: int, kept: "_Kept | None", rings: Rings
+    ) -> None:
         results = work.results
         for some in work.program.passes:
-            plan = _PassPlan(work, some, batch, self._rings, self._configuration, self._turns)
+            plan = _PassPlan(work, some, batch, rings, self._configuration, self._turns, kept)
             self._turns = plan.next_turns
             self._list_pass(plan, results)
             results += -(-work.program.result_bytes(some) // WORD_BYTES)
+
+    def _keep(self, group: Sequence[GradientWork], batch: int) -> tuple["_Kept | None", Rings]:
+        """Kernels that several passes need stay in the weight memory, if there is room."""
+        layout, configuration = group[0].kernels.layout, self._configuration
+        passes = [(work.program, some) for work in group for some in work.program.passes]
+        words = layout.tiles * layout.tile_words
+        loaded = sum(len(program.tiles(some)) for program, some in passes) - layout.tiles
+        saved = loaded * layout.tile_words * configuration.weight_word_bytes
+        code = [batch * program.stream_bytes(some) for program, some in passes]
+        others = sum(len(p.constants) // configuration.weight_unit_bytes for p, _ in passes)
+        rings, needed = self._rings, batch * words + others
+        # each image's runs have instructions of their own, which are loaded too
+        fits = needed <= rings.weights.room and 2 * max(code) <= 4 * rings.instructions.room
+        if batch * saved <= sum(code) or not fits:
+            return None, rings
+        first = rings.weights.take(needed)
+        behind = Ring(first + batch * words, first + needed)
+        return _Kept(first, words, set()), Rings(rings.instructions, behind)
 
     def _list_pass(self, plan: "_PassPlan", results: int) -> None:
         work, program, listing, some = plan.work, plan.work.program, self._listing, plan.some
@@ -102,16 +151,37 @@ class GradientLister:
         for number, unit in enumerate(plan.units):
             if unit.first:
                 dram = work.kernels.image(unit.image)
-                for load in program.kernels.loads(dram, unit.places.kernels, program.tiles(some)):
-                    listing.move(load)
+                for load in program.kernels.loads(dram, unit.places.kernels, plan.missing(unit)):
+                    listing.move(load, _LONGEST_CYCLES)
             for load in program.image_loads(some, work.image, unit.image, unit.places, unit.stripe):
-                listing.move(load)
+                listing.move(load, _LONGEST_CYCLES)
             pcs, cycles = runs.run(number, self._configuration)
             code = Access(Memory.INSTRUCTIONS, first, first + runs.words, False)
             accesses = plan.touched(unit, last=number == len(plan.units) - 1)
             listing.run((first + pcs[0], first + pcs[1]), [*accesses, code], cycles)
         for store in program.result_stores(some, begin, results):
             listing.move(store)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Kernels of all images that stay in the weight memory.
+
+    Parameters
+    ----------
+    first, words : int
+        The first word, and how many an image takes.
+    there : set of (int, int)
+        Images and tiles that were loaded.
+    """
+
+    first: int
+    words: int
+    there: set[tuple[int, int]]
+
+    def place(self, image: int, tile: int, tile_words: int) -> int:
+        """The first word of a tile."""
+        return self.first + image * self.words + tile * tile_words
 
 
 @dataclass(frozen=True)
@@ -148,8 +218,10 @@ class _PassPlan:
         rings: Rings,
         configuration: Configuration,
         turns: tuple[int, int],
+        kept: _Kept | None,
     ) -> None:
         self.work, self.some, self._configuration = work, some, configuration
+        self._kept = kept
         program = work.program
         self._step = step = max(configuration.lanes, WORD_BYTES, configuration.rows)
         size = configuration.activation_bytes
@@ -166,13 +238,8 @@ class _PassPlan:
             images.reverse()
         constants = len(program.constants) // configuration.weight_unit_bytes
         self._kernels = len(program.tiles(some)) * program.kernels.tile_words
-        room = rings.weights.room
-        twice = batch > 1 and constants + 2 * self._kernels <= room
-        kernels = [0, self._kernels if twice else 0]
-        needed = constants + (1 + twice) * self._kernels
-        if needed > room:
-            raise _refusal(work, "weight_words", room, needed)
-        self._constants, weights = constants, rings.weights.take(needed)
+        self._constants = constants
+        weights, kernels = self._share_weights(batch, rings.weights)
         self.units = [
             _Unit(
                 image,
@@ -183,13 +250,39 @@ class _PassPlan:
                     end - tail,
                     end - tail + ones,
                     weights,
-                    weights + constants + kernels[image % 2],
+                    kernels[image],
                 ),
             )
             for image in range(batch)
             for number, stripe in enumerate(stripes)
         ]
         self.next_turns = (first_image + len(self.units)) % 2, 1 - first_tail
+
+    def _share_weights(self, batch: int, ring: Ring) -> tuple[int, list[int]]:
+        """The first words of the constants, and of each image's kernels."""
+        constants, kernels, room = self._constants, self._kernels, ring.room
+        if self._kept is not None:
+            layout, tile = self.work.kernels.layout, self.work.program.tiles(self.some).start
+            places = [self._kept.place(n, tile, layout.tile_words) for n in range(batch)]
+            return ring.take(constants), places
+        twice = batch > 1 and constants + 2 * kernels <= room
+        needed = constants + (1 + twice) * kernels
+        if needed > room:
+            raise _refusal(self.work, "weight_words", room, needed)
+        first = ring.take(needed)
+        begin = first + constants
+        return first, [begin + (n % 2 * kernels if twice else 0) for n in range(batch)]
+
+    def missing(self, unit: "_Unit") -> range:
+        """Tiles of kernels of a unit's image that are to be loaded; from the first one on."""
+        tiles = self.work.program.tiles(self.some)
+        if self._kept is None:
+            return tiles
+        wanted = {(unit.image, tile) for tile in tiles}
+        if wanted <= self._kept.there:
+            return range(0)
+        self._kept.there.update(wanted)
+        return tiles
 
     def _largest(self, stripes: Sequence[Stripe]) -> int:
         program = self.work.program

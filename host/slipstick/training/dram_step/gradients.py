@@ -31,11 +31,14 @@ from .gradient_layout import (
     share_out,
 )
 from .kernels import Cut, KernelLayout
+from .relocation import HALT
 
 if TYPE_CHECKING:
     from slipstick_sim.golden.training import Window
 
 _SUM_BYTES = 4
+_INSIDE_PARTS, _INSIDE_BANKS = 2, 4
+"""Of eight banks, those of the second half hold sums while other products use the first half."""
 
 
 class GradientProgram:
@@ -87,7 +90,31 @@ class GradientProgram:
             images.add_parameters(value, 0, configuration.columns, "gradient") for value in values
         ]
         (self.constants,) = (each.data for each in images.all() if each.space == Space.WEIGHTS)
-        self._parts, self.passes = share_out(window, image[2], self.kernels.tiles, configuration)
+        self._parts, passes = share_out(window, image[2], self.kernels.tiles, configuration)
+        self.passes = min(passes, self._by_phases(passes), key=self._loaded_bytes)
+
+    def _by_phases(self, passes: list[list[GradientPiece]]) -> list[list[GradientPiece]]:
+        """The same pieces in passes that need fewer parts of the image each."""
+        every, most = [piece for some in passes for piece in some], len(passes[0])
+
+        def order(piece: GradientPiece) -> tuple[int, int]:
+            (phase,) = self.phases([piece]) or [len(self._layout.phases)]
+            return phase, piece.tile
+
+        every.sort(key=order)
+        return [every[first : first + most] for first in range(0, len(every), most)]
+
+    @property
+    def loaded_bytes(self) -> int:
+        """Of images and kernels, per image."""
+        return self._loaded_bytes(self.passes)
+
+    def _loaded_bytes(self, passes: Sequence[Sequence[GradientPiece]]) -> int:
+        (whole,) = self.stripes(1)
+        kernels = self.kernels.tile_words * self._configuration.weight_word_bytes
+        return sum(
+            self.stripe_bytes(some, whole) + len(self.tiles(some)) * kernels for some in passes
+        )
 
     def stripes(self, count: int) -> list[Stripe]:
         """Cuts the errors into stripes of equal height, so many at most."""
@@ -120,12 +147,13 @@ class GradientProgram:
 
     @property
     def ones_bytes(self) -> int:
-        """Of the ones that the bias's kernels are multiplied with."""
-        return self._errors[0] * self._errors[1]
+        """Of the ones that the bias's kernels are multiplied with: one per lane."""
+        return self._configuration.rows
 
     def tiles(self, some: Sequence[GradientPiece]) -> range:
         """Of the errors' channels, those that a pass needs."""
-        return range(some[0].tile, some[-1].tile + 1)
+        numbers = [piece.tile for piece in some]
+        return range(min(numbers), max(numbers) + 1)
 
     def _size(self, piece: GradientPiece) -> tuple[int, int, int]:
         """Rows, columns and bytes of a pixel of a piece's result."""
@@ -159,9 +187,13 @@ class GradientProgram:
         stripe: Stripe,
         *,
         accumulate: bool,
+        inside: bool = False,
     ) -> bytes:
-        """The matrix stream of a pass for a stripe, which adds to the sums or begins them."""
-        stream, lowest, kernels = bytearray(), some[0].tile, self.kernels
+        """The matrix stream of a pass for a stripe, which adds to the sums or begins them.
+
+        ``inside``: in the second half of the accumulators, as ``fits_inside`` has it.
+        """
+        stream, lowest, kernels = bytearray(), self.tiles(some).start, self.kernels
         for bank, piece in enumerate(some):
             for number, (cut, rows) in enumerate(self._kernel_parts(stripe)):
                 word = (piece.tile - lowest) * kernels.tile_words
@@ -172,16 +204,12 @@ class GradientProgram:
                     **self._window_fields(piece, cut, rows, places, stripe, some),
                     "opcode": Opcode.CONVOLVE,
                     "accumulate": accumulate or number > 0,
-                    "bank": bank,
-                    "parts": self._parts,
+                    **self._bank(bank, inside=inside),
                     "align_row": kernels.aligned,
                     "weight_address": places.kernels + word + before * kernels.lane_words,
                     "reduction_tiles": kernels.tiles_before(cut, rows.stop) - before,
-                    "channels": 1,
-                    "kernel_x": cut[1] if kernels.grid is None else kernels.grid[0],
                     "rows": size[0],
                     "groups": -(-size[1] // self._configuration.pixels),
-                    "whole_words": self._configuration.weight_rows == 1,
                 }
                 stream += pack(MATRIX_FIELDS, fields)
         return bytes(stream)
@@ -206,16 +234,14 @@ class GradientProgram:
         """What a CONVOLVE reads: pixels of the image, or ones."""
         (first, count), grid = cut, self._layout.grid
         if piece.is_bias:
-            inner, outer = (count, len(rows)) if grid is None else (len(rows), count)
+            # a tile of lanes is the same ones again, as channels of a tap: they come W at a time
             return {
-                "tap_step_x": 1,
-                "tap_step_y": inner,
-                "dilation_x": 1,
-                "dilation_y": 1,
+                "channels": self._configuration.rows,
+                "kernel_x": 1,
+                "whole_words": 1,
                 "origin": places.ones,
-                "height": outer,
-                "width": inner,
-                "stride_x": inner,
+                "height": 1,
+                "width": 1,
             }
         layout, (top, _, left, _) = self._layout, self._window.padding
         stride_y, stride_x = self._window.stride[0] // layout.row_stride, self._window.stride[1]
@@ -232,6 +258,9 @@ class GradientProgram:
         # in a grid the array counts the image's rows as columns
         ys, xs = (down, across) if grid is None else (across, down)
         return {
+            "channels": 1,
+            "kernel_x": count if grid is None else grid.rows,
+            "whole_words": self._configuration.weight_rows == 1,
             "origin": origin + piece.channels[0],
             "height": ys["size"],
             "width": xs["size"],
@@ -247,12 +276,42 @@ class GradientProgram:
     def _phase_width(self, phase: int) -> int:
         return len(range(phase, self._image[1], self._window.stride[1]))
 
+    def stream_bytes(self, some: Sequence[GradientPiece]) -> int:
+        """Of the instructions with which a pass sums an image."""
+        (whole,) = self.stripes(1)
+        places = GradientPlaces(0, 0, 0, 0, 0)
+        return len(self.convolves(some, places, whole, accumulate=False)) + len(HALT)
+
+    @property
+    def fits_inside(self) -> bool:
+        """The sums of all images fit the second half of the accumulators, in banks of an eighth."""
+        pixels, depth = self._configuration.pixels, self._configuration.accumulator_depth
+        return (
+            self._configuration.largest_parts == _INSIDE_PARTS
+            and len(self.passes) == 1
+            and len(self.passes[0]) <= _INSIDE_BANKS
+            and all(
+                rows * -(-columns // pixels) <= depth >> _INSIDE_PARTS
+                for rows, columns, _ in map(self._size, self.passes[0])
+            )
+        )
+
+    def _bank(self, number: int, *, inside: bool) -> dict[str, int]:
+        if inside:
+            return {"bank": _INSIDE_BANKS + number, "parts": _INSIDE_PARTS}
+        return {"bank": number, "parts": self._parts}
+
     def drains(
-        self, some: Sequence[GradientPiece], places: GradientPlaces, stripe: Stripe
+        self,
+        some: Sequence[GradientPiece],
+        places: GradientPlaces,
+        stripe: Stripe,
+        *,
+        inside: bool = False,
     ) -> bytes:
-        """The post stream of a pass's last stripe."""
+        """The post stream of a pass's last stripe; ``inside``: of a run of its own behind it."""
         address, convolved, stream = places.results, 0, bytearray()
-        convolves = len(self._kernel_parts(stripe))
+        convolves = 0 if inside else len(self._kernel_parts(stripe))
         for bank, piece in enumerate(some):
             rows, columns, pitch = self._size(piece)
             convolved += convolves
@@ -260,8 +319,7 @@ class GradientProgram:
                 fields = {
                     "opcode": Opcode.DRAIN,
                     "wait": convolved,
-                    "bank": bank,
-                    "parts": self._parts,
+                    **self._bank(bank, inside=inside),
                     "rows": rows,
                     "columns": columns,
                     "slices": pitch // self._configuration.lanes,

@@ -8,6 +8,7 @@ as weights.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import GROUP_CELLS, WORD_BYTES, Operation, Target, Transfer
@@ -20,8 +21,27 @@ from ...runtime.dram_port import LONGEST_RUN
 Cut = tuple[int, int]
 """First column of the errors, and how many: a kernel's width is limited."""
 
-_Piece = tuple[int, int, int]
-"""Neighbouring pixels of a chain of lanes: first byte on the chip, word of DRAM, their count."""
+
+class _Piece(NamedTuple):
+    """Neighbouring pixels of a chain of lanes.
+
+    Parameters
+    ----------
+    chip : int
+        The first byte on the chip.
+    word : int
+        Of DRAM.
+    runs : int
+        Their count.
+    chain, tile : int
+        Of lanes.
+    """
+
+    chip: int
+    word: int
+    runs: int
+    chain: int
+    tile: int
 
 
 @dataclass(frozen=True)
@@ -114,9 +134,16 @@ class KernelLayout:
                 continue
             for number, cut in enumerate(self.cuts):
                 word = tile * self.tile_words + self.cut_word(number)
-                some = self._pieces(cut, place, dram + word * word_bytes // WORD_BYTES)
-                for pieces_of_chain in some.values():
-                    yield from self._boxes(pieces_of_chain, place.pixel_pitch, tile * columns)
+                some = list(self._pieces(cut, place, dram + word * word_bytes // WORD_BYTES))
+                ways = (
+                    [
+                        store
+                        for group in _grouped(some, name)
+                        for store in self._boxes(group, place.pixel_pitch, tile * columns)
+                    ]
+                    for name in ("chain", "tile")
+                )
+                yield from min(ways, key=len)
 
     def _grid_stores(
         self, grid: tuple[int, int], place: Placement, dram: int, offset: int
@@ -148,13 +175,12 @@ class KernelLayout:
                     dram_row_pitch=length * chains * unit if tiles > 1 else 0,
                 )
 
-    def _pieces(self, cut: Cut, place: Placement, dram: int) -> dict[tuple[int, int], list[_Piece]]:
-        """Neighbouring pixels whose lanes are of one chain, by chain and count."""
+    def _pieces(self, cut: Cut, place: Placement, dram: int) -> Iterator[_Piece]:
+        """Neighbouring pixels whose lanes are of one chain."""
         configuration, (first, count) = self.configuration, cut
         chains, length = configuration.weight_rows, configuration.tile_words
         unit, lanes = configuration.columns // WORD_BYTES, configuration.rows
         step = -(-count // lanes) * lanes if self.aligned else count
-        found = dict[tuple[int, int], list[_Piece]]()
         for row in range(self.errors[0]):
             lane, taken = row * step, 0
             while taken < count:
@@ -165,9 +191,8 @@ class KernelLayout:
                 chip = place.address + row * place.row_pitch
                 chip += (first + taken) * place.pixel_pitch
                 word = dram + ((number * length + q) * chains + chain) * unit
-                found.setdefault((chain, runs), []).append((chip, word, runs))
+                yield _Piece(chip, word, runs, chain, number)
                 taken += runs
-        return found
 
     def _boxes(self, some: Sequence[_Piece], pixel_pitch: int, offset: int) -> Iterator[Transfer]:
         """STOREs of pieces with equal counts; those with equal distances are rows of one."""
@@ -177,15 +202,12 @@ class KernelLayout:
         while begin < len(some):
             rows, pitches = 1, (0, 0)
             while begin + rows < len(some):
-                (chip, word, _), (before, word_before, _) = (
-                    some[begin + rows],
-                    some[begin + rows - 1],
-                )
-                apart = chip - before, word - word_before
-                if rows > 1 and apart != pitches:
+                one, other = some[begin + rows - 1], some[begin + rows]
+                apart = other.chip - one.chip, other.word - one.word
+                if min(apart) < 0 or (rows > 1 and apart != pitches):
                     break
                 pitches, rows = apart, rows + 1
-            chip, word, runs = some[begin]
+            chip, word, runs = some[begin].chip, some[begin].word, some[begin].runs
             yield Transfer(
                 operation=Operation.STORE,
                 chip=chip + offset,
@@ -246,6 +268,14 @@ class KernelPlace:
     def stores(self, place: Placement, image: int) -> Iterator[Transfer]:
         """Lays out the errors of an image that are on the chip."""
         return self.layout.stores(place, self.image(image))
+
+
+def _grouped(some: Sequence[_Piece], name: str) -> list[list[_Piece]]:
+    """Pieces with equal counts, of one chain or of one tile of lanes."""
+    found = dict[tuple[int, int], list[_Piece]]()
+    for piece in some:
+        found.setdefault((getattr(piece, name), piece.runs), []).append(piece)
+    return list(found.values())
 
 
 def cuts_of(width: int) -> list[Cut]:

@@ -9,11 +9,11 @@ from slipstick_rtl.dma.transfer import TRANSFER_BYTES, WORD_BYTES, Operation, Tr
 from slipstick_rtl.link.protocol import Space
 
 from ...compiler.codegen.dram_blocks import constant_loads
-from ...compiler.timing.dram_timeline import predict
 from ...program.steps import Image
 from .cutting import cut
 from .effects import Access, Step, moving
-from .schedule import WAIT, schedule
+from .schedule import WAIT, best_schedule, schedule
+from .timeline import predict_list
 
 _LONGEST_CYCLES = 2000
 """Of a LOAD or STORE that is not made several."""
@@ -40,17 +40,26 @@ class Listing:
         self._blocks: list[bytes] = []
         self._changing: dict[str, _Constants] = {}
 
-    def move(self, transfer: Transfer) -> None:
-        """Adds a LOAD or STORE; a long one as several, so that they fit beside short runs."""
+    def move(self, transfer: Transfer, longest: int = _LONGEST_CYCLES) -> None:
+        """Adds a LOAD or STORE; a long one as several, so that they fit beside short runs.
+
+        Parameters
+        ----------
+        transfer : Transfer
+        longest : int
+            Cycles that it may take.
+        """
         step = moving(transfer, self._configuration)
-        count = -(-step.cycles // _LONGEST_CYCLES)
+        count = -(-step.cycles // longest)
         if count == 1 or transfer.checked:
             self.steps.append(step)
             return
         for part in cut(transfer, count, self._configuration):
             self.steps.append(moving(part, self._configuration))
 
-    def run(self, pcs: tuple[int, int], accesses: Sequence[Access], cycles: int) -> None:
+    def run(
+        self, pcs: tuple[int, int], accesses: Sequence[Access], cycles: int, busy: int = 0
+    ) -> None:
         """Adds a RUN.
 
         Parameters
@@ -58,10 +67,10 @@ class Listing:
         pcs : (int, int)
         accesses : sequence of Access
             All that it reads and writes.
-        cycles : int
+        cycles, busy : int
             Predicted.
         """
-        self.steps.append(Step(Transfer(operation=Operation.RUN, pcs=pcs), accesses, cycles))
+        self.steps.append(Step(Transfer(operation=Operation.RUN, pcs=pcs), accesses, cycles, busy))
 
     def load_constants(self, space: Space, address: int, data: bytes, name: str = "") -> None:
         """Adds LOADs of instructions or weights, which lie in DRAM behind those before.
@@ -89,14 +98,11 @@ class Listing:
 
     def predict(self) -> int:
         """Cycles of the list."""
-        order = schedule(self.steps)
-        transfers = [WAIT if n is None else self.steps[n].transfer for n in order]
-        runs = [step.cycles for step in self.steps if step.runs]
-        return predict(transfers, runs, self._configuration).end
+        return predict_list(self.steps, schedule(self.steps))
 
     def finish(self) -> "Listed":
         """The list in its order, behind the constants."""
-        order = schedule(self.steps)
+        order = best_schedule(self.steps)
         transfers = [WAIT if n is None else self.steps[n].transfer for n in order]
         transfers.append(Transfer(operation=Operation.END))
         packed = b"".join(transfer.pack() for transfer in transfers)

@@ -1,14 +1,24 @@
 """Reads the lanes' notes behind a program: DRAINs that store them, and forget them."""
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import WORD_BYTES
 from slipstick_rtl.isa import POST_FIELDS, Opcode, Rounding, TrainingFlag, pack
 from slipstick_rtl.link.protocol import Space
 
+from ...compiler.mapping.activation_layout import round_up
 from ...compiler.memory.constants import Images
 from ..device.convolutions import sum_bytes
 
 NOTE_BYTES = 4
 """Of a lane."""
+
+NOTE_DRAINS = NOTE_BYTES
+"""That read the notes, a byte each."""
+
+
+def note_pitch(configuration: Configuration) -> int:
+    """Bytes from the notes of a work to those of the next one, which begin with a word."""
+    return round_up(NOTE_BYTES * configuration.lanes, WORD_BYTES)
 
 
 class NoteReader:

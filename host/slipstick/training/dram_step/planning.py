@@ -8,12 +8,14 @@ from slipstick_rtl.dma.transfer import WORD_BYTES, Operation
 
 from ...compiler.codegen.dram_tensors import DramTensor
 from ...compiler.mapping.activation_layout import round_up
+from ...errors import CapacityError
 from ...program.steps import Placement
-from .chains import ChainLister, Rings, Wanted, load_notes
-from .chip import Pitches, Ring, choose_pitches
-from .gradient_lists import GradientLister
+from .chains import ChainLister, Wanted, load_notes
+from .chip import Pitches, Ring, Rings, choose_pitches
+from .gradient_lists import GradientLister, GradientWork
+from .inner import InnerGradient
 from .listing import Listed, Listing
-from .notes import NOTE_BYTES, NoteReader
+from .notes import NoteReader, note_pitch
 from .places import box
 from .recorded import Note, Pass
 from .recorder import RecordingArithmetic
@@ -26,6 +28,9 @@ _EARLIER = 4
 """Works that may go to the next segment although there is room for them."""
 _PREDICTED = 2, 4
 """Images: what the further ones take chooses among segments."""
+
+
+_Choice = tuple[InnerGradient | None, list[Segment]]
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class PlannedPass:
     notes : sequence of Note
     pitches : mapping
         Of tensors on the chip.
+    inner : str
+        The layer whose gradient is made among the works of the last segment; empty: none.
     """
 
     recorded: Pass
@@ -48,6 +55,7 @@ class PlannedPass:
     notes_words: Sequence[int]
     notes: Sequence[Note]
     pitches: Pitches
+    inner: str
 
     @property
     def templates(self) -> list[Template]:
@@ -97,10 +105,6 @@ class StepPlan:
     ) -> None:
         self.recorded, self._configuration = recorded, configuration
         self._reader = NoteReader(configuration)
-        self._room = (
-            configuration.instruction_words,
-            configuration.weight_words - self._reader.words,
-        )
         self._widest = 0
         self.forward = self._plan(recorded.forward)
         self.backward = self._plan(recorded.backward)
@@ -115,24 +119,64 @@ class StepPlan:
         for work in some.works:
             for tensor in work.cleared:
                 self._widest = max(self._widest, pitches[key_of(tensor)][1])
-        templates = make_templates(some.works, pitches, configuration)
-        segments = self._best_segments(templates, pitches)
-        size, words, notes = NOTE_BYTES * configuration.lanes, list[int](), list[Note]()
+        inner, segments = self._best_inner(some, pitches)
+        size, words, notes = note_pitch(configuration), list[int](), list[Note]()
         for segment in segments:
-            pitch = -(-len(segment.noted) * size // WORD_BYTES)
+            pitch = len(segment.noted) * size // WORD_BYTES
             words.append(some.answers.take(self.recorded.batch * pitch))
             first = (words[-1] - some.answers.first) * WORD_BYTES
             notes += [
                 Note(key, some.exponents[key], first + number * size, pitch * WORD_BYTES)
                 for number, key in enumerate(segment.noted)
             ]
-        return PlannedPass(some, segments, words, notes, pitches)
+        return PlannedPass(some, segments, words, notes, pitches, inner.work.name if inner else "")
 
-    def _best_segments(self, templates: Sequence[Template], pitches: Pitches) -> list[Segment]:
+    def _best_inner(
+        self, some: Pass, pitches: Pitches
+    ) -> tuple[InnerGradient | None, list[Segment]]:
+        """The gradient that is made among the works, and their segments."""
+        configuration, found = self._configuration, list[_Choice]()
+        largest = max(
+            (each for each in some.gradients if each.program.fits_inside),
+            key=lambda work: work.program.loaded_bytes,
+            default=None,
+        )
+        choices: list[InnerGradient | None] = [None]
+        if largest is not None and some.works and self.recorded.batch >= _PREDICTED[1]:
+            choices.append(InnerGradient(largest, configuration))
+        for inner in choices:
+            try:
+                halved = inner is not None
+                templates = make_templates(some.works, pitches, configuration, halved=halved)
+                segments = self._best_segments(templates, pitches, inner)
+            except CapacityError:
+                if inner is None:
+                    raise
+                continue
+            found.append((inner, segments))
+        if len(found) == 1:
+            return found[0]
+        return min(found, key=lambda each: self._predict(each[1], each[0], some.gradients))
+
+    def _room(self, inner: InnerGradient | None) -> tuple[int, int, int]:
+        """Words of instructions and of weights, and bytes of activations, for a segment."""
+        configuration = self._configuration
+        code, weights, activations = (
+            (inner.code_words, inner.weight_words, inner.activation_bytes) if inner else (0, 0, 0)
+        )
+        return (
+            configuration.instruction_words - code,
+            configuration.weight_words - self._reader.words - weights,
+            configuration.activation_bytes - activations,
+        )
+
+    def _best_segments(
+        self, templates: Sequence[Template], pitches: Pitches, inner: InnerGradient | None
+    ) -> list[Segment]:
         """Those that take the fewest cycles, predicted for a few images."""
         if not templates:
             return []
-        configuration = self._configuration
+        configuration, room = self._configuration, self._room(inner)
         found = dict[tuple[int, ...], list[Segment]]()
 
         def add(roomy: float, cuts: Sequence[int]) -> None:
@@ -141,7 +185,7 @@ class StepPlan:
             some = [
                 segment
                 for part in parts
-                for segment in cut_segments(part, pitches, configuration, self._room, roomy)
+                for segment in cut_segments(part, pitches, configuration, room, roomy)
             ]
             found.setdefault(tuple(len(each.templates) for each in some), some)
 
@@ -155,14 +199,27 @@ class StepPlan:
             end = len(first[0].templates)
             for cut in range(max(1, end - _EARLIER), end):
                 add(0.0, (cut,))
-        return min(found.values(), key=self._predict)
+        return min(found.values(), key=lambda segments: self._predict(segments, inner, ()))
 
-    def _predict(self, segments: Sequence[Segment]) -> int:
+    def _predict(
+        self,
+        segments: Sequence[Segment],
+        inner: InnerGradient | None,
+        gradients: Sequence[GradientWork],
+    ) -> int:
         """Cycles of an image among others."""
-        fewer, more = (self._predict_batch(segments, batch) for batch in _PREDICTED)
+        fewer, more = (
+            self._predict_batch(segments, inner, gradients, batch) for batch in _PREDICTED
+        )
         return more - fewer
 
-    def _predict_batch(self, segments: Sequence[Segment], batch: int) -> int:
+    def _predict_batch(
+        self,
+        segments: Sequence[Segment],
+        inner: InnerGradient | None,
+        gradients: Sequence[GradientWork],
+        batch: int,
+    ) -> int:
         recorded = self.recorded
         stored = {recorded.logits.tensor.place}
         stored.update(each.image.place for each in recorded.backward.gradients)
@@ -172,7 +229,8 @@ class StepPlan:
             stored.update(_loaded(segment))
         listing = Listing(self._configuration, 0)
         wanted = Wanted(stored, recorded.kernels, 0)
-        self._list_chains(segments, [0] * len(segments), wanted, listing, batch)
+        rings = self._list_chains(segments, [0] * len(segments), wanted, listing, batch, inner)
+        self._list_gradients(gradients, inner, listing, rings, batch)
         return listing.predict()
 
     def _find_stored(self, keeps: bool) -> set[int]:
@@ -242,7 +300,8 @@ class StepPlan:
             return False
         made = list[list[Template]]()
         for planned, some in passes:
-            again = make_templates(some.works, planned.pitches, self._configuration)
+            halved = bool(planned.inner)
+            again = make_templates(some.works, planned.pitches, self._configuration, halved=halved)
             for old, new in zip(planned.templates, again, strict=True):
                 if old.built.streams != new.built.streams:
                     return False
@@ -262,15 +321,33 @@ class StepPlan:
 
     def _list(self, planned: PlannedPass, listing: Listing) -> None:
         wanted = Wanted(self.stored, self.recorded.kernels, self._zeros)
+        gradients, batch = planned.recorded.gradients, self.recorded.batch
+        inner = next(
+            (
+                InnerGradient(work, self._configuration)
+                for work in gradients
+                if work.name == planned.inner
+            ),
+            None,
+        )
         rings = self._list_chains(
-            planned.segments, planned.notes_words, wanted, listing, self.recorded.batch
+            planned.segments, planned.notes_words, wanted, listing, batch, inner
         )
         if planned is self.backward:
             for tensor in self._untouched:
                 self._lay_out(tensor, listing)
-        gradients = GradientLister(listing, rings, self._configuration)
-        for work in planned.recorded.gradients:
-            gradients.list_batch(work, self.recorded.batch)
+        self._list_gradients(gradients, inner, listing, rings, batch)
+
+    def _list_gradients(
+        self,
+        gradients: Sequence[GradientWork],
+        inner: InnerGradient | None,
+        listing: Listing,
+        rings: Rings,
+        batch: int,
+    ) -> None:
+        others = [work for work in gradients if inner is None or work.name != inner.work.name]
+        GradientLister(listing, rings, self._configuration).list_all(others, batch)
 
     def _list_chains(
         self,
@@ -279,6 +356,7 @@ class StepPlan:
         wanted: Wanted,
         listing: Listing,
         batch: int,
+        inner: InnerGradient | None,
     ) -> Rings:
         configuration = self._configuration
         rings = Rings(
@@ -287,9 +365,10 @@ class StepPlan:
         )
         if any(segment.noted for segment in segments):
             load_notes(listing, self._reader)
-        for segment, words in zip(segments, notes, strict=True):
+        for number, (segment, words) in enumerate(zip(segments, notes, strict=True)):
+            among = inner if number == len(segments) - 1 else None
             lister = ChainLister(
-                segment, words, listing, wanted, rings, self._reader, configuration
+                segment, words, listing, wanted, rings, self._reader, configuration, among
             )
             lister.list_batch(batch)
         return rings

@@ -1,6 +1,7 @@
 """Writes products whose tensors lie where other products left them on the chip."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,13 +9,15 @@ import numpy as np
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import TrainingFlag
 
+from ...compiler.codegen.convolution import Rectangle
 from ...compiler.ir.operations import Convolution, View
 from ...program.steps import Placement
 from ..device import convolutions
 from ..device.convolutions import Geometry, Lattice
 from ..device.layer_programs import error_drains
-from ..device.program import Drain, PartConvolutions, ProductWriter
-from .relocation import Streams
+from ..device.program import Drain, PartConvolutions, Piece, ProductWriter
+from .pieces import Plan, choose, plans, refuse_half
+from .relocation import Built, Streams, in_parts, without_masks
 
 if TYPE_CHECKING:
     from slipstick_sim.golden.training import Window
@@ -23,21 +26,6 @@ Shape = tuple[int, int, int]
 """Height, width and channels of an image."""
 
 _NOTHING = TrainingFlag(0)
-
-
-@dataclass(frozen=True)
-class Built:
-    """A program that can be moved.
-
-    Parameters
-    ----------
-    streams : Streams
-    constants : bytes
-        From the first word of the weight memory on.
-    """
-
-    streams: Streams
-    constants: bytes
 
 
 @dataclass(frozen=True)
@@ -52,11 +40,14 @@ class ProductSpec:
         Of the result.
     drains : sequence of Drain
         All but the first write again.
+    idle : collection of int
+        Parts without taps: their results are 0, whatever the mask.
     """
 
     parts: Sequence[PartConvolutions]
     shape: Shape
     drains: Sequence[Drain]
+    idle: Collection[int] = ()
 
     @property
     def convolutions(self) -> list[Convolution]:
@@ -76,10 +67,19 @@ class ProductSpec:
             for part in self.parts
         )
 
-    def write(self, places: "ProductPlaces", configuration: Configuration) -> Built:
-        """Its program; CapacityError if it does not fit the memories."""
-        product = _PlacedWriter(self, places, configuration).write()
-        return Built(Streams.of(product.code, product.pcs), product.constants)
+    def write(
+        self, places: "ProductPlaces", configuration: Configuration, *, halved: bool = False
+    ) -> Built:
+        """Its program; CapacityError if it does not fit the memories.
+
+        Parameters
+        ----------
+        places : ProductPlaces
+        configuration : Configuration
+        halved : bool
+            It has half of the accumulators.
+        """
+        return _PlacedWriter(self, places, configuration).write_best(halved=halved)
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,46 @@ class _PlacedWriter(ProductWriter):
     def __init__(
         self, spec: ProductSpec, places: ProductPlaces, configuration: Configuration
     ) -> None:
-        self._given = places
+        self._given, self._spec, self._plan = places, spec, Plan(())
         super().__init__(spec.parts, spec.shape, spec.drains, configuration)
+
+    def write_best(self, *, halved: bool) -> Built:
+        """The program with the pieces that take the fewest cycles."""
+        groups = [
+            (part, tile)
+            for part, emitters in enumerate(self._emitters)
+            for tile in range(len(emitters[0].tiles))
+        ]
+        outputs = [self._parts[part].convolutions[0].output for part, _ in groups]
+        rows, columns = [each.height for each in outputs], max(each.width for each in outputs)
+        across = -(-columns // self._configuration.pixels)
+        if across > self._configuration.accumulator_depth >> halved:
+            refuse_half(halved)
+            return self._built(self.pieces)
+
+        def write(plan: Plan) -> Built:
+            pieces = [
+                Piece(part, tile, Rectangle((end - height, end), (0, output.width)))
+                for (part, tile), output, some in zip(groups, outputs, plan.heights, strict=True)
+                for height, end in zip(some, itertools.accumulate(some), strict=True)
+            ]
+            self._plan = plan
+            return self._built(pieces)
+
+        every = plans(rows, across, self._configuration, halved=halved)
+        return choose(every, write, self._configuration, halved=halved)
+
+    @property
+    def banks(self) -> int:
+        """Of the plan at hand."""
+        return self._plan.banks
+
+    def _built(self, pieces: Sequence[Piece]) -> Built:
+        product = self.write(pieces)
+        streams = in_parts(Streams.of(product.code, product.pcs), self._plan.parts)
+        # what has no taps is 0: no mask need be read
+        masked = [piece.part not in self._spec.idle for piece in pieces for _ in self._drains]
+        return Built(without_masks(streams, masked), product.constants)
 
     def _place(
         self, convolutions: Sequence[Convolution], result: View
@@ -139,6 +177,7 @@ def input_gradient_spec(
     it."""
     channels = weights.shape[3]
     drains = error_drains(channels, shift, TrainingFlag.MASKED if masked else _NOTHING)
+    every = list(convolutions.backward(error, channels, window, depthwise, size))
     parts = [
         PartConvolutions(
             [
@@ -147,9 +186,14 @@ def input_gradient_spec(
             ],
             part.lattice,
         )
-        for part in convolutions.backward(error, channels, window, depthwise, size)
+        for part in every
     ]
-    return ProductSpec(parts, (*size, channels), drains)
+    idle = frozenset(
+        number
+        for number, part in enumerate(every)
+        if not any(weights[:, taps[0], taps[1]].size for _, taps in part.reductions)
+    )
+    return ProductSpec(parts, (*size, channels), drains, idle)
 
 
 def copy_spec(

@@ -28,7 +28,7 @@ from .gradients import GradientProgram
 from .kernels import KernelPlace
 from .places import Arena
 from .pools import check_pool, pool_program
-from .products import Built, ProductSpec, forward_spec, input_gradient_spec
+from .products import ProductSpec, forward_spec, input_gradient_spec
 from .recorded import (
     DramCodes,
     Pass,
@@ -43,7 +43,7 @@ from .recorded import (
     reshaped,
     shape_of,
 )
-from .relocation import Streams
+from .relocation import Built, Streams
 from .sums import SumSpec
 from .works import AverageWork, BlockWork, Key, ProductWork, SumWork, Work, key_of
 

@@ -1,6 +1,6 @@
 """Moves programs: their instructions name places of the memories."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slipstick_rtl.isa import (
@@ -11,6 +11,7 @@ from slipstick_rtl.isa import (
     Opcode,
     TrainingFlag,
     pack,
+    unpack,
 )
 
 INSTRUCTION_BYTES = 4 * WORDS_PER_INSTRUCTION
@@ -39,6 +40,21 @@ class Streams:
     def words(self) -> int:
         """Of the instruction memory, HALTs included."""
         return (len(self.matrix) + len(self.post) + 2 * len(HALT)) // 4
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program that can be moved.
+
+    Parameters
+    ----------
+    streams : Streams
+    constants : bytes
+        From the first word of the weight memory on.
+    """
+
+    streams: Streams
+    constants: bytes
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,78 @@ def moved(streams: Streams, shifts: Shifts) -> Streams:
         b"".join(_moved(each, shifts, MATRIX_FIELDS) for each in _split(streams.matrix)),
         b"".join(_moved(each, shifts, POST_FIELDS) for each in _split(streams.post)),
     )
+
+
+def behind(streams: Streams, before: bytes) -> Streams:
+    """The same streams with other instructions before the post stream.
+
+    The array begins at once: only what waits for results waits for more of them.
+
+    Parameters
+    ----------
+    streams : Streams
+        None of whose instructions is repeated.
+    before : bytes
+        Instructions that wait for nothing.
+    """
+    count = len(before) // INSTRUCTION_BYTES
+    matrix = b"".join(_waiting(each, count) for each in _split(streams.matrix))
+    return Streams(matrix, before + streams.post)
+
+
+def in_parts(streams: Streams, parts: int) -> Streams:
+    """The same streams with other banks of accumulators.
+
+    Parameters
+    ----------
+    streams : Streams
+        With 0 in ``parts``.
+    parts : int
+        As instructions have it.
+    """
+
+    def changed(stream: bytes, fields: Mapping[str, Field]) -> bytes:
+        place = parts << _POSITIONS[id(fields)]["parts"][0]
+        return b"".join(
+            (int.from_bytes(each, "little") | place).to_bytes(len(each), "little")
+            for each in _split(stream)
+        )
+
+    return Streams(changed(streams.matrix, MATRIX_FIELDS), changed(streams.post, POST_FIELDS))
+
+
+def without_masks(streams: Streams, masked: Sequence[bool]) -> Streams:
+    """The same streams, of whose DRAINs some read no masks.
+
+    Parameters
+    ----------
+    streams : Streams
+        Whose post instructions are DRAINs.
+    masked : sequence of bool
+        Of each DRAIN, whether it stays as it is.
+    """
+    post = [
+        each if stays else _unmasked(each)
+        for each, stays in zip(_split(streams.post), masked, strict=True)
+    ]
+    return Streams(streams.matrix, b"".join(post))
+
+
+def _unmasked(instruction: bytes) -> bytes:
+    fields = unpack(POST_FIELDS, instruction)
+    fields["table_words"] &= ~TrainingFlag.MASKED
+    fields |= {name: 0 for name in fields if name.startswith("source")}
+    return pack(POST_FIELDS, fields)
+
+
+def _waiting(instruction: bytes, count: int) -> bytes:
+    """A matrix instruction that waits, if it does, for so many more of the post stream."""
+    value = int.from_bytes(instruction, "little")
+    position, width = _POSITIONS[id(MATRIX_FIELDS)]["wait"]
+    wait = value >> position & (1 << width) - 1
+    if wait:
+        value += count << position
+    return value.to_bytes(len(instruction), "little")
 
 
 def _split(stream: bytes) -> list[bytes]:

@@ -12,26 +12,39 @@ import numpy as np
 from slipstick_rtl.dma.transfer import Operation, Transfer
 
 from .effects import Memory, Step
+from .timeline import predict_list
 
 WAIT = Transfer(operation=Operation.WAIT)
 _WINDOW = 160
 """Steps that one may pass, at most."""
+_OVERLONG = 2, 1
+_SLOWER = 2
+"""Times that a STORE takes beside a busy run, about."""
 
 
-def schedule(steps: Sequence[Step]) -> list[int | None]:
+def schedule(steps: Sequence[Step], overlong: int = 2) -> list[int | None]:
     """Orders steps.
 
     Parameters
     ----------
     steps : sequence of Step
         In the order of the program.
+    overlong : int
+        A LOAD or STORE may take so many times what is left of the run. More lets the DMA rest less,
+        less lets the core rest less.
 
     Returns
     -------
     list of int or None
         Numbers of steps; None: a WAIT.
     """
-    return list(_Scheduler(steps).order())
+    return list(_Scheduler(steps, overlong).order())
+
+
+def best_schedule(steps: Sequence[Step]) -> list[int | None]:
+    """The order that takes the fewest cycles, predicted, whichever of the two waits more."""
+    orders = [schedule(steps, overlong) for overlong in _OVERLONG]
+    return min(orders, key=lambda order: predict_list(steps, order))
 
 
 def waits_for(steps: Sequence[Step]) -> list[set[int]]:
@@ -90,8 +103,8 @@ class _Scheduler:
     The first step that is not taken stays within a window of those that are.
     """
 
-    def __init__(self, steps: Sequence[Step]) -> None:
-        self._steps = steps
+    def __init__(self, steps: Sequence[Step], overlong: int) -> None:
+        self._steps, self._overlong = steps, overlong
         self._needs = waits_for(steps)
         self._missing = [len(needed) for needed in self._needs]
         self._followers: list[list[int]] = [[] for _ in steps]
@@ -162,26 +175,35 @@ class _Scheduler:
         return best
 
     def _first_ready(self, most: int | None) -> int | None:
-        """The first step that can be taken, RUNs apart, if it takes not much more than so long."""
+        """The first step that can be taken, RUNs apart, if it takes not much more than so long.
+
+        Beside a run whose post-processor is busy a LOAD, and otherwise a STORE.
+        """
         limit = self._first + _WINDOW
-        kept, found = list[int](), None
-        while self._ready:
-            number = heapq.heappop(self._ready)
-            if self._taken[number]:
-                continue
-            if self._steps[number].runs or number >= limit:
-                kept.append(number)
-                if number >= limit:
-                    break
-                continue
-            if most is None or self._steps[number].cycles <= 2 * most:
-                kept.append(number)
-                found = number
+        self._ready = sorted(number for number in set(self._ready) if not self._taken[number])
+        found = None
+        for number in self._ready:
+            step = self._steps[number]
+            if number >= limit:
                 break
-            kept.append(number)
-        for number in kept:
-            heapq.heappush(self._ready, number)
+            if step.runs or (most is not None and self._cycles(step) > self._overlong * most):
+                continue
+            if self._running is None or step.stores != self._busy:
+                return number
+            if found is None:
+                found = number
         return found
+
+    @property
+    def _busy(self) -> bool:
+        """The post-processor is at work for most of the run that is under way."""
+        if self._running is None:
+            return False
+        return self._steps[self._running].is_busy
+
+    def _cycles(self, step: Step) -> int:
+        """Of a step beside the run that is under way."""
+        return _SLOWER * step.cycles if step.stores and self._busy else step.cycles
 
     def _take(self, number: int) -> None:
         step = self._steps[number]
@@ -190,7 +212,7 @@ class _Scheduler:
             self._running, self._left = number, step.cycles
             self._next_run += 1
             return
-        self._left -= step.cycles
+        self._left -= self._cycles(step)
         self._end(number)
 
     def _end(self, number: int) -> None:

@@ -12,15 +12,10 @@ from ...program.steps import Placement
 from .chip import Lifetime, Pitches, allocate, placed
 from .durations import run_cycles
 from .effects import moving
-from .notes import NOTE_BYTES
+from .notes import NOTE_DRAINS, note_pitch
 from .places import box
-from .products import Built
-from .relocation import HALT, INSTRUCTION_BYTES, Shifts, moved
+from .relocation import HALT, INSTRUCTION_BYTES, Built, Shifts, Streams, moved
 from .works import BlockWork, Key, ProductWork, Work, key_of
-
-_NOTE_DRAINS = NOTE_BYTES
-"""That read the notes, a byte each."""
-
 
 _Item = Key | int | str
 """What lies on the chip: a tensor, a work's block, or the notes."""
@@ -34,15 +29,18 @@ class Template:
     ----------
     work : Work
     built : Built
+    halved : bool
+        With half of the accumulators.
     """
 
     work: Work
     built: Built
+    halved: bool = False
 
     @property
     def code_words(self) -> int:
-        """Of the instruction memory, with the reading of the notes."""
-        notes = _NOTE_DRAINS * INSTRUCTION_BYTES // 4 if self.work.noted else 0
+        """Of the instruction memory, with the reading of the notes by the next work."""
+        notes = NOTE_DRAINS * INSTRUCTION_BYTES // 4 if self.work.noted else 0
         return self.built.streams.words + notes
 
     def cycles(self, configuration: Configuration) -> int:
@@ -90,28 +88,39 @@ class Segment:
         return [each.work.name for each in self.templates if each.work.noted]
 
     def code_words(self) -> int:
-        """Of the instruction memory, for all copies."""
-        return self.copies * sum(each.code_words for each in self.templates)
+        """Of the instruction memory, for all copies, and for the reading of the last notes."""
+        return self.copies * sum(each.code_words for each in self.templates) + last_words(
+            self.templates
+        )
+
+
+def last_words(templates: Sequence[Template]) -> int:
+    """Of the instruction memory, for a program that reads the notes of the last work."""
+    if not templates[-1].work.noted:
+        return 0
+    return (NOTE_DRAINS * INSTRUCTION_BYTES + 2 * len(HALT)) // 4
 
 
 def make_templates(
-    works: Sequence[Work], pitches: Pitches, configuration: Configuration
+    works: Sequence[Work],
+    pitches: Pitches,
+    configuration: Configuration,
+    *,
+    halved: bool = False,
 ) -> list[Template]:
     """The programs of works; CapacityError if one does not fit."""
-    return [Template(work, _build(work, pitches, configuration)) for work in works]
-
-
-def _build(work: Work, pitches: Pitches, configuration: Configuration) -> Built:
-    """The program of a work whose tensors begin with byte 0."""
-    places = {key_of(each): placed(each, 0, pitches) for each in (*work.reads, *work.writes)}
-    return work.build(places, configuration)
+    found = list[Template]()
+    for work in works:
+        places = {key_of(each): placed(each, 0, pitches) for each in (*work.reads, *work.writes)}
+        found.append(Template(work, work.build(places, configuration, halved=halved), halved))
+    return found
 
 
 def cut_segments(
     templates: Sequence[Template],
     pitches: Pitches,
     configuration: Configuration,
-    room: tuple[int, int],
+    room: tuple[int, int, int],
     roomy: float = 0.0,
 ) -> Iterator[Segment]:
     """Groups works, as many as fit.
@@ -121,8 +130,8 @@ def cut_segments(
     templates : sequence of Template
     pitches : mapping
     configuration : Configuration
-    room : (int, int)
-        Words of the instruction memory and of the weight memory.
+    room : (int, int, int)
+        Words of the instruction memory and of the weight memory, bytes of the activation memory.
     roomy : float
         The ``share`` that segments should have: the higher, the smaller they are.
 
@@ -156,15 +165,16 @@ def _segment(
     templates: Sequence[Template],
     pitches: Pitches,
     configuration: Configuration,
-    room: tuple[int, int],
+    room: tuple[int, int, int],
 ) -> Segment | None:
     """The segment of some works; None if it does not fit."""
     code = sum(each.code_words for each in templates)
     constants = sum(each.constant_words(configuration) for each in templates)
-    if code > room[0] or constants > room[1]:
+    last = last_words(templates)
+    if code + last > room[0] or constants > room[1]:
         return None
     tensors, lifetimes = _lifetimes(templates, pitches, configuration)
-    step, size = max(configuration.lanes, configuration.rows), configuration.activation_bytes
+    step, size = max(configuration.lanes, configuration.rows), room[2]
     found = _allocated(templates, lifetimes, pitches, size, step)
     if found is None:
         return None
@@ -172,7 +182,7 @@ def _segment(
     places = {key: placed(tensor, at[key], pitches) for key, tensor in tensors.items()}
     blocks = {number: at[number] for number in at if isinstance(number, int)}
     copy_bytes = size // 2 // step * step
-    twice = end <= copy_bytes and 2 * code <= room[0] and len(templates) <= _MOST_TWICE
+    twice = end <= copy_bytes and 2 * code + last <= room[0] and len(templates) <= _MOST_TWICE
     copies = 2 if twice else 1
     return Segment(templates, places, blocks, at[_NOTES], end, copies, copy_bytes, share)
 
@@ -252,7 +262,7 @@ def _lifetimes(
     lifetimes = dict[_Item, Lifetime]()
     for key, (first, last, loaded) in spans.items():
         stores = _store_cycles(tensors[key], pitches, configuration)
-        before = _works_around(cycles, first, -1, stores // _STORES) if loaded else 0
+        before = _works_around(cycles, first, -1, _LOADS * stores // _STORES) if loaded else 0
         behind = max(first + _works_around(cycles, first, 1, stores) - last, 0)
         size = placed(tensors[key], 0, pitches).bytes
         lifetimes[key] = Lifetime(size, first, last, before, behind)
@@ -260,11 +270,12 @@ def _lifetimes(
         if isinstance(template.work, BlockWork):
             lifetimes[number] = Lifetime(template.work.block_bytes, number, number)
     noted = sum(template.work.noted for template in templates)
-    notes = max(noted * NOTE_BYTES * configuration.lanes, 1)
+    notes = max(noted * note_pitch(configuration), 1)
     lifetimes[_NOTES] = Lifetime(notes, 0, len(templates) - 1)
     return tensors, lifetimes
 
 
+_LOADS = 1
 _STORES = 2
 """Times that a tensor's STORE takes, for all that is stored of it, about."""
 
@@ -283,13 +294,13 @@ def _refusal(
     template: Template,
     pitches: Pitches,
     configuration: Configuration,
-    room: tuple[int, int],
+    room: tuple[int, int, int],
 ) -> CapacityError:
     _, lifetimes = _lifetimes([template], pitches, configuration)
     needed = (
         (
             "activation_bytes",
-            configuration.activation_bytes,
+            room[2],
             sum(e.size for e in lifetimes.values()),
         ),
         ("instruction_words", room[0], template.code_words),
@@ -303,8 +314,8 @@ def _refusal(
 
 def program_of(
     segment: Segment, number: int, copy: int, weight_word: int, configuration: Configuration
-) -> tuple[bytes, bytes]:
-    """Both streams of a work where it lies, without their HALT and without notes.
+) -> Streams:
+    """Both streams of a work where it lies, without their HALT and the reading of notes.
 
     Parameters
     ----------
@@ -327,12 +338,12 @@ def program_of(
         block = segment.blocks[number] + offset
         shifts = Shifts(weight_word, block, block)
     else:
-        built = work.build(segment.places, configuration)
+        built = work.build(segment.places, configuration, halved=template.halved)
         shifts = Shifts(weight_word, offset, offset, offset)
-    streams = moved(built.streams, shifts)
-    return streams.matrix, streams.post
+    return moved(built.streams, shifts)
 
 
-def code_of(matrix: bytes, post: bytes) -> tuple[bytes, int]:
+def code_of(streams: Streams) -> tuple[bytes, int]:
     """A program's bytes, and the word in them with which its post stream begins."""
-    return matrix + HALT + post + HALT, (len(matrix) + len(HALT)) // 4
+    matrix = streams.matrix + HALT
+    return matrix + streams.post + HALT, len(matrix) // 4

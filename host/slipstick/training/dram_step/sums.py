@@ -5,7 +5,8 @@ of two as weights. What is shifted further than a weight can goes through the po
 tables instead (MAP), which takes longer.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,14 +22,13 @@ from ...devices.link.regions import pieces
 from ...program.steps import Placement
 from ..device.program import Drain
 from .maps import MapWriter
-from .products import Built
-from .relocation import Streams
+from .pieces import Heights, Plan, choose, plans, refuse_half
+from .relocation import Built, Streams
 
 _BOTH = 3
 """``use_table`` of even and odd taps."""
 _MOST_PLACES = 6
 """By which a weight can shift."""
-_BANKS = 2
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class SumSpec:
         result: Placement,
         mask: Placement,
         configuration: Configuration,
+        *,
+        halved: bool = False,
     ) -> Built:
         """Its program.
 
@@ -67,6 +69,8 @@ class SumSpec:
         result, mask : Placement
         configuration : Configuration
             With ``training``.
+        halved : bool
+            It has half of the accumulators.
 
         Raises
         ------
@@ -75,7 +79,7 @@ class SumSpec:
         """
         if self.needs_zeros:
             return self._map(terms, result, configuration)
-        return _SumWriter(self, terms, result, mask, configuration).write()
+        return _SumWriter(self, terms, result, mask, configuration).write(halved=halved)
 
     @property
     def needs_zeros(self) -> bool:
@@ -147,35 +151,51 @@ class _SumWriter:
             words[number, bytes_of] = 0 if places is None else 1 << places
         return words.reshape(2, chains, columns)
 
-    def write(self) -> Built:
+    def write(self, *, halved: bool) -> Built:
         """The program; banks of accumulators take turns."""
+        height, width, _ = self._spec.shape
+        across = -(-width // self._configuration.pixels)
+        if across > self._configuration.accumulator_depth >> halved:
+            refuse_half(halved)
+            return self._write(self._strips(), Plan(()))
+
+        def write(plan: Plan) -> Built:
+            return self._write(self._pieces(plan.heights), plan)
+
+        every = plans([height] * len(self._firsts), across, self._configuration, halved=halved)
+        return choose(every, write, self._configuration, halved=halved)
+
+    def _write(self, some: Iterable[tuple[Rectangle, int]], plan: Plan) -> Built:
         matrix, post = bytearray(), bytearray()
         drained, channels = [0], self._spec.shape[2]
-        for number, (rectangle, first) in enumerate(self._pieces()):
+        for number, (rectangle, first) in enumerate(some):
             count = min(self._most, channels - first)
-            wait = drained[max(0, number + 1 - _BANKS)]
+            wait, bank = drained[max(0, number + 1 - plan.banks)], number % plan.banks
             fields = self._convolve(rectangle, first, count)
-            fields |= {"bank": number % _BANKS, "wait": wait}
+            fields |= {"bank": bank, "parts": plan.parts, "wait": wait}
             matrix += pack(MATRIX_FIELDS, fields)
             for drain, parameters in zip(self._spec.drains, self._parameters, strict=True):
                 fields = self._drain(rectangle, first, count, drain)
-                fields |= {"bank": number % _BANKS, "wait": number + 1}
+                fields |= {"bank": bank, "parts": plan.parts, "wait": number + 1}
                 post += pack(POST_FIELDS, {**fields, "parameter_address": parameters})
             drained.append(drained[-1] + len(self._spec.drains))
         (constants,) = (each.data for each in self._images.all() if each.space == Space.WEIGHTS)
         return Built(Streams(bytes(matrix), bytes(post)), constants)
 
-    def _pieces(self) -> Iterator[tuple[Rectangle, int]]:
+    def _pieces(self, heights: Heights) -> Iterator[tuple[Rectangle, int]]:
         """What a bank of accumulators holds: pixels, and the first channel."""
+        columns = 0, self._spec.shape[1]
+        for first, some in zip(self._firsts, heights, strict=True):
+            for rows, end in zip(some, itertools.accumulate(some), strict=True):
+                yield Rectangle((end - rows, end), columns), first
+
+    def _strips(self) -> Iterator[tuple[Rectangle, int]]:
+        """The same of rows that are wider than a bank."""
         height, width, _ = self._spec.shape
-        depth, pixels = self._configuration.accumulator_depth, self._configuration.pixels
-        across = -(-width // pixels)
-        columns = width if across <= depth else depth * pixels
-        rows = max(1, depth // across)
-        for first in self._firsts:
-            for y in pieces(height, rows):
-                for x in pieces(width, columns):
-                    yield Rectangle(y, x), first
+        most = self._configuration.accumulator_depth * self._configuration.pixels
+        for first, y in itertools.product(self._firsts, range(height)):
+            for x in pieces(width, most):
+                yield Rectangle((y, y + 1), x), first
 
     def _convolve(self, rectangle: Rectangle, first: int, count: int) -> dict[str, int]:
         place, second = self._terms

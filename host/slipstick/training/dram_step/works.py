@@ -9,7 +9,8 @@ from ...compiler.codegen.dram_tensors import DramTensor
 from ...compiler.ir.operations import Convolution, View
 from ...program.steps import Placement
 from .averages import AverageSpec
-from .products import Built, ProductPlaces, ProductSpec
+from .products import ProductPlaces, ProductSpec
+from .relocation import Built
 from .sums import SumSpec
 
 Key = tuple[int, int, int, int]
@@ -67,8 +68,14 @@ class Work:
         """Of one that it writes."""
         return tensor.width * pixel_pitch
 
-    def build(self, places: Mapping[Key, Placement], configuration: Configuration) -> Built:
-        """The program."""
+    def build(
+        self,
+        places: Mapping[Key, Placement],
+        configuration: Configuration,
+        *,
+        halved: bool = False,
+    ) -> Built:
+        """The program; ``halved``: with half of the accumulators."""
         raise NotImplementedError
 
 
@@ -111,11 +118,17 @@ class ProductWork(Work):
             super().least_row_pitch(tensor, pixel_pitch), self.spec.least_row_pitch(pixel_pitch)
         )
 
-    def build(self, places: Mapping[Key, Placement], configuration: Configuration) -> Built:
-        """The program."""
+    def build(
+        self,
+        places: Mapping[Key, Placement],
+        configuration: Configuration,
+        *,
+        halved: bool = False,
+    ) -> Built:
+        """The program; ``halved``: with half of the accumulators."""
         source, result = places[key_of(self.reads[0])], places[key_of(self.writes[0])]
         mask = places[key_of(self.reads[1])] if self.spec.masked else result
-        return self.spec.write(ProductPlaces(source, result, mask), configuration)
+        return self.spec.write(ProductPlaces(source, result, mask), configuration, halved=halved)
 
 
 @dataclass(frozen=True)
@@ -146,12 +159,18 @@ class SumWork(Work):
         """Terms whose pixels are filled up with bytes that are added too."""
         return self.reads if self.spec.needs_zeros else ()
 
-    def build(self, places: Mapping[Key, Placement], configuration: Configuration) -> Built:
-        """The program."""
+    def build(
+        self,
+        places: Mapping[Key, Placement],
+        configuration: Configuration,
+        *,
+        halved: bool = False,
+    ) -> Built:
+        """The program; ``halved``: with half of the accumulators."""
         first, second, *masks = (places[key_of(each)] for each in self.reads)
         result = places[key_of(self.writes[0])]
         mask = masks[0] if masks else result
-        return self.spec.write((first, second), result, mask, configuration)
+        return self.spec.write((first, second), result, mask, configuration, halved=halved)
 
 
 @dataclass(frozen=True)
@@ -170,8 +189,14 @@ class AverageWork(Work):
         """Its source: bytes that fill pixels up are noted as well."""
         return self.reads
 
-    def build(self, places: Mapping[Key, Placement], configuration: Configuration) -> Built:
-        """The program."""
+    def build(
+        self,
+        places: Mapping[Key, Placement],
+        configuration: Configuration,
+        *,
+        halved: bool = False,
+    ) -> Built:
+        """The program; ``halved``: with half of the accumulators."""
         source, result = places[key_of(self.reads[0])], places[key_of(self.writes[0])]
         return self.spec.write(source, result, configuration)
 
@@ -200,8 +225,14 @@ class BlockWork(Work):
         loads, stores = (tuple(each for _, each in some) for some in (self.loads, self.stores))
         return self.name, loads, stores, self.noted
 
-    def build(self, places: Mapping[Key, Placement], configuration: Configuration) -> Built:
-        """The program."""
+    def build(
+        self,
+        places: Mapping[Key, Placement],
+        configuration: Configuration,
+        *,
+        halved: bool = False,
+    ) -> Built:
+        """The program; ``halved``: with half of the accumulators."""
         return self.make()
 
 
