@@ -209,8 +209,9 @@ def _commands() -> dict[str, set[str]]:
     def add(command: Any, words: tuple[str, ...]) -> None:
         options = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
         found[" ".join(words)] = options | {"--help", "-h"}
-        for name, inner in getattr(command, "commands", {}).items():
-            add(inner, (*words, name))
+        if hasattr(command, "list_commands"):
+            for name in command.list_commands(None):
+                add(command.get_command(None, name), (*words, name))
 
     add(typer.main.get_command(app), ())
     return found

@@ -1,5 +1,6 @@
 """The command line: ``slipstick``, and ``python -m slipstick``."""
 
+import importlib
 import sys
 from typing import Annotated, Any
 
@@ -8,30 +9,70 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..failures import exit_status
-from .asic import asic_command
-from .bench import bench_command
-from .build import build_command
-from .compile import compile_command
-from .devices import devices_command
-from .evaluate import eval_command
-from .explore import explore_command
-from .export import export_command
-from .layout import layout_command
-from .memtest import memtest_command
-from .program import program_command
-from .quantize import quantize_command
-from .run import run_command
-from .serve import serve_command
-from .serve_sim import serve_sim_command
-from .study import app as study_app
-from .targets import targets_command
-from .train import train_command
-from .verify import verify_command
-from .verify_training import verify_training_command
-from .worker import worker_command
+
+_COMMANDS = {
+    "compile": "compile:compile_command",
+    "run": "run:run_command",
+    "eval": "evaluate:eval_command",
+    "bench": "bench:bench_command",
+    "explore": "explore:explore_command",
+    "verify": "verify:verify_command",
+    "verify-training": "verify_training:verify_training_command",
+    "quantize": "quantize:quantize_command",
+    "train": "train:train_command",
+    "build": "build:build_command",
+    "asic": "asic:asic_command",
+    "layout": "layout:layout_command",
+    "program": "program:program_command",
+    "memtest": "memtest:memtest_command",
+    "export": "export:export_command",
+    "serve": "serve:serve_command",
+    "serve-sim": "serve_sim:serve_sim_command",
+    "worker": "worker:worker_command",
+    "devices": "devices:devices_command",
+    "targets": "targets:targets_command",
+    "study": "study:app",
+}
+"""The module of each command, and its function, or its group of commands."""
 
 
-class ReportingGroup(TyperGroup):
+class LazyGroup(TyperGroup):
+    """Commands whose modules are imported when they are called, or all of them for the help."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, in the order of the help."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; None if there is none."""
+        if cmd_name not in _COMMANDS:
+            # what Typer suggests instead are those that are known
+            for name in _COMMANDS:
+                self.get_command(ctx, name)
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = _load(cmd_name)
+        return self.commands[cmd_name]
+
+
+def _load(name: str) -> Any:
+    module, _, attribute = _COMMANDS[name].partition(":")
+    found = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
+    holder = typer.Typer(add_completion=False)
+    holder.callback()(_no_options)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    group: Any = typer.main.get_command(holder)
+    return group.commands[name]
+
+
+def _no_options() -> None:
+    pass
+
+
+class ReportingGroup(LazyGroup):
     """Commands whose errors are one sentence on the standard error and exit status 2."""
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **settings: Any) -> Any:
@@ -70,26 +111,3 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-app.command("compile")(compile_command)
-app.command("run")(run_command)
-app.command("eval")(eval_command)
-app.command("bench")(bench_command)
-app.command("explore")(explore_command)
-app.command("verify")(verify_command)
-app.command("verify-training")(verify_training_command)
-app.command("quantize")(quantize_command)
-app.command("train")(train_command)
-app.command("build")(build_command)
-app.command("asic")(asic_command)
-app.command("layout")(layout_command)
-app.command("program")(program_command)
-app.command("memtest")(memtest_command)
-app.command("export")(export_command)
-app.command("serve")(serve_command)
-app.command("serve-sim")(serve_sim_command)
-app.command("worker")(worker_command)
-app.command("devices")(devices_command)
-app.command("targets")(targets_command)
-app.add_typer(study_app, name="study")
