@@ -8,7 +8,7 @@ common; the timeline finds the waits for it as for any other order.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from slipstick_rtl.isa import Opcode
@@ -115,11 +115,6 @@ def _needed(unit: _Touched, earlier: Sequence[_Touched]) -> int:
     return 0
 
 
-def _to_the_end(found: Sequence[Unit], work: Callable[[Instruction], int]) -> list[int]:
-    each = [sum(map(work, unit)) for unit in reversed(found)]
-    return list(itertools.accumulate(each, initial=0))[::-1]
-
-
 class UnitSequences:
     """Keeps sequences of units, and what each unit of one needs of others, worked out once.
 
@@ -142,20 +137,9 @@ class UnitSequences:
         if key not in self._sequences:
             fine = units(group.emit(tiling))
             found = joined(fine) if self._joins else fine
-            self._sequences[key] = UnitSequence(
-                key,
-                found,
-                sum(map(len, found)),
-                _to_the_end(found, self._array_work),
-                _to_the_end(found, self._post_work),
-            )
+            works = self._model.work_to_the_end([item.fields for item in unit] for unit in found)
+            self._sequences[key] = UnitSequence(key, found, sum(map(len, found)), *works)
         return self._sequences[key]
-
-    def _array_work(self, item: Instruction) -> int:
-        return self._model.array_work(item.fields) if item.is_matrix else 0
-
-    def _post_work(self, item: Instruction) -> int:
-        return 0 if item.is_matrix else self._model.post_work(item.fields)
 
     def needs(self, later: UnitSequence, earlier: UnitSequence) -> list[int]:
         """For each unit of a sequence, how many of an earlier one must come before it."""

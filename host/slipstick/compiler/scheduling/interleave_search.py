@@ -72,9 +72,7 @@ class _Search:
                 before, chosen = chosen, self._sweep(chosen)
             found.append(chosen)
         best = min(found, key=lambda chosen: self._cost(self._start(), chosen))
-        interleaver = self._start()
-        for sequence in best:
-            interleaver.add(sequence)
+        interleaver = self._begun(self._start(), best)
         interleaver.interleave()
         return interleaver.timeline
 
@@ -87,6 +85,14 @@ class _Search:
     def _start(self) -> Interleaver:
         return Interleaver(self._empty.copy(), self._sequences, self._patience)
 
+    @staticmethod
+    def _begun(state: Interleaver, sequences: Sequence[UnitSequence]) -> Interleaver:
+        """A copy of a run, with sequences behind those that it has."""
+        interleaver = state.copy()
+        for sequence in sequences:
+            interleaver.add(sequence)
+        return interleaver
+
     def _cost(
         self, state: Interleaver, sequences: Sequence[UnitSequence], limit: int | None = None
     ) -> int:
@@ -95,9 +101,7 @@ class _Search:
         Effort is that of a whole trial, so that neither what is known nor a limit changes what is
         found.
         """
-        interleaver = state.copy()
-        for sequence in sequences:
-            interleaver.add(sequence)
+        interleaver = self._begun(state, sequences)
         self._effort -= interleaver.pending
         key = interleaver.keys
         known = self._costs.get(key)

@@ -50,8 +50,8 @@ class _Emissions:
         key = (group.first, tiling)
         if key not in self._works:
             assert isinstance(self._model, CycleModel)
-            fields = [instruction.fields for instruction in self.get(group, tiling)]
-            self._works[key] = self._model.work_to_the_end(fields)
+            units = ([instruction.fields] for instruction in self.get(group, tiling))
+            self._works[key] = self._model.work_to_the_end(units)
         return self._works[key]
 
     def hopeless(

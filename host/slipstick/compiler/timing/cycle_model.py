@@ -5,8 +5,7 @@ they begin. Whole programs are held against the gateware by
 ``tests/host/verify/test_random_rtl.py``.
 """
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -92,21 +91,34 @@ class CycleModel(Durations):
         return Clock(self)
 
     def work_to_the_end(
-        self, instructions: Sequence[Mapping[str, int]]
+        self, units: Iterable[Sequence[Mapping[str, int]]]
     ) -> tuple[list[int], list[int]]:
-        """Work of each instruction and all behind it, of the array and of the post-processor; one
-        more for none."""
-        works = []
-        for is_matrix, work in ((True, self.array_work), (False, self.post_work)):
-            each = [
-                work(fields) if (fields["opcode"] == Opcode.CONVOLVE) == is_matrix else 0
-                for fields in reversed(instructions)
-            ]
-            works.append(list(itertools.accumulate(each, initial=0))[::-1])
-        array, post = works
-        return array, post
+        """Adds up the least cycles of each unit and all behind it, array's and post-processor's.
 
-    def array_work(self, fields: Mapping[str, int]) -> int:
+        Parameters
+        ----------
+        units : iterable of sequences of mappings
+            The fields of instructions, some together.
+
+        Returns
+        -------
+        array_work, post_work : list of int
+            One for each unit, and one more for none.
+        """
+        works: tuple[list[int], list[int]] = [0], [0]
+        for unit in reversed(list(units)):
+            both = [0, 0]
+            for fields in unit:
+                is_matrix = fields["opcode"] == Opcode.CONVOLVE
+                work = self._array_work if is_matrix else self._post_work
+                both[not is_matrix] += work(fields)
+            for found, own in zip(works, both, strict=True):
+                found.append(found[-1] + own)
+        for found in works:
+            found.reverse()
+        return works
+
+    def _array_work(self, fields: Mapping[str, int]) -> int:
         """Cycles from the last vector before a CONVOLVE to its own last one, at least."""
         tiles, times = fields["reduction_tiles"], self.tile_times(fields)
         if not fields["pairs"]:
@@ -116,7 +128,7 @@ class CycleModel(Durations):
         # the first tile takes two vectors a cycle
         return times.pair_period + (tiles - 2) * times.period + times.vectors
 
-    def post_work(self, fields: Mapping[str, int]) -> int:
+    def _post_work(self, fields: Mapping[str, int]) -> int:
         """Cycles from the last step before a post instruction to its own last one, at least."""
         match fields["opcode"]:
             case Opcode.TABLE:
@@ -171,7 +183,10 @@ class Clock:
         return max(self._landed, self._post_done)
 
     def end_after(self, array_work: int, post_work: int) -> int:
-        """When all has completed at the earliest, if instructions of so much work follow."""
+        """When all has completed at the earliest, if so much work follows.
+
+        ``CycleModel.work_to_the_end`` counts it.
+        """
         model, done = self._model, self._post_done
         if post_work:
             done = self._post_stepped + post_work + model.post_latency
