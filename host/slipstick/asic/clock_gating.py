@@ -18,7 +18,7 @@ from ..errors import TargetError
 from .cell_models import instance_text
 from .functions import parse_function
 from .loads import first_free_net
-from .memories import large_shapes
+from .memories import large_shapes, memories_of
 from .pdk import CLOCK_GATE, GATE, LATCH, Cell, Pdk
 
 NAME = "slipstick_clock_gate"
@@ -213,10 +213,8 @@ def with_probes(rtlil: str, top: str) -> str:
     with tempfile.TemporaryDirectory(prefix="slipstick.") as name:
         folder = Path(name)
         (folder / "design.il").write_text(rtlil, "utf-8")
-        small = "t:$mem_v2" + "".join(
-            f" t:$mem_v2 r:SIZE={shape.words} %i r:WIDTH={shape.bits} %i %d"
-            for shape in large_shapes(rtlil)
-        )
+        large = map(memories_of, large_shapes(rtlil))
+        small = " ".join(["t:$mem_v2", *(f"{chosen} %d" for chosen in large)])
         run_full_yosys(_PROBED.format(top=top, small=small), cwd=folder)
         design = json.loads((folder / "design.json").read_text("utf-8"))
         for module in design["modules"].values():

@@ -178,9 +178,10 @@ def _record(
     from ..session import InferenceSession
 
     try:
-        rtlil = gateware.rtlil()
         if gated:
             rtlil = with_probes(gateware.rtlil(gateware.blocks(BLOCK_DEPTH)), gateware.top)
+        else:
+            rtlil = gateware.rtlil()
         library = activity_library(rtlil, gateware.top)
     except ToolError as error:
         raise TargetError(f"the simulation of {gateware.top}: {error}") from error

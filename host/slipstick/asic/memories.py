@@ -104,8 +104,8 @@ def memory_mapping(rtlil: str, technology: str) -> MemoryMapping:
     for shape in shapes:
         library = f"{shape.words}x{shape.bits}_{_LIBRARY}"
         files[library] = "".join(_library_entries(shape))
-        chosen = f"t:$mem_v2 r:SIZE={shape.words} %i r:WIDTH={shape.bits} %i"
-        commands.append(f"memory_libmap -logic-cost-ram 1000000 -lib {library} {chosen}")
+        options = f"-logic-cost-ram 1000000 -lib {library}"
+        commands.append(f"memory_libmap {options} {memories_of(shape)}")
     files[_TECHMAP] = "".join(text for shape in shapes for text in _techmap_modules(shape))
     commands += [f"techmap -autoproc -map {_TECHMAP}", "memory_map", "opt_clean"]
     return MemoryMapping(design, "\n".join(commands) + "\n", files)
@@ -115,6 +115,11 @@ def large_shapes(rtlil: str) -> tuple[MemoryShape, ...]:
     """The shapes of memories that are worth a macro, each once, in order."""
     found = {MemoryShape(int(words), int(bits)) for bits, words in _MEMORY.findall(rtlil)}
     return tuple(sorted(shape for shape in found if shape.is_large))
+
+
+def memories_of(shape: MemoryShape) -> str:
+    """Selects the memories of a shape, for Yosys; after ``memory_collect``."""
+    return f"t:$mem_v2 r:SIZE={shape.words} %i r:WIDTH={shape.bits} %i"
 
 
 def with_macros(rtlil: str) -> str:

@@ -14,7 +14,7 @@ from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of
-from ..primitives.resting import momentary_memory, where
+from ..primitives.resting import momentary_memory, read_register
 
 _MEMORY_CYCLES = 3
 """Block RAM, its output register, and one on the way; before them addresses are on theirs."""
@@ -76,7 +76,7 @@ class WeightBlock(wiring.Component):
         m = Module()
         width, bits = len(self.word), ceil_log2(self._depth)
         granularity = width // len(self.write_enables)
-        words = []
+        words, asked = [], self.enable if self._silicon else None
         for k in range(self._words // self._depth):
             m.submodules[f"memory_{k}"] = memory = momentary_memory(
                 width, self._depth, silicon=self._silicon
@@ -86,22 +86,16 @@ class WeightBlock(wiring.Component):
                 writer.addr.eq(self.write_address[:bits]),
                 writer.data.eq(self.write_word),
                 writer.en.eq(Mux(self.write_address[bits:] == k, self.write_enables, 0)),
-                reader.en.eq(self.enable if self._silicon else 1),
+                reader.en.eq(1 if asked is None else asked),
                 reader.addr.eq(self.address[:bits]),
             ]
-            words.append(self._register(m, reader.data, 1, f"read_{k}"))
+            words.append(read_register(m, reader.data, asked, f"read_{k}"))
         chosen = delay(m, self.address[bits:], 2, "chosen", reset_less=True)
         word = Array(words)[chosen] if len(words) > 1 else words[0]
-        m.d.comb += self.word.eq(self._register(m, word, _MEMORY_CYCLES - 1, "word"))
+        if asked is not None:
+            asked = delay(m, asked, _MEMORY_CYCLES - 2, "asked")
+        m.d.comb += self.word.eq(read_register(m, word, asked, "word"))
         return m
-
-    def _register(self, m: Module, value: Value, cycles: int, name: str) -> Value:
-        """``value`` a cycle later; in silicon if it was asked for so many cycles before."""
-        asked = delay(m, self.enable, cycles, f"{name}_wanted") if self._silicon else None
-        register = Signal(len(value), name=f"{name}_0", reset_less=True)
-        with where(m, asked):
-            m.d.sync += register.eq(value)
-        return register
 
 
 class WeightMemory(wiring.Component):
