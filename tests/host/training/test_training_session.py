@@ -1,8 +1,10 @@
 """The Python interface: a loop of one's own, with clear errors."""
 
 import math
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,9 @@ from slipstick.training.labelled import digest, hold_out
 from slipstick.training.loop import Recipe, train
 from slipstick.training.network import initial_parameters
 from slipstick.training.opening import OpenedNetwork, open_network
+from slipstick.training.parallel.crew import GoldenWorker
+from slipstick.training.parallel.devices import DeviceWorker
+from slipstick.training.parallel.jobs import Job, JobResult
 from slipstick_rtl.config import Configuration
 from training_networks import small_network, small_pictures
 
@@ -149,9 +154,28 @@ def test_many_have_the_bits_of_one(options: dict) -> None:
     assert session.trainer.steps == 3 and session.bytes_per_step == 0
 
 
-def test_cores_and_golden_functions_in_one_pool() -> None:
+def test_cores_and_golden_functions_in_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = "pool:model,model:sim-training,model:sim-training"
     session = TrainingSession(MODEL, device=pool, layers=1)
+    began = threading.Event()
+    by_core, by_golden, step = DeviceWorker.do, GoldenWorker.do, session.step
+
+    def core(worker: DeviceWorker, job: Job) -> JobResult:
+        began.set()
+        return by_core(worker, job)
+
+    def golden(worker: GoldenWorker, job: Job) -> JobResult:
+        # so fast that it could do all of a step before a core's thread has come to run
+        assert began.wait(60)
+        return by_golden(worker, job)
+
+    def one_step(*arguments: Any) -> Any:
+        began.clear()
+        return step(*arguments)
+
+    monkeypatch.setattr(DeviceWorker, "do", core)
+    monkeypatch.setattr(GoldenWorker, "do", golden)
+    monkeypatch.setattr(session, "step", one_step)
     found = learn(session, 2)
     check_equal(found, learn(TrainingSession(MODEL, layers=1), 2))
     # five images at least go to a core in each step
