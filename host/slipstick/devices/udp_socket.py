@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from ..errors import DeviceError
+from .turns import TURNS
 
 Address = tuple[str, int]
 
@@ -96,9 +97,11 @@ class UdpSocket:
 def _waiter(connection: socket.socket) -> Callable[[float], bool]:
     """Returns a function that waits for a datagram, and tells whether there is one."""
     if not hasattr(select, "poll"):  # on Windows
-        return lambda seconds: bool(select.select([connection], [], [], max(0.0, seconds))[0])
+        return lambda seconds: bool(
+            TURNS.wait(select.select, [connection], [], [], max(0.0, seconds))[0]
+        )
     poller = select.poll()
     poller.register(connection, select.POLLIN)
     poll, ceil = poller.poll, math.ceil
     # below 0 it would wait for ever
-    return lambda seconds: bool(poll(ceil(1000 * seconds) if seconds > 0 else 0))
+    return lambda seconds: bool(TURNS.wait(poll, ceil(1000 * seconds)) if seconds > 0 else poll(0))

@@ -15,6 +15,7 @@ from slipstick_rtl.phy.ethernet.datagrams import (
 
 from .link.errors import LinkError
 from .link.request import FRAME_BYTES
+from .turns import TURNS
 from .udp_socket import Connection
 from .udp_streams import REORDER_SECONDS, Incoming, Outgoing, RoundTrip
 
@@ -62,6 +63,7 @@ class UdpTransport:
 
     buffered_bytes = 1 << 14
     receive_bytes: int | None = None
+    takes_turns = True
 
     def __init__(
         self,
@@ -119,6 +121,7 @@ class UdpTransport:
         that were waited for.
         """
         self._check()
+        TURNS.offer()
         received = self._incoming.received
         if len(received) < count:
             now = start = self._connection.now()

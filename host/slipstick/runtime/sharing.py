@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..devices.base import Device
+from ..devices.turns import TURNS
 from ..errors import DeviceError
 
 
@@ -77,7 +78,7 @@ def exclusive(device: Device) -> Iterator[Sharing]:
         with _SHARINGS_LOCK:
             sharing.waiters += 1
         try:
-            sharing.lock.acquire()
+            TURNS.wait(sharing.lock.acquire)
         finally:
             with _SHARINGS_LOCK:
                 sharing.waiters -= 1

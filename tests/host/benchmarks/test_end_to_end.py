@@ -1,6 +1,8 @@
 """Batches through modelled wires and the simulated core: right, and as small as they can be."""
 
 import json
+import threading
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,12 +10,14 @@ from typing import Any
 import pytest
 import slipstick
 from slipstick.benchmarks.end_to_end import __main__ as suite
-from slipstick.benchmarks.end_to_end.host_cost import TCP, UDP, host_cost
+from slipstick.benchmarks.end_to_end.host_cost import TCP, UDP, host_cost, null_link
 from slipstick.benchmarks.end_to_end.measure import EndToEnd, measure_end_to_end
 from slipstick.devices.wire_models import WIRES, find_wire_model
 from slipstick.errors import InputError
 from slipstick.loading import compile_file
 from slipstick.runtime.end_to_end import predicted_per_second, wires_of
+from slipstick.runtime.feeds import random_batch
+from slipstick.session import InferenceSession
 from slipstick.targets import find_target
 
 MODEL = Path(slipstick.__file__).parent / "assets" / "digits.tflite"
@@ -45,6 +49,28 @@ def test_the_hosts_own_cost_counts_all_images() -> None:
         cost = host_cost(program, images=300, devices=devices, over=over)
         assert cost["images"] == 300 and cost["devices"] == devices
         assert cost["images_per_core_second"] > 0 < cost["images_per_second"]
+
+
+@pytest.mark.parametrize("over", [TCP, UDP])
+def test_sessions_that_share_boards_which_take_turns(over: str) -> None:
+    program = compile_file(MODEL, find_target("sim-small").configuration)
+    feeds = random_batch(program, 150)
+    with ExitStack() as stack:
+        boards = [stack.enter_context(null_link(program, over)) for _ in range(2)]
+        assert all(board.takes_turns for board in boards)
+        pools = [stack.enter_context(InferenceSession(program, boards)) for _ in range(2)]
+        results = list[int]()
+
+        def run(session: InferenceSession) -> None:
+            for _ in range(3):
+                results.append(len(session.run_batch(None, feeds)[0]))
+
+        threads = [threading.Thread(target=run, args=(pool,), daemon=True) for pool in pools]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert results == [150] * 6
 
 
 def test_the_wires_of_a_board() -> None:

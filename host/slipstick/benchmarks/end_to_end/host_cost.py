@@ -1,6 +1,5 @@
 """Measures what the host itself costs: batches through devices that only answer."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -33,43 +32,37 @@ def host_cost(
     images : int
         All together.
     devices : int
-        Each has a session and a thread of its own.
+        Several are a pool.
     over : str
         ``TCP`` or ``UDP``.
     """
-    feeds = random_batch(program, images // devices, _FEEDS)
+    feeds = random_batch(program, images, _FEEDS)
     with ExitStack() as stack:
-        sessions = [stack.enter_context(_session(program, over)) for _ in range(devices)]
-        for session in sessions:
-            # describes regions, and warms up
-            session.run_batch(None, random_batch(program, _FEEDS))
-        threads = [
-            threading.Thread(target=session.run_batch, args=(None, feeds)) for session in sessions
-        ]
+        opened = [stack.enter_context(null_link(program, over)) for _ in range(devices)]
+        device = opened[0] if devices == 1 else opened
+        session = stack.enter_context(InferenceSession(program, device))
+        # describes regions, measures rates, and warms up
+        session.run_batch(None, random_batch(program, _FEEDS * devices))
         busy, start = time.process_time(), time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        session.run_batch(None, feeds)
         busy, wall = time.process_time() - busy, time.perf_counter() - start
-    done = images // devices * devices
     return {
         "network": program.name,
         "shape": program.hardware.shape,
         "over": over,
         "devices": devices,
-        "images": done,
-        "images_per_core_second": done / busy,
-        "images_per_second": done / wall,
+        "images": images,
+        "images_per_core_second": images / busy,
+        "images_per_second": images / wall,
     }
 
 
 @contextmanager
-def _session(program: Program, over: str) -> Iterator[InferenceSession]:
+def null_link(program: Program, over: str) -> Iterator[LinkDevice]:
+    """A null device in a process of its own, opened."""
     with _NULL[over](program.hardware) as transport:
         device = LinkDevice(transport, configuration=program.hardware)
-        with InferenceSession(program, device) as session:
-            yield session
+        yield device
         device.close()
 
 

@@ -31,6 +31,7 @@ from slipstick_rtl.link.protocol import (
 )
 from slipstick_rtl.phy.ethernet.datagrams import SLOT_BYTES, SLOTS
 
+from ...devices.turns import TURNS
 from ...devices.udp_claim import claim
 from ...devices.udp_server import LOOPBACK, Packet, open_port, serve
 from ...devices.udp_socket import UdpSocket
@@ -114,6 +115,7 @@ class SocketTransport:
     """
 
     buffered_bytes = 0
+    takes_turns = True
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -129,10 +131,12 @@ class SocketTransport:
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
         """``count`` bytes, or the fewer that came within the time."""
+        TURNS.offer()
         while len(self._received) < count:
             part = self._arrived()
             if part is None:
-                ready, _, _ = select.select([self._connection], [], [], timeout_seconds)
+                waiting = [self._connection]
+                ready, _, _ = TURNS.wait(select.select, waiting, [], [], timeout_seconds)
                 part = self._connection.recv(_RECEIVE_BYTES) if ready else b""
             if not part:
                 break

@@ -22,6 +22,7 @@ from slipstick_rtl.link.protocol import (
 )
 from slipstick_rtl.link.spaces import spaces_of, unit_bytes, unit_count, units_per_frame
 
+from ..turns import TURNS
 from .errors import LinkError
 from .patience import Patience
 from .regions import RegionTable, pieces
@@ -111,6 +112,11 @@ class LinkDevice:
         self._regions = RegionTable()
         self._checked: set[tuple[int, ...]] = set()
         self.cycles_per_second = float(configuration.clock_hz)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether a thread that drives it lets others have their turns whenever it waits."""
+        return getattr(self._transport, "takes_turns", False)
 
     @property
     def round_trips(self) -> int:
@@ -239,7 +245,7 @@ class LinkDevice:
                     f"the run must end within {timeout_seconds} s; completed so far:"
                     f" {status.progress()}",
                 )
-            self._pause(pause)
+            TURNS.wait(self._pause, pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
         if status.bad_instruction:
             raise LinkError(
