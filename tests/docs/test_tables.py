@@ -11,6 +11,7 @@ import pytest
 import typer.main
 from slipstick.cli import app
 from slipstick.devices.link.errors import CODES
+from slipstick.studies.price_list.layouts import layouts
 from slipstick.studies.price_list.list import PriceReport
 from slipstick.studies.price_list.page import price_page
 from slipstick.studies.price_list.table import accuracies
@@ -176,7 +177,8 @@ def test_price_list() -> None:
     )
     place = ROOT / "docs" / "reference" / "price-list.md"
     plot = ROOT / "docs" / "images" / "price-list.png"
-    assert place.read_text() == price_page(found, place, plot), "run make price-list"
+    text = price_page(found, layouts(ROOT / "reports"), place, plot)
+    assert place.read_text() == text, "run make price-list"
 
 
 def test_link() -> None:

@@ -13,6 +13,7 @@ from ..cluster.opening import open_cluster_pool
 from ..errors import InputError
 from ..plots.figures import check_png
 from ..studies.price_list.kinds import SIDE
+from ..studies.price_list.layouts import layouts
 from ..studies.price_list.list import (
     MEASURES,
     REPORT,
@@ -91,7 +92,7 @@ def price_list_command(
         draw_prices(plot, found)
     if page is not None:
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(price_page(found, page, plot), "utf-8")
+        page.write_text(price_page(found, layouts(report.parent), page, plot), "utf-8")
     write_csv(csv, [flat(entry(row)) for row in found])
     if json:
         console.print_json({"rows": [entry(row) for row in found]})

@@ -23,6 +23,12 @@ from slipstick.studies.price_list import list as price_list
 from slipstick.studies.price_list import measures as price_measures
 from slipstick.studies.price_list.errors import conversion_errors, errors, product_errors
 from slipstick.studies.price_list.kinds import KINDS, Kind
+from slipstick.studies.price_list.layouts import (
+    LAYOUT_COLUMNS,
+    layout_cells,
+    layouts,
+    worst_share,
+)
 from slipstick.studies.price_list.list import Measurement, PriceReport, measurements, wanted
 from slipstick.studies.price_list.picture import draw_prices
 from slipstick.studies.price_list.table import (
@@ -382,3 +388,31 @@ def test_kinds_of_a_core_are_told() -> None:
     assert not Kind("wide", 9, "linear", Lns(4, 4)).in_core
     assert not KINDS["lns1+3+4 log sums"].in_core
     assert not KINDS["int8 x lns1+3+1"].in_core
+
+
+def test_layouts_are_compared_with_gates_alone(folder: Path) -> None:
+    assert layouts(folder) == [] and worst_share([], "area_um2", "area_um2") == "–"
+    for kind, cells_um2, die, before, after in (
+        ("lns1+2+2", 100.0, 130.0, 500.0, 400.0),
+        ("int8", 200.0, 250.0, 400.0, 320.0),
+    ):
+        report = {
+            "number_format": kind,
+            "cell_area_before_layout_um2": cells_um2,
+            "area_um2": die,
+            "wire_length_um": 7300.0,
+            "fmax_before_wires_mhz": before,
+            "fmax_mhz": after,
+        }
+        (folder / f"layout-osu018-element-{kind}.json").write_text(json.dumps(report))
+    (folder / "layout-osu035-element-int8.json").write_text("{}")
+    found = layouts(folder)
+    assert [each["number_format"] for each in found] == ["int8", "lns1+2+2"]
+    first, second = layout_cells(found)
+    assert len(first) == len(LAYOUT_COLUMNS) and first[-4:] == ["1.00"] * 4
+    assert second == [
+        *("lns1+2+2", "100", "130", "1.30", "7.3", "500", "400", "25%"),
+        *("0.50", "0.52", "1.25", "1.25"),
+    ]
+    assert worst_share(found, "cell_area_before_layout_um2", "area_um2") == "4 %"
+    assert worst_share(found, "fmax_before_wires_mhz", "fmax_mhz") == "0 %"
