@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from .. import kernels
+from ..devices.turns import TURNS
 from ..errors import ProgramError, SlipstickError
 from ..graph import Node
 from ..program import Program
@@ -27,6 +28,9 @@ from .device_memory import Download, Memory
 
 Values = dict[str, np.ndarray]
 """Tensors by name, each with a batch axis."""
+
+_LARGE = 1 << 16
+"""Elements of a step's operands from which on it is long against a change of threads."""
 
 HostOperator = Callable[[HostStep, Sequence[np.ndarray]], Sequence[np.ndarray]]
 """Runs a step of the host: from the step and its operands to its outputs."""
@@ -160,13 +164,19 @@ class StepRunner:
         """Runs a step of the host."""
         operands = [values[name] for name in step.inputs if name in values]
         own = self._operators.get(step.operator)
-        outputs = self._kernel(step, operands) if own is None else own(step, operands)
+        run: HostOperator = self._kernel if own is None else own
+        # a user's operator may wait for something; NumPy works beside other threads on large
+        # arrays, and gives its lock away for a moment's work on small ones
+        if own is not None or sum(each.size for each in operands) >= _LARGE:
+            outputs = TURNS.wait(run, step, operands)
+        else:
+            outputs = run(step, operands)
         values.update(zip(step.outputs, outputs, strict=True))
 
-    def _kernel(self, step: HostStep, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    def _kernel(self, step: HostStep, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         node = Node(step.name, step.operator, step.inputs, step.outputs, step.attributes)
         try:
-            return kernels.run(node, self._graph, operands)
+            return kernels.run(node, self._graph, list(operands))
         except (SlipstickError, MemoryError):
             raise
         except Exception as error:

@@ -2,11 +2,20 @@
 
 import threading
 import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
+import numpy as np
 import pytest
+import slipstick
 from slipstick.devices.turns import Turns
+from slipstick.loading import compile_file
+from slipstick.program.steps import HostStep
+from slipstick.runtime import step_runner
+from slipstick.targets import find_target
 
 PATIENCE = 20.0
+MODEL = Path(slipstick.__file__).parent / "assets" / "digits.tflite"
 
 
 class Log:
@@ -26,7 +35,7 @@ class Log:
         self.working -= 1
 
 
-def run(*functions) -> None:
+def run(*functions: Callable[[], object]) -> None:
     """Runs functions in threads; fails if one does not end."""
     threads = [threading.Thread(target=function, daemon=True) for function in functions]
     for thread in threads:
@@ -132,3 +141,27 @@ def test_errors_give_the_turn_back():
             pass
 
     run(works)
+
+
+def test_a_users_operator_lets_others_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns()
+    monkeypatch.setattr(step_runner, "TURNS", turns)
+    program = compile_file(MODEL, find_target("sim-small").configuration)
+    step = next(step for step in program.steps if isinstance(step, HostStep))
+    arrived = threading.Event()
+
+    def operator(step: HostStep, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
+        assert arrived.wait(PATIENCE)
+        return [operands[0]]
+
+    runner = step_runner.StepRunner(program, {step.operator: operator}, lambda: None)
+
+    def waits() -> None:
+        with turns.taken():
+            runner.host(step, {name: np.zeros(3, np.int8) for name in step.inputs})
+
+    def brings() -> None:
+        with turns.taken():
+            arrived.set()
+
+    run(waits, brings)
