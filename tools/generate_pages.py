@@ -175,9 +175,10 @@ def targets_page() -> str:
         "# Targets",
         "",
         f"A target is a configuration with a name. `{DEFAULT_TARGET}` is the default. A shape PxRxC"
-        " such as `1x16x16` is a simulated target, and so is `sim-` with a logarithmic number"
-        " format, such as `sim-lns1+4+3`. `slipstick targets` also shows area and clock of the last"
-        " builds. The source of the boards is `rtl/slipstick_rtl/boards`, of the other targets"
+        " such as `1x16x16` is a simulated target,",
+        "and so is `sim-` with a logarithmic number format, such as `sim-lns1+4+3`."
+        " `slipstick targets` also shows area and clock of the last builds.",
+        "The source of the boards is `rtl/slipstick_rtl/boards`, of the other targets"
         " `host/slipstick/targets/__init__.py`.",
         "",
         "## Array",

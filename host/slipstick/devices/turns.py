@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 TURN_SECONDS = 10e-3
-"""How long a thread keeps its turn while others wait: long against a change of threads, short
-against the time that requests on their way keep a board busy."""
+"""How long a thread keeps its turn while others wait: long against a change of threads. A board
+that makes its thread wait ends the turn sooner."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -414,10 +414,14 @@ def _sources(line: Line) -> dict[str, bytes]:
 
 def _recipe(line: Line) -> list[str | bytes]:
     """What a library depends on besides the gateware: all of it is in its name."""
+    return [*_sources(line).values(), *line.options, line.activity, *_compiler_recipe()]
+
+
+def _compiler_recipe() -> list[str | bytes]:
+    """What any object depends on besides its source and options."""
     compiler = toolchain.compiler()
     version = toolchain.run_tool([compiler, "--version"]).partition("\n")[0]
-    code = [*_sources(line).values(), Path(__file__).read_bytes()]
-    return [*code, *line.options, line.activity, compiler, version, platform.machine()]
+    return [Path(__file__).read_bytes(), compiler, version, platform.machine()]
 
 
 def _sources_key(configuration: Configuration, line: Line, *others: str) -> str:
@@ -446,7 +450,7 @@ def _build(rtlil: str, name: str, part: Path, line: Line, others: str) -> None:
 
 
 def _compile(sources: Sequence[Path], part: Path, line: Line) -> None:
-    """Compiles the sources, the largest first, and links them."""
+    """Compiles the sources and links them with Verilator's own objects."""
     # Verilator names the parts that run once "Slow". Each of them is little more than the headers
     # that all of them read: together they are read once.
     slow = [source for source in sources if source.stem.endswith("Slow")]
@@ -456,10 +460,10 @@ def _compile(sources: Sequence[Path], part: Path, line: Line) -> None:
     options = [f"-I{part}", *line.options, *_switches(line)]
     units = [(_SLOW_OPTIONS, together), *((_FAST_OPTIONS, source) for source in fast)]
     with concurrent.futures.ThreadPoolExecutor(_JOBS) as pool:
-        objects = [
-            *pool.map(lambda unit: _compile_one(unit[1], part, [*unit[0], *options]), units),
-            *_runtime(part.parent, line),
-        ]
+        objects = list(
+            pool.map(lambda unit: _compile_one(unit[1], part, [*unit[0], *options]), units)
+        )
+    objects += _runtime(part.parent, line)
     library = part / LIBRARY
     linked = [toolchain.compiler(), "-shared", "-pthread", *objects, "-o", library]
     toolchain.run_tool(linked, cwd=part)
@@ -477,11 +481,11 @@ def _switches(line: Line) -> list[str]:
 
 
 def _runtime(folder: Path, line: Line) -> list[Path]:
-    """Verilator's own objects, which all libraries share: compiled once."""
+    """Verilator's own objects: compiled once for all libraries that record alike."""
     names = (*_RUNTIME, *(_SAIF_RUNTIME if line.activity == _SAIF else ()))
     options = [*_FAST_OPTIONS, *_switches(line)]
-    recipe = [*_recipe(line), *options]
-    directory = folder / f"runtime-{toolchain.content_key(*recipe)}"
+    key = toolchain.content_key(*names, *options, *_compiler_recipe())
+    directory = folder / f"runtime-{key}"
     root = toolchain.verilator_root() / "include"
 
     def build(part: Path) -> None:

@@ -25,7 +25,7 @@ HOPELESS = 4
 _AHEAD_SECONDS = 0.25
 """Of a board's time that may be on its way to it: what it has is lost time if it fails."""
 _SMOOTHING = 0.05
-_TURN_SECONDS = 0.1
+_STAY_SECONDS = 0.1
 """How long a session keeps a device that another one waits for."""
 _IDLE_SECONDS = 2e-3
 """A stream ends when nothing has come for so long, and the device is free for other sessions."""
@@ -194,7 +194,7 @@ class Board:
     def _serve(self) -> None:
         while self._wait_for_work():
             try:
-                self._turn(self._ready())
+                self._stay(self._ready())
             except DeviceError as error:
                 self._fail(error)
             except BaseException as error:
@@ -235,10 +235,10 @@ class Board:
                 queue.changed.notify_all()
         return self._runner
 
-    def _turn(self, runner: Runner) -> None:
+    def _stay(self, runner: Runner) -> None:
         """Does what there is, of one kind; then other sessions may have the device."""
         begun = time.monotonic()
-        while time.monotonic() - begun < _TURN_SECONDS or not self._is_awaited():
+        while time.monotonic() - begun < _STAY_SECONDS or not self._is_awaited():
             work = self._queue.take(self.number)
             if work is None:
                 return
@@ -309,7 +309,7 @@ class Board:
         queue, deadline = self._queue, time.monotonic() + seconds
         with queue.changed:
             while not queue.closed:
-                if self._is_awaited() and time.monotonic() - begun > _TURN_SECONDS:
+                if self._is_awaited() and time.monotonic() - begun > _STAY_SECONDS:
                     return False
                 if queue.has_work(self.number, single=True):
                     return True
@@ -329,7 +329,7 @@ class _BoardSource:
     first : Work
         Taken already.
     begun : float
-        When the board's turn on its device began.
+        When the board's stay on its device began.
     """
 
     def __init__(self, board: Board, first: Work, begun: float) -> None:

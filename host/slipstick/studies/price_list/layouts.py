@@ -32,7 +32,7 @@ def layout_cells(reports: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 def worst_share(reports: Sequence[Mapping[str, Any]], before: str, after: str) -> str:
     """How far apart the shares of int8's are at most, by two fields; "–" without a layout."""
     errors = [
-        abs(report[before] / reports[0][before] / (report[after] / reports[0][after]) - 1)
+        abs(_share(report, reports[0], before) / _share(report, reports[0], after) - 1)
         for report in reports
     ]
     return f"{100 * max(errors):.0f} %" if errors else "–"
@@ -53,4 +53,8 @@ def _cells(report: Mapping[str, Any], int8: Mapping[str, Any]) -> Iterator[str]:
         *("cell_area_before_layout_um2", "area_um2"),
         *("fmax_before_wires_mhz", "fmax_mhz"),
     ):
-        yield f"{report[name] / int8[name]:.2f}"
+        yield f"{_share(report, int8, name):.2f}"
+
+
+def _share(report: Mapping[str, Any], int8: Mapping[str, Any], name: str) -> float:
+    return report[name] / int8[name]
