@@ -14,6 +14,7 @@ from slipstick_rtl.link.protocol import (
     CONTINUES,
     RUN_CLEARS_COUNTERS,
     STATUS_BYTES,
+    WAITING,
     Command,
     DeviceStatus,
     Region,
@@ -23,6 +24,7 @@ from slipstick_rtl.link.protocol import (
 from slipstick_rtl.link.spaces import spaces_of, unit_bytes, unit_count, units_per_frame
 
 from ..turns import TURNS
+from .burst import Burst, BurstLayout, Piece
 from .errors import LinkError
 from .patience import Patience
 from .regions import RegionTable, pieces
@@ -38,7 +40,7 @@ _MOST_STARTS = 256
 """Of a program's parts, remembered so that they are checked once."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Hold:
     """Bytes that are written once no program runs, or the one that runs has come far enough.
 
@@ -291,14 +293,15 @@ class LinkDevice:
             Of places within the data, ascending.
         """
         number, longest = self._number_of(region), self._configuration.payload_bytes - 1
-        head = bytes((number,))
-        for hold, first, end in _parts(len(data), longest, tuple(holds)):
-            if hold is not None:
-                self._queue.submit(_held(hold))
-            self._queue.submit(
-                Request(Command.PUT, head + data[first:end], silent=True, waiting=waiting)
-            )
-            head, waiting = bytes((number | CONTINUES,)), False
+        layout = _put_layout(number, len(data), longest, tuple(holds), waiting)
+        if self._queue.takes_burst(layout):
+            self._queue.submit_burst(Burst(layout, data))
+            return
+        seconds = iter([hold.seconds for hold in holds])
+        for request in Burst(layout, data).spread():
+            if request.command is Command.HOLD:
+                request.run_seconds = next(seconds)
+            self._queue.submit(request)
 
     def submit_get(self, region: Region, *, waiting: bool = False) -> Request:
         """The ``count`` bytes of a region are its answer; ``waiting``: when no program runs."""
@@ -431,27 +434,22 @@ class LinkDevice:
         return bytes([space]) + address.to_bytes(3, "little")
 
 
-def _held(hold: Hold) -> Request:
-    return Request(
-        Command.HOLD,
-        _packed(hold.completed),
-        silent=True,
-        waiting=True,
-        run_seconds=hold.seconds,
-    )
-
-
 @functools.lru_cache(maxsize=256)
-def _parts(
-    size: int, longest: int, holds: tuple[Hold, ...]
-) -> tuple[tuple[Hold | None, int, int], ...]:
+def _put_layout(
+    number: int, size: int, longest: int, holds: tuple[Hold, ...], waiting: bool
+) -> BurstLayout:
     """Stretches of data for a frame each, and the hold before one: a batch's images are alike."""
     at = {hold.place: hold for hold in holds}
-    parts = []
+    head, flag = bytes((number,)), WAITING if waiting else 0
+    frames = list[Piece]()
     for begin, end in itertools.pairwise(sorted({0, size, *at})):
+        if begin in at:
+            frames.append(Piece(kind=Command.HOLD | WAITING, head=_packed(at[begin].completed)))
         for first, behind in pieces(end - begin, longest):
-            parts.append((at.get(begin + first), begin + first, begin + behind))
-    return tuple(parts)
+            put = Command.PUT | flag
+            frames.append(Piece(kind=put, head=head, first=begin + first, end=begin + behind))
+            head, flag = bytes((number | CONTINUES,)), 0
+    return BurstLayout(pieces=tuple(frames))
 
 
 @functools.lru_cache(maxsize=256)

@@ -4,6 +4,7 @@ from collections import deque
 
 from slipstick_rtl.link.protocol import SEQUENCE_NUMBERS
 
+from .burst import Burst
 from .patience import ANSWER_WINDOW_BYTES, Patience
 from .request import FRAME_BYTES, Request
 from .stalls import Stalls
@@ -25,17 +26,20 @@ class InFlight:
 
     Members
     -------
-    requests : deque of Request
+    requests : deque of Request or Burst
+    count : int
+        How many they are, each request of a burst counted.
     bytes, answer_bytes : int
         Of their frames, and of the answers that are to come.
     asking, waiting : int
-        How many are answered, and how many wait for the end of a run.
+        How many are answered, and how many wait for the end of a run; a burst counts as one.
     """
 
     def __init__(self, patience: Patience, stalls: Stalls) -> None:
         self._patience, self._stalls = patience, stalls
-        self.requests: deque[Request] = deque()
-        self._by_sequence: dict[int, Request] = {}
+        self.requests: deque[Request | Burst] = deque()
+        self._by_sequence: dict[int, Request | Burst] = {}
+        """A burst has the number of its last request."""
         self.clear()
 
     def __len__(self) -> int:
@@ -45,7 +49,7 @@ class InFlight:
         """Nothing is in flight."""
         self.requests.clear()
         self._by_sequence.clear()
-        self.bytes = self.answer_bytes = self.asking = self.waiting = 0
+        self.count = self.bytes = self.answer_bytes = self.asking = self.waiting = 0
         self._silent_bytes = self._silent_count = 0
         self._stalls.clear()
 
@@ -55,17 +59,33 @@ class InFlight:
         if not self.asking:
             return False
         most = self._patience.window_bytes * 3 // 4
-        return self.bytes > most or len(self.requests) > MOST_IN_FLIGHT // 2
+        return self.bytes > most or self.count > MOST_IN_FLIGHT // 2
 
-    def find(self, sequence: int) -> Request | None:
-        """The request of a number, if it is in flight."""
-        return self._by_sequence.get(sequence)
+    def find(self, sequence: int) -> Request | Burst | None:
+        """The request of a number, or the burst that it is of, if it is in flight."""
+        found = self._by_sequence.get(sequence)
+        if found is not None:
+            return found
+        bursts = (each for each in self.requests if isinstance(each, Burst))
+        return next((burst for burst in bursts if burst.has(sequence)), None)
 
-    def may_send(self, request: Request) -> bool:
+    def spread(self) -> None:
+        """Puts the requests of each burst in its place."""
+        if not any(isinstance(each, Burst) for each in self.requests):
+            return
+        requests = list[Request]()
+        for each in self.requests:
+            requests += each.spread() if isinstance(each, Burst) else [each]
+        self.requests.clear()
+        self.requests.extend(requests)
+        self._by_sequence = {request.sequence: request for request in requests}
+        self.waiting = sum(request.waits for request in requests)
+
+    def may_send(self, request: Request | Burst) -> bool:
         """Whether the windows have room for one more."""
         if not self.requests:
             return True
-        if len(self.requests) >= MOST_IN_FLIGHT:
+        if self.count + request.count > MOST_IN_FLIGHT:
             return False
         unordered = 0 if request.is_ordered else sum(not each.is_ordered for each in self.requests)
         if unordered >= UNORDERED_NUMBERS - 1:  # one number is kept for recovery
@@ -77,11 +97,11 @@ class InFlight:
             return False
         return self._stalls.has_room(self.bytes, request.size)
 
-    def add(self, request: Request) -> None:
+    def add(self, request: Request | Burst) -> None:
         """Notes that a request, which has its number, is sent, and whether it is to be answered."""
-        size = request.size
+        size, count = request.size, request.count
         self._silent_bytes += size
-        self._silent_count += 1
+        self._silent_count += count
         stalls = self._stalls.launch(request, alone=not self.requests, sent=self.bytes + size)
         request.asks = (
             not request.silent
@@ -95,14 +115,16 @@ class InFlight:
             self.answer_bytes += request.answer_bytes + FRAME_BYTES
         self.waiting += request.waits
         self.requests.append(request)
-        self._by_sequence[request.sequence] = request
+        self._by_sequence[request.last_sequence] = request
         self.bytes += size
+        self.count += count
 
-    def remove_first(self) -> Request:
+    def remove_first(self) -> Request | Burst:
         """The first one is done."""
         request = self.requests.popleft()
-        del self._by_sequence[request.sequence]
+        del self._by_sequence[request.last_sequence]
         self.bytes -= request.size
+        self.count -= request.count
         self.waiting -= request.waits
         if request.asks:
             self.asking -= 1

@@ -3,6 +3,7 @@
 import struct
 import zlib
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from slipstick_rtl.link.protocol import (
     AFTER,
@@ -49,6 +50,8 @@ class Request:
 
     Members
     -------
+    count : int
+        Of requests; a :class:`~slipstick.devices.link.burst.Burst` has more.
     size : int
         Bytes of its frame.
     is_ordered : bool
@@ -70,6 +73,7 @@ class Request:
     size: int = field(default=0, init=False)
     is_ordered: bool = field(default=True, init=False)
     is_after: bool = field(default=False, init=False)
+    count: ClassVar[int] = 1
     waits: bool = field(default=False, init=False)
     sequence: int = field(default=-1, init=False)
     asks: bool = field(default=False, init=False)
@@ -83,6 +87,11 @@ class Request:
         self.is_ordered = self.command not in UNORDERED
         self.is_after = self.command is Command.RUN_GET and bool(self.payload[0] & AFTER)
         self.waits = self.waiting or self.is_after
+
+    @property
+    def last_sequence(self) -> int:
+        """Its number, in the words of a burst."""
+        return self.sequence
 
     def frame(self, seal: int) -> bytes:
         """Its bytes on the wire, with its number and flags of now."""

@@ -21,6 +21,7 @@ from slipstick_rtl.link.protocol import (
     unpack_status,
 )
 
+from .burst import MOST_IN_BURST, Burst, BurstLayout
 from .errors import LinkError
 from .in_flight import MOST_IN_FLIGHT, UNORDERED_NUMBERS, InFlight
 from .patience import Patience
@@ -83,7 +84,7 @@ class RequestQueue:
         self._reader = ResponseReader(transport, payload_bytes)
         self._seconds = getattr(transport, "seconds", None)
         self._stalls = Stalls(transport, patience.receive_bytes)
-        self._queued: deque[Request] = deque()
+        self._queued: deque[Request | Burst] = deque()
         self._flying = InFlight(patience, self._stalls)
         self._next_sequence = self._draw.randrange(SEQUENCE_NUMBERS)
         self._next_unordered = 0
@@ -109,7 +110,25 @@ class RequestQueue:
         LinkError
             If a silent request before it was refused, or the session or the device is lost.
         """
-        # looked at for every frame
+        self._put(request)
+        return request
+
+    def takes_burst(self, layout: BurstLayout) -> bool:
+        """Whether requests may be a burst.
+
+        On a wire that cannot hold back, the device may be too busy for some of them. And one must
+        fit beside those that are on their way.
+        """
+        most = self._patience.window_bytes // 2
+        holds_back = self._patience.receive_bytes is None
+        return holds_back and layout.size <= most and len(layout.pieces) <= MOST_IN_BURST
+
+    def submit_burst(self, burst: Burst) -> None:
+        """Puts a burst, for which ``takes_burst``, behind all requests; raises as ``submit``."""
+        self._put(burst)
+
+    def _put(self, request: Request | Burst) -> None:
+        # looked at for every request
         if not self._synchronised or self._deferred is not None:
             self._begin()
         self._queued.append(request)
@@ -118,7 +137,6 @@ class RequestQueue:
             self.push()
             while self._queued_bytes > self._patience.window_bytes:
                 self._step()
-        return request
 
     def push(self) -> None:
         """Sends what may be sent now."""
@@ -239,12 +257,12 @@ class RequestQueue:
 
     # sending
 
-    def _launch(self, request: Request) -> bytes:
-        """Notes that a request is sent; returns its frame."""
+    def _launch(self, request: Request | Burst) -> bytes:
+        """Notes that a request is sent; returns its frame, or a burst's frames."""
         self._queued_bytes -= request.size
         if request.is_ordered:
             request.sequence = self._next_sequence
-            self._next_sequence = (self._next_sequence + 1) % SEQUENCE_NUMBERS
+            self._next_sequence = (self._next_sequence + request.count) % SEQUENCE_NUMBERS
         else:
             request.sequence = self._unordered_sequence()
         self._flying.add(request)
@@ -323,9 +341,14 @@ class RequestQueue:
         if response.status is Status.BAD_CRC:
             return None if self._flying.find(response.sequence) is None else False
         request = self._flying.find(response.sequence)
+        ok = response.status is Status.OK
+        if isinstance(request, Burst) and not (ok and response.sequence == request.last_sequence):
+            # something of it failed
+            self._flying.spread()
+            request = self._flying.find(response.sequence)
         if request is None or response.seal != self._session_seal(request):
             return None
-        if response.status is Status.OK:
+        if ok:
             if not request.asks or len(response.payload) != request.answer_bytes:
                 return None
             self._pass_by(request)
@@ -336,6 +359,7 @@ class RequestQueue:
             return True
         if response.status is Status.OUT_OF_ORDER:
             return False
+        assert isinstance(request, Request)
         if response.status is Status.BUSY and request.waits:
             return self._still_busy(request)
         self._pass_by(request)
@@ -346,7 +370,7 @@ class RequestQueue:
         self._drop(error)
         return True
 
-    def _session_seal(self, request: Request) -> int:
+    def _session_seal(self, request: Request | Burst) -> int:
         return 0 if request.command is Command.IDENTIFY else self._reader.session
 
     def _still_busy(self, request: Request) -> bool:
@@ -367,14 +391,11 @@ class RequestQueue:
         self._failures = 0
         return False
 
-    def _pass_by(self, request: Request) -> None:
+    def _pass_by(self, request: Request | Burst) -> None:
         """All requests before this one have been executed."""
         while self._flying.requests[0] is not request:
             passed = self._flying.remove_first()
-            if passed.answer_bytes:
-                passed.lose()
-            else:
-                passed.complete()
+            _pass(passed)
 
     # failures
 
@@ -439,6 +460,7 @@ class RequestQueue:
 
     def _queue_again(self, sequence: int) -> None:
         """Puts the requests in flight back, from the first that was not executed on."""
+        self._flying.spread()
         ordered = [request for request in self._flying.requests if request.is_ordered]
         executed = (sequence - ordered[0].sequence) % SEQUENCE_NUMBERS if ordered else 0
         if executed > len(ordered):
@@ -453,7 +475,7 @@ class RequestQueue:
             self._next_sequence = last.sequence
         else:
             last, self._next_sequence = None, sequence
-        again, passed = list[Request](), 0
+        again, passed = list[Request | Burst](), 0
         for request in self._flying.requests:
             passed += request.is_ordered
             if (
@@ -462,10 +484,8 @@ class RequestQueue:
                 or not (request.is_ordered or passed < executed)
             ):
                 again.append(request)
-            elif request.answer_bytes:
-                request.lose()
             else:
-                request.complete()
+                _pass(request)
         if executed:
             self._failures, self._busy_since = 0, None
         self._flying.clear()
@@ -519,6 +539,14 @@ class RequestQueue:
                 self._held = False
                 return response.payload
         return None
+
+
+def _pass(request: Request | Burst) -> None:
+    """It has been executed, and its answer did not come."""
+    if isinstance(request, Request) and request.answer_bytes:
+        request.lose()
+    else:
+        request.complete()
 
 
 def _status_request() -> Request:

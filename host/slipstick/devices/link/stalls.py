@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from slipstick_rtl.link.protocol import Command
 
+from .burst import Burst
 from .request import Request
 
 _LONG_ANSWER = 64
@@ -25,7 +26,7 @@ _MOST_SLACK_SECONDS = 0.05
 class _Stall:
     """A request that keeps the device busy, the bytes sent up to its end, and until when."""
 
-    request: Request
+    request: Request | Burst
     sent: int
     until: float
 
@@ -62,7 +63,7 @@ class Stalls:
         """Bytes were lost, perhaps as they came too soon: be slower from now on."""
         self._slack = min(4 * self._slack, _MOST_SLACK_SECONDS)
 
-    def launch(self, request: Request, *, alone: bool, sent: int) -> bool:
+    def launch(self, request: Request | Burst, *, alone: bool, sent: int) -> bool:
         """Notes that a request is sent.
 
         Parameters
@@ -104,7 +105,7 @@ class Stalls:
             return None
         return max(stall.until - self._now(), 0.0)
 
-    def remove(self, request: Request) -> None:
+    def remove(self, request: Request | Burst) -> None:
         """The first request in flight is done."""
         if self._stalls and self._stalls[0].request is request:
             self._stalls.popleft()
@@ -117,12 +118,14 @@ class Stalls:
         now = self._now()
         return next((stall for stall in self._stalls if stall.until > now), None)
 
-    def _seconds_of(self, request: Request, alone: bool) -> float:
+    def _seconds_of(self, request: Request | Burst, alone: bool) -> float:
         """From the arrival of its last byte until the device has done with it, predicted."""
         arrival = self._sent_until
         if alone:
             # what is left of a run is no more than a whole one
             self._run_ends_at = min(self._run_ends_at, arrival + self._run_seconds)
+        if isinstance(request, Burst):
+            return 0.0  # there are none on wires that can stall
         left = self._run_ends_at - arrival if request.waiting else 0.0
         if request.command is Command.HOLD:
             left -= self._run_seconds - request.run_seconds
