@@ -73,12 +73,16 @@ def compiler() -> str:
     raise ToolError("no C++ compiler on PATH: install g++ or clang++, or name one in CXX")
 
 
-def verilator_options(*, trace_fst: bool = False, trace_saif: bool = False) -> list[str]:
-    """Compiler options that Verilator's C++ needs, the same for all parts of a model."""
+def verilator_options(trace: str = "") -> list[str]:
+    """Compiler options that Verilator's C++ needs, the same for all parts of a model.
+
+    ``trace`` is what it records: ``fst``, ``saif``, ``vcd``, or anything else for nothing.
+    """
     include = verilator_root() / "include"
-    switches = {"COVERAGE": 0, "SC": 0, "TIMING": 0, "TRACE_VCD": 0}
-    switches |= {"TRACE": int(trace_fst or trace_saif), "TRACE_FST": int(trace_fst)}
-    switches |= {"TRACE_SAIF": int(trace_saif)}
+    switches = {"COVERAGE": 0, "SC": 0, "TIMING": 0}
+    kinds = ("vcd", "fst", "saif")
+    switches |= {"TRACE": int(trace in kinds)}
+    switches |= {f"TRACE_{kind.upper()}": int(trace == kind) for kind in kinds}
     defines = [f"-DVM_{name}={value}" for name, value in switches.items()]
     return ["-DVERILATOR=1", *defines, f"-I{include}", f"-I{include / 'vltstd'}"]
 

@@ -10,6 +10,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from slipstick.layout.inference import read_values
 from slipstick_rtl.accelerator import EVENTS
 from slipstick_rtl.config import Configuration
 from slipstick_sim import toolchain
@@ -23,6 +24,7 @@ from slipstick_sim.verilated import (
     build_library,
     serial_library,
     spi_library,
+    waveform_library,
 )
 from slipstick_sim.verilated import build as compiled_build
 
@@ -143,6 +145,19 @@ def test_activity_is_recorded_while_the_core_runs(tmp_path: Path) -> None:
     assert f"(DURATION {RUN_CYCLES - 1})" in text
     (changes,) = re.findall(r"\(_left\\\[0\\\] .*\(TC (\d+)\)\)", text)
     assert abs(int(changes) - RUN_CYCLES) <= 1
+
+
+def test_values_are_recorded_while_the_core_runs(tmp_path: Path) -> None:
+    rtlil = toolchain.convert_to_rtlil(Inverter(), "inverter")
+    with CompiledCore(waveform_library(rtlil, "inverter")) as core:
+        path = tmp_path / "values.vcd"
+        with core.recording(path, "inverter"):
+            core.transact(bytes([START]), 1, 10)
+            assert core.wait_idle(2 * RUN_CYCLES)
+    values = read_values(path, "inverter", RUN_CYCLES)
+    left = values["_left"]
+    # a counter of the cycles that are left, which goes down by one in each
+    np.testing.assert_array_equal(left[1:], left[1] - np.arange(RUN_CYCLES - 1))
 
 
 def test_a_fast_library_records_nothing(core: CompiledCore, tmp_path: Path) -> None:

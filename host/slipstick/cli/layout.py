@@ -121,6 +121,17 @@ def _show(done: Layout, figures: dict[str, Any]) -> None:
         ["layout equals golden model", _simulated(done.simulation)],
         ["the same with delays", _simulated(done.delayed)],
     ]
+    if done.power is not None:
+        power = done.power.figures()
+        clock = console.percent(power["clock_mw"] / power["dynamic_mw"])
+        rows += [
+            [
+                f"power at {1000 / power['period_ns']:.0f} MHz in an inference, mW",
+                power["dynamic_mw"],
+            ],
+            ["of that the clock", clock],
+            ["energy per cycle, pJ", power["pj_per_cycle"]],
+        ]
     title = f"{done.block.name} in {done.project.technology.name}"
     console.print_table(title, {"": "left", "measured": "right"}, rows)
     files = done.project.folder / "layout"

@@ -68,10 +68,10 @@ class SimulationDevice(LinkDevice):
         return self._core.cycles
 
     @contextmanager
-    def recording(self, path: Path) -> Iterator[None]:
-        """Counts in a SAIF file how often each signal changes in the cycles of the body's runs; the
-        library must be one that records."""
-        with _simulation_errors(), self._core.recording(path):
+    def recording(self, path: Path, scope: str = "") -> Iterator[None]:
+        """Records signals in the cycles of the body's runs: how often each changes (SAIF), or all
+        its values (VCD); the library must be one that does. ``scope``: of one instance alone."""
+        with _simulation_errors(), self._core.recording(path, scope):
             yield
 
     def take_events(self) -> dict[str, np.ndarray]:

@@ -18,9 +18,12 @@ from .blocks import Block
 from .clock_tree import insert_clock_tree
 from .def_file import read_def
 from .delays import simulate_delays
+from .inference import has_inference, record_inference
 from .netlist import GateNetlist, read_gates
 from .parasitics import Wire, read_wires
+from .power import WirePower, power_of
 from .project import Project
+from .replay import replay
 from .result import Layout
 from .simulation import Simulation, layout_sources, simulate
 from .spef import spef
@@ -108,6 +111,7 @@ def lay_out(
     checks = flow.check(cells_gds)
     times = flow.time()
     simulation, delayed = flow.simulate(times["timing"]) if simulated else (None, None)
+    power = None if delayed is None else flow.power(times["timing"])
     done = Layout(
         block=block,
         project=flow.project,
@@ -117,6 +121,7 @@ def lay_out(
         wires=flow.capacitances,
         simulation=simulation,
         delayed=delayed,
+        power=power,
         seconds=flow.clock.seconds,
         cpu_seconds=flow.clock.cpu_seconds,
         **checks,
@@ -214,16 +219,38 @@ class _Flow:
             plain = simulate(self._block, ports, sources, project.folder)
         if shutil.which("iverilog") is None:
             return plain, None
-        netlist, sdf = (
-            (project.folder / "timing" / f"{project.name}{ending}").read_text("utf-8")
-            for ending in (".v", ".sdf")
-        )
-        cells = {instance.cell for instance in self.found.instances.values()} & set(pdk.cells)
         with self.clock("simulation_with_delays", "the same with delays"):
             delayed = simulate_delays(
-                *(self._block, ports, netlist, sdf, cells, pdk, timing, project.folder / "delays")
+                *(self._block, ports, *self._delayed_netlist()),
+                *(pdk, timing, project.folder / "delays"),
             )
         return plain, delayed
+
+    def power(self, timing: WireTiming) -> WirePower | None:
+        """Replays an inference on the layout; its power; None if the block is in no core."""
+        if not has_inference(self._block):
+            return None
+        project, ports, folder = self.project, self.netlist.ports, self.project.folder / "power"
+        with self.clock("inference", "an inference on the RTL of a core with the block"):
+            values = record_inference(self._block, ports, folder / "inference.vcd")
+        with self.clock("power", "the inference on the layout, and its power"):
+            done = replay(
+                *(values, project.name, ports, *self._delayed_netlist()),
+                *(self._pdk, timing, folder),
+            )
+            return power_of(
+                *(values.network, done, self.found, project.name, self._pdk),
+                *(self._programs["sta"], project.folder / "timing"),
+            )
+
+    def _delayed_netlist(self) -> tuple[str, str, set[str]]:
+        """The layout's Verilog, its delays, and the cells in it."""
+        netlist, sdf = (
+            (self.project.folder / "timing" / f"{self.project.name}{ending}").read_text("utf-8")
+            for ending in (".v", ".sdf")
+        )
+        found = {instance.cell for instance in self.found.instances.values()}
+        return netlist, sdf, found & set(self._pdk.cells)
 
     @property
     def capacitances(self) -> tuple[float, float]:

@@ -1,8 +1,8 @@
-"""The table of docs/how-to/layout.md, from the reports: ``python -m slipstick.layout.page``."""
+"""The tables of docs/how-to/layout.md, from the reports: ``python -m slipstick.layout.page``."""
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,31 @@ HEADINGS = (
     *("wires, mm", "MHz before", "MHz with", "change", "vesta, MHz", "hold, ns", "skew, ns"),
     *("CPU min",),
 )
+POWER_HEADINGS = (
+    *("block", "process", "MHz", "cycles", "mW", "clock, mW", "without wires, mW"),
+    *("changes of a net per cycle", "pJ per cycle"),
+)
 
 
 def table(folder: Path = Path(FOLDER)) -> str:
     """Returns a table in Markdown, a row per clean report in the folder, by process and size."""
+    return _table(HEADINGS, [cells(report) for report in _reports(folder)])
+
+
+def power_table(folder: Path = Path(FOLDER)) -> str:
+    """Returns a table in Markdown, a row per report with the power in an inference."""
+    reports = [report for report in _reports(folder) if report.get("power") is not None]
+    return _table(POWER_HEADINGS, [power_cells(report) for report in reports])
+
+
+def _reports(folder: Path) -> list[dict[str, Any]]:
     reports = [json.loads(path.read_text("utf-8")) for path in folder.glob("layout-*.json")]
-    reports.sort(key=lambda report: (report["pdk"], report["cells"]))
-    lines = [_line(HEADINGS), _line(["---"] * len(HEADINGS))]
-    return "\n".join([*lines, *(_line(cells(report)) for report in reports)]) + "\n"
+    return sorted(reports, key=lambda report: (report["pdk"], report["cells"]))
+
+
+def _table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(map(_line, lines)) + "\n"
 
 
 def _line(words: Any) -> str:
@@ -50,5 +67,19 @@ def cells(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"{sum(seconds.values()) / 60:.1f}" if "routing" in seconds else "-"
 
 
+def power_cells(report: Mapping[str, Any]) -> Iterator[str]:
+    """The words of a row on power."""
+    power = report["power"]
+    yield f"`{report['block']}`"
+    yield report["pdk"]
+    yield f"{1000 / power['period_ns']:.0f}"
+    yield f"{power['cycles']:,}"
+    yield f"{power['dynamic_mw']:.2f}"
+    yield f"{power['clock_mw']:.2f}"
+    yield f"{power['dynamic_without_wires_mw']:.2f}"
+    yield f"{power['changes_per_cycle']:.3f}"
+    yield f"{power['pj_per_cycle']:.1f}"
+
+
 if __name__ == "__main__":
-    sys.stdout.write(table())
+    sys.stdout.write(f"{table()}\n{power_table()}")

@@ -8,6 +8,7 @@ from . import lvs
 from .blocks import Block
 from .def_file import Routed
 from .delays import needed_period
+from .power import WirePower
 from .project import Project
 from .simulation import Simulation
 from .timing import WireTiming
@@ -53,6 +54,8 @@ class Layout:
     vesta : VestaTiming
     simulation, delayed : Simulation or None
         Without delays, and with the delays of cells and wires near the fastest clock.
+    power : WirePower or None
+        In an inference; None without Icarus, or if the block is no part of a core.
     seconds, cpu_seconds : mapping of float by step
         On the wall, and of processors.
     """
@@ -72,6 +75,7 @@ class Layout:
     vesta: VestaTiming
     simulation: Simulation | None
     delayed: Simulation | None
+    power: WirePower | None
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]
 
@@ -85,7 +89,11 @@ class Layout:
     def failures(self) -> list[str]:
         """Lists what the simulations found, a sentence per failure."""
         runs = (self.simulation, self.delayed)
-        return [failure for run in runs if run is not None for failure in run.failures]
+        found = [failure for run in runs if run is not None for failure in run.failures]
+        if self.power is not None and (different := self.power.replay.different):
+            cycles = f"{different:,} of {self.power.replay.cycles:,} cycles"
+            found.append(f"in an inference, outputs are not those of the RTL in {cycles}")
+        return found
 
     @property
     def undefined(self) -> str | None:
@@ -145,6 +153,7 @@ class Layout:
             "vesta": self.vesta.figures(),
             "simulation": None if self.simulation is None else self.simulation.figures(),
             "simulation_with_delays": self._delayed_figures(),
+            "power": None if self.power is None else self.power.figures(),
             "limits": list(self.limits),
             "cpu_seconds": {k: round(seconds, 1) for k, seconds in self.cpu_seconds.items()},
             "seconds": {step: round(seconds, 1) for step, seconds in self.seconds.items()},

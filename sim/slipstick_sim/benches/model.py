@@ -112,7 +112,7 @@ def _build_runtime(folder: Path, waves: bool) -> Path:
     directory = folder / f"runtime-{toolchain.content_key(recipe, str(waves), compiler)}"
 
     def build(part: Path) -> None:
-        options = [OPTIMISATION, *toolchain.verilator_options(trace_fst=waves)]
+        options = [OPTIMISATION, *toolchain.verilator_options("fst" if waves else "")]
         sources: list[str] = list(_RUNTIME)
         if waves:
             sources.append("verilated_fst_c")

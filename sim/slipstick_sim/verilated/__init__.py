@@ -8,6 +8,7 @@ from .build import (
     paced_library,
     serial_library,
     spi_library,
+    waveform_library,
 )
 from .device import EVENT, EVENT_NAMES, CompiledCore, CompiledTransport, SimulationError
 
@@ -24,4 +25,5 @@ __all__ = [
     "paced_library",
     "serial_library",
     "spi_library",
+    "waveform_library",
 ]

@@ -43,7 +43,8 @@ _FAST_OPTIONS = ("-O2", "-fno-stack-protector")
 _SLOW_OPTIONS = ("-O0",)
 _RUNTIME = ("verilated", "verilated_threads")
 _SAIF = "saif"
-_SAIF_RUNTIME = ("verilated_saif_c",)
+_VCD = "vcd"
+_TRACE_RUNTIMES = {_SAIF: ("verilated_saif_c",), _VCD: ("verilated_vcd_c",)}
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,11 @@ def activity_library(rtlil: str, name: str, directory: Path | None = None) -> Pa
         If a tool is missing or fails.
     """
     return _library_of(rtlil, name, directory, Line(activity=_SAIF))
+
+
+def waveform_library(rtlil: str, name: str, directory: Path | None = None) -> Path:
+    """As ``activity_library``, but every value of a signal is recorded, in the VCD format."""
+    return _library_of(rtlil, name, directory, Line(activity=_VCD))
 
 
 def serial_library(
@@ -437,9 +443,9 @@ def _build(rtlil: str, name: str, part: Path, line: Line, others: str) -> None:
     for source, code in _sources(line).items():
         (part / source).write_bytes(code)
     verilate = ["verilator", "-cc", "-Mdir", ".", "--prefix", "Vtop", "--top-module", name]
-    if line.activity == _SAIF:
+    if line.activity in _TRACE_RUNTIMES:
         # names that begin with an underscore are left out otherwise
-        verilate += ["--trace-saif", "--trace-underscore"]
+        verilate += [f"--trace-{line.activity}", "--trace-underscore"]
     with toolchain.tool_environment():
         toolchain.run_tool([*verilate, *_VERILATOR_OPTIONS, f"{name}.v"], cwd=part)
     _compile(sorted(part.glob("*.cpp")), part, line)
@@ -477,12 +483,12 @@ def _compile_one(source: Path, folder: Path, options: Sequence[str]) -> Path:
 
 
 def _switches(line: Line) -> list[str]:
-    return toolchain.verilator_options(trace_saif=line.activity == _SAIF)
+    return toolchain.verilator_options(line.activity)
 
 
 def _runtime(folder: Path, line: Line) -> list[Path]:
     """Verilator's own objects: compiled once for all libraries that record alike."""
-    names = (*_RUNTIME, *(_SAIF_RUNTIME if line.activity == _SAIF else ()))
+    names = (*_RUNTIME, *_TRACE_RUNTIMES.get(line.activity, ()))
     options = [*_FAST_OPTIONS, *_switches(line)]
     key = toolchain.content_key(*names, *options, *_compiler_recipe())
     directory = folder / f"runtime-{key}"

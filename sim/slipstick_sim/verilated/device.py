@@ -20,6 +20,9 @@ EVENT = np.dtype([("cycle", "<u8"), ("kind", "<u8")])
 
 EVENT_NAMES = tuple(EVENTS.members)
 
+_TOP_SCOPE = "TOP"
+"""That Verilator puts around a design in its waveforms."""
+
 _SIGNATURES = {
     "core_new": (ctypes.c_void_p, ()),
     "core_free": (None, (ctypes.c_void_p,)),
@@ -47,7 +50,7 @@ _SIGNATURES = {
     "core_lost": (ctypes.c_uint64, (ctypes.c_void_p,)),
     "core_taken": (ctypes.c_uint64, (ctypes.c_void_p,)),
     "core_stamps": (None, (ctypes.c_void_p, ctypes.c_void_p)),
-    "core_record": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)),
+    "core_record": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)),
     "core_end_record": (None, (ctypes.c_void_p,)),
     "core_violation": (ctypes.c_int, (ctypes.c_void_p,)),
     "core_cycles": (ctypes.c_uint64, (ctypes.c_void_p,)),
@@ -185,9 +188,18 @@ class CompiledCore:
         self._library.core_run_cycles(self._open(), count)
 
     @contextmanager
-    def recording(self, path: Path) -> Iterator[None]:
-        """Counts the changes of all signals in the cycles in which the core runs, while the body
-        does; they are in the SAIF file then, which has a cycle for its unit of time.
+    def recording(self, path: Path, scope: str = "") -> Iterator[None]:
+        """Records signals in the cycles in which the core runs, while the body does.
+
+        The file is what the library writes, with a cycle for its unit of time: SAIF, how often each
+        signal changes, or VCD, all values.
+
+        Parameters
+        ----------
+        path : Path
+        scope : str
+            Only the signals of one instance, by its names from the top module on with points
+            between, without those within; by default all.
 
         Raises
         ------
@@ -201,7 +213,8 @@ class CompiledCore:
             raise SimulationError(
                 f"the core's activity cannot be written to {path}: {error.strerror}"
             ) from None
-        if not self._library.core_record(self._open(), str(path).encode()):
+        hierarchy = f"{_TOP_SCOPE}.{scope}" if scope else ""
+        if not self._library.core_record(self._open(), str(path).encode(), hierarchy.encode()):
             raise SimulationError(
                 f"the core's activity cannot be recorded in {path}: its library must be one that"
                 " records, and does so once"

@@ -236,7 +236,9 @@ void core_stamps(Core* core, uint64_t* cycles) {
 }
 
 // Records the signals' activity in a file while the core runs; false if it cannot.
-int core_record(Core* core, const char* path) { return core->activity().begin(path); }
+int core_record(Core* core, const char* path, const char* scope) {
+    return core->activity().begin(path, scope);
+}
 
 void core_end_record(Core* core) { core->activity().end(); }
 

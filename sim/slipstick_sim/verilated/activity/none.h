@@ -4,7 +4,7 @@ class Activity {
 public:
     void prepare(VerilatedContext&) {}
     void attach(Vtop&) {}
-    bool begin(const char*) { return false; }
+    bool begin(const char*, const char*) { return false; }
     void sample() {}
     void end() {}
 };

@@ -15,8 +15,9 @@ public:
 
     // A model's signals are declared to one file, so it records once. The file must be writable:
     // Verilator does not look.
-    bool begin(const char* path) {
+    bool begin(const char* path, const char* scope) {
         if (time_ != 0 || file_->isOpen()) return false;
+        if (*scope) file_->dumpvars(1, scope);
         file_->open(path);
         return true;
     }
