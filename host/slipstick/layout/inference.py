@@ -1,4 +1,4 @@
-"""What a block's ports do in an inference of the digits network: recorded in the core's RTL."""
+"""Records what a block's ports do in an inference of the digits network, on the core's RTL."""
 
 import itertools
 from collections.abc import Iterator, Mapping
