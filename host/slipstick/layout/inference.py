@@ -28,7 +28,11 @@ NETWORK = "digits"
 _SCALED_BY = 64
 """Images."""
 
-_PLACES: Mapping[str, str] = {"element": "matrix.array.element_1_1", "array": "matrix.array"}
+_PLACES: Mapping[str, str] = {
+    "element": "matrix.array.element_1_1",
+    "array": "matrix.array",
+    "lane": "post.lanes.lane_0.requantizer",
+}
 """Where the blocks of a kind are in a core. An element is the second of its row and column."""
 
 

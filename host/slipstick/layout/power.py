@@ -1,5 +1,6 @@
 """Power of a routed block in an inference: OpenSTA, with the wires and what each net did."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +16,27 @@ from .replay import Replay
 from .spice import Extracted, identifier
 
 _LOAD = """read_liberty cells.lib
-read_verilog {name}.v
+read_verilog {file}.v
 link_design {name}
 create_clock -name clock -period {period:.6f} [get_ports {clock}]
 set_propagated_clock [get_clocks clock]
+set_input_delay 0 -clock clock [get_ports {given}*]
 proc changes {{pin activity duty}} {{
   sta::set_power_pin_activity [get_pins $pin] $activity $duty
 }}"""
 
+_GIVEN = "given__"
+"""Begins the names of registers that stand before the block's inputs, and of their inputs."""
+
+_FILE = "power"
+"""The netlist with them, and its wires."""
+
+_STILL = Activity(0.0, 0.0)
 _NEVER = 1e-12
 """Changes per cycle of a net that rests: 0 stands for an activity that is not known."""
+
+_ROW = re.compile(r"^ *(\S+) +(\S+) +(\S+) +\S+ +(\w+)$", re.M)
+"""Of a report by instance: internal power, switching, leakage, their sum, the instance."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,10 @@ def power_of(
 
     Each pin changes as often as its net did in the replay. The clock's nets change twice per cycle.
 
+    OpenSTA 2.0 keeps what it is told of a pin, except behind inputs: from there to the first
+    registers it derives the activity itself. So each input gets a register before it, whose own
+    power does not count.
+
     Parameters
     ----------
     network : str
@@ -98,30 +114,61 @@ def power_of(
     clocks = clock_nets(found, pdk)
     pins = list(_pins(found, pdk, clocks, done.nets))
     signals = {net for _, net in pins}
-    loads = _LOAD.format(name=name, period=done.period_ns, clock=CLOCK).splitlines()
+    inputs = _write_netlist(folder, name, pdk)
+    loads = _LOAD.format(
+        file=_FILE, name=name, period=done.period_ns, clock=CLOCK, given=_GIVEN
+    ).splitlines()
+    register = pdk.plain_flip_flop
+    own = {f"{_GIVEN}{port}" for port in inputs}
 
     def ask(step: str, *, wires: bool, moves: bool) -> tuple[float, float]:
         """Dynamic power and leakage, milliwatts."""
-        commands = [*loads, *([f"read_spef {name}.spef"] if wires else [])]
-        for pin, net in pins:
-            activity = done.nets[net]
+        commands = [*loads, *([f"read_spef {_FILE}.spef"] if wires else [])]
+        given = [(f"{instance}/{register.data_pin}", "") for instance in sorted(own)]
+        given += [(f"{_GIVEN}{port}/{register.state_pin}", port) for port in inputs]
+        for pin, net in [*given, *pins]:
+            activity = done.nets.get(net, _STILL)
             changes = max(activity.changes, _NEVER) if moves else _NEVER
             commands.append(f"changes {pin} {changes:.6g} {activity.high:.6g}")
-        commands.append("report_power -digits 8")
+        commands.append("report_power -instances [get_cells *] -digits 8")
         script = folder / f"{step}.tcl"
-        groups = opensta.GROUP.findall(opensta.run(program, f"power of {name}", commands, script))
-        if len(groups) != 2:
+        rows = _ROW.findall(opensta.run(program, f"power of {name}", commands, script))
+        counted = [row[:3] for row in rows if row[3] not in own]
+        cells = sum(instance.cell in pdk.cells for instance in found.instances.values())
+        if len(counted) != cells or len(rows) != cells + len(own):
             log = script.with_suffix(".log")
             raise TargetError(f"OpenSTA gave no power of {name} (the whole log: {log})")
-        dynamic = sum(float(internal) + float(switching) for _, internal, switching, _, _ in groups)
-        leakage = sum(float(leaking) for _, _, _, leaking, _ in groups)
-        return 1000 * dynamic, 1000 * leakage
+        dynamic = sum(float(internal) + float(switching) for internal, switching, _ in counted)
+        return 1000 * dynamic, 1000 * sum(float(leakage) for _, _, leakage in counted)
 
     dynamic, leakage = ask("power", wires=True, moves=True)
     clock, _ = ask("power_of_clock", wires=True, moves=False)
     without_wires, _ = ask("power_without_wires", wires=False, moves=True)
     changes = sum(done.nets[net].changes for net in signals) / max(1, len(signals))
     return WirePower(network, done, dynamic, clock, leakage, without_wires, changes)
+
+
+def _write_netlist(folder: Path, name: str, pdk: Pdk) -> list[str]:
+    """Writes netlist and wires with a register before each input; returns the inputs."""
+    text, wires = ((folder / f"{name}{ending}").read_text("utf-8") for ending in (".v", ".spef"))
+    inputs = [port for port in re.findall(r"^  input (\w+);$", text, re.M) if port != CLOCK]
+    register = pdk.plain_flip_flop
+    registers = list[str]()
+    for port in inputs:
+        given = f"{_GIVEN}{port}"
+        # in the list of ports and in the declaration; the net keeps its name
+        text = re.sub(rf"(?<=[(,] ){port}(?=[,)])|(?<=\(){port}(?=[,)])", given, text, count=1)
+        text = text.replace(f"  input {port};\n", f"  input {given};\n  wire {port};\n", 1)
+        nets = {register.data_pin: given, register.clock_pins[0]: CLOCK, register.state_pin: port}
+        joined = ", ".join(f".{pin}({net})" for pin, net in nets.items())
+        registers.append(f"  {register.name} {given} ({joined});\n")
+        output = f"{given}:{register.state_pin}"
+        wires = wires.replace(f"*P {port} I\n", f"*I {output} O\n")
+        wires = re.sub(rf"^(\d+ (?:\S+ )?){port}(?= )", rf"\g<1>{output}", wires, flags=re.M)
+    end = text.rindex("endmodule")
+    (folder / f"{_FILE}.v").write_text(text[:end] + "".join(registers) + text[end:], "utf-8")
+    (folder / f"{_FILE}.spef").write_text(wires, "utf-8")
+    return inputs
 
 
 def clock_nets(found: Extracted, pdk: Pdk) -> set[str]:

@@ -1,18 +1,23 @@
 """Power after layout: what ports do in an inference, what nets do in its replay."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from optional_tools import needs_sta
+from slipstick.asic.pdk import find_pdk
 from slipstick.asic.saif import Activity
 from slipstick.errors import TargetError
 from slipstick.layout.blocks import element_format, find_block
 from slipstick.layout.inference import has_inference, read_values, record_inference
 from slipstick.layout.netlist import Port
-from slipstick.layout.power import clock_nets
-from slipstick.layout.replay import port_words, scalar_activity
-from slipstick.layout.spice import Extracted, Instance
+from slipstick.layout.power import clock_nets, power_of
+from slipstick.layout.replay import Replay, port_words, scalar_activity
+from slipstick.layout.spice import Extracted, Instance, layout_verilog
+from slipstick.toolchain import OPENSTA
+from tiny_liberty import tiny_liberty
 
 VALUES = """$version any $end
 $timescale 1ps $end
@@ -166,3 +171,103 @@ def test_an_elements_ports_are_recorded(tmp_path: Path) -> None:
 
 def _signed(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) & 1 else value
+
+
+CIRCUIT = Extracted(
+    "block",
+    ("clk", "a", "b", "y"),
+    {
+        "BUF_1": Instance("BUF", {"A": "clk", "Y": "tree"}),
+        "XOR_1": Instance("XOR2", {"A": "a", "B": "b", "Y": "odd"}),
+        "DFF_1": Instance("DFF", {"D": "odd", "CLK": "tree", "Q": "kept"}),
+        "INV_1": Instance("INV", {"A": "kept", "Y": "y"}),
+    },
+    {},
+)
+WIRES = """*SPEF "IEEE 1481-1998"
+*DESIGN "block"
+*DATE "-"
+*VENDOR "-"
+*PROGRAM "-"
+*VERSION "1"
+*DESIGN_FLOW "NETLIST_TYPE_VERILOG"
+*DIVIDER /
+*DELIMITER :
+*BUS_DELIMITER [ ]
+*T_UNIT 1 NS
+*C_UNIT 1 PF
+*R_UNIT 1 OHM
+*L_UNIT 1 HENRY
+
+*D_NET a 0.02
+*CONN
+*P a I
+*I XOR_1:A I
+*CAP
+1 a 0.01
+2 a:1 0.01
+*RES
+1 a a:1 5
+2 a:1 XOR_1:A 0.001
+*END
+*D_NET odd 0.05
+*CONN
+*I XOR_1:Y O
+*I DFF_1:D I
+*CAP
+1 XOR_1:Y 0.05
+*RES
+1 XOR_1:Y DFF_1:D 5
+*END
+"""
+
+
+@needs_sta
+def test_power_is_that_of_the_changes_of_each_net(tmp_path: Path) -> None:
+    """Half of capacitance times voltage squared per change, in gates behind inputs as well."""
+    library = tmp_path / "cells.lib"
+    library.write_text(tiny_liberty())
+    pdk = find_pdk(str(library), feature_nm=90)
+    (tmp_path / "block.v").write_text(layout_verilog(CIRCUIT, ["clk", "a", "b"], []))
+    (tmp_path / "block.spef").write_text(WIRES)
+    nets = {
+        "a": Activity(0.9, 0.3),
+        "b": Activity(0.8, 0.6),
+        # less than OpenSTA would make of its inputs
+        "odd": Activity(0.25, 0.5),
+        "kept": Activity(0.125, 0.5),
+        "y": Activity(0.125, 0.5),
+    }
+    period = 4.0
+    done = Replay(1000, 0, period, nets)
+    found = power_of("digits", done, CIRCUIT, "block", pdk, OPENSTA.find(), tmp_path)
+    voltage = pdk.voltage
+    assert voltage is not None
+
+    def switching(picofarads: float, changes: float) -> float:
+        return picofarads * voltage**2 / 2 * changes / period
+
+    def reported(step: str) -> dict[str, float]:
+        rows = re.findall(r"^ *\S+ +(\S+) +\S+ +\S+ +(\w+)$", (tmp_path / step).read_text(), re.M)
+        return {name: 1000 * float(watts) for watts, name in rows}
+
+    pin = 0.01
+    assert reported("power.log")["XOR_1"] == pytest.approx(switching(0.05 + pin, 0.25), rel=1e-3)
+    assert reported("power.log")["DFF_1"] == pytest.approx(switching(pin, 0.125), rel=1e-3)
+    assert reported("power.log")["BUF_1"] == pytest.approx(switching(pin, 2), rel=1e-3)
+    without = reported("power_without_wires.log")
+    assert without["XOR_1"] == pytest.approx(switching(pin, 0.25), rel=1e-3)
+    still = reported("power_of_clock.log")
+    assert still["XOR_1"] < 1e-9 and still["BUF_1"] == pytest.approx(switching(pin, 2), rel=1e-3)
+    assert 0 < found.clock_mw < found.without_wires_mw < found.dynamic_mw
+    assert found.changes_per_cycle == pytest.approx((0.9 + 0.8 + 0.25 + 0.125 + 0.125) / 5)
+    assert found.leakage_mw > 0
+
+
+def test_a_net_that_was_not_replayed_is_named(tmp_path: Path) -> None:
+    library = tmp_path / "cells.lib"
+    library.write_text(tiny_liberty())
+    pdk = find_pdk(str(library), feature_nm=90)
+    done = Replay(1000, 0, 4.0, {"a": Activity(0.9, 0.3)})
+    with pytest.raises(TargetError, match="the replay must tell of net b, and does not"):
+        power_of("digits", done, CIRCUIT, "block", pdk, "sta", tmp_path)
