@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from optional_tools import needs_icarus
 from slipstick.asic.pdk import find_pdk
@@ -19,9 +20,11 @@ from slipstick.layout.delays import (
     scaled_sdf,
     simulate_delays,
 )
+from slipstick.layout.inference import PortValues
 from slipstick.layout.lvs import Comparison
 from slipstick.layout.netlist import Port
 from slipstick.layout.project import Project
+from slipstick.layout.replay import replay
 from slipstick.layout.result import Layout
 from slipstick.layout.simulation import UNDEFINED, Simulation
 from slipstick.layout.technology import find_technology
@@ -257,3 +260,28 @@ def test_vesta_is_read() -> None:
 def test_vesta_must_tell_a_clock(text: str) -> None:
     with pytest.raises(TargetError, match="vesta must tell"):
         read_vesta(text, "block")
+
+
+@needs_icarus
+@pytest.mark.parametrize("wrong", [(), (7,), (3, 11)])
+def test_a_replay_tells_in_how_many_cycles_outputs_differ(
+    tmp_path: Path, wrong: tuple[int, ...]
+) -> None:
+    library = tmp_path / "tiny.lib"
+    library.write_text(tiny_liberty())
+    pdk = find_pdk(str(library), feature_nm=90)
+    drawn = np.random.default_rng(1).integers(0, 2, (2, 50))
+    ports = {name: Port("input", (name,)) for name in ("clk", "rst", "a", "mode")}
+    ports["o"] = Port("output", ("o",))
+    # registers begin with 0, and an inverter lies between them
+    outputs = np.concatenate([[0, 1], (drawn[0] ^ drawn[1])[:-2]])
+    outputs[list(wrong)] ^= 1
+    values = PortValues("toy", 1, 50, {"a": drawn[0], "mode": drawn[1]}, {"o": outputs})
+    cells = ["XOR2", "INV", "DFF"]
+    done = replay(values, "lns_unit", ports, TOY, SDF, cells, pdk, TIMING, tmp_path / "replay")
+    assert (done.cycles, done.different) == (50, len(wrong))
+    assert done.period_ns == needed_period(TIMING)
+    # the clock stands still in the first cycle
+    assert done.nets["clk"].changes == 2 * 49 / 50
+    assert done.nets["a"].changes == np.count_nonzero(np.diff(drawn[0])) / 50
+    assert {"n", "d", "q", "p", "o"} <= set(done.nets)
