@@ -91,7 +91,7 @@ _WITH_LOGIC = Variant(
 _TRAINING = Variant(
     suffix="training",
     description="ECPIX-5 with the 85F, for training",
-    configuration=replace(clocked(LARGE_WITH_ROOM, 105_000_000), training=1),
+    configuration=replace(clocked(LARGE_WITH_ROOM, 100_000_000), training=1),
 )
 
 _TRAINING_DDR3 = Variant(
