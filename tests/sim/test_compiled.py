@@ -154,7 +154,7 @@ def test_values_are_recorded_while_the_core_runs(tmp_path: Path) -> None:
         with core.recording(path, "inverter"):
             core.transact(bytes([START]), 1, 10)
             assert core.wait_idle(2 * RUN_CYCLES)
-    values = read_values(path, "inverter", RUN_CYCLES)
+    values = read_values(path, "inverter", RUN_CYCLES, {"_left": RUN_CYCLES.bit_length()})
     left = values["_left"]
     # a counter of the cycles that are left, which goes down by one in each
     np.testing.assert_array_equal(left[1:], left[1] - np.arange(RUN_CYCLES - 1))

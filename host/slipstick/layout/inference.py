@@ -1,6 +1,7 @@
 """Records what a block's ports do in an inference of the digits network, on the core's RTL."""
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -96,10 +97,13 @@ def record_inference(block: Block, ports: Mapping[str, Port], path: Path) -> Por
     target, place = Target(CORE, "", hardware), _PLACES[block.kind]
     cycles = _simulate(target, program, images[:1], place, path)
     wanted = {name: port for name, port in ports.items() if any(map(has_pin, port.nets))}
-    found = read_values(path, f"{TOP}.{_PLACES[block.kind]}", cycles)
-    missing = [name for name in wanted if name not in found and name != CLOCK]
-    if missing:
-        raise TargetError(f"the core of {block.name} must have its ports, not {missing[0]}")
+    sizes = {name: len(port.nets) for name, port in wanted.items() if name != CLOCK}
+    found = read_values(path, f"{TOP}.{_PLACES[block.kind]}", cycles, sizes)
+    if missing := [name for name in sizes if name not in found]:
+        raise TargetError(
+            f"the core of {block.name} must have its port {missing[0]} of {sizes[missing[0]]} bits,"
+            " and has no such signal"
+        )
     of = {"input": dict[str, np.ndarray](), "output": dict[str, np.ndarray]()}
     for name, port in wanted.items():
         if name != CLOCK:
@@ -139,21 +143,38 @@ def _simulate(target: Target, program: Program, image: np.ndarray, place: str, p
         return session.last_cycles or 0
 
 
-def read_values(path: Path, scope: str, cycles: int) -> dict[str, np.ndarray]:
-    """Reads every signal of a scope out of a VCD file with a cycle for its unit of time.
+def read_values(
+    path: Path, scope: str, cycles: int, sizes: Mapping[str, int]
+) -> dict[str, np.ndarray]:
+    """Reads signals of a scope out of a VCD file with a cycle for its unit of time.
+
+    Amaranth gives a number to a name that another signal of the module has, ports among them. So a
+    signal is the one of its name and its bits, or else the only one that differs in such a number.
+
+    Parameters
+    ----------
+    path : Path
+    scope : str
+    cycles : int
+    sizes : mapping of int by name
+        Bits of the signals that are wanted.
 
     Returns
     -------
     dict of array of int, shape (cycles,), by name
-        Up to 63 bits; as Python's integers if there are more.
+        Up to 63 bits; as Python's integers if there are more. What was not found is left out.
     """
-    codes, sizes = dict[str, list[str]](), dict[str, int]()
     changes = dict[str, list[tuple[int, int]]]()
     with path.open(encoding="utf-8") as file:
-        for place, words in _declarations(file):
-            if place == scope:
-                codes.setdefault(words[3], []).append(words[4])
-                sizes[words[3]] = int(words[2])
+        declared = [
+            (words[4], int(words[2]), words[3])
+            for place, words in _declarations(file)
+            if place == scope
+        ]
+        codes = dict[str, list[str]]()
+        for name, size in sizes.items():
+            if (code := _code_of(name, size, declared)) is not None:
+                codes.setdefault(code, []).append(name)
         now = 0
         for line in file:
             kind, text = line[:1], line.strip()
@@ -167,12 +188,21 @@ def read_values(path: Path, scope: str, cycles: int) -> dict[str, np.ndarray]:
                     changes.setdefault(code, []).append((now, int(value, 2)))
     found = dict[str, np.ndarray]()
     for code, names in codes.items():
-        values = np.zeros(cycles, np.int64 if sizes[code] < 64 else object)
+        values = np.zeros(cycles, np.int64 if sizes[names[0]] < 64 else object)
         ends = [*changes.get(code, []), (cycles, 0)]
         for (time, value), (end, _) in itertools.pairwise(ends):
             values[time:end] = value
         found.update(dict.fromkeys(names, values))
     return found
+
+
+def _code_of(name: str, size: int, declared: list[tuple[str, int, str]]) -> str | None:
+    """The code of a signal in a VCD file; None if there is none, or more than one."""
+    alike = [(known, code) for known, bits, code in declared if bits == size]
+    plain = {code for known, code in alike if known == name}
+    others = {code for known, code in alike if re.fullmatch(rf"{re.escape(name)}\$\d+", known)}
+    found = plain or others
+    return found.pop() if len(found) == 1 else None
 
 
 def _declarations(file: Iterator[str]) -> Iterator[tuple[str, list[str]]]:

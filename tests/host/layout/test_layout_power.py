@@ -26,8 +26,12 @@ $scope module core $end
 $var wire 1 ! outside $end
 $scope module part $end
 $var wire 4 " number [3:0] $end
-$var wire 4 " alias [3:0] $end
+$var wire 2 % number$12 [1:0] $end
 $var wire 1 # bit $end
+$var wire 2 & other [1:0] $end
+$var wire 4 ' other$7 [3:0] $end
+$var wire 4 ( twice$1 [3:0] $end
+$var wire 4 ) twice$2 [3:0] $end
 $scope module inner $end
 $var wire 1 $ hidden $end
 $upscope $end
@@ -41,6 +45,7 @@ b0011 "
 1!
 #2
 b1111 "
+b1010 '
 0#
 #3
 1#
@@ -50,11 +55,13 @@ b1111 "
 def test_a_scopes_values_are_read_cycle_by_cycle(tmp_path: Path) -> None:
     path = tmp_path / "x.vcd"
     path.write_text(VALUES)
-    found = read_values(path, "core.part", 5)
+    wanted = {"number": 4, "bit": 1, "other": 4, "twice": 4, "hidden": 1, "outside": 1}
+    found = read_values(path, "core.part", 5, wanted)
+    # a port whose name another signal has, and what is there twice, or elsewhere
     assert {name: values.tolist() for name, values in found.items()} == {
         "number": [3, 3, 15, 15, 15],
-        "alias": [3, 3, 15, 15, 15],
         "bit": [1, 1, 0, 1, 1],
+        "other": [0, 0, 10, 10, 10],
     }
 
 
