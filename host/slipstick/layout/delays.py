@@ -100,6 +100,11 @@ def _initial(names: str) -> str:
     return "\n    initial begin " + " ".join(f"{name} = 0;" for name in names.split(", ")) + " end"
 
 
+def input_delay(timing: WireTiming) -> float:
+    """How long after the clock's edge at its port inputs change, in nanoseconds."""
+    return timing.clock_latency_ns + timing.skew_ns + _AFTER_CLOCK_NS
+
+
 def needed_period(timing: WireTiming) -> float:
     """The clock's period in nanoseconds that a bench needs, which changes inputs at its edge.
 
@@ -194,7 +199,7 @@ def simulate_delays(
     factor = CLOCK_PERIOD_NS / needed_period(timing)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "delays.sdf").write_text(scaled_sdf(sdf, factor), "utf-8")
-    late = factor * (timing.clock_latency_ns + timing.skew_ns + _AFTER_CLOCK_NS)
+    late = factor * input_delay(timing)
     text = delayed_sources(block, ports, netlist, cells, pdk, top=bench.name, input_delay_ns=late)
     (folder / "delayed.v").write_text(text, "utf-8")
     begin = time.monotonic()

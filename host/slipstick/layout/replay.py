@@ -10,14 +10,11 @@ from .. import toolchain
 from ..asic.pdk import Pdk
 from ..asic.saif import Activity
 from ..errors import TargetError
-from .delays import delayed_models, needed_period, scaled_sdf
+from .delays import delayed_models, input_delay, needed_period, scaled_sdf
 from .inference import PortValues
 from .netlist import CLOCK, Port
 from .simulation import wrapper
 from .timing import WireTiming
-
-_AFTER_CLOCK_NS = 0.05
-"""Inputs change by so much later than the clock has come through its tree."""
 
 _BENCH = """`timescale 1ns/1ps
 module replay;
@@ -59,7 +56,7 @@ _STEP_NS = 0.001
 
 @dataclass(frozen=True)
 class Replay:
-    """What a replay found.
+    """Tells what a replay found.
 
     Parameters
     ----------
@@ -115,7 +112,7 @@ def replay(
     compiler, runtime = toolchain.ICARUS.find(), toolchain.ICARUS_RUNTIME.find()
     folder.mkdir(parents=True, exist_ok=True)
     period = needed_period(timing)
-    late = timing.clock_latency_ns + timing.skew_ns + _AFTER_CLOCK_NS
+    late = input_delay(timing)
     sides = {"in": values.inputs, "out": values.outputs}
     pins, sizes = list[str](), dict[str, int]()
     for side, columns in sides.items():

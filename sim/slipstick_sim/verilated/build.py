@@ -58,7 +58,7 @@ class Line:
     defines : mapping of int by str
         That the file asks for.
     activity : str
-        Of the file in ``activity``: what is recorded of the core's signals.
+        What is recorded of the core's signals: ``none``, ``saif`` or ``vcd``.
     """
 
     name: str = "stream"
@@ -410,10 +410,11 @@ def _folder(directory: Path | None) -> Path:
 def _sources(line: Line) -> dict[str, bytes]:
     """The hand-written C++, by the names under which it is compiled."""
     folder = importlib.resources.files(__package__ or "")
+    recorder = "trace.h" if line.activity in _TRACE_RUNTIMES else "none.h"
     paths = {
         _HARNESS: folder / _HARNESS,
         _LINE: folder / "lines" / f"{line.name}.h",
-        _ACTIVITY: folder / "activity" / f"{line.activity}.h",
+        _ACTIVITY: folder / "activity" / recorder,
     }
     return {name: path.read_bytes() for name, path in paths.items()}
 

@@ -297,10 +297,7 @@ class LinkDevice:
         if self._queue.takes_burst(layout):
             self._queue.submit_burst(Burst(layout, data))
             return
-        seconds = iter([hold.seconds for hold in holds])
         for request in Burst(layout, data).spread():
-            if request.command is Command.HOLD:
-                request.run_seconds = next(seconds)
             self._queue.submit(request)
 
     def submit_get(self, region: Region, *, waiting: bool = False) -> Request:
@@ -443,8 +440,9 @@ def _put_layout(
     head, flag = bytes((number,)), WAITING if waiting else 0
     frames = list[Piece]()
     for begin, end in itertools.pairwise(sorted({0, size, *at})):
-        if begin in at:
-            frames.append(Piece(kind=Command.HOLD | WAITING, head=_packed(at[begin].completed)))
+        if (hold := at.get(begin)) is not None:
+            done = _packed(hold.completed)
+            frames.append(Piece(kind=Command.HOLD | WAITING, head=done, seconds=hold.seconds))
         for first, behind in pieces(end - begin, longest):
             put = Command.PUT | flag
             frames.append(Piece(kind=put, head=head, first=begin + first, end=begin + behind))

@@ -4,16 +4,12 @@ What a request costs the host is mostly Python's work to keep account of it. An 
 more frames that nobody waits for. As a burst they cost little more than one of them.
 """
 
-import struct
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from slipstick_rtl.link.protocol import (
-    CRC_BYTES,
     FLAGS,
-    REQUEST_START,
     SEQUENCE_NUMBERS,
     SILENT,
     WAITING,
@@ -21,10 +17,8 @@ from slipstick_rtl.link.protocol import (
 )
 
 from .errors import LinkError
-from .request import FRAME_BYTES, Request
+from .request import FRAME_BYTES, Request, encode_frame
 
-_HEADER = struct.Struct("<BBH")
-_START = bytes((REQUEST_START,))
 MOST_IN_BURST = 32
 """Requests: few beside those that may be on their way."""
 
@@ -41,12 +35,15 @@ class Piece:
         Its payload begins with these.
     first, end : int
         Of the burst's data, which follow.
+    seconds : float
+        Of a HOLD, as ``run_seconds`` of its request.
     """
 
     kind: int
     head: bytes
     first: int = 0
     end: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +81,7 @@ class Burst:
 
     silent: ClassVar[bool] = True
     is_ordered: ClassVar[bool] = True
-    is_after: ClassVar[bool] = False
     answer_bytes: ClassVar[int] = 0
-    run_seconds: ClassVar[float] = 0.0
 
     def __init__(self, layout: BurstLayout, data: bytes) -> None:
         self._pieces, self._data = layout.pieces, data
@@ -96,7 +91,7 @@ class Burst:
 
     @property
     def command(self) -> Command:
-        """Of its first request."""
+        """Tells the command of its first request."""
         return Command(self._pieces[0].kind & ~FLAGS)
 
     @property
@@ -116,9 +111,7 @@ class Burst:
         for piece in self._pieces:
             payload = piece.head + data[piece.first : piece.end]
             kind = piece.kind if piece is asking else piece.kind | SILENT
-            header = _HEADER.pack(kind, sequence, len(payload))
-            checksum = zlib.crc32(payload, zlib.crc32(header)) ^ seal
-            frames += (_START, header, payload, checksum.to_bytes(CRC_BYTES, "little"))
+            frames.append(encode_frame(kind, sequence, payload, seal))
             sequence = (sequence + 1) % SEQUENCE_NUMBERS
         return b"".join(frames)
 
@@ -127,7 +120,9 @@ class Burst:
         for number, piece in enumerate(self._pieces):
             command, waiting = Command(piece.kind & ~FLAGS), bool(piece.kind & WAITING)
             payload = piece.head + self._data[piece.first : piece.end]
-            request = Request(command, payload, silent=True, waiting=waiting)
+            request = Request(
+                command, payload, silent=True, waiting=waiting, run_seconds=piece.seconds
+            )
             if self.sequence >= 0:
                 request.sequence = (self.sequence + number) % SEQUENCE_NUMBERS
                 request.asks = self.asks and piece is self._pieces[-1]

@@ -30,6 +30,13 @@ class LostAnswerError(LinkError):
     """The request has been executed, but its answer is lost, and the device has gone on."""
 
 
+def encode_frame(kind: int, sequence: int, payload: bytes, seal: int) -> bytes:
+    """A request's bytes on the wire; ``kind`` is its command with its flags."""
+    body = _HEADER.pack(kind, sequence, len(payload)) + payload
+    checksum = zlib.crc32(body) ^ seal
+    return _START + body + checksum.to_bytes(CRC_BYTES, "little")
+
+
 @dataclass(slots=True, eq=False)
 class Request:
     """A request, and what has become of it.
@@ -96,11 +103,8 @@ class Request:
     def frame(self, seal: int) -> bytes:
         """Its bytes on the wire, with its number and flags of now."""
         kind = self.command | (0 if self.asks else SILENT) | (WAITING if self.waiting else 0)
-        body = _HEADER.pack(kind, self.sequence, len(self.payload)) + self.payload
-        checksum = zlib.crc32(body)
-        if self.command not in UNSEALED:
-            checksum ^= seal
-        return _START + body + checksum.to_bytes(CRC_BYTES, "little")
+        sealed_with = 0 if self.command in UNSEALED else seal
+        return encode_frame(kind, self.sequence, self.payload, sealed_with)
 
     def complete(self, answer: bytes = b"") -> None:
         """It has been executed, and this is its answer."""

@@ -1,6 +1,13 @@
-// How often each signal changes, in the SAIF format; a sample is a unit of its time.
+// Signals in a file: how often each changes (SAIF), or all of its values (VCD); a sample is a unit
+// of its time.
 
+#if VM_TRACE_VCD
+#include "verilated_vcd_c.h"
+using TraceFile = VerilatedVcdC;
+#else
 #include "verilated_saif_c.h"
+using TraceFile = VerilatedSaifC;
+#endif
 
 class Activity {
 public:
@@ -8,7 +15,7 @@ public:
     void prepare(VerilatedContext& context) { context.traceEverOn(true); }
     void attach(Vtop& top) {
         end();
-        file_.reset(new VerilatedSaifC);
+        file_.reset(new TraceFile);
         time_ = 0;
         top.trace(file_.get(), 99);
     }
@@ -31,6 +38,6 @@ public:
     }
 
 private:
-    std::unique_ptr<VerilatedSaifC> file_;
+    std::unique_ptr<TraceFile> file_;
     uint64_t time_ = 0;
 };
