@@ -121,8 +121,7 @@ def _show(done: Layout, figures: dict[str, Any]) -> None:
         ["layout equals golden model", _simulated(done.simulation)],
         ["the same with delays", _simulated(done.delayed)],
     ]
-    if done.power is not None:
-        power = done.power.figures()
+    if power := figures["power"]:
         clock = console.percent(power["clock_mw"] / power["dynamic_mw"])
         rows += [
             [

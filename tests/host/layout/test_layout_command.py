@@ -159,6 +159,7 @@ def test_a_layout_that_is_not_clean_ends_with_a_status(
     status, out, err = slipstick("layout", "element-lns5", "--pdk", "osu018", "--seed", 7)
     assert status == 2
     assert "no: 1 of 4 tests" in out and "not simulated" in out and "13,901" in out
+    assert "26.8" in out
     assert "pip install 'slipstick[layout]'" in err
     assert err.splitlines()[-1] == (
         "slipstick: the layout of element-lns5 has 3 design rule errors, 3 differences between"
