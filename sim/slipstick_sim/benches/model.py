@@ -1,15 +1,15 @@
 """Builds the executable of a bench: Verilog, Verilator with cocotb's main, the C++ compiler."""
 
-import importlib.resources
 import inspect
 from collections.abc import Callable
 from pathlib import Path
 
-from cocotb_tools.runner import get_runner
+from cocotb_tools import config
 from slipstick_rtl.fpga.yosys_script import synthesis_script
 from slipstick_rtl.primitives.multiplier18 import is_ecp5
 
 from .. import toolchain
+from ..verilated.objects import compile_model, compiler_recipe, runtime_objects
 from .registry import OPTIMISATION, plain_verilog
 
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
@@ -52,16 +52,16 @@ def build_model(
     ToolError
         If the model cannot be built; the message has the end of the log.
     """
-    recipe = Path(__file__).read_bytes()
-    writer, options = _source(verilog), f"{waves} {optimisation}"
-    directory = folder / f"{name}-{toolchain.content_key(rtlil, recipe, options, writer, others)}"
+    recipe = [Path(__file__).read_bytes(), *compiler_recipe(), f"{waves} {optimisation}"]
+    key = toolchain.content_key(rtlil, *recipe, _source(verilog), others)
+    directory = folder / f"{name}-{key}"
 
     def build(part: Path) -> None:
         (part / f"{name}.v").write_text(verilog(rtlil, name) + others)
         (part / "ports.vlt").write_text(
             f'`verilator_config\npublic_flat_rw -module "{name}" -var "*"\n'
         )
-        _compile(name, part, _build_runtime(folder, waves), waves, optimisation)
+        _compile(name, part, folder, waves, optimisation)
         for path in part.iterdir():
             if path.suffix in {".o", ".a", ".cpp", ".d", ".gch", ".h"}:
                 path.unlink()
@@ -79,59 +79,29 @@ def _source(function: Callable[..., object]) -> bytes:
     return b"".join(path.read_bytes() for path in files)
 
 
-def _compile(name: str, directory: Path, runtime: Path, waves: bool, optimisation: str) -> None:
-    objects = " ".join(str(path) for path in sorted(runtime.glob("*.o")))
-    arguments = ["--no-public-flat-rw", "-Wno-fatal", "-Wno-lint", "-LDFLAGS", objects]
+def _compile(name: str, part: Path, folder: Path, waves: bool, optimisation: str) -> None:
+    verilate = ["verilator", "-cc", "-Mdir", ".", "--prefix", "Vtop", "--top-module", name]
+    verilate += ["--vpi", "--timescale", "1ns/1ps", "-Wno-fatal", "-Wno-lint"]
     if waves:
-        arguments += ["--trace-fst", "-LDFLAGS", f"-L{runtime}"]
-    log = directory / "build.log"
-    # The objects that every model shares are linked from ``runtime``, not compiled again.
-    variables = {"VM_GLOBAL_FAST": "", "OPT_FAST": optimisation}
-    try:
-        with toolchain.tool_environment(variables):
-            get_runner("verilator").build(
-                sources=[directory / "ports.vlt", directory / f"{name}.v"],
-                hdl_toplevel=name,
-                build_dir=directory,
-                build_args=arguments,
-                timescale=("1ns", "1ps"),
-                waves=waves,
-                log_file=log,
-            )
-    except (RuntimeError, SystemExit) as error:
-        text = log.read_text(errors="replace") if log.exists() else ""
-        raise toolchain.ToolError(
-            f"Verilator cannot build {name}: {error}\n{toolchain.last_lines(text)}"
-        ) from error
+        verilate.append("--trace-fst")
+    with toolchain.tool_environment():
+        toolchain.run_tool([*verilate, "ports.vlt", f"{name}.v"], cwd=part)
+    main = config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    switches = toolchain.verilator_options("fst" if waves else "")
+    objects = compile_model(part, [optimisation], [f"-I{part}", *switches], [main])
+    objects += _runtime(folder, waves, switches)
+    libraries = [f"-L{config.libs_dir}", f"-Wl,-rpath,{config.libs_dir}", "-lcocotbvpi_verilator"]
+    linked = [toolchain.compiler(), *objects, *libraries, "-pthread", "-o", name]
+    toolchain.run_tool(linked, cwd=part)
 
 
-def _build_runtime(folder: Path, waves: bool) -> Path:
-    """Builds Verilator's own objects, the larger part of a small model's compile time."""
-    compiler = toolchain.compiler()
-    recipe = Path(__file__).read_bytes()
-    directory = folder / f"runtime-{toolchain.content_key(recipe, str(waves), compiler)}"
-
-    def build(part: Path) -> None:
-        options = [OPTIMISATION, *toolchain.verilator_options("fst" if waves else "")]
-        sources: list[str] = list(_RUNTIME)
-        if waves:
-            sources.append("verilated_fst_c")
-            options.append(f"-I{part}")
-            _write_compression(part)
-        for name in sources:
-            source = toolchain.verilator_root() / "include" / f"{name}.cpp"
-            toolchain.run_tool(
-                [compiler, *options, "-c", source, "-o", part / f"{name}.o"],
-            )
-
-    toolchain.build_once(directory, build)
-    return directory
-
-
-def _write_compression(directory: Path) -> None:
-    """Writes stand-ins for zlib and LZ4: headers that do the work, and empty libraries to link."""
-    for header in ("zlib.h", "lz4.h"):
-        source = importlib.resources.files(__package__ or "") / "fst" / header
-        (directory / header).write_text(source.read_text())
-    for library in ("z", "lz4"):
-        toolchain.run_tool(["ar", "rcs", directory / f"lib{library}.a"])
+def _runtime(folder: Path, waves: bool, switches: list[str]) -> list[Path]:
+    names, options, headers = _RUNTIME, [OPTIMISATION, *switches], list[Path]()
+    if waves:
+        # stand-ins for zlib and LZ4, whose headers are not everywhere
+        stand_ins = Path(__file__).parent / "fst"
+        names, headers = (*names, "verilated_fst_c"), sorted(stand_ins.glob("*.h"))
+        options.append(f"-I{stand_ins}")
+    include = toolchain.verilator_root() / "include"
+    sources = [include / f"{name}.cpp" for name in names]
+    return runtime_objects(folder, sources, options, headers)

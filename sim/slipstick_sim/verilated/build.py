@@ -1,11 +1,9 @@
 """Compiles a core into a cached shared library: Yosys, Verilator, the C++ compiler."""
 
-import concurrent.futures
 import dataclasses
 import importlib.resources
 import os
-import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,12 +24,12 @@ from .. import toolchain
 from ..dram.core_with_dram import CoreWithDram
 from .ethernet_board import LEASE_CYCLES, EthernetBoard
 from .notice import compiling
+from .objects import compile_model, compiler_recipe, runtime_objects
 
 LIBRARY = "core.so"
 _HARNESS = "harness.cpp"
 _LINE = "line.h"
 _ACTIVITY = "activity.h"
-_JOBS = 2
 _NOMINAL_BAUD = 1_000_000  # only the cycles of a bit count
 
 # Merging conditional assignments takes nine tenths of Verilator's time and gains nothing.
@@ -40,7 +38,6 @@ _VERILATOR_OPTIONS = (
     " --output-split 10000 -Wno-fatal -Wno-lint"
 ).split()
 _FAST_OPTIONS = ("-O2", "-fno-stack-protector")
-_SLOW_OPTIONS = ("-O0",)
 _RUNTIME = ("verilated", "verilated_threads")
 _SAIF = "saif"
 _VCD = "vcd"
@@ -421,14 +418,7 @@ def _sources(line: Line) -> dict[str, bytes]:
 
 def _recipe(line: Line) -> list[str | bytes]:
     """What a library depends on besides the gateware: all of it is in its name."""
-    return [*_sources(line).values(), *line.options, line.activity, *_compiler_recipe()]
-
-
-def _compiler_recipe() -> list[str | bytes]:
-    """What any object depends on besides its source and options."""
-    compiler = toolchain.compiler()
-    version = toolchain.run_tool([compiler, "--version"]).partition("\n")[0]
-    return [Path(__file__).read_bytes(), compiler, version, platform.machine()]
+    return [*_sources(line).values(), *line.options, line.activity, *compiler_recipe()]
 
 
 def _sources_key(configuration: Configuration, line: Line, *others: str) -> str:
@@ -449,55 +439,22 @@ def _build(rtlil: str, name: str, part: Path, line: Line, others: str) -> None:
         verilate += [f"--trace-{line.activity}", "--trace-underscore"]
     with toolchain.tool_environment():
         toolchain.run_tool([*verilate, *_VERILATOR_OPTIONS, f"{name}.v"], cwd=part)
-    _compile(sorted(part.glob("*.cpp")), part, line)
+    _compile(part, line)
     for path in part.iterdir():
         if path.name != LIBRARY:
             path.unlink()
     toolchain.write_checksum(part / LIBRARY)
 
 
-def _compile(sources: Sequence[Path], part: Path, line: Line) -> None:
-    """Compiles the sources and links them with Verilator's own objects."""
-    # Verilator names the parts that run once "Slow". Each of them is little more than the headers
-    # that all of them read: together they are read once.
-    slow = [source for source in sources if source.stem.endswith("Slow")]
-    together = part / "together.cpp"
-    together.write_text("".join(f'#include "{source.name}"\n' for source in slow))
-    fast = sorted(set(sources) - set(slow), key=lambda path: -path.stat().st_size)
-    options = [f"-I{part}", *line.options, *_switches(line)]
-    units = [(_SLOW_OPTIONS, together), *((_FAST_OPTIONS, source) for source in fast)]
-    with concurrent.futures.ThreadPoolExecutor(_JOBS) as pool:
-        objects = list(
-            pool.map(lambda unit: _compile_one(unit[1], part, [*unit[0], *options]), units)
-        )
-    objects += _runtime(part.parent, line)
-    library = part / LIBRARY
-    linked = [toolchain.compiler(), "-shared", "-pthread", *objects, "-o", library]
-    toolchain.run_tool(linked, cwd=part)
-
-
-def _compile_one(source: Path, folder: Path, options: Sequence[str]) -> Path:
-    target = folder / f"{source.stem}.o"
-    compiler = toolchain.compiler()
-    toolchain.run_tool([compiler, "-fPIC", *options, "-c", source, "-o", target])
-    return target
-
-
-def _switches(line: Line) -> list[str]:
-    return toolchain.verilator_options(line.activity)
-
-
-def _runtime(folder: Path, line: Line) -> list[Path]:
-    """Verilator's own objects: compiled once for all libraries that record alike."""
+def _compile(part: Path, line: Line) -> None:
+    """Compiles the model with its harness and links it with Verilator's own objects."""
+    switches = toolchain.verilator_options(line.activity)
+    objects = compile_model(part, _FAST_OPTIONS, [f"-I{part}", *line.options, *switches])
+    include = toolchain.verilator_root() / "include"
     names = (*_RUNTIME, *_TRACE_RUNTIMES.get(line.activity, ()))
-    options = [*_FAST_OPTIONS, *_switches(line)]
-    key = toolchain.content_key(*names, *options, *_compiler_recipe())
-    directory = folder / f"runtime-{key}"
-    root = toolchain.verilator_root() / "include"
-
-    def build(part: Path) -> None:
-        for name in names:
-            _compile_one(root / f"{name}.cpp", part, options)
-
-    toolchain.build_once(directory, build)
-    return [directory / f"{name}.o" for name in names]
+    sources = [include / f"{name}.cpp" for name in names]
+    objects += runtime_objects(part.parent, sources, [*_FAST_OPTIONS, *switches])
+    library = part / LIBRARY
+    toolchain.run_tool(
+        [toolchain.compiler(), "-shared", "-pthread", *objects, "-o", library], cwd=part
+    )
