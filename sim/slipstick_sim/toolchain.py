@@ -18,6 +18,7 @@ from typing import Any
 
 from amaranth.hdl import ClockDomain, ClockSignal, Module, Signal, Value
 from amaranth.lib import wiring
+from slipstick_rtl import rtlil
 
 from . import tools
 from .cache import ToolError
@@ -165,9 +166,8 @@ def convert_to_rtlil(component: wiring.Component, name: str, *, resettable: bool
     resettable : bool
         Whether the top has the port ``rst``; without it registers start from their initial values.
     """
-    rtlil = importlib.import_module("amaranth.back.rtlil")  # which the type stubs lack
     if resettable:
-        return rtlil.convert(component, name=name, emit_src=False)
+        return rtlil.convert(component, name=name)
     m = Module()
     clock = Signal(name="clk")
     m.domains.sync = ClockDomain("sync", reset_less=True)
@@ -175,7 +175,7 @@ def convert_to_rtlil(component: wiring.Component, name: str, *, resettable: bool
     core: Any = component  # every Component that can be built has elaborate()
     m.submodules.core = core
     ports = [Value.cast(value) for _, _, value in component.signature.flatten(component)]
-    return rtlil.convert(m, name=name, ports=[clock, *ports], emit_src=False)
+    return rtlil.convert(m, name=name, ports=[clock, *ports])
 
 
 def convert_to_verilog(rtlil_text: str) -> str:

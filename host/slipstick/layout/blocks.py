@@ -1,6 +1,5 @@
 """The blocks that can be laid out, by name."""
 
-import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -121,12 +120,12 @@ def _lane(block: Block, top: str) -> str:
 
 
 def _column(block: Block, top: str) -> str:
+    from slipstick_rtl import rtlil
     from slipstick_rtl.experiments.pieces import exact_sum_column
 
-    rtlil = importlib.import_module("amaranth.back.rtlil")
     piece = exact_sum_column(element_format(block.number_format), block.shape["rows"])
     ports = [*piece.inputs, *piece.outputs]
-    return rtlil.convert(piece.gateware, name=top, emit_src=False, ports=ports)
+    return rtlil.convert(piece.gateware, name=top, ports=ports)
 
 
 def _array(block: Block, top: str) -> str:

@@ -1,6 +1,5 @@
 """A design as files: the gateware as RTLIL, and what a host must know about it as JSON."""
 
-import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, Protocol
 
 from amaranth.hdl import Module
 
-from .. import latencies
+from .. import latencies, rtlil
 from ..accelerator import Accelerator
 from ..array.accumulators import accumulators_latency
 from ..array.segments import array_latency
@@ -79,8 +78,7 @@ def write_design(top: Top, folder: Path, platform: object = None) -> None:
     platform : object
         What the parts of the core that use a device's own blocks ask for its ``device``.
     """
-    rtlil = importlib.import_module("amaranth.back.rtlil")  # which the type stubs lack
-    text = rtlil.convert(top, platform=platform, name=TOP, emit_src=False)
+    text = rtlil.convert(top, name=TOP, platform=platform)
     _write(text, describe(top.accelerator), folder)
 
 

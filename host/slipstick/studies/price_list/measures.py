@@ -1,6 +1,5 @@
 """Measures pieces of gateware on an ECP5: what synthesis makes of them, and what the clock is."""
 
-import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +67,9 @@ def gates_of(piece: "Piece", folder: Path) -> Implementation:
 
 
 def _rtlil(gateware: Any, ports: Any, platform: Any, top: str) -> str:
-    rtlil = importlib.import_module("amaranth.back.rtlil")
-    return rtlil.convert(gateware, platform=platform, name=top, emit_src=False, ports=ports)
+    from slipstick_rtl import rtlil
+
+    return rtlil.convert(gateware, name=top, platform=platform, ports=ports)
 
 
 def element(kind: Kind, folder: Path) -> dict[str, Any]:
