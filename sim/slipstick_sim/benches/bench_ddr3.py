@@ -89,7 +89,8 @@ BENCH = Bench(
     name="bench_ddr3",
     component=make,
     test_module=__name__,
-    parameters=({"core_mhz": 90}, {"core_mhz": 50}),
+    parameters=({"core_mhz": 90},),
+    thorough=({"core_mhz": 50},),
     others=verilog,
 )
 

@@ -122,6 +122,7 @@ BENCH = Bench(
     component=make,
     test_module=__name__,
     others=_others,
+    optimisation="-O0",
 )
 
 

@@ -48,7 +48,8 @@ BENCH = Bench(
     name="bench_ethernet_port",
     component=component,
     test_module=__name__,
-    parameters=({"slots": 4, "slot_bytes": 512}, {"slots": 2, "slot_bytes": 256}),
+    parameters=({"slots": 2, "slot_bytes": 256},),
+    thorough=({"slots": 4, "slot_bytes": 512},),
     timeout_seconds=600,
 )
 

@@ -55,19 +55,25 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
-        {"pixels": 2, "rows": 8, "columns": 16, "lanes": 4, "weight_rows": 2},
         {"pixels": 1, "rows": 4, "columns": 4, "lanes": 4, "halved_tables": 1},
-        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        {"rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2, "ninth_bits": 1}
         | {"halved_tables": 1, DEVICE: ECP5},
-        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        {"rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2, "ninth_bits": 1}
         | {"halved_tables": 1, "number_format": "lns1+2+2", DEVICE: ECP5},
-        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        {"rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2, "ninth_bits": 1}
         | {"halved_tables": 1, "training": 1, DEVICE: ECP5},
         {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 4, "drain_tables": 1},
         {"pixels": 2, "rows": 8, "columns": 8, "lanes": 8, "ninth_bits": 1, "training": 1}
         | {"drain_tables": 1, DEVICE: ECP5},
     ),
     thorough=(
+        {"pixels": 2, "rows": 8, "columns": 16, "lanes": 4, "weight_rows": 2},
+        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        | {"halved_tables": 1, DEVICE: ECP5},
+        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        | {"halved_tables": 1, "number_format": "lns1+2+2", DEVICE: ECP5},
+        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
+        | {"halved_tables": 1, "training": 1, DEVICE: ECP5},
         {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1},
         {"rows": 16, "columns": 16, "lanes": 8, "weight_rows": 4, "halved_tables": 1},

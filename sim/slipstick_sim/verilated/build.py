@@ -37,7 +37,7 @@ _VERILATOR_OPTIONS = (
     "-O3 -fno-merge-cond --x-assign fast --x-initial fast --no-assert --no-timing"
     " --output-split 10000 -Wno-fatal -Wno-lint"
 ).split()
-_FAST_OPTIONS = ("-O2", "-fno-stack-protector")
+_OPTIMISATION = "SLIPSTICK_OPTIMISATION"
 _RUNTIME = ("verilated", "verilated_threads")
 _SAIF = "saif"
 _VCD = "vcd"
@@ -418,7 +418,14 @@ def _sources(line: Line) -> dict[str, bytes]:
 
 def _recipe(line: Line) -> list[str | bytes]:
     """What a library depends on besides the gateware: all of it is in its name."""
-    return [*_sources(line).values(), *line.options, line.activity, *compiler_recipe()]
+    own = Path(__file__).read_bytes()
+    options = [*_fast_options(), *line.options, line.activity]
+    return [*_sources(line).values(), *options, own, *compiler_recipe()]
+
+
+def _fast_options() -> list[str]:
+    """For what runs in every cycle."""
+    return [os.environ.get(_OPTIMISATION) or "-O2", "-fno-stack-protector"]
 
 
 def _sources_key(configuration: Configuration, line: Line, *others: str) -> str:
@@ -449,11 +456,11 @@ def _build(rtlil: str, name: str, part: Path, line: Line, others: str) -> None:
 def _compile(part: Path, line: Line) -> None:
     """Compiles the model with its harness and links it with Verilator's own objects."""
     switches = toolchain.verilator_options(line.activity)
-    objects = compile_model(part, _FAST_OPTIONS, [f"-I{part}", *line.options, *switches])
+    objects = compile_model(part, _fast_options(), [f"-I{part}", *line.options, *switches])
     include = toolchain.verilator_root() / "include"
     names = (*_RUNTIME, *_TRACE_RUNTIMES.get(line.activity, ()))
     sources = [include / f"{name}.cpp" for name in names]
-    objects += runtime_objects(part.parent, sources, [*_FAST_OPTIONS, *switches])
+    objects += runtime_objects(part.parent, sources, [*_fast_options(), *switches])
     library = part / LIBRARY
     toolchain.run_tool(
         [toolchain.compiler(), "-shared", "-pthread", *objects, "-o", library], cwd=part
