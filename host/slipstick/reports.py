@@ -89,20 +89,25 @@ def write(name: str, command: str, figures: dict[str, Any]) -> Path:
 
 def write_file(path: Path, command: str, figures: dict[str, Any]) -> None:
     """Writes a report with its command, date, machine and versions."""
-    versions = {"python": platform.python_version()}
-    for package in _VERSIONED:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     report = {
         **stamp(command),
         "cpu_count": os.cpu_count(),
-        "versions": versions,
+        "versions": versions(),
         **figures,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that figures depend on."""
+    found = {"python": platform.python_version()}
+    for package in _VERSIONED:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def stamp(command: str) -> dict[str, str]:

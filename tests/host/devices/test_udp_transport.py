@@ -345,7 +345,15 @@ def test_the_campaign_writes_its_figures(
     monkeypatch.chdir(tmp_path)
     # its watchdog needs a real standard error
     monkeypatch.setattr("slipstick.benchmarks.faults.__main__._tick", int)
+    path = tmp_path / "reports" / "faults.json"
+    path.parent.mkdir()
+    others = {"wires": {"wrong": 5}, "ethernet": {"wrong": 7}}
+    path.write_text(json.dumps({"devices": others}))
     assert fault_benchmark(faults=3, device="ethernet", seed=1) == 0
     assert "cable out" in capsys.readouterr().out
-    report = json.loads((tmp_path / "reports" / "faults_ethernet.json").read_text())["ethernet"]
+    devices = json.loads(path.read_text())["devices"]
+    # those of another device stay
+    assert list(devices) == ["wires", "ethernet"] and devices["wires"] == others["wires"]
+    report = devices["ethernet"]
     assert report["wrong"] == 0 and report["longest_wait_seconds"] < GIVE_UP_SECONDS
+    assert report["faults_wanted"] == 3 and report["command"].endswith("--device ethernet")

@@ -5,11 +5,13 @@ together with other hosts. Ends with 1 if a result was wrong, or a device did no
 """
 
 import faulthandler
+import json
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from .transport import Fault
 from .wires import disturb
 
 COMMAND = "python -m slipstick.benchmarks.faults"
+REPORT = "faults"
 FAULTS = 10_000
 """Of every kind, unless the command says otherwise."""
 HANG_SECONDS = 120.0
@@ -276,21 +279,32 @@ def fault_benchmark(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of faults and operations.")] = 1,
 ) -> int:
-    """Torments boards, prints the figures and writes the report; 1 if anything was wrong."""
-    result: Figures = {"faults_wanted": faults, "boards": []}
+    """Torments boards, prints and reports the figures of each; 1 if anything was wrong."""
+    sound = True
     for name in [device] if device else [*BOARDS, *_DISTURBED]:
         with console.step(f"faults on the {name}"):
             if name in _DISTURBED:
-                result[name] = _DISTURBED[name][0](faults, seed)
+                result = _DISTURBED[name][0](faults, seed)
+                sound &= not (result["wrong"] or result["without_recovery"])
             else:
-                result["boards"].append(torment(name, faults, seed))
-        _DISTURBED[name][1](result[name]) if name in _DISTURBED else show(result["boards"][-1])
-    # one device's figures do not take the place of all devices'
-    path = reports.write(f"faults_{device}" if device else "faults", COMMAND, result)
-    console.print_line(f"written to {path}")
-    disturbed = [result[name] for name in _DISTURBED if name in result]
-    sound = not any(each["wrong"] or each["without_recovery"] for each in disturbed)
-    return 0 if sound and all(map(passed, result["boards"])) else 1
+                result = torment(name, faults, seed)
+                sound &= passed(result)
+        (_DISTURBED[name][1] if name in _DISTURBED else show)(result)
+        path = _write_part(name, {"faults_wanted": faults, **result})
+        console.print_line(f"written to {path}")
+    return 0 if sound else 1
+
+
+def _write_part(device: str, figures: Figures) -> Path:
+    """Writes a device's figures beside those that other devices have: all of them take hours."""
+    path = Path(reports.FOLDER) / f"{REPORT}.json"
+    try:
+        parts = json.loads(path.read_text("utf-8"))["devices"]
+    except (OSError, ValueError, KeyError, TypeError):
+        parts = {}
+    own = f"{COMMAND} --device {device}"
+    parts[device] = {**reports.stamp(own), "versions": reports.versions(), **figures}
+    return reports.write(REPORT, COMMAND, {"devices": parts})
 
 
 def main() -> int:
