@@ -1,10 +1,11 @@
-"""Switching activity out of a waveform (VCD) of Amaranth's simulator."""
+"""Reads waveforms (VCD): switching activity of Amaranth's simulator, and declarations of any."""
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import TargetError
 from .saif import Activity, Recording
@@ -13,6 +14,43 @@ CLOCK = "clk"
 
 _UNNAMED = re.compile(rb"^(\$var \S+ \d+ \S+ )(\$)", re.M)
 """Signals without a name are called ``$signal``, which the reader takes as escaped names only."""
+
+
+class Variable(NamedTuple):
+    """Tells what a VCD file calls a signal.
+
+    Parameters
+    ----------
+    scopes : tuple of str
+        From the outermost.
+    name : str
+    bits : int
+    code : str
+        In the lines that tell of changes; several variables may share one.
+    """
+
+    scopes: tuple[str, ...]
+    name: str
+    bits: int
+    code: str
+
+
+def declarations(file: Iterator[str]) -> Iterator[Variable]:
+    """Reads the head of a VCD file, and leaves the file at its first change.
+
+    For files of hundreds of megabytes, which the reader of ``read_vcd`` would take an hour for.
+    """
+    scopes = list[str]()
+    for line in file:
+        words = line.split()
+        if words[:1] == ["$scope"]:
+            scopes.append(words[2])
+        elif words[:1] == ["$upscope"]:
+            scopes.pop()
+        elif words[:1] == ["$var"]:
+            yield Variable(tuple(scopes), words[4], int(words[2]), words[3])
+        elif words[:1] == ["$enddefinitions"]:
+            return
 
 
 def read_vcd(path: Path, top: str) -> Recording:

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from slipstick_rtl.numbers.lns.array_arithmetic import ArrayArithmetic
 
 from ..asic.hierarchy import merge
 from ..asic.implementation import TOP, core_rtlil
+from ..asic.vcd import Variable, declarations
 from ..errors import SlipstickError, TargetError
 from ..examples.digits import BRIGHTEST, CODES_PER_LEVEL, MODEL, load_digits
 from ..frontends.tflite import load_tflite
@@ -166,11 +167,8 @@ def read_values(
     """
     changes = dict[str, list[tuple[int, int]]]()
     with path.open(encoding="utf-8") as file:
-        declared = [
-            (words[4], int(words[2]), words[3])
-            for place, words in _declarations(file)
-            if place == scope
-        ]
+        # around the design there is a scope of the simulator's
+        declared = [each for each in declarations(file) if ".".join(each.scopes[1:]) == scope]
         codes = dict[str, list[str]]()
         for name, size in sizes.items():
             if (code := _code_of(name, size, declared)) is not None:
@@ -196,25 +194,11 @@ def read_values(
     return found
 
 
-def _code_of(name: str, size: int, declared: list[tuple[str, int, str]]) -> str | None:
+def _code_of(name: str, size: int, declared: list[Variable]) -> str | None:
     """The code of a signal in a VCD file; None if there is none, or more than one."""
-    alike = [(known, code) for known, bits, code in declared if bits == size]
-    plain = {code for known, code in alike if known == name}
-    others = {code for known, code in alike if re.fullmatch(rf"{re.escape(name)}\$\d+", known)}
+    numbered = re.compile(rf"{re.escape(name)}\$\d+")
+    alike = [each for each in declared if each.bits == size]
+    plain = {each.code for each in alike if each.name == name}
+    others = {each.code for each in alike if numbered.fullmatch(each.name)}
     found = plain or others
     return found.pop() if len(found) == 1 else None
-
-
-def _declarations(file: Iterator[str]) -> Iterator[tuple[str, list[str]]]:
-    """The variables of a VCD file's head with their scopes, the simulator's own around left out."""
-    scopes = list[str]()
-    for line in file:
-        words = line.split()
-        if words[:1] == ["$scope"]:
-            scopes.append(words[2])
-        elif words[:1] == ["$upscope"]:
-            scopes.pop()
-        elif words[:1] == ["$var"]:
-            yield ".".join(scopes[1:]), words
-        elif words[:1] == ["$enddefinitions"]:
-            return

@@ -9,6 +9,7 @@ import numpy as np
 from .. import toolchain
 from ..asic.pdk import Pdk
 from ..asic.saif import Activity
+from ..asic.vcd import declarations
 from ..errors import TargetError
 from .delays import delayed_models, input_delay, needed_period, scaled_sdf
 from .inference import PortValues
@@ -111,31 +112,8 @@ def replay(
     """
     compiler, runtime = toolchain.ICARUS.find(), toolchain.ICARUS_RUNTIME.find()
     folder.mkdir(parents=True, exist_ok=True)
-    period = needed_period(timing)
-    late = input_delay(timing)
-    sides = {"in": values.inputs, "out": values.outputs}
-    pins, sizes = list[str](), dict[str, int]()
-    for side, columns in sides.items():
-        first = 0
-        for port in columns:
-            last = first + len(ports[port].nets) - 1
-            pins.append(f"    .{port}({side}[{last}:{first}])")
-            first = last + 1
-        sizes[side] = first
-        (folder / f"{side}.txt").write_text(port_words(columns, ports), "utf-8")
-    bench = _BENCH.format(
-        inputs=sizes["in"],
-        outputs=sizes["out"],
-        cycles=values.cycles,
-        clock=CLOCK,
-        pins=",\n".join(pins),
-        period=period,
-        late=late,
-        high=max(period / 2 - late, _STEP_NS),
-        low=period - max(period / 2, late + _STEP_NS),
-        mark=_MARK,
-    )
-    text = bench + wrapper("annotated", name, ports) + netlist + delayed_models(pdk, cells)
+    text = _write_bench(values, ports, timing, folder) + wrapper("annotated", name, ports)
+    text += netlist + delayed_models(pdk, cells)
     (folder / "replay.v").write_text(text, "utf-8")
     (folder / "delays.sdf").write_text(scaled_sdf(sdf, 1.0), "utf-8")
     command = [compiler, "-gspecify", "-g2012", "-Tmax", "-s", "replay", "-o", "replay.vvp"]
@@ -148,7 +126,36 @@ def replay(
     waveform = folder / "activity.vcd"
     nets = scalar_activity(waveform, values.cycles)
     waveform.unlink()
-    return Replay(values.cycles, int(count.split()[0]), period, nets)
+    return Replay(values.cycles, int(count.split()[0]), needed_period(timing), nets)
+
+
+def _write_bench(
+    values: PortValues, ports: Mapping[str, Port], timing: WireTiming, folder: Path
+) -> str:
+    """Writes the words that the bench reads; returns the bench."""
+    period, late = needed_period(timing), input_delay(timing)
+    sides = {"in": values.inputs, "out": values.outputs}
+    pins, sizes = list[str](), dict[str, int]()
+    for side, columns in sides.items():
+        first = 0
+        for port in columns:
+            last = first + len(ports[port].nets) - 1
+            pins.append(f"    .{port}({side}[{last}:{first}])")
+            first = last + 1
+        sizes[side] = first
+        (folder / f"{side}.txt").write_text(port_words(columns, ports), "utf-8")
+    return _BENCH.format(
+        inputs=sizes["in"],
+        outputs=sizes["out"],
+        cycles=values.cycles,
+        clock=CLOCK,
+        pins=",\n".join(pins),
+        period=period,
+        late=late,
+        high=max(period / 2 - late, _STEP_NS),
+        low=period - max(period / 2, late + _STEP_NS),
+        mark=_MARK,
+    )
 
 
 def port_words(columns: Mapping[str, np.ndarray], ports: Mapping[str, Port]) -> str:
@@ -171,6 +178,9 @@ def scalar_activity(path: Path, cycles: int) -> dict[str, Activity]:
     begin: int | None = None
     now = 0
     with path.open(encoding="utf-8") as file:
+        for variable in declarations(file):
+            if variable.bits == 1:
+                names.setdefault(variable.code, []).append(variable.name)
         for line in file:
             kind = line[0]
             if kind == "#":
@@ -188,9 +198,6 @@ def scalar_activity(path: Path, cycles: int) -> dict[str, Activity]:
                     since[code] = now
                 elif before is not None:
                     high[code] = high.get(code, 0) + now - since[code]
-            elif line.startswith("$var wire 1 "):
-                words = line.split()
-                names.setdefault(words[3], []).append(words[4])
     for code, value in values.items():
         if value == "1":
             high[code] = high.get(code, 0) + now - since[code]
