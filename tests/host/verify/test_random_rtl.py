@@ -32,7 +32,7 @@ FULL = replace(
     accumulator_depth=128,
 )
 """All that the largest board's core has, in small."""
-TABLES = replace(FULL, halved_tables=0, drain_tables=1)
+TABLES = replace(SMALL, drain_tables=1)
 TWO_PIXELS = replace(SMALL, pixels=2, rows=8)
 
 SEEDS = range(40)
