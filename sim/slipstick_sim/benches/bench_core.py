@@ -54,8 +54,7 @@ BENCH = Bench(
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
         {"pixels": 2, "rows": 4, "columns": 4, "lanes": 4},
         {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "number_format": "lns1+3+2"},
-        {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1, "training": 1}
-        | {"drain_tables": 1},
+        {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1, "training": 1} | {"drain_tables": 1},
         {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "silicon": 1},
         {"rows": 2, "columns": 8, "lanes": 1, "engine": "compact"},
     ),

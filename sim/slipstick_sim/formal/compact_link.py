@@ -273,19 +273,34 @@ class CompactLinkUnderProof(AcceleratorInterface):
         ]
 
     def _assert_scans(self, m: Module) -> None:
-        """When a description is read; the last one of an answer ends within its checksum."""
+        """When a description is read; the last one of an answer ends within its checksum.
+
+        An address is read before the verdict: of a request that is refused, it ends within the
+        header of the answer.
+        """
         left, place = self.checksum_cycles, self.scan_place
         first = Mux(self.index == 1, BUSY_CYCLES, 2 * BUSY_CYCLES + 1) - left
+        direct = self.whole_scan & self.asks(Command.WRITE, Command.READ)
+        in_header = Mux(self.index == 2, BUSY_CYCLES, 2 * BUSY_CYCLES + 1) - left
+        for_nothing = (self.verdict != Status.OK) & (
+            self.at(Step.EXECUTE, Step.START)
+            | self.at(Step.SEND_HEADER) & (self.index == 1)
+            | self.at(Step.SEND_HEADER) & (self.index <= 3) & (place >= in_header)
+        )
+        judged = direct & (self.at(Step.JUDGE) | for_nothing)
         m.d.comb += [
             Assert(Mux(self.walking, place < SCAN_CYCLES, place == 0), "a scan without an end"),
             Assert(
-                ~(self.walking & self.whole_scan) | self.at(Step.MEASURE, Step.MOVE, Step.PREPARE),
+                ~(self.walking & self.whole_scan)
+                | self.at(Step.MEASURE, Step.MOVE, Step.PREPARE)
+                | judged,
                 "a description is read anew",
             ),
             Assert(
                 ~self.walking
                 | self.at(Step.MEASURE, Step.MOVE, Step.PREPARE, Step.SEND_PAYLOAD)
-                | self.at(Step.SEND_CHECKSUM) & (self.index <= 2) & (place >= first),
+                | self.at(Step.SEND_CHECKSUM) & (self.index <= 2) & (place >= first)
+                | judged,
                 "a description is read too late",
             ),
         ]

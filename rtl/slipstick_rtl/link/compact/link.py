@@ -261,13 +261,17 @@ class CompactLink(LinkInterface):
         return self._command(Command.PUT) & self._region.flag
 
     def _walk(self, m: Module) -> None:
-        """Descriptions are read, and units passed by."""
+        """Descriptions are read, and units passed by.
+
+        An address is read before the verdict is known: that of a request which must wait, or is
+        refused, is read for nothing. The walker's registers would hang on the whole verdict.
+        """
         steps, walker = self._steps, self._walker
-        measuring = steps.judging & ~steps.hold & steps.measure
+        measuring = steps.judging & self._direct & ~walker.busy
         begins = steps.transfer & ~self._continues | steps.prepare
         m.d.comb += [
             walker.direct.eq(self._direct),
-            walker.counting.eq(steps.measuring & self._command(Command.READ)),
+            walker.counting.eq((steps.judging | steps.measuring) & self._command(Command.READ)),
             walker.byte.eq(self._stored),
             walker.start.eq(measuring | steps.execute & steps.good & begins),
             steps.walking.eq(walker.busy),
