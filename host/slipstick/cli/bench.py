@@ -191,7 +191,7 @@ def _show(result: dict[str, Any], benchmark: Benchmark) -> None:
         f" ({program.predicted_cycles:,} predicted, {benchmark.prediction_error:+.2%}),"
         f" {benchmark.utilisation:.1%} of peak"
         + (
-            f"; {rate:,.0f} inferences a second at {benchmark.clock_mhz:g} MHz"
+            f"; {rate:,.0f} inferences per second at {benchmark.clock_mhz:g} MHz"
             f" ({result['clock_is']})"
             if rate is not None
             else ""

@@ -136,6 +136,6 @@ def _show(result: dict[str, Any]) -> None:
         f"{result['model']} on {result['device']}",
         columns,
         rows,
-        f"{result['cycles']:,} cycles an inference ({result['cycles_are']})"
+        f"{result['cycles']:,} cycles per inference ({result['cycles_are']})"
         + ("; inputs follow each other in time" if result["state_bytes"] else ""),
     )

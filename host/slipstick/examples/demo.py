@@ -77,7 +77,7 @@ def demo() -> None:
     facts = {
         f"accuracy on {len(images)} held-out images": f"{right / len(images):.1%}",
         "of them equal to the golden model": f"{equal}",
-        "clock cycles an inference": f"{recorder.cycles:,}",
+        "clock cycles per inference": f"{recorder.cycles:,}",
         "of peak MACs": f"{share:.1%}",
     }
     shares = {
@@ -100,10 +100,10 @@ def demo() -> None:
     console.print_line(
         f"\naccuracy            {right} of {len(images)}, {right / len(images):.2%}\n"
         f"RTL = golden model  {equal} of {len(images)} images, every output code\n"
-        f"cycles an inference {recorder.cycles:,} ({program.predicted_cycles:,} predicted),"
-        f" {hardware.clock_hz / recorder.cycles:,.0f} inferences a second at"
+        f"cycles per image    {recorder.cycles:,} ({program.predicted_cycles:,} predicted),"
+        f" {hardware.clock_hz / recorder.cycles:,.0f} inferences per second at"
         f" {hardware.clock_hz / 1e6:g} MHz\n"
-        f"share of peak       {share:.1%} of {hardware.macs_per_cycle} MACs a cycle\n"
+        f"share of peak       {share:.1%} of {hardware.macs_per_cycle} MACs per cycle\n"
         f"picture             {PICTURE}"
     )
     if equal != len(images):

@@ -113,7 +113,7 @@ def _prepare(axis: "Axes", points: Sequence[Point]) -> None:
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     plain_axis(axis)
     axis.set_xlabel("look-up tables (estimated)", fontsize=10, color=FAINT_INK)
-    axis.set_ylabel("inferences a second, geometric mean", fontsize=10, color=FAINT_INK)
+    axis.set_ylabel("inferences per second, geometric mean", fontsize=10, color=FAINT_INK)
 
 
 def _label(axis: "Axes", front: Sequence[Point], labels: Sequence[str]) -> None:
