@@ -13,6 +13,8 @@ _SLOW_OPTIONS = ("-O0",)
 _SMALL = 300_000
 # From here on two units take less time on two processors than one.
 _LARGE = 1_500_000
+# The compiler's memory grows with a unit.
+_LARGEST = 3_000_000
 
 
 def compiler_recipe() -> list[str | bytes]:
@@ -55,7 +57,8 @@ def compile_model(
     if sum(map(_size, slow)) >= _SMALL:
         units.append((_SLOW_OPTIONS, slow))
         sources = [source for source in sources if source not in slow]
-    parts = 1 if sum(map(_size, sources)) < _LARGE else _JOBS
+    total = sum(map(_size, sources))
+    parts = 1 if total < _LARGE else max(_JOBS, -(-total // _LARGEST))
     units += [(fast, part) for part in _shares(sources, parts)]
     files = [
         (_together(folder / f"unit_{index}.cpp", unit), [*chosen, *options])
