@@ -7,7 +7,7 @@ from typing import Any
 
 
 def convert(gateware: Any, *, name: str = "top", platform: object = None, ports: Any = None) -> str:
-    """The RTLIL that ``amaranth.back.rtlil.convert`` writes, without the places of the sources.
+    """Returns RTLIL as ``amaranth.back.rtlil.convert`` writes it, without the places of sources.
 
     Parameters
     ----------

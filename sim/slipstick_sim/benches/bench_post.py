@@ -49,6 +49,14 @@ def _configuration(shape: dict[str, Any]) -> Configuration:
     )
 
 
+_HALVED = {"ninth_bits": 1, "halved_tables": 1, DEVICE: ECP5}
+_ON_CHIP: tuple[dict[str, Any], ...] = (
+    _HALVED,
+    {**_HALVED, "number_format": "lns1+2+2"},
+    {**_HALVED, "training": 1},
+)
+"""Engines with halved tables on an ECP5: they run with a small array and with a board's."""
+
 BENCH = Bench(
     name="bench_post",
     component=make,
@@ -56,24 +64,14 @@ BENCH = Bench(
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
         {"pixels": 1, "rows": 4, "columns": 4, "lanes": 4, "halved_tables": 1},
-        {"rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2, "ninth_bits": 1}
-        | {"halved_tables": 1, DEVICE: ECP5},
-        {"rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2, "ninth_bits": 1}
-        | {"halved_tables": 1, "number_format": "lns1+2+2", DEVICE: ECP5},
-        {"rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2, "ninth_bits": 1}
-        | {"halved_tables": 1, "training": 1, DEVICE: ECP5},
+        *({"rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2} | kind for kind in _ON_CHIP),
         {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 4, "drain_tables": 1},
         {"pixels": 2, "rows": 8, "columns": 8, "lanes": 8, "ninth_bits": 1, "training": 1}
         | {"drain_tables": 1, DEVICE: ECP5},
     ),
     thorough=(
         {"pixels": 2, "rows": 8, "columns": 16, "lanes": 4, "weight_rows": 2},
-        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
-        | {"halved_tables": 1, DEVICE: ECP5},
-        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
-        | {"halved_tables": 1, "number_format": "lns1+2+2", DEVICE: ECP5},
-        {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
-        | {"halved_tables": 1, "training": 1, DEVICE: ECP5},
+        *({"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4} | kind for kind in _ON_CHIP),
         {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1},
         {"rows": 16, "columns": 16, "lanes": 8, "weight_rows": 4, "halved_tables": 1},

@@ -63,7 +63,7 @@ def build_model(
         )
         _compile(name, part, folder, waves, optimisation)
         for path in part.iterdir():
-            if path.suffix in {".o", ".a", ".cpp", ".d", ".gch", ".h"}:
+            if path.suffix in {".o", ".cpp", ".d", ".h"}:
                 path.unlink()
 
     toolchain.build_once(directory, build)

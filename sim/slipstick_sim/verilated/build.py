@@ -417,14 +417,14 @@ def _sources(line: Line) -> dict[str, bytes]:
 
 
 def _recipe(line: Line) -> list[str | bytes]:
-    """What a library depends on besides the gateware: all of it is in its name."""
+    """Returns what a library depends on besides the gateware: all of it is in its name."""
     own = Path(__file__).read_bytes()
     options = [*_fast_options(), *line.options, line.activity]
     return [*_sources(line).values(), *options, own, *compiler_recipe()]
 
 
 def _fast_options() -> list[str]:
-    """For what runs in every cycle."""
+    """Returns the options for what runs in every cycle."""
     return [os.environ.get(_OPTIMISATION) or "-O2", "-fno-stack-protector"]
 
 

@@ -18,7 +18,7 @@ _LARGEST = 3_000_000
 
 
 def compiler_recipe() -> list[str | bytes]:
-    """What any object depends on besides its source and options."""
+    """Returns what any object depends on besides its source and options."""
     compiler = toolchain.compiler()
     version = toolchain.run_tool([compiler, "--version"]).partition("\n")[0]
     return [Path(__file__).read_bytes(), compiler, version, platform.machine()]
@@ -65,7 +65,7 @@ def compile_model(
         for index, (chosen, unit) in enumerate(units)
     ]
     with concurrent.futures.ThreadPoolExecutor(_JOBS) as pool:
-        return list(pool.map(lambda file: compile_source(file[0], folder, file[1]), files))
+        return list(pool.map(lambda file: _compile_source(file[0], folder, file[1]), files))
 
 
 def _size(path: Path) -> int:
@@ -86,8 +86,8 @@ def _together(unit: Path, sources: Sequence[Path]) -> Path:
     return unit
 
 
-def compile_source(source: Path, folder: Path, options: Sequence[str]) -> Path:
-    """Compiles one file; returns the object in the folder."""
+def _compile_source(source: Path, folder: Path, options: Sequence[str]) -> Path:
+    """Compiles one file; returns the object, which is in the folder."""
     target = folder / f"{source.stem}.o"
     toolchain.run_tool([toolchain.compiler(), "-fPIC", *options, "-c", source, "-o", target])
     return target
@@ -96,7 +96,7 @@ def compile_source(source: Path, folder: Path, options: Sequence[str]) -> Path:
 def runtime_objects(
     folder: Path, sources: Sequence[Path], options: Sequence[str], headers: Sequence[Path] = ()
 ) -> list[Path]:
-    """Objects that all models share: compiled once, and kept in the folder.
+    """Returns the objects that all models share: they are compiled once, and kept in the folder.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def runtime_objects(
 
     def build(part: Path) -> None:
         for source in sources:
-            compile_source(source, part, options)
+            _compile_source(source, part, options)
 
     toolchain.build_once(directory, build)
     return [directory / f"{source.stem}.o" for source in sources]

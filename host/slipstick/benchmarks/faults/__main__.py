@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -282,14 +283,14 @@ def fault_benchmark(
     """Torments boards, prints and reports the figures of each; 1 if anything was wrong."""
     sound = True
     for name in [device] if device else [*BOARDS, *_DISTURBED]:
+        campaign, display = _DISTURBED.get(name, (partial(torment, name), show))
         with console.step(f"faults on the {name}"):
-            if name in _DISTURBED:
-                result = _DISTURBED[name][0](faults, seed)
-                sound &= not (result["wrong"] or result["without_recovery"])
-            else:
-                result = torment(name, faults, seed)
-                sound &= passed(result)
-        (_DISTURBED[name][1] if name in _DISTURBED else show)(result)
+            result = campaign(faults, seed)
+        display(result)
+        if name in _DISTURBED:
+            sound &= not (result["wrong"] or result["without_recovery"])
+        else:
+            sound &= passed(result)
         path = _write_part(name, {"faults_wanted": faults, **result})
         console.print_line(f"written to {path}")
     return 0 if sound else 1

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipstick_rtl.fpga.parts import Part
 from slipstick_rtl.numbers.lns.formats import Lns
+from slipstick_rtl.rtlil import convert
 from slipstick_rtl.toplevel.registry import find_board
 
 from ... import toolchain as tools
@@ -67,9 +68,7 @@ def gates_of(piece: "Piece", folder: Path) -> Implementation:
 
 
 def _rtlil(gateware: Any, ports: Any, platform: Any, top: str) -> str:
-    from slipstick_rtl import rtlil
-
-    return rtlil.convert(gateware, name=top, platform=platform, ports=ports)
+    return convert(gateware, name=top, platform=platform, ports=ports)
 
 
 def element(kind: Kind, folder: Path) -> dict[str, Any]:
