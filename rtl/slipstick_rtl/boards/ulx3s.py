@@ -106,8 +106,8 @@ _ETHERNET = Variant(
     suffix="ethernet",
     description="ULX3S with the LFE5U-85F: logic left for Ethernet",
     # with eight lanes 85 % of the LUTs are taken, and no route was found; the DSP blocks of four
-    # lanes are a row of elements instead; routed for 90 MHz they reached 79.3
-    configuration=replace(clocked(LARGE, 75_000_000), lanes=4, packed_rows=17),
+    # lanes are a row of elements instead
+    configuration=replace(clocked(LARGE, 80_000_000), lanes=4, packed_rows=17),
 )
 
 BOARDS = (

@@ -127,27 +127,23 @@ class ActivationMemory(wiring.Component):
         slices = stream.Signature(slice_write_layout(c)).create()
         m.d.comb += whole.eq(gatherer.whole)
         if c.slots > 1:
-            m.submodules.blocked = blocked = BlockedSlices(configuration=c)
             # between registers: the gatherer does not hang on whose turn a slot is
-            # with 2 places it takes a slice every other cycle: enough for all but DDR3
-            fast = c.dram and c.dram_bytes_per_cycle > c.lanes / 2
-            depth = 3 if fast else 2
-            m.submodules.waiting = waiting = StreamQueue(shape=slices.p.shape(), depth=depth)
-            connect(m, waiting.o, blocked.i)
-            connect(m, blocked.o, arbiter.link_writes)
+            m.submodules.blocked = blocked = BlockedSlices(configuration=c)
             # a part of a slice, only where nothing waits and no byte joins it
-            enters = whole | ~(waiting.some | blocked.some | writes.o.valid)
+            enters = whole | ~(blocked.some | writes.o.valid)
             m.d.comb += [
-                waiting.i.valid.eq(slices.valid & enters),
-                waiting.i.payload.eq(slices.payload),
-                slices.ready.eq(waiting.i.ready & enters),
-                room.eq(waiting.i.ready),
-                blocked.whole.eq(1),
-                some.eq(blocked.some | waiting.some | slices.valid),
+                blocked.i.valid.eq(slices.valid & enters),
+                blocked.i.payload.eq(slices.payload),
+                slices.ready.eq(blocked.i.ready & enters),
+                room.eq(blocked.i.ready),
+                blocked.busy.eq(arbiter.busy),
+                arbiter.link_writes.valid.eq(blocked.o.valid),
+                arbiter.link_writes.payload.eq(blocked.o.payload),
+                some.eq(blocked.some | slices.valid),
             ]
         else:
             connect(m, slices, arbiter.link_writes)
-            m.d.comb += room.eq(arbiter.link_writes.ready)
+            m.d.comb += [room.eq(arbiter.link_writes.ready), some.eq(slices.valid)]
         m.d.comb += [
             slices.valid.eq(gatherer.o.valid),
             slices.payload.eq(gatherer.o.payload),

@@ -1,7 +1,7 @@
 """Sets slices aside that must wait for their banks, so that those behind them go on."""
 
-from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
@@ -15,33 +15,37 @@ is in the register of the queue; the other 16 need no comparison at the end of t
 
 
 class BlockedSlices(wiring.Component):
-    """Passes slices on in their order, but for those that are refused: these wait in a queue.
+    """Passes slices on in their order, but for those whose slot is busy: these wait in a queue.
 
     The post-processor writes a slice of its results' channels after the other, so a layer with a
     pixel pitch of a multiple of R keeps it in one slot for many cycles. All slices that wait are of
-    one slot. Those of other slots pass them; those of the same slot join them.
+    one slot, and leave as soon as it is free. Those of other slots pass them meanwhile; those of
+    the same slot join them.
+
+    A slice can leave in the cycle after it came, and one leaves per cycle.
 
     Parameters
     ----------
     configuration : Configuration
+        Of two slots at least.
     depth : int
         Slices that can wait.
 
     Members
     -------
     i : In(stream of slice_write_layout)
-        Its payload may gain bytes while it waits.
-    whole : In(1)
-        No more bytes will join the slice that is offered.
-    o : Out(stream of slice_write_layout)
-        What is offered changes from cycle to cycle.
+        Its ready is a register.
+    busy : In(R / L)
+        The slots that the post-processor uses in this cycle.
+    o : Out(valid, payload of slice_write_layout)
+        A slice of a slot that is not busy: it is written in this cycle.
     some : Out(1)
-        Slices wait.
+        Slices are in here; a function of registers.
     """
 
     i: stream.Interface
-    whole: Signal
-    o: stream.Interface
+    busy: Signal
+    o: data.View
     some: Signal
 
     def __init__(self, *, configuration: Configuration, depth: int = BLOCKED_DEPTH) -> None:
@@ -50,43 +54,54 @@ class BlockedSlices(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(layout)),
-                "whole": In(1),
-                "o": Out(stream.Signature(layout)),
+                "busy": In(configuration.slots),
+                "o": Out(data.StructLayout({"valid": 1, "payload": layout})),
                 "some": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        c = self._configuration
-        queue = StreamQueue(shape=slice_write_layout(c), depth=self._depth)
-        m.submodules.queue = queue
-        slot = self.i.payload.address[exact_log2(c.lanes) : exact_log2(c.rows)]
-        queued_slot = Signal.like(slot)
-        joins, passes, may_wait = Signal(), Signal(), Signal()
-        turn, once = Signal(), Signal()
-        taken = passes & self.o.ready
-        refused = queue.o.valid & ~self.o.ready
+        layout = slice_write_layout(self._configuration)
+        m.submodules.queue = queue = StreamQueue(shape=layout, depth=self._depth)
+        # two registers: whether there is room does not hang on whose turn a slot is
+        offered = Signal(data.StructLayout({"valid": 1, "payload": layout}))
+        behind = Signal.like(offered)
+        queued_slot, same = Signal(range(self._configuration.slots)), Signal()
+        free = ~self._busy(offered.payload)
+        leaves_queue = queue.o.valid & ~self._busy(queue.o.payload)
+        joins, passes, leaves = queue.some & same, Signal(), Signal()
         m.d.comb += [
-            self.some.eq(queue.some),
-            joins.eq(self.some & (slot == queued_slot)),
-            # only whole slices, where others wait: parts would take the cycles of those
-            passes.eq(self.i.valid & ~joins & (~queue.o.valid | turn & self.whole)),
-            may_wait.eq(self.i.valid & self.whole & queue.i.ready & (~self.some | joins)),
-            self.o.valid.eq(passes | queue.o.valid),
-            self.o.payload.eq(Mux(passes, self.i.payload, queue.o.payload)),
-            self.i.ready.eq(taken | may_wait),
-            queue.i.valid.eq(may_wait & ~taken),
-            queue.i.payload.eq(self.i.payload),
-            queue.o.ready.eq(~passes & self.o.ready),
+            passes.eq(offered.valid & ~joins & free & ~leaves_queue),
+            queue.i.valid.eq(offered.valid & Mux(queue.some, same, ~free)),
+            queue.i.payload.eq(offered.payload),
+            queue.o.ready.eq(leaves_queue),
+            leaves.eq(passes | queue.i.valid & queue.i.ready),
+            self.o.valid.eq(leaves_queue | passes),
+            self.o.payload.eq(Mux(leaves_queue, queue.o.payload, offered.payload)),
+            self.some.eq(queue.some | offered.valid | behind.valid),
+            self.i.ready.eq(~behind.valid),
         ]
-        # Whose slice is refused twice gives way. Not after once: a post-processor that uses two
-        # slots by turns would refuse both, one in every even cycle, the other in every odd one.
-        m.d.sync += once.eq(refused & ~once)
-        with m.If(taken):
-            m.d.sync += turn.eq(0)
-        with m.Elif(refused & once):
-            m.d.sync += turn.eq(~passes)
-        with m.If(~self.some):
-            m.d.sync += queued_slot.eq(slot)
+        following = Mux(behind.valid, behind.payload, self.i.payload)
+        waited_for = Mux(queue.some, queued_slot, self._slot(offered.payload))
+        # compared as it comes. With an empty queue it has no meaning: no slice stays before that.
+        m.d.sync += queued_slot.eq(waited_for)
+        with m.If(~behind.valid):
+            m.d.sync += behind.payload.eq(self.i.payload)
+        with m.If(leaves | ~offered.valid):
+            m.d.sync += [
+                offered.valid.eq(behind.valid | self.i.valid),
+                offered.payload.eq(following),
+                same.eq(self._slot(data.View(layout, following)) == waited_for),
+                behind.valid.eq(0),
+            ]
+        with m.Elif(self.i.valid):
+            m.d.sync += behind.valid.eq(1)
         return m
+
+    def _slot(self, payload: data.View) -> Value:
+        lane_bits = exact_log2(self._configuration.lanes)
+        return payload.address[lane_bits : exact_log2(self._configuration.rows)]
+
+    def _busy(self, payload: data.View) -> Value:
+        return self.busy.bit_select(self._slot(payload), 1)

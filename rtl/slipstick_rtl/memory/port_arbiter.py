@@ -23,10 +23,12 @@ class PortArbiter(wiring.Component):
     write, read : In
         The post-processor's; L bytes at a multiple of L; never both.
     link_writes, link_reads : In(stream)
-        Bytes of a slice, and a byte. A write is ready unless the post-processor uses its slot; a
-        read, in cycles in which neither the post-processor nor a write wants anything. With DRAM a
+        Bytes of a slice, and a byte; never both valid. A write is ready unless the post-processor
+        uses its slot; a read, in cycles in which the post-processor wants nothing. With DRAM a
         read goes on beside the post-processor's write to another slot as well: a run may write
         every cycle, and the DMA's list must come to its next transfer meanwhile.
+    busy : Out(R / L)
+        The slots that the post-processor uses in this cycle.
     rows, enables, bytes : Out
         For the banks, one cycle later; ``rows`` has one of each slot.
     byte : Out
@@ -41,6 +43,7 @@ class PortArbiter(wiring.Component):
     read: data.View
     link_writes: stream.Interface
     link_reads: stream.Interface
+    busy: Signal
     rows: data.View
     enables: Signal
     bytes: Signal
@@ -58,6 +61,7 @@ class PortArbiter(wiring.Component):
                 "read": In(data.StructLayout({"enable": 1, "address": address})),
                 "link_writes": In(stream.Signature(slice_write_layout(c))),
                 "link_reads": In(stream.Signature(address)),
+                "busy": Out(c.slots),
                 "rows": Out(data.ArrayLayout(address - self._byte_bits, c.slots)),
                 "enables": Out(c.rows),
                 "bytes": Out(8 * c.rows),
@@ -74,16 +78,16 @@ class PortArbiter(wiring.Component):
         written, wanted = self.link_writes.payload, self.link_reads.payload
         idle = ~self.write.enable & ~self.read.enable
         address = Mux(self.write.enable, self.write.address, self.read.address)
-        link_address = Mux(self.link_writes.valid, written.address, wanted)
+        # by the read: whether a write is valid is known late in the cycle
+        link_address = Mux(self.link_reads.valid, wanted, written.address)
         slot, link_slot = address[lane_bits:bits], written.address[lane_bits:bits]
         beside = idle
         if c.dram:
             beside = idle | (self.write.enable & (slot != wanted[lane_bits:bits]))
-        link_write, link_read = Signal(), Signal()
+        link_read = Signal()
         m.d.comb += [
             self.link_writes.ready.eq(idle | (slot != link_slot)),
-            self.link_reads.ready.eq(beside & ~self.link_writes.valid),
-            link_write.eq(self.link_writes.valid & self.link_writes.ready),
+            self.link_reads.ready.eq(beside),
             link_read.eq(self.link_reads.valid & self.link_reads.ready),
         ]
         results, sent = Signal(8 * c.lanes), Signal(8 * c.lanes)
@@ -94,9 +98,10 @@ class PortArbiter(wiring.Component):
             self.link_reading.eq(link_read),
         ]
         for k in range(c.slots):
-            here = ~idle & (slot == k)
+            here = self.busy[k]
+            m.d.comb += here.eq(~idle & (slot == k))
             by_link = Signal(name=f"by_link_{k}")
-            theirs = Mux(link_write & (link_slot == k), written.mask, 0)
+            theirs = Mux(self.link_writes.valid & (link_slot == k), written.mask, 0)
             enables = Mux(here, self.write.enable.replicate(c.lanes), theirs)
             m.d.sync += [
                 self.rows[k].eq(Mux(here, address[bits:], link_address[bits:])),
