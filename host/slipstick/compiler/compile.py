@@ -100,9 +100,15 @@ def _is_hopeless(graph: Graph, configuration: Configuration) -> bool:
 
 def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool, batch: int) -> Program:
     """In segments, stripes and boxes, with what they need streamed from the host."""
-    selected, views = select(graph, configuration, cut=True)
-    cutter = Cutter(selected, set(graph.results), configuration, inspect=inspect, batch=batch)
-    pieces = cutter.pieces()
+    apart = set[str]()
+    while True:
+        selected, views = select(graph, configuration, cut=True, apart=apart)
+        cutter = Cutter(selected, set(graph.results), configuration, inspect=inspect, batch=batch)
+        pieces = cutter.pieces()
+        if not cutter.lost:
+            break
+        # the host runs a node at a time: what it gets has its function apart
+        apart |= cutter.lost
     streamed = Streamer(pieces, cutter.operations, views.known, configuration, batch).stream()
     layers = tuple(
         layer_record(operation, streamed.cycles.get(number, 0))

@@ -94,6 +94,17 @@ def test_a_sum_behind_a_function_has_a_table_of_its_own() -> None:
     assert found.count(Opcode.TABLE) == 3
 
 
+def test_what_the_host_runs_has_its_function_apart() -> None:
+    """A layer that does not fit even in parts loses no function."""
+    builder = NetworkBuilder(2, 7, 6, 9)
+    builder.depthwise((4, 3), 3)
+    layer = builder.nodes[-1].name
+    builder.unary("hard_swish")
+    builder.same_conv2d(1, 8)
+    program = check_ways(builder, TINY, (builder.last,), [("matrix_first", False)], inspect=False)
+    assert layer in [each.name for each in program.layers if each.where == "host"]
+
+
 def test_the_same_function_is_loaded_once() -> None:
     builder = NetworkBuilder(9, 4, 4, 8)
     for _ in range(3):

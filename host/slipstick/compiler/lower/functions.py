@@ -10,7 +10,10 @@ from ..ir.operations import Convolution, HostOperation, Map, Operation
 
 
 def fuse_functions(
-    operations: Sequence[Operation], kept: Collection[str], configuration: Configuration
+    operations: Sequence[Operation],
+    kept: Collection[str],
+    configuration: Configuration,
+    apart: Collection[str] = (),
 ) -> tuple[Operation, ...]:
     """The operations, with functions of one code in the layers before them.
 
@@ -25,6 +28,8 @@ def fuse_functions(
         Tensors that must be there in the end.
     configuration : Configuration
         Without ``drain_tables`` nothing changes.
+    apart : collection of str
+        Nodes of layers that take no function.
     """
     if not configuration.drain_tables:
         return tuple(operations)
@@ -32,7 +37,7 @@ def fuse_functions(
     makers = {
         operation.result: operation
         for operation in operations
-        if isinstance(operation, Convolution)
+        if isinstance(operation, Convolution) and operation.node.name not in apart
     }
     changed: dict[int, Convolution] = {}
     dropped: set[int] = set()

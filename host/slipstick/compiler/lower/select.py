@@ -123,6 +123,7 @@ def select(
     uncopied: Collection[str] = (),
     cut: bool = False,
     on_host: Collection[str] = (),
+    apart: Collection[str] = (),
 ) -> tuple[tuple[Operation, ...], Views]:
     """The operations of a graph, in its order.
 
@@ -137,6 +138,8 @@ def select(
         Whether activations are on the device in parts only.
     on_host : collection of str
         Nodes that the host runs whether the device could or not: see ``layers_to_offload``.
+    apart : collection of str
+        Nodes of layers that take no function behind them: see ``fuse_functions``.
 
     Returns
     -------
@@ -153,4 +156,4 @@ def select(
     _check_semantics(graph, configuration)
     views = Views(graph, configuration, uncopied=uncopied, cut=cut)
     operations = tuple(_operation(node, graph, views, on_host) for node in graph.nodes)
-    return fuse_functions(operations, graph.results, configuration), views
+    return fuse_functions(operations, graph.results, configuration, apart), views

@@ -84,6 +84,8 @@ class Cutter:
     -------
     operations : list of Operation
         What is too large in every way becomes a host's.
+    lost : set of str
+        Nodes of these that had a function behind them, which the host would not compute.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Cutter:
         batch: int = 1,
     ) -> None:
         self.operations = list(operations)
+        self.lost = set[str]()
         self._outputs = outputs
         self._longest = 1 if inspect else LONGEST
         self._hardware, self._batch = configuration, batch
@@ -210,6 +213,8 @@ class Cutter:
             on_host = isinstance(operation, HostOperation)
             if not on_host and self._way((number, number + 1)) is None:
                 macs = operation.macs
+                if isinstance(operation, Convolution) and operation.function is not None:
+                    self.lost.add(operation.node.name)
                 why = "not even a part of it fits the memories"
                 if isinstance(operation, Map) and operation.gathers:
                     why = "the activation memory has no room for its copy"
