@@ -112,6 +112,16 @@ def isa_page() -> str:
         for name, value, doc in member_docs("TrainingFlag")
     ]
     lines += ["", *table(["value", "name", "meaning"], rows)]
+    lines += [
+        "",
+        "## Products",
+        "",
+        "Bits of `table_words` in MAP, where the hardware has `products`:",
+    ]
+    rows = [
+        [f"{value}", name, " ".join(doc.split())] for name, value, doc in member_docs("MapFlag")
+    ]
+    lines += ["", *table(["value", "name", "meaning"], rows)]
     return "\n".join(lines) + "\n"
 
 

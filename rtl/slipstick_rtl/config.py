@@ -38,7 +38,7 @@ def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
 
-_ADDED = ("dram", "drain_tables", "silicon")
+_ADDED = ("dram", "drain_tables", "products", "silicon")
 """Fields that descriptions of configurations leave out where there is no such thing: programs and
 bitstreams are older than these."""
 
@@ -84,6 +84,9 @@ class Configuration:
     drain_tables : int
         1: a DRAIN may send its results through the tables, so that a function of one code costs no
         MAP; 0: it may not. Only with a table for each lane of a pipelined engine.
+    products : int
+        1: a MAP may multiply two activations, by a multiplier of 18 x 18 bits in each lane; 0: it
+        may not. Only a pipelined engine with int8.
     accumulator_depth : int
         Pixel groups in each of the two accumulator banks, a power of two.
     parameter_words : int
@@ -140,6 +143,7 @@ class Configuration:
     dram: str = ""
     training: int = 0
     drain_tables: int = 0
+    products: int = 0
     silicon: int = 0
     clock_hz: int = 100_000_000
 
@@ -155,6 +159,7 @@ class Configuration:
         self._check_array()
         self._check_dram()
         self._check_training()
+        self._check_products()
         if self.clock_hz <= 0:
             raise ValueError(f"clock_hz must be positive, not {self.clock_hz}")
 
@@ -196,7 +201,7 @@ class Configuration:
                 f'parameter_words must be 0 with engine "{engine}", whose parameters lie in the'
                 f" weight memory, not {words}"
             )
-        for name in ("ninth_bits", "halved_tables", "drain_tables", "silicon"):
+        for name in ("ninth_bits", "halved_tables", "drain_tables", "products", "silicon"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)}")
         if self.halved_tables and self.traits.requantises_in_array:
@@ -256,6 +261,13 @@ class Configuration:
             raise ValueError(
                 f"dram must be empty with engine {self.engine!r} and {self.lanes} lanes, not"
                 f" {self.dram!r}: a DMA needs a pipelined engine of at most {_DMA_LANES} lanes"
+            )
+
+    def _check_products(self) -> None:
+        if self.products and (not self.traits.overlaps_streams or self.logarithmic is not None):
+            raise ValueError(
+                f"products must be 0 with engine {self.engine!r} and number_format"
+                f" {self.number_format!r}, not 1: only a pipelined engine with int8"
             )
 
     def _check_training(self) -> None:
@@ -445,8 +457,8 @@ class Configuration:
         return f"{self.pixels}x{self.rows}x{self.columns}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields by name, ready for JSON; without those of ``dram``, ``drain_tables`` and
-        ``silicon`` that are not set."""
+        """All fields by name, ready for JSON; without those of ``dram``, ``drain_tables``,
+        ``products`` and ``silicon`` that are not set."""
         fields = dataclasses.asdict(self)
         return {name: value for name, value in fields.items() if name not in _ADDED or value}
 

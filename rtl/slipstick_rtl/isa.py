@@ -189,6 +189,13 @@ class Opcode(IntEnum):
 
     Lane i has the parameters of the block's channel i, whatever the slice. ``repeats`` is 0.
 
+    With the configuration's ``products`` and ``MapFlag.MULTIPLY`` in table_words::
+
+                    value = low 18 bits of v of tx = 0 * low 18 bits of v of tx = 1
+
+    both signed, the product modulo 2^32. taps_y is 1, taps_x is 3, use_table is 3 and there is no
+    maximum. The third tap is read and not looked at: the product takes its place.
+
     With a logarithmic number format a byte is a code: taps are compared as they are, with
     ``coded``; to be summed they go through the table, which holds the numbers that codes stand for
     (or, with ``coded``, the codes of a function). ``shift_taps`` is not used."""
@@ -246,6 +253,14 @@ class TrainingFlag(IntFlag):
     """DRAIN: the value is 0 where the byte at source + row * source_row_step + column *
     source_column_step + slice * L + lane is not above 0: a ReLU's gradient. As with MAP, reads
     pause in cycles that a write takes. ``repeats`` is 0, and not with NOTES."""
+
+
+class MapFlag(IntFlag):
+    """What MAP does besides, in ``table_words`` beside a ``TrainingFlag``."""
+
+    MULTIPLY = 64
+    """The third tap is the product of the two before it; 0 without the configuration's
+    ``products``."""
 
 
 READING_FLAGS = TrainingFlag.NOTES | TrainingFlag.MASKED
@@ -345,13 +360,21 @@ POST_FIELDS: Mapping[str, Field] = {
     ),
     "shift_taps": _unsigned(1, "MAP: taps that do not are multiplied by 2^19"),
     "table_address": _unsigned(24, "TABLE: first weight word"),
-    "table_words": _unsigned(12, "TABLE: weight words copied; DRAIN, MAP: a TrainingFlag"),
+    "table_words": _unsigned(
+        12, "TABLE: weight words copied; DRAIN, MAP: TrainingFlag and MapFlag"
+    ),
     "repeats": _unsigned(8, "DRAIN: further turns"),
     "destination_step": _unsigned(8, "DRAIN: bytes from a turn's destination to the next one's"),
     "parameter_step": _unsigned(8, "DRAIN: words from a turn's parameters to the next one's"),
     "coded": _unsigned(1, "logarithmic number formats: values are codes; 0 with int8"),
 }
 """Fields of HALT, DRAIN, MAP and TABLE, from bit 0 up."""
+
+FACTOR_BITS = 18
+"""Of an entry of the table that MAP multiplies: what a DSP block takes."""
+
+PRODUCT_TAPS = 3
+"""Of a MAP that multiplies: two factors, and the step in which their product comes."""
 
 OFFSET_BITS = 16
 """Of a channel's ``offset``, in the low bits of its multiplier: logarithmic number formats."""

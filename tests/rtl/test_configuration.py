@@ -120,6 +120,13 @@ COMPACT: dict[str, Any] = {
             ValueError,
             "drain_tables must be 0 with engine 'pipelined' and halved_tables 1, not 1",
         ),
+        ({"products": 2}, ValueError, "products must be 0 or 1, not 2"),
+        (
+            {"products": 1, "number_format": "lns1+3+4"},
+            ValueError,
+            "products must be 0 with engine 'pipelined' and number_format 'lns1+3+4', not 1",
+        ),
+        (COMPACT | {"products": 1}, ValueError, "products must be 0 with engine 'compact'"),
         ({"silicon": 2}, ValueError, "silicon must be 0 or 1, not 2"),
         ({"silicon": 1, "packed_rows": 1}, ValueError, "packed_rows must be 0 with silicon, not 1"),
         (
@@ -227,6 +234,7 @@ def test_a_logarithmic_array_takes_no_multipliers() -> None:
         {"ninth_bits": 1},
         {"halved_tables": 1},
         {"drain_tables": 1},
+        {"products": 1},
         {"silicon": 1},
     ],
     ids=lambda fields: next(iter(fields)),
@@ -241,7 +249,7 @@ def test_a_clock_is_no_other_hardware() -> None:
     assert slow.fingerprint != Configuration(lanes=4).fingerprint
 
 
-@pytest.mark.parametrize("name", ["drain_tables", "silicon"])
+@pytest.mark.parametrize("name", ["drain_tables", "products", "silicon"])
 def test_a_description_from_before_a_field_is_known(name: str) -> None:
     fields: Any = Configuration().to_dict()
     assert name not in fields

@@ -22,6 +22,7 @@ def configurations(draw, pixels: tuple[int, ...], **memories: Any) -> Configurat
         weight_rows=weight_rows,
         ninth_bits=draw(st.integers(0, 1)) if cells else 0,
         drain_tables=draw(st.integers(0, 1)),
+        products=draw(st.integers(0, 1)),
         accumulator_depth=draw(st.sampled_from([16, 64])),
         **{
             name: draw(size) if isinstance(size, st.SearchStrategy) else size

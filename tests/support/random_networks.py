@@ -126,6 +126,16 @@ class NetworkBuilder:
         activation = str(self.rng.choice(ACTIVATIONS))
         return self.node("add", (source, other), result, activation=activation)
 
+    def mul(self, other: str) -> str:
+        """The product of the last tensor and another of its shape, or a vector of its channels."""
+        sources = [self.last, other]
+        if self.rng.integers(0, 2):
+            sources.reverse()
+        shape = max((self.shape(name) for name in sources), key=np.prod)
+        result = self.activation(self._name(), shape)
+        activation = str(self.rng.choice(ACTIVATIONS))
+        return self.node("mul", tuple(sources), result, activation=activation)
+
     def pool(self, operator: str, window: tuple[int, int]) -> str:
         """A pool within the input: every window meets it."""
         chosen = self._slide(window)
@@ -160,10 +170,11 @@ class NetworkBuilder:
         result = self.activation(self._name(), shape, like=source)
         return self.node("reshape", (source,), result, shape=shape)
 
-    def mean(self) -> str:
+    def mean(self, *, keep_dimensions: bool = False) -> str:
         """The mean over height and width."""
-        source, result = self.last, self.activation(self._name(), (1, self.shape()[3]))
-        return self.node("mean", (source,), result, axes=(1, 2), keep_dimensions=False)
+        ones, channels = (1, 1) if keep_dimensions else (), self.shape()[3]
+        source, result = self.last, self.activation(self._name(), (1, *ones, channels))
+        return self.node("mean", (source,), result, axes=(1, 2), keep_dimensions=keep_dimensions)
 
     def softmax(self) -> str:
         """The one layer that only the host knows."""
@@ -220,8 +231,21 @@ def _function(builder: NetworkBuilder) -> None:
     builder.unary(operator, same_scale=bool(rng.integers(0, 2)))
 
 
-def random_network(seed: int, *, functions: bool = False) -> NetworkBuilder:
-    """A network of one to five layers or blocks, and perhaps a head; ``functions`` behind most."""
+def _product(builder: NetworkBuilder) -> None:
+    """A gate, of a layer beside it, or squeeze-and-excitation: a gate per channel."""
+    block, (*_, channels) = builder.last, builder.shape()
+    if builder.rng.integers(0, 2):
+        builder.mean(keep_dimensions=True)
+        builder.same_conv2d(1, int(builder.rng.integers(1, 9)))
+    builder.same_conv2d(1, channels)
+    if builder.rng.integers(0, 2):
+        builder.unary("logistic")
+    builder.mul(block)
+
+
+def random_network(seed: int, *, functions: bool = False, products: bool = False) -> NetworkBuilder:
+    """A network of one to five layers or blocks, and perhaps a head; ``functions`` or ``products``
+    behind most."""
     rng = np.random.default_rng(seed)
     sizes = (int(size) for size in rng.integers((2, 2, 1), (11, 11, 12)))
     builder = NetworkBuilder(seed + 1, *sizes)
@@ -229,6 +253,8 @@ def random_network(seed: int, *, functions: bool = False) -> NetworkBuilder:
         _grow(builder)
         if functions and rng.integers(0, 4):
             _function(builder)
+        if products and rng.integers(0, 4):
+            _product(builder)
     match int(rng.integers(0, 4)):
         case 1:
             builder.fully_connected(int(rng.integers(1, 20)))

@@ -15,6 +15,7 @@ from .partition.offload import layers_to_offload
 from .partition.partitioner import Cutter
 from .partition.streaming import Streamer
 from .scheduling.interleave_search import INTERLEAVING_EFFORT
+from .transform.spread_vectors import spread_vectors
 from .whole import compile_whole
 
 _HOPELESS = 1.1
@@ -64,7 +65,7 @@ def compile_graph(
         If it does not fit at once, and is not to be cut.
     """
     require_tensors(graph)
-    graph = optimize(graph)
+    graph = spread_vectors(optimize(graph), configuration)
 
     def whole(**way: frozenset[str]) -> Program:
         return compile_whole(

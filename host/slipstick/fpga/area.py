@@ -138,7 +138,8 @@ def multipliers(configuration: Configuration) -> int:
 
 def post_multipliers(configuration: Configuration) -> int:
     """Those of the post-processor of a pipelined engine; logarithms need none."""
-    return LANE_MULTIPLIERS * configuration.lanes if configuration.format.uses_dsp_blocks else 0
+    c = configuration
+    return (LANE_MULTIPLIERS + c.products) * c.lanes if c.format.uses_dsp_blocks else 0
 
 
 def block_rams(configuration: Configuration) -> dict[str, int]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..config import Configuration
-from ..fpga.ecp5.cores import LARGE, LARGE_WITH_ROOM, MEDIUM
+from ..fpga.ecp5.cores import LARGE, LARGE_WITH_ROOM, MEDIUM, MEDIUM_WITH_PRODUCTS
 from ..fpga.parts import ECP5_45F, ECP5_85F, Part
 from ..phy.wires.spi import PMOD_PINS
 from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
@@ -118,7 +118,9 @@ def _ddr3(size: str, configuration: Configuration, hertz: int) -> Variant:
 
 
 BOARDS = (
-    _board("45", ECP5_45F, MEDIUM, 4, (_WITH_LOGIC, _ddr3("45", MEDIUM, 100_000_000))),
+    _board(
+        "45", ECP5_45F, MEDIUM, 4, (_WITH_LOGIC, _ddr3("45", MEDIUM_WITH_PRODUCTS, 100_000_000))
+    ),
     _board(
         "85",
         ECP5_85F,

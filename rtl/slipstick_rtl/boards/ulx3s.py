@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..config import Configuration
-from ..fpga.ecp5.cores import LARGE, LARGE_LNS, MEDIUM, SMALL, TINY
+from ..fpga.ecp5.cores import LARGE, LARGE_LNS, MEDIUM, MEDIUM_WITH_PRODUCTS, SMALL, TINY
 from ..fpga.parts import ECP5_12F, ECP5_12F_DIE, ECP5_25F, ECP5_45F, ECP5_85F, Part
 from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
 
@@ -107,7 +107,7 @@ _ETHERNET = Variant(
     description="ULX3S with the LFE5U-85F: logic left for Ethernet",
     # with eight lanes 85 % of the LUTs are taken, and no route was found; the DSP blocks of four
     # lanes are a row of elements instead
-    configuration=replace(clocked(LARGE, 80_000_000), lanes=4, packed_rows=17),
+    configuration=replace(clocked(LARGE, 75_000_000), lanes=4, packed_rows=17),
 )
 
 BOARDS = (
@@ -122,7 +122,7 @@ BOARDS = (
         ),
     ),
     _board("25F", ECP5_25F, SMALL, variants=(_sdram("25F", SMALL),)),
-    _board("45F", ECP5_45F, MEDIUM, variants=(_sdram("45F", MEDIUM),)),
+    _board("45F", ECP5_45F, MEDIUM, variants=(_sdram("45F", MEDIUM_WITH_PRODUCTS),)),
     _board(
         "85F",
         ECP5_85F,

@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
+from ..isa import FACTOR_BITS
 from ..primitives.delay import delay
 from .multiplier import VALUE_BITS
 from .requantization import instruction_fields, parameter_fields, requantizer
@@ -17,10 +18,10 @@ _NOTING = ("noting", "forgetting")
 TAP_SHIFT = 19
 """Places by which a MAP's ``shift_taps`` shifts bytes to the left."""
 
-LANE_CONTROL = data.StructLayout(
+_CONTROL = data.StructLayout(
     {
         "shifted": 1,  # at the byte: it is shifted
-        "absent": 1,  # a cycle later: the tap is no byte but an entry or an accumulator
+        "absent": 1,  # a cycle later: the tap is no byte but an entry, an accumulator or a product
         "inverted": 1,  # likewise: taps are subtracted, for the greatest
         "looked_up": 1,  # two cycles later: it is an entry
         "valid": 1,  # three cycles later, as the rest: there is a tap
@@ -29,9 +30,9 @@ LANE_CONTROL = data.StructLayout(
         "subtracted": 1,  # "inverted", of the same tap
     }
 )
-"""What a lane does with a tap, each when it does it."""
+"""What every lane does with a tap, each when it does it."""
 
-CONTROL_DELAYS = {
+_CONTROL_DELAYS = {
     "shifted": 0,
     "absent": 1,
     "inverted": 1,
@@ -42,6 +43,23 @@ CONTROL_DELAYS = {
     "subtracted": Table.latency + 1,
 }
 """Cycles from a tap's byte to its use of each."""
+
+_PRODUCT_CONTROL = {
+    "factor": 1,  # with "looked_up": its entry is a factor
+    "multiplied": 1,  # likewise: the product is the tap
+}
+
+
+def lane_control(configuration: Configuration) -> data.StructLayout:
+    """What a lane does with a tap, each when it does it."""
+    products = _PRODUCT_CONTROL if configuration.products else {}
+    return data.StructLayout({**_CONTROL.members, **products})
+
+
+def control_delays(configuration: Configuration) -> dict[str, int]:
+    """Cycles from a tap's byte to its use of each part of ``lane_control``."""
+    products = _PRODUCT_CONTROL if configuration.products else ()
+    return _CONTROL_DELAYS | dict.fromkeys(products, Table.latency)
 
 
 class PostLane(wiring.Component):
@@ -54,8 +72,8 @@ class PostLane(wiring.Component):
 
     Members
     -------
-    control : In(LANE_CONTROL)
-        Each part ``CONTROL_DELAYS`` cycles after the byte.
+    control : In(lane_control)
+        Each part ``control_delays`` cycles after the byte.
     byte : In(signed(8))
         A tap of MAP.
     entry : In(signed(32))
@@ -99,7 +117,7 @@ class PostLane(wiring.Component):
             notes = dict.fromkeys(_NOTING, In(1)) | {"notes": Out(VALUE_BITS - 1)}
         super().__init__(
             {
-                "control": In(LANE_CONTROL),
+                "control": In(lane_control(configuration)),
                 "byte": In(signed(8)),
                 "entry": In(signed(ENTRY_BITS)),
                 "accumulator": In(signed(VALUE_BITS)),
@@ -122,7 +140,10 @@ class PostLane(wiring.Component):
         # a tap that is subtracted comes inverted; one LUT a bit chooses among the three sources
         tap = Signal(signed(VALUE_BITS), reset_less=True)
         looked_up = Mux(control.looked_up, self.entry, 0)
-        m.d.sync += tap.eq(looked_up ^ self._spread_byte(m) ^ self.accumulator)
+        taken = looked_up ^ self._spread_byte(m) ^ self.accumulator
+        if self._configuration.products:
+            taken ^= self._multiply(m)
+        m.d.sync += tap.eq(taken)
         m.d.comb += [
             lane_requantizer.value.eq(self._combine(m, tap)),
             *(
@@ -134,6 +155,15 @@ class PostLane(wiring.Component):
         if isinstance(lane_requantizer, TrainingRequantizer):
             m.d.comb += self.notes.eq(lane_requantizer.notes)
         return m
+
+    def _multiply(self, m: Module) -> Value:
+        """The product of the last two factors where it is the tap, 0 elsewhere."""
+        factors = [Signal(signed(FACTOR_BITS), name=f"factor_{k}", reset_less=True) for k in (0, 1)]
+        with m.If(self.control.factor):
+            m.d.sync += [factors[1].eq(self.entry), factors[0].eq(factors[1])]
+        product = Signal(signed(2 * FACTOR_BITS))
+        m.d.comb += product.eq(factors[0] * factors[1])
+        return Mux(self.control.multiplied, product[:VALUE_BITS], 0)
 
     def _spread_byte(self, m: Module) -> Value:
         """The byte as a word, shifted, 0 if the tap is none, inverted; ``Table.latency`` later."""

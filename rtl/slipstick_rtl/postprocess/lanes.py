@@ -10,7 +10,7 @@ from ..primitives.delay import delay
 from ..primitives.fanout import copies_of, copy_of
 from ..primitives.resting import resting, works_for
 from .distances import BIAS_DISTANCE
-from .lane import CONTROL_DELAYS, PostLane
+from .lane import PostLane, control_delays
 from .multiplier import VALUE_BITS
 from .parameters import ColumnChooser, LaneParameters, element_bits
 from .requantization import instruction_fields, lane_fields, parameter_fields, strobes
@@ -31,6 +31,8 @@ TAP = data.StructLayout(
         "notes": 1,  # it is the notes
         "tabulated": 1,  # its result goes through the table
         "masked": 1,  # an accumulator whose byte must be above 0
+        "factor": 1,  # products: its entry is a factor
+        "multiplied": 1,  # ... it is the product of the two before it
     }
 )
 """A step of the loop nest, as the lanes see it."""
@@ -188,8 +190,11 @@ class PostLanes(wiring.Component):
 
     def _control(self, m: Module, lanes: list[PostLane]) -> None:
         tap = self.tap
-        sources = {"absent": tap.looked_up | tap.draining, "inverted": tap.subtracted}
-        for name, cycles in CONTROL_DELAYS.items():
+        absent = tap.looked_up | tap.draining
+        if self._configuration.products:
+            absent |= tap.multiplied
+        sources = {"absent": absent, "inverted": tap.subtracted}
+        for name, cycles in control_delays(self._configuration).items():
             source = sources[name] if name in sources else tap[name]
             # one for each lane: two in succession may stand at both ends of the chip
             strobes = self._strobes(m, source, cycles + 1, name, len(lanes))

@@ -8,7 +8,7 @@ from amaranth.lib import data
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
-from ..isa import TrainingFlag
+from ..isa import MapFlag, TrainingFlag
 from ..number_formats import INT8_FAMILY, LNS_FAMILY
 from .fields import InstructionField, ParameterField
 from .log_requantizer import LogRequantizer
@@ -77,7 +77,7 @@ def field_of(configuration: Configuration, instruction: data.View, name: str) ->
     return Value.cast(instruction[name])
 
 
-def flag_of(instruction: data.View, flag: TrainingFlag) -> Value:
+def flag_of(instruction: data.View, flag: TrainingFlag | MapFlag) -> Value:
     """A flag of a DRAIN or MAP."""
     return instruction.table_words[exact_log2(flag)]
 

@@ -63,11 +63,11 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
-        {"pixels": 1, "rows": 4, "columns": 4, "lanes": 4, "halved_tables": 1},
+        {"pixels": 1, "rows": 4, "columns": 4, "lanes": 4, "halved_tables": 1, "products": 1},
         *({"rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2} | kind for kind in _ON_CHIP),
         {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 4, "drain_tables": 1},
         {"pixels": 2, "rows": 8, "columns": 8, "lanes": 8, "ninth_bits": 1, "training": 1}
-        | {"drain_tables": 1, DEVICE: ECP5},
+        | {"drain_tables": 1, "products": 1, DEVICE: ECP5},
     ),
     thorough=(
         {"pixels": 2, "rows": 8, "columns": 16, "lanes": 4, "weight_rows": 2},
@@ -75,7 +75,7 @@ BENCH = Bench(
         {"rows": 16, "columns": 8, "lanes": 8, "weight_rows": 4, "ninth_bits": 1}
         | {"halved_tables": 1},
         {"rows": 16, "columns": 16, "lanes": 8, "weight_rows": 4, "halved_tables": 1},
-        {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1},
+        {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1, "products": 1},
         {"pixels": 2, "rows": 8, "columns": 16, "lanes": 8, "ninth_bits": 1, "training": 1},
     ),
     verilog=ecp5_cells.verilog,

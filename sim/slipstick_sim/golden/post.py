@@ -13,7 +13,15 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import POST_FIELDS, READING_FLAGS, Opcode, TrainingFlag
+from slipstick_rtl.isa import (
+    FACTOR_BITS,
+    POST_FIELDS,
+    PRODUCT_TAPS,
+    READING_FLAGS,
+    MapFlag,
+    Opcode,
+    TrainingFlag,
+)
 from slipstick_rtl.numbers.rounding import (
     clamp,
     lowest_bytes,
@@ -132,6 +140,9 @@ def map_taps(
     )
     lanes, finish = (bias, multiplier, shift), _finisher(instruction, flags, configuration)
     destination = _destination(instruction, activations, configuration)
+    multiplies = configuration.products and instruction["table_words"] & MapFlag.MULTIPLY
+    if multiplies:
+        _check_product(instruction)
     # a byte as it is stored, 0..255, is the index
     halves = np.roll(np.asarray(table, dtype=np.int32).reshape(2, TABLE_ENTRIES // 2), 128, axis=1)
     taps = [
@@ -150,11 +161,13 @@ def map_taps(
             halves[tap_x % 2] if instruction["use_table"] >> tap_x % 2 & 1 else None,
         )
         for tap_y in range(instruction["taps_y"])
-        for tap_x in range(instruction["taps_x"])
+        for tap_x in range(2 if multiplies else instruction["taps_x"])
     ]
     wide = instruction["use_table"] or instruction["shift_taps"]
     narrow = instruction["take_maximum"] and not wide
     combine = np.maximum if instruction["take_maximum"] else np.add
+    if multiplies:
+        combine = _multiply
     for block in _blocks(destination.shape):
         total: np.ndarray | None = None
         for source, half in taps:
@@ -175,6 +188,23 @@ def map_taps(
         destination[block] = finish(instruction, total, lanes)
 
 
+def _check_product(instruction: Mapping[str, int]) -> None:
+    """ValueError if a MAP that multiplies has other taps than it must."""
+    needed = {"taps_y": 1, "taps_x": PRODUCT_TAPS, "use_table": 3, "take_maximum": 0}
+    for name, value in needed.items():
+        if instruction[name] != value:
+            raise ValueError(
+                f"{name} of a MAP that multiplies must be {value}, not {instruction[name]}"
+            )
+
+
+def _multiply(first: np.ndarray, second: np.ndarray, out: np.ndarray) -> None:
+    """The product of both factors' low bits, as numbers with a sign, modulo 2^32."""
+    unused = 32 - FACTOR_BITS
+    factors = [(value << unused >> unused).astype(np.int64) for value in (first, second)]
+    out[...] = (factors[0] * factors[1]).astype(np.int32)
+
+
 def _result_codes(
     instruction: Mapping[str, int], configuration: Configuration, table: np.ndarray | None
 ) -> np.ndarray | None:
@@ -188,7 +218,9 @@ def _result_codes(
 
 def _flags(instruction: Mapping[str, int], configuration: Configuration) -> TrainingFlag:
     """What an instruction does besides; ValueError if its flags do not go together."""
-    flags = TrainingFlag(instruction["table_words"] if configuration.training else 0)
+    flags = TrainingFlag(
+        instruction["table_words"] & ~MapFlag.MULTIPLY if configuration.training else 0
+    )
     if flags & READING_FLAGS and (instruction["opcode"] != Opcode.DRAIN or instruction["repeats"]):
         raise ValueError(f"{flags!r} must be a DRAIN's, without repeats")
     if flags & READING_FLAGS == READING_FLAGS:

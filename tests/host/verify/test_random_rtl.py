@@ -4,6 +4,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from compiler_checks import products_of
 from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
@@ -32,16 +33,16 @@ FULL = replace(
     accumulator_depth=128,
 )
 """All that the largest board's core has, in small."""
-TABLES = replace(SMALL, drain_tables=1)
+TABLES = replace(SMALL, drain_tables=1, products=1)
 TWO_PIXELS = replace(SMALL, pixels=2, rows=8)
 
 SEEDS = range(40)
 
 
 def _compile(
-    seed: int, configuration: Configuration, *, functions: bool = False
+    seed: int, configuration: Configuration, *, functions: bool = False, products: bool = False
 ) -> tuple[Program, dict]:
-    builder = random_network(seed, functions=functions)
+    builder = random_network(seed, functions=functions, products=products)
     feed = {"input": builder.images()}
     program = compile_graph(builder.graph(*some_outputs(builder)), configuration)
     return program, feed
@@ -86,17 +87,19 @@ def test_random_networks(devices) -> None:
     assert abs(sum(predicted) / sum(measured) - 1) < 0.03
 
 
-def test_functions_behind_layers() -> None:
+def test_functions_behind_layers_and_products() -> None:
     """Results go through tables on their way out, between maps that have tables of their own."""
-    predicted = measured = behind = 0
+    predicted = measured = behind = multiplying = 0
     with closing(open_device("model", TABLES)) as model, closing(open_device("sim", TABLES)) as sim:
         for seed in SEEDS:
-            program, feed = _compile(seed, TABLES, functions=True)
+            program, feed = _compile(seed, TABLES, functions=True, products=bool(seed % 2))
             behind += sum("table of results" in layer.why for layer in program.layers)
+            multiplying += products_of(program) > 0
             _compare(seed, program, feed, model, sim)
             if _is_one_run(program):
                 predicted += program.predicted_cycles
                 measured += sim.status().cycles
+    assert multiplying > len(SEEDS) // 5
     assert behind > len(SEEDS) // 2
     # a table of its own for nearly each layer: how long it takes beside weights is guessed
     assert abs(predicted / measured - 1) < 0.05

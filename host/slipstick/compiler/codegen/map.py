@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import Opcode
+from slipstick_rtl.isa import PRODUCT_TAPS, MapFlag, Opcode
 
 from ..ir.operations import Map, Window
 from ..memory.constants import Images
@@ -43,7 +43,7 @@ class MapEmitter:
 
     def rows_needed(self, row: int, buffer: str) -> Span:
         """Rows of an input, clipped, that an output row depends on."""
-        second = self.map.is_sum and buffer == self.source_buffers[1]
+        second = self.map.is_binary and buffer == self.source_buffers[1]
         shift = self.map.second_origin[0] if second else 0
         spans = []
         for window in self.map.windows:
@@ -75,6 +75,8 @@ class MapEmitter:
             shifts[1], across = self.map.second_origin
             away = shifts[1] * source.row_pitch + across * source.pixel_pitch
             taps_x, tap_step_x = 2, sources[1].address - source.address + away
+        if self.map.multiplies:
+            taps_x = PRODUCT_TAPS
         # a copy reads other channels than it writes
         read = channels[0] if window.channels is None else window.origin_channel
         slices = -(-channels[1] // lanes) - channels[0] // lanes
@@ -105,6 +107,7 @@ class MapEmitter:
             "take_maximum": self.map.take_maximum,
             "use_table": self.map.looked_up,
             "shift_taps": self.map.shifts,
+            "table_words": MapFlag.MULTIPLY if self.map.multiplies else 0,
         }
         touched = (read // lanes * lanes, read // lanes * lanes + slices * lanes)
         reads = tuple(

@@ -151,17 +151,17 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Pooling, an elementwise sum, a function of one code, or a copy of parts.
+    """Pooling, an elementwise sum or product, a function of one code, or a copy of parts.
 
     Parameters
     ----------
     node : Node
     sources : tuple of str
-        One, or the two operands of a sum, or any number of tensors that the map gathers.
+        One, or two operands, or any number of tensors that the map gathers.
     result : str
     output : View
     windows : tuple of Window
-        They cover the output. A sum has one, whose taps are those of either operand.
+        They cover the output. With two operands there is one, whose taps are those of either.
     table : array of int32, (256 or 512,), or None
         If it has 256 entries, they are of the first operand.
     shifts : bool
@@ -170,7 +170,9 @@ class Map:
     gathers : bool
         Each window copies, from its own source: what a concatenation or a slice is.
     second_origin : (y, x)
-        Where the second operand of a sum has what the first has at (0, 0).
+        Where the second operand has what the first has at (0, 0).
+    multiplies : bool
+        Operands are multiplied, not added; both have a table.
     """
 
     node: Node
@@ -183,6 +185,7 @@ class Map:
     gathers: bool = False
     second_origin: tuple[int, int] = (0, 0)
     shifts: bool = False
+    multiplies: bool = False
 
     @property
     def macs(self) -> int:
@@ -204,7 +207,7 @@ class Map:
         return self.table.astype(np.int8) if is_identity(values) and is_code.all() else None
 
     @property
-    def is_sum(self) -> bool:
+    def is_binary(self) -> bool:
         """Its taps are two operands, not the places of a window."""
         return len(self.sources) == 2 and not self.gathers
 

@@ -17,10 +17,9 @@ from ...kernels.tflite.scaling import (
     scalar,
 )
 from ...operators import Family, find
-from ..ir.operations import CODES, Convolution, Map, View, Window
+from ..ir.operations import CODES, Map, View, Window
 from ..ir.requantization import Requantization, identity, requantization
 from ..ir.views import HostReason, Views, natural_view, scale_and_zero
-from .convolutions import make_scaling
 from .pooling import LARGEST_WINDOW
 from .table import NO_OPERATOR, TFLM, lowers
 
@@ -109,14 +108,10 @@ def function_map(node: Node, source: str, views: Views, table: np.ndarray) -> Ma
     return table_map(node, (source,), view, table)
 
 
-@lowers("mul", arithmetics=(TFLM,))
-def make_product(node: Node, graph: Graph, views: Views) -> Map | Convolution:
-    """A mul by a constant code, a table, or by a constant a channel, a 1 x 1 convolution."""
-    if single_operand(node, graph):
-        return make_function(node, graph, views)
-    if all(graph.tensors[name].data is None for name in node.inputs):
-        raise HostReason("the device does not multiply activations")
-    return make_scaling(node, graph, views)
+def product_map(node: Node, view: View, tables: np.ndarray, rescale: Requantization) -> Map:
+    """A map of the products of what pairs of codes stand for."""
+    made = table_map(node, node.inputs, view, tables, rescale)
+    return dataclasses.replace(made, multiplies=True)
 
 
 @lowers("maximum", "minimum", "prelu", "squared_difference", arithmetics=(TFLM,))

@@ -116,7 +116,7 @@ def _classes(
     equal = [
         (*operation.sources, operation.result)
         for operation in operations
-        if isinstance(operation, Map) and (operation.is_elementwise or operation.is_sum)
+        if isinstance(operation, Map) and (operation.is_elementwise or operation.is_binary)
     ]
     for names in (*equal, *(pair for pair in together if buffers.keys() >= set(pair))):
         merged: list[Buffer] = []

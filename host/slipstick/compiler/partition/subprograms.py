@@ -189,7 +189,7 @@ def _operation_shape(operation: Convolution | Map) -> Any:
             + (w.source, w.channels, w.origin_channel)
             for w in operation.windows
         )
-        looked_up = operation.looked_up, operation.shifts, operation.gathers
+        looked_up = operation.looked_up, operation.shifts, operation.gathers, operation.multiplies
         return (*common, windows, looked_up, operation.take_maximum)
     values = operation.requantization
     runs = rounding_runs(values, operation.output.channels, 1)

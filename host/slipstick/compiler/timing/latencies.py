@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from slipstick_rtl.config import PARAMETER_QUEUE_RESERVE, Configuration
+from slipstick_rtl.isa import MapFlag
 from slipstick_rtl.latencies import (
     BLOCK_COLUMNS,
     MATRIX_LATENCY,
@@ -126,11 +127,16 @@ class Durations:
             return int(left / rate) - left
         return int(loading - rate * loading)
 
+    def _multiplies(self, fields: Mapping[str, int]) -> bool:
+        return bool(self.configuration.products and fields.get("table_words", 0) & MapFlag.MULTIPLY)
+
     def accesses(self, fields: Mapping[str, int]) -> int:
         """Of the activation memory, or the tables, for a result of a MAP."""
         across = fields["taps_x"]
         if self.configuration.halved_tables:
             # half the tables: a look-up takes two cycles
-            across += sum(fields["use_table"] >> tap % 2 & 1 for tap in range(fields["taps_x"]))
+            # the tap of a product is no byte
+            bytes_read = fields["taps_x"] - self._multiplies(fields)
+            across += sum(fields["use_table"] >> tap % 2 & 1 for tap in range(bytes_read))
         # reads and writes share a port
         return fields["taps_y"] * across + 1

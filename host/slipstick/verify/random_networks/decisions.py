@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import Opcode
+from slipstick_rtl.isa import MapFlag, Opcode
 
 from ...compiler.partition.offload import REASON
 from ...graph import Graph
@@ -43,6 +43,7 @@ DECISIONS = {
     "map: pool": "windows of several taps",
     "map: maximum": "taps are compared",
     "map: sum of two": "two tensors, through two tables",
+    "map: product": "two tensors, multiplied",
     "map: table": "a function of one code",
     "map: copy": "a plain copy",
     "offload: layer on the host": "a layer runs on the host",
@@ -69,6 +70,8 @@ def possible(configuration: Configuration) -> frozenset[str]:
         impossible.add("layout: parity-bit weights")
     if not c.drain_tables:
         impossible.add("fusion: function of results")
+    if not c.products:
+        impossible.add("map: product")
     if not c.traits.overlaps_streams:
         impossible |= {"tiling: turns", "tiling: banks in parts", "layout: pixels folded"}
     if c.tile_words > c.columns:
@@ -169,6 +172,8 @@ def _of_post(instruction: Executed) -> Iterator[str]:
     taps = fields["taps_y"] * fields["taps_x"]
     if fields["take_maximum"]:
         yield "map: maximum"
+    elif fields["table_words"] & MapFlag.MULTIPLY:
+        yield "map: product"
     elif fields["use_table"] == 3 or fields["shift_taps"]:
         yield "map: sum of two"
     elif taps > 1:

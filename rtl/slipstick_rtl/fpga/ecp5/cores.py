@@ -59,6 +59,13 @@ MEDIUM = Configuration(
 )
 """For a 45F."""
 
+MEDIUM_WITH_PRODUCTS = replace(
+    # eight more DSP blocks: networks that need DRAM often multiply maps by vectors
+    MEDIUM,
+    products=1,
+)
+"""For a 45F with DRAM."""
+
 LARGE = Configuration(
     # 24 of 156 DSP blocks in the post-processor, 128 in the array. With 16 lanes networks take a
     # sixth to a quarter fewer cycles, but no router has found the wires for them

@@ -114,7 +114,8 @@ class BoardOwner(wiring.Component):
     def _count(self, m: Module, heard: Value) -> None:
         """Cycles until the lease ends; negative without one."""
         left = Signal(range(-1, self._lease_cycles), init=-1)
-        m.d.comb += self.owned.eq(left >= 0)
+        # the sign: synthesis makes a comparison of all bits
+        m.d.comb += self.owned.eq(~left[-1])
         with m.If(heard | self.released):
             m.d.sync += left.eq(Mux(self.released, -1, self._lease_cycles - 1))
         with m.Elif(self.owned):

@@ -2,7 +2,15 @@
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.isa import OFFSET_BITS, POST_FIELDS, Opcode, Rounding, TrainingFlag
+from slipstick_rtl.isa import (
+    OFFSET_BITS,
+    POST_FIELDS,
+    PRODUCT_TAPS,
+    MapFlag,
+    Opcode,
+    Rounding,
+    TrainingFlag,
+)
 from slipstick_rtl.numbers.lns.array_arithmetic import GUARD_BITS
 
 from ...golden.arithmetic import operand_range
@@ -31,7 +39,8 @@ def random_post(generator: np.random.Generator, configuration: Configuration) ->
 
     MAP reads one half of the activation memory and writes the other, or works in place.
     """
-    kind = generator.choice(["drain", "pool", "operands", "in place", "table"])
+    kinds = ["drain", "pool", "operands", "in place", "table"]
+    kind = generator.choice(kinds + ["product"] * configuration.products)
     if kind == "table":
         return random_table(generator, configuration)
     fields = dict.fromkeys(POST_FIELDS, 0)
@@ -84,7 +93,8 @@ def _training(
     elif kind == 5:
         flags |= TrainingFlag.NOTES
         changed["slices"] = 1
-    return changed | {"table_words": int(flags), "rounding": int(Rounding.HALF_EVEN)}
+    words = int(flags) | fields["table_words"]
+    return changed | {"table_words": words, "rounding": int(Rounding.HALF_EVEN)}
 
 
 def _masks(
@@ -215,7 +225,13 @@ def _input(
         names = ("destination", "destination_row_step", "destination_column_step")
         same = {name.replace("destination", "source"): output[name] for name in names}
         return fields | same | {"taps_y": 1, "taps_x": 1}
-    taps_y, taps_x = (1, 2) if kind == "operands" else (draw(1, 4), draw(1, 4))
+    taps_y, taps_x = (draw(1, 4), draw(1, 4))
+    if kind == "operands":
+        taps_y, taps_x = 1, 2
+    elif kind == "product":
+        # the third tap is read, too, wherever that is
+        taps_y, taps_x = 1, PRODUCT_TAPS
+        fields |= {"table_words": int(MapFlag.MULTIPLY), "take_maximum": 0, "use_table": 3}
     slices, rows, columns = output["slices"], output["rows"], output["columns"]
     while True:
         steps = {
