@@ -5,7 +5,9 @@ million): networks that fit no chip, to try compilers on. ``chain --side 32`` (4
 that two small boards hold, and one does not. VGG-16 is configuration D of Simonyan and
 Zisserman, "Very deep convolutional networks for large-scale image recognition", 2015. ResNet-50 is
 that of He et al., "Deep residual learning for image recognition", 2015, in its version 1.5: a
-stage's first stride is that of the 3x3 convolution.
+stage's first stride is that of the 3x3 convolution. ``mobilenet-v3-small`` (2.9 million) is that of
+Howard et al., "Searching for MobileNetV3", 2019, table 2, with sigmoids for gates: maps are
+multiplied by vectors.
 """
 
 import argparse
@@ -15,10 +17,14 @@ from pathlib import Path
 
 import numpy as np
 from slipstick.writers.tflite import TfliteWriter
+from slipstick.writers.tflite_functions import Mul
 from slipstick.writers.tflite_operators import (
     Add,
     Conv2D,
+    DepthwiseConv2D,
     FullyConnected,
+    HardSwish,
+    Logistic,
     MaxPool2D,
     Mean,
     Operator,
@@ -33,6 +39,24 @@ RESNET_BLOCKS = (3, 4, 6, 3)
 RESNET_WIDTH = 64
 BOTTLENECK = 4
 """Channels of a block's result, for each one of its 3x3 convolution."""
+HARD_SWISH = "HARD_SWISH"
+MOBILENET_BLOCKS = (
+    # kernel, channels inside, channels of the result, squeezes, function, stride
+    (3, 16, 16, True, "RELU", 2),
+    (3, 72, 24, False, "RELU", 2),
+    (3, 88, 24, False, "RELU", 1),
+    (5, 96, 40, True, HARD_SWISH, 2),
+    (5, 240, 40, True, HARD_SWISH, 1),
+    (5, 240, 40, True, HARD_SWISH, 1),
+    (5, 120, 48, True, HARD_SWISH, 1),
+    (5, 144, 48, True, HARD_SWISH, 1),
+    (5, 288, 96, True, HARD_SWISH, 2),
+    (5, 576, 96, True, HARD_SWISH, 1),
+    (5, 576, 96, True, HARD_SWISH, 1),
+)
+MOBILENET_STEM, MOBILENET_END, MOBILENET_HIDDEN = 16, 576, 1024
+SQUEEZE = 4
+"""Channels of a map for each one of its squeezed vector, rounded to eight."""
 CLASSES = 1000
 SIDE = 224
 SPREAD = 40
@@ -100,17 +124,20 @@ class RandomNetwork:
         self._writer.tensor(x.name, x.shape, scale=x.scale, zero_point=x.zero_point)
         return x
 
-    def _constants(self, name: str, shape: tuple[int, ...], x: Activation) -> list[str]:
+    def _constants(
+        self, name: str, shape: tuple[int, ...], x: Activation, result: Activation
+    ) -> list[str]:
         """Weights whose sums have the wanted spread, and a bias."""
-        inputs = int(np.prod(shape[1:]))
-        scale = SPREAD / (x.size * WEIGHT_DEVIATION * np.sqrt(inputs))
+        outputs = result.shape[-1]
+        inputs = int(np.prod(shape)) / outputs
+        scale = SPREAD * result.scale / (x.size * WEIGHT_DEVIATION * np.sqrt(inputs))
         weights = self._generator.integers(-127, 128, shape, dtype=np.int8)
-        bias = self._generator.integers(-LARGEST_BIAS, LARGEST_BIAS + 1, shape[0], dtype=np.int32)
+        bias = self._generator.integers(-LARGEST_BIAS, LARGEST_BIAS + 1, outputs, dtype=np.int32)
         self.weights += weights.size
         bias_scale = scale * x.scale
         return [
             self._writer.tensor(f"{name}/weights", shape, scale=scale, data=weights),
-            self._writer.tensor(f"{name}/bias", shape[:1], "int32", scale=bias_scale, data=bias),
+            self._writer.tensor(f"{name}/bias", (outputs,), "int32", scale=bias_scale, data=bias),
         ]
 
     def _weighted(
@@ -122,7 +149,7 @@ class RandomNetwork:
         result: Activation,
     ) -> Activation:
         """A layer with weights."""
-        constants = self._constants(name, shape, x)
+        constants = self._constants(name, shape, x, result)
         self._declare(result)
         self._writer.add(operator, [x.name, *constants], [result.name])
         return result
@@ -137,6 +164,37 @@ class RandomNetwork:
         operator = Conv2D(stride=(stride, stride), activation="RELU" if relu else "NONE")
         result = _bell(name, shape, relu)
         return self._weighted(operator, x, name, (outputs, kernel, kernel, channels), result)
+
+    def depthwise(self, x: Activation, kernel: int, stride: int, *, relu: bool) -> Activation:
+        """A square kernel per channel, with padding."""
+        name = f"depthwise_{self.weights}"
+        _, height, width, channels = x.shape
+        shape = 1, -(-height // stride), -(-width // stride), channels
+        operator = DepthwiseConv2D(stride=(stride, stride), activation="RELU" if relu else "NONE")
+        result = _bell(name, shape, relu)
+        return self._weighted(operator, x, name, (1, kernel, kernel, channels), result)
+
+    def gate(self, x: Activation, inner: int) -> Activation:
+        """Squeeze and excitation: each channel times a number that all their means decide."""
+        channels = x.shape[3]
+        squeezed = self.convolution(self.mean(x, keep_dimensions=True), inner, kernel=1)
+        name = f"convolution_{self.weights}"
+        narrow = Activation(name, (1, 1, 1, channels), 1 / 16, SPREAD / 16, zero_point=0)
+        weights = (channels, 1, 1, inner)
+        excited = self._weighted(Conv2D(), squeezed, name, weights, narrow)
+        number = Activation(f"gate_{self.weights}", excited.shape, 1 / 256, 0.5)
+        self._writer.add(Logistic(), [excited.name], [self._declare(number).name])
+        # sigmoids of a bell around 0 are a half, on average
+        name, scale, size = f"product_{self.weights}", x.scale / 2, x.size / 2
+        result = Activation(name, x.shape, scale, size, x.zero_point)
+        self._writer.add(Mul(), [x.name, number.name], [self._declare(result).name])
+        return result
+
+    def hard_swish(self, x: Activation) -> Activation:
+        """Of a bell of both signs: nearly its upper half."""
+        result = Activation(f"hard_swish_{x.name}", x.shape, x.scale, RELU_SHARE * x.size)
+        self._writer.add(HardSwish(), [x.name], [self._declare(result).name])
+        return result
 
     def fully_connected(self, x: Activation, outputs: int, *, relu: bool = True) -> Activation:
         """Every input to every output."""
@@ -166,11 +224,22 @@ class RandomNetwork:
         self._writer.add(Add(activation="RELU"), [x.name, y.name], [result.name])
         return result
 
-    def mean(self, x: Activation) -> Activation:
+    def add_plain(self, x: Activation, y: Activation) -> Activation:
+        """The sum of two of both signs."""
+        size = float(np.hypot(x.size, y.size))
+        name = f"sum_{self.weights}"
+        result = self._declare(Activation(name, x.shape, size / SPREAD, size, zero_point=0))
+        self._writer.add(Add(), [x.name, y.name], [result.name])
+        return result
+
+    def mean(self, x: Activation, *, keep_dimensions: bool = False) -> Activation:
         """Of all places."""
-        self._writer.tensor("axes", (2,), "int32", data=np.array([1, 2], np.int32))
-        result = self._declare(Activation("mean", (1, x.shape[3]), x.scale, x.size))
-        self._writer.add(Mean(), [x.name, "axes"], [result.name])
+        axes = f"axes_{self.weights}"
+        self._writer.tensor(axes, (2,), "int32", data=np.array([1, 2], np.int32))
+        shape = (1, *((1, 1) if keep_dimensions else ()), x.shape[3])
+        made = Activation(f"mean_{self.weights}", shape, x.scale, x.size, x.zero_point)
+        result = self._declare(made)
+        self._writer.add(Mean(keep_dimensions=keep_dimensions), [x.name, axes], [result.name])
         return result
 
     def flatten(self, x: Activation) -> Activation:
@@ -240,6 +309,36 @@ def _bottleneck(
     return network.add(shortcut, network.convolution(inner, wide, kernel=1, relu=False))
 
 
+def make_mobilenet_v3_small(
+    seed: int = 1, side: int = SIDE, blocks: int = len(MOBILENET_BLOCKS)
+) -> Made:
+    """The first ``blocks`` of 11 blocks, and the layers around them."""
+    network = RandomNetwork("MobileNetV3-small with random weights", seed, side)
+    x = network.convolution(network.image, MOBILENET_STEM, stride=2, relu=False)
+    x = network.hard_swish(x)
+    for kernel, inner, outputs, squeezes, function, stride in MOBILENET_BLOCKS[:blocks]:
+        shortcut, relu = x, function == "RELU"
+        x = network.convolution(x, inner, kernel=1, relu=relu)
+        x = x if relu else network.hard_swish(x)
+        x = network.depthwise(x, kernel, stride, relu=relu)
+        x = x if relu else network.hard_swish(x)
+        x = network.gate(x, _squeezed(inner)) if squeezes else x
+        x = network.convolution(x, outputs, kernel=1, relu=False)
+        if stride == 1 and shortcut.shape == x.shape:
+            x = network.add_plain(shortcut, x)
+    x = network.hard_swish(network.convolution(x, MOBILENET_END, kernel=1, relu=False))
+    x = network.mean(x, keep_dimensions=True)
+    x = network.hard_swish(network.convolution(x, MOBILENET_HIDDEN, kernel=1, relu=False))
+    x = network.fully_connected(network.flatten(x), CLASSES, relu=False)
+    return Made(network.to_bytes(x), network.weights)
+
+
+def _squeezed(channels: int) -> int:
+    """A quarter, rounded to a multiple of eight, but not by more than a tenth downwards."""
+    rounded = max(8, (channels // SQUEEZE + 4) // 8 * 8)
+    return rounded + 8 if rounded < 0.9 * channels / SQUEEZE else rounded
+
+
 def make_chain(seed: int = 1, side: int = 32) -> Made:
     """Five convolutions, one after the other, and a layer of ten classes."""
     network = RandomNetwork("a chain of convolutions with random weights", seed, side)
@@ -254,6 +353,7 @@ def make_chain(seed: int = 1, side: int = 32) -> Made:
 NETWORKS: dict[str, Callable[[int, int], Made]] = {
     "vgg16": make_vgg16,
     "resnet50": make_resnet50,
+    "mobilenet-v3-small": make_mobilenet_v3_small,
     "chain": make_chain,
 }
 

@@ -12,6 +12,7 @@ from slipstick.passes.clean import drop_dead_nodes, drop_identities
 from slipstick.passes.fold_padding import fold_padding
 from slipstick.passes.fuse_activation import fuse_activation
 from slipstick.passes.order_shortcuts import order_shortcuts
+from slipstick.passes.skip_flattening import skip_flattening
 
 
 def operators(graph: Graph) -> list[str]:
@@ -117,3 +118,22 @@ def test_lighter_convolution_goes_first():
     graph = order_shortcuts(builder.graph())
     assert [node.name for node in graph.nodes] == ["conv2d_0", "conv2d_1", "add_2"]
     same_results(builder, optimize(builder.graph()))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 12), (1, 12)], ids=["axes stay", "a row"])
+def test_a_vector_needs_no_reshape_before_a_layer(shape: tuple[int, ...]) -> None:
+    builder = NetworkBuilder(4, 5, 6, 12)
+    builder.mean(keep_dimensions=True)
+    builder.reshape(shape)
+    builder.fully_connected(7)
+    skipped = drop_dead_nodes(skip_flattening(builder.graph()))
+    assert operators(skipped) == ["mean", "fully_connected"]
+    same_results(builder, skipped)
+
+
+def test_a_picture_is_flattened_before_a_layer() -> None:
+    builder = NetworkBuilder(4, 2, 3, 4)
+    builder.reshape((1, 24))
+    builder.fully_connected(7)
+    graph = builder.graph()
+    assert skip_flattening(graph).nodes == graph.nodes

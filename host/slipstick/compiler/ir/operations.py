@@ -126,7 +126,7 @@ class Window:
     source : int
         Which of the map's sources it reads, where the map gathers.
     channels : (first, behind the last) or None
-        Of the output, by default all; whole slices are written.
+        Of the output, where the map gathers; by default all. Whole slices are written.
     origin_channel : int
         The input's channel that becomes the first of them.
     """

@@ -1,5 +1,6 @@
 """Concatenations, slices, borders and interleavings as maps that copy rectangles."""
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -212,7 +213,14 @@ def make_nearest(node: Node, graph: Graph, views: Views) -> Map:
         for source, target in ((view.height, output.height), (view.width, output.width))
     )
     windows = _windows((rows, columns), (0, view.channels))
-    return _copied(node, sources, views, output, windows)
+    made = _copied(node, sources, views, output, windows)
+    if view.pixels > 1:
+        return made
+    # a single pixel is read for any part of the result: this can be cut, and made by channels
+    (window,) = windows
+    return dataclasses.replace(
+        made, windows=(dataclasses.replace(window, channels=None),), gathers=False
+    )
 
 
 @lowers("depth_to_space", "space_to_depth")
