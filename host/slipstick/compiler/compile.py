@@ -7,6 +7,8 @@ from slipstick_rtl.config import Configuration
 from ..errors import CapacityError
 from ..graph import Graph
 from ..passes import optimize
+from ..passes.clean import drop_dead_nodes
+from ..passes.skip_flattening import skip_flattening
 from ..program import Program
 from .codegen.assemble import layer_record
 from .lower.select import require_tensors, select
@@ -101,6 +103,7 @@ def _is_hopeless(graph: Graph, configuration: Configuration) -> bool:
 
 def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool, batch: int) -> Program:
     """In segments, stripes and boxes, with what they need streamed from the host."""
+    graph = drop_dead_nodes(skip_flattening(graph))
     apart = set[str]()
     while True:
         selected, views = select(graph, configuration, cut=True, apart=apart)

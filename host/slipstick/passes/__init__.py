@@ -8,7 +8,6 @@ from .lower_prelu import lower_prelu
 from .lower_tiles import lower_tiles
 from .lower_transposed import lower_transposed
 from .order_shortcuts import order_shortcuts
-from .skip_flattening import skip_flattening
 from .tabulate_islands import tabulate_islands
 from .widen_weights import widen_weights
 
@@ -21,7 +20,6 @@ PASSES = (
     lower_transposed,
     lower_prelu,
     widen_weights,
-    skip_flattening,
     drop_dead_nodes,
     order_shortcuts,
 )
