@@ -103,7 +103,8 @@ def _is_hopeless(graph: Graph, configuration: Configuration) -> bool:
 
 def _compile_cut(graph: Graph, configuration: Configuration, inspect: bool, batch: int) -> Program:
     """In segments, stripes and boxes, with what they need streamed from the host."""
-    graph = drop_dead_nodes(skip_flattening(graph))
+    if not inspect:
+        graph = drop_dead_nodes(skip_flattening(graph))
     apart = set[str]()
     while True:
         selected, views = select(graph, configuration, cut=True, apart=apart)
