@@ -5,6 +5,7 @@
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from slipstick_rtl.toplevel.board import Board
 from slipstick_rtl.toplevel.registry import all_boards
 
 ROOT = Path(__file__).parents[1]
+WIDTH = 160
 NOTE = "<!-- Written by tools/generate_pages.py; do not edit. -->"
 _ROLE = re.compile(r":mod:`~?\.?([\w.]+)`")
 
@@ -48,6 +50,21 @@ def member_docs(name: str) -> Iterator[tuple[str, int, str]]:
             and isinstance(doc.value, ast.Constant)
         ):
             yield assigned.targets[0].id, assigned.value.value, markdown(str(doc.value.value))
+
+
+def members(name: str) -> list[str]:
+    """Returns the table of an enumeration of the ISA."""
+    rows = [[f"{value}", member, " ".join(doc.split())] for member, value, doc in member_docs(name)]
+    return table(["value", "name", "meaning"], rows)
+
+
+def page(lines: Sequence[str]) -> str:
+    """Returns the text of a page; paragraphs are wrapped, tables are not."""
+    wrapped = []
+    for line in "\n".join(lines).split("\n"):
+        long = len(line) > WIDTH and not line.startswith("|")
+        wrapped += textwrap.wrap(line, WIDTH, break_on_hyphens=False) if long else [line]
+    return "\n".join(wrapped) + "\n"
 
 
 def markdown(docstring: str) -> str:
@@ -96,33 +113,15 @@ def isa_page() -> str:
     only = ", ".join(f"`{name}`" for name in sorted(INT8_FORMAT.absent_fields))
     lines += ["", f"Only hardware with a logarithmic number format has {only}.", ""]
     lines += ["## Rounding", "", "Values of the field `rounding`:", ""]
-    rows = [
-        [f"{value}", name, " ".join(doc.split())] for name, value, doc in member_docs("Rounding")
-    ]
-    lines += table(["value", "name", "meaning"], rows)
-    lines += [
-        "",
-        "## Training",
-        "",
-        "Bits of `table_words` in DRAIN and MAP, where the hardware has",
-    ]
-    lines[-1] += " `training`:"
-    rows = [
-        [f"{value}", name, " ".join(doc.split())]
-        for name, value, doc in member_docs("TrainingFlag")
-    ]
-    lines += ["", *table(["value", "name", "meaning"], rows)]
-    lines += [
-        "",
-        "## Products",
-        "",
-        "Bits of `table_words` in MAP, where the hardware has `products`:",
-    ]
-    rows = [
-        [f"{value}", name, " ".join(doc.split())] for name, value, doc in member_docs("MapFlag")
-    ]
-    lines += ["", *table(["value", "name", "meaning"], rows)]
-    return "\n".join(lines) + "\n"
+    lines += members("Rounding")
+    for title, opcodes, option, flags in (
+        ("Training", "DRAIN and MAP", "training", "TrainingFlag"),
+        ("Products", "MAP", "products", "MapFlag"),
+    ):
+        lines += ["", f"## {title}", ""]
+        lines += [f"Bits of `table_words` in {opcodes}, where the hardware has `{option}`:", ""]
+        lines += members(flags)
+    return page(lines)
 
 
 def _memories(target: Target) -> list[object]:
@@ -217,7 +216,7 @@ def targets_page() -> str:
         "",
         *table(["board", "wires", "programmed into", "notes"], [_wires(board) for board in boards]),
     ]
-    return "\n".join(lines) + "\n"
+    return page(lines)
 
 
 FAMILIES = {
@@ -273,7 +272,7 @@ def operators_page() -> str:
         ]
         lines += ["", f"## {title}", ""]
         lines += table(["operator", *named, "device", "result"], rows)
-    return "\n".join(lines) + "\n"
+    return page(lines)
 
 
 PAGES = {

@@ -5,7 +5,7 @@ million): networks that fit no chip, to try compilers on. ``chain --side 32`` (4
 that two small boards hold, and one does not. VGG-16 is configuration D of Simonyan and
 Zisserman, "Very deep convolutional networks for large-scale image recognition", 2015. ResNet-50 is
 that of He et al., "Deep residual learning for image recognition", 2015, in its version 1.5: a
-stage's first stride is that of the 3x3 convolution. ``mobilenet-v3-small`` (2.9 million) is that of
+stage's first stride is that of the 3x3 convolution. ``mobilenet-v3-small`` (2.5 million) is that of
 Howard et al., "Searching for MobileNetV3", 2019, table 2, with sigmoids for gates: maps are
 multiplied by vectors.
 """
@@ -39,20 +39,19 @@ RESNET_BLOCKS = (3, 4, 6, 3)
 RESNET_WIDTH = 64
 BOTTLENECK = 4
 """Channels of a block's result, for each one of its 3x3 convolution."""
-HARD_SWISH = "HARD_SWISH"
 MOBILENET_BLOCKS = (
-    # kernel, channels inside, channels of the result, squeezes, function, stride
-    (3, 16, 16, True, "RELU", 2),
-    (3, 72, 24, False, "RELU", 2),
-    (3, 88, 24, False, "RELU", 1),
-    (5, 96, 40, True, HARD_SWISH, 2),
-    (5, 240, 40, True, HARD_SWISH, 1),
-    (5, 240, 40, True, HARD_SWISH, 1),
-    (5, 120, 48, True, HARD_SWISH, 1),
-    (5, 144, 48, True, HARD_SWISH, 1),
-    (5, 288, 96, True, HARD_SWISH, 2),
-    (5, 576, 96, True, HARD_SWISH, 1),
-    (5, 576, 96, True, HARD_SWISH, 1),
+    # kernel, channels inside, channels of the result, has a gate, function is a ReLU, stride
+    (3, 16, 16, True, True, 2),
+    (3, 72, 24, False, True, 2),
+    (3, 88, 24, False, True, 1),
+    (5, 96, 40, True, False, 2),
+    (5, 240, 40, True, False, 1),
+    (5, 240, 40, True, False, 1),
+    (5, 120, 48, True, False, 1),
+    (5, 144, 48, True, False, 1),
+    (5, 288, 96, True, False, 2),
+    (5, 576, 96, True, False, 1),
+    (5, 576, 96, True, False, 1),
 )
 MOBILENET_STEM, MOBILENET_END, MOBILENET_HIDDEN = 16, 576, 1024
 SQUEEZE = 4
@@ -129,7 +128,7 @@ class RandomNetwork:
     ) -> list[str]:
         """Weights whose sums have the wanted spread, and a bias."""
         outputs = result.shape[-1]
-        inputs = int(np.prod(shape)) / outputs
+        inputs = int(np.prod(shape)) // outputs
         scale = SPREAD * result.scale / (x.size * WEIGHT_DEVIATION * np.sqrt(inputs))
         weights = self._generator.integers(-127, 128, shape, dtype=np.int8)
         bias = self._generator.integers(-LARGEST_BIAS, LARGEST_BIAS + 1, outputs, dtype=np.int32)
@@ -214,22 +213,16 @@ class RandomNetwork:
         self._writer.add(operator, [x.name], [result.name])
         return result
 
-    def add(self, x: Activation, y: Activation) -> Activation:
-        """The sum, with ReLU; ``y`` has both signs."""
+    def add(self, x: Activation, y: Activation, *, relu: bool = True) -> Activation:
+        """The sum; ``y`` has both signs, and without ReLU ``x`` as well."""
         size = float(np.hypot(x.size, y.size))
         name, scale = f"sum_{self.weights}", size / SPREAD
         # where x has one sign, little of the sum is below 0
-        size *= 1 if x.zero_point == RELU_ZERO else RELU_SHARE
-        result = self._declare(Activation(name, x.shape, scale, size))
-        self._writer.add(Add(activation="RELU"), [x.name, y.name], [result.name])
-        return result
-
-    def add_plain(self, x: Activation, y: Activation) -> Activation:
-        """The sum of two of both signs."""
-        size = float(np.hypot(x.size, y.size))
-        name = f"sum_{self.weights}"
-        result = self._declare(Activation(name, x.shape, size / SPREAD, size, zero_point=0))
-        self._writer.add(Add(), [x.name, y.name], [result.name])
+        size *= RELU_SHARE if relu and x.zero_point != RELU_ZERO else 1
+        zero_point = RELU_ZERO if relu else 0
+        result = self._declare(Activation(name, x.shape, scale, size, zero_point))
+        operator = Add(activation="RELU" if relu else "NONE")
+        self._writer.add(operator, [x.name, y.name], [result.name])
         return result
 
     def mean(self, x: Activation, *, keep_dimensions: bool = False) -> Activation:
@@ -316,16 +309,16 @@ def make_mobilenet_v3_small(
     network = RandomNetwork("MobileNetV3-small with random weights", seed, side)
     x = network.convolution(network.image, MOBILENET_STEM, stride=2, relu=False)
     x = network.hard_swish(x)
-    for kernel, inner, outputs, squeezes, function, stride in MOBILENET_BLOCKS[:blocks]:
-        shortcut, relu = x, function == "RELU"
+    for kernel, inner, outputs, has_gate, relu, stride in MOBILENET_BLOCKS[:blocks]:
+        shortcut = x
         x = network.convolution(x, inner, kernel=1, relu=relu)
         x = x if relu else network.hard_swish(x)
         x = network.depthwise(x, kernel, stride, relu=relu)
         x = x if relu else network.hard_swish(x)
-        x = network.gate(x, _squeezed(inner)) if squeezes else x
+        x = network.gate(x, _squeezed(inner)) if has_gate else x
         x = network.convolution(x, outputs, kernel=1, relu=False)
-        if stride == 1 and shortcut.shape == x.shape:
-            x = network.add_plain(shortcut, x)
+        if shortcut.shape == x.shape:
+            x = network.add(shortcut, x, relu=False)
     x = network.hard_swish(network.convolution(x, MOBILENET_END, kernel=1, relu=False))
     x = network.mean(x, keep_dimensions=True)
     x = network.hard_swish(network.convolution(x, MOBILENET_HIDDEN, kernel=1, relu=False))

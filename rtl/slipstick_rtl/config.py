@@ -158,8 +158,7 @@ class Configuration:
         self._check_sizes()
         self._check_array()
         self._check_dram()
-        self._check_training()
-        self._check_products()
+        self._check_int8_only()
         if self.clock_hz <= 0:
             raise ValueError(f"clock_hz must be positive, not {self.clock_hz}")
 
@@ -201,7 +200,7 @@ class Configuration:
                 f'parameter_words must be 0 with engine "{engine}", whose parameters lie in the'
                 f" weight memory, not {words}"
             )
-        for name in ("ninth_bits", "halved_tables", "drain_tables", "products", "silicon"):
+        for name in ("ninth_bits", "halved_tables", "drain_tables", "silicon"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)}")
         if self.halved_tables and self.traits.requantises_in_array:
@@ -263,22 +262,16 @@ class Configuration:
                 f" {self.dram!r}: a DMA needs a pipelined engine of at most {_DMA_LANES} lanes"
             )
 
-    def _check_products(self) -> None:
-        if self.products and (not self.traits.overlaps_streams or self.logarithmic is not None):
-            raise ValueError(
-                f"products must be 0 with engine {self.engine!r} and number_format"
-                f" {self.number_format!r}, not 1: only a pipelined engine with int8"
-            )
-
-    def _check_training(self) -> None:
-        if self.training not in (0, 1):
-            raise ValueError(f"training must be 0 or 1, not {self.training}")
-        if self.training and (not self.traits.overlaps_streams or self.logarithmic is not None):
-            raise ValueError(
-                f"training must be 0 with engine {self.engine!r} and number_format"
-                f" {self.number_format!r}, not {self.training}: only a pipelined engine with int8"
-                " has it"
-            )
+    def _check_int8_only(self) -> None:
+        for name in ("training", "products"):
+            value = getattr(self, name)
+            if value not in (0, 1):
+                raise ValueError(f"{name} must be 0 or 1, not {value}")
+            if value and (not self.traits.overlaps_streams or self.logarithmic is not None):
+                raise ValueError(
+                    f"{name} must be 0 with engine {self.engine!r} and number_format"
+                    f" {self.number_format!r}, not 1: only a pipelined engine with int8 has it"
+                )
 
     def _check_format(self) -> None:
         taken = self.format

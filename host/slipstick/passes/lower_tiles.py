@@ -11,8 +11,8 @@ from ..graph import Graph, Node, Tensor
 from ..kernels.tflite.resize import nearest_places
 from .clean import fresh_name
 
-_NEAREST = {"align_corners": False, "half_pixel_centers": True}
-"""Places between pixels: their float32 positions are far from any rounding."""
+NEAREST = {"align_corners": False, "half_pixel_centers": True}
+"""Of a resize_nearest that repeats pixels: the float32 positions are far from any rounding."""
 
 
 _MOST_TIMES = 64
@@ -77,7 +77,7 @@ def _enlargement(graph: Graph, node: Node, repeated: list[int]) -> list[tuple[No
         if size is None:
             continue
         source = _smaller(graph, source)
-        attributes = {"size": size, **_NEAREST}
+        attributes = {"size": size, **NEAREST}
         if not _repeats_pixels(source, attributes):
             continue
         result = graph.tensors[node.outputs[0]]

@@ -193,17 +193,17 @@ class PostControl(wiring.Component):
         """
         step = loops.step
         use_table, draining, reads, odd = Signal(2), Signal(), Signal(), Signal()
-        multiplies = Signal()
         with m.If(self.start):
             m.d.sync += [
                 use_table.eq(self._tap_tables()),
                 draining.eq(self.draining),
                 reads.eq(~self.draining | self._is_masked(self.instruction)),
             ]
-            if self._configuration.products:
-                m.d.sync += multiplies.eq(self._is_product(self.instruction))
         looked_up = step.valid & Mux(step.odd, use_table[1], use_table[0])
         if self._configuration.products:
+            multiplies = Signal()
+            with m.If(self.start):
+                m.d.sync += multiplies.eq(self._is_product(self.instruction))
             looked_up &= ~(multiplies & step.last)
         # writes[0] is at the read's distance
         meets = reads & writes[-1 - 1 - READ_DISTANCE].valid
@@ -232,17 +232,19 @@ class PostControl(wiring.Component):
     ) -> None:
         tap = Signal(TAP)
         maximum = current.take_maximum
+        multiplies = self._is_product(current) & ~draining
         m.d.comb += [
             tap.valid.eq(step.valid),
             tap.draining.eq(draining),
             tap.looked_up.eq(looked_up),
             tap.odd.eq(step.odd),
             tap.shifted.eq(current.shift_taps),
-            tap.alone.eq(step.first | maximum),
+            # a product takes the place of its factors
+            tap.alone.eq(step.first | maximum | multiplies),
             tap.compared.eq(maximum & ~step.first),
             tap.subtracted.eq(maximum),
             *self._table_strobe(tap, step, current, draining),
-            *self._product_strobes(tap, step, current, draining, looked_up),
+            *self._product_strobes(tap, step, multiplies, looked_up),
             *self._training_strobes(tap, step, current),
             self.tap.eq(delay(m, tap, self.tap_distance - READ_DISTANCE, "tap", reset_less=True)),
         ]
@@ -255,19 +257,19 @@ class PostControl(wiring.Component):
         return [tap.tabulated.eq(step.valid & draining & current.use_table[0])]
 
     def _product_strobes(
-        self, tap: data.View, step: data.View, current: data.View, draining: Value, looked_up: Value
+        self, tap: data.View, step: data.View, multiplies: Value, looked_up: Value
     ) -> list[Any]:
-        """Factors are looked up; their product comes with the last tap, in place of all."""
         if not self._configuration.products:
             return []
-        multiplies = self._is_product(current) & ~draining
         return [
             tap.factor.eq(looked_up & multiplies),
             tap.multiplied.eq(step.valid & step.last & multiplies),
-            tap.alone.eq(step.first | current.take_maximum | multiplies),
         ]
 
     def _is_product(self, instruction: data.View) -> Value:
+        """Whether a MAP multiplies."""
+        if not self._configuration.products:
+            return Const(0, 1)
         return flag_of(instruction, MapFlag.MULTIPLY)
 
     def _training_strobes(self, tap: data.View, step: data.View, current: data.View) -> list[Any]:

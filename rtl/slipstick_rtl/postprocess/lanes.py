@@ -190,9 +190,7 @@ class PostLanes(wiring.Component):
 
     def _control(self, m: Module, lanes: list[PostLane]) -> None:
         tap = self.tap
-        absent = tap.looked_up | tap.draining
-        if self._configuration.products:
-            absent |= tap.multiplied
+        absent = tap.looked_up | tap.draining | tap.multiplied
         sources = {"absent": absent, "inverted": tap.subtracted}
         for name, cycles in control_delays(self._configuration).items():
             source = sources[name] if name in sources else tap[name]

@@ -74,9 +74,8 @@ class MapEmitter:
             # the two operands are the taps
             shifts[1], across = self.map.second_origin
             away = shifts[1] * source.row_pitch + across * source.pixel_pitch
-            taps_x, tap_step_x = 2, sources[1].address - source.address + away
-        if self.map.multiplies:
-            taps_x = PRODUCT_TAPS
+            taps_x = PRODUCT_TAPS if self.map.multiplies else 2
+            tap_step_x = sources[1].address - source.address + away
         # a copy reads other channels than it writes
         read = channels[0] if window.channels is None else window.origin_channel
         slices = -(-channels[1] // lanes) - channels[0] // lanes

@@ -7,6 +7,9 @@ import numpy as np
 from slipstick_rtl.isa import OFFSET_BITS, Rounding
 from slipstick_rtl.numbers.rounding import encode_shift
 
+SHIFTS = range(-31, 8)
+"""Powers of two by which one multiplier of 31 bits can be raised or lowered."""
+
 
 @dataclass(frozen=True, eq=False)
 class Requantization:

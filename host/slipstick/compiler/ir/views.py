@@ -8,6 +8,7 @@ from slipstick_rtl.config import Configuration
 
 from ...graph import Graph, Tensor
 from .operations import View
+from .requantization import SHIFTS
 
 
 class HostReason(Exception):
@@ -98,6 +99,12 @@ def scale_and_zero(tensor: Tensor) -> tuple[float, int]:
     quantization = tensor.quantization
     assert quantization is not None
     return float(quantization.scale[0]), int(quantization.zero_point[0])
+
+
+def require_shift(shift: int) -> None:
+    """HostReason unless the requantiser has a factor's power of two, 2^shift."""
+    if shift not in SHIFTS:
+        raise HostReason(f"its factor is 2^{shift}, beyond the requantiser")
 
 
 def constant(graph: Graph, name: str, dtype: str) -> np.ndarray:

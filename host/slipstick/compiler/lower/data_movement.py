@@ -1,6 +1,5 @@
 """Concatenations, slices, borders and interleavings as maps that copy rectangles."""
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -89,7 +88,13 @@ def _activations(node: Node, graph: Graph, views: Views) -> tuple[list[Tensor], 
 
 
 def _copied(
-    node: Node, sources: Sequence[Tensor], views: Views, output: View, windows: Sequence[Window]
+    node: Node,
+    sources: Sequence[Tensor],
+    views: Views,
+    output: View,
+    windows: Sequence[Window],
+    *,
+    gathers: bool = True,
 ) -> Map:
     """The map; HostReason if a slice of channels does not begin at a slice, or it is too long."""
     lanes = views.configuration.lanes
@@ -105,12 +110,12 @@ def _copied(
     for source in sources:
         views.read(source.name, natural_view(source))
     names = tuple(source.name for source in sources)
-    return Map(node, names, node.outputs[0], output, tuple(windows), gathers=True)
+    return Map(node, names, node.outputs[0], output, tuple(windows), gathers=gathers)
 
 
 def _windows(
     part: Part,
-    channels: tuple[int, int],
+    channels: tuple[int, int] | None,
     origin_channel: int = 0,
     source: int = 0,
     offset: tuple[int, int] = (0, 0),
@@ -212,15 +217,10 @@ def make_nearest(node: Node, graph: Graph, views: Views) -> Map:
         nearest_places(source, target, node.attributes).tolist()
         for source, target in ((view.height, output.height), (view.width, output.width))
     )
-    windows = _windows((rows, columns), (0, view.channels))
-    made = _copied(node, sources, views, output, windows)
-    if view.pixels > 1:
-        return made
     # a single pixel is read for any part of the result: this can be cut, and made by channels
-    (window,) = windows
-    return dataclasses.replace(
-        made, windows=(dataclasses.replace(window, channels=None),), gathers=False
-    )
+    gathers = view.pixels > 1
+    windows = _windows((rows, columns), (0, view.channels) if gathers else None)
+    return _copied(node, sources, views, output, windows, gathers=gathers)
 
 
 @lowers("depth_to_space", "space_to_depth")

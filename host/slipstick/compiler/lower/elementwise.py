@@ -19,7 +19,7 @@ from ...kernels.tflite.scaling import (
 from ...operators import Family, find
 from ..ir.operations import CODES, Map, View, Window
 from ..ir.requantization import Requantization, identity, requantization
-from ..ir.views import HostReason, Views, natural_view, scale_and_zero
+from ..ir.views import HostReason, Views, natural_view, require_shift, scale_and_zero
 from .pooling import LARGEST_WINDOW
 from .table import NO_OPERATOR, TFLM, lowers
 
@@ -69,7 +69,7 @@ def sum_map(node: Node, view: View, tables: np.ndarray, rescale: Requantization)
 def summands(
     node: Node, views: Views
 ) -> tuple[View, tuple[Quantization, Quantization, Quantization]]:
-    """How two activations lie, and their quantisations and their sum's; or HostReason."""
+    """Returns how two activations lie, and their quantisations and the result's; or HostReason."""
     tensors = [views.activation(name) for name in (*node.inputs, node.outputs[0])]
     a, b, result = (tensor.shape for tensor in tensors)
     if a != b or a != result:
@@ -143,17 +143,31 @@ def make_function(node: Node, graph: Graph, views: Views) -> Map:
 
 
 def tabulate(node: Node, graph: Graph) -> np.ndarray:
-    """What a function of one code makes of -128, ..., 127; int8 (256,)."""
+    """Returns what the host's kernel makes of all codes -128, ..., 127 of each activation; int8.
+
+    Parameters
+    ----------
+    node : Node
+        Its results depend on one element of each activation; its constants are single numbers.
+    graph : Graph
+
+    Returns
+    -------
+    array of int8
+        An axis of 256 per activation, in the order of the inputs.
+    """
+    names = list(dict.fromkeys(name for name in node.inputs if graph.tensors[name].data is None))
+    axes = np.meshgrid(*[np.arange(-128, 128, dtype=np.int8)] * len(names), indexing="ij")
+    codes = {name: axis.reshape(1, -1) for name, axis in zip(names, axes, strict=True)}
     tensors = {}
     for name in (*node.inputs, *node.outputs):
         tensor = graph.tensors[name]
-        shape, data = (1, CODES), tensor.data
+        shape, data = (1, axes[0].size), tensor.data
         if data is not None:
             shape, data = (1, 1), data.reshape(1, 1)
         tensors[name] = dataclasses.replace(tensor, shape=shape, data=data)
-    codes = np.arange(-128, 128, dtype=np.int8).reshape(1, CODES)
-    operands = [codes for name in node.inputs if tensors[name].data is None]
-    return run(node, graph.replace(tensors=tensors), operands)[0].reshape(-1)
+    operands = [codes[name] for name in node.inputs if name in codes]
+    return run(node, graph.replace(tensors=tensors), operands)[0].reshape(axes[0].shape)
 
 
 @lowers("mean", "reduce_sum", "reduce_max", arithmetics=(TFLM,))
@@ -179,7 +193,7 @@ def make_reduction(node: Node, graph: Graph, views: Views) -> Map:
 
 
 def _rescale(node: Node, tensors: tuple[Tensor, Tensor], count: int) -> Requantization:
-    """How the sum, or the largest, of so many codes becomes the result's code."""
+    """Makes the result's code of the sum, or the largest, of so many codes."""
     (scale, zero_point), (result_scale, result_zero) = map(scale_and_zero, tensors)
     if node.operator == "reduce_max":
         if (scale, zero_point) != (result_scale, result_zero):
@@ -188,7 +202,6 @@ def _rescale(node: Node, tensors: tuple[Tensor, Tensor], count: int) -> Requanti
     real = scale / result_scale
     summed = node.operator == "reduce_sum"
     multiplier, shift = quantize_multiplier(real) if summed else mean_multiplier(real, count)
-    if not -31 <= shift <= 7:
-        raise HostReason(f"its factor is 2^{shift}, beyond the requantiser")
+    require_shift(shift)
     bias = np.array([-zero_point * count])
     return requantization(np.array([multiplier]), np.array([shift]), bias, result_zero, (-128, 127))

@@ -11,7 +11,14 @@ from ...kernels.onnx.scaling import add_tables, average_factor, code_range, fact
 from ...operators.pooling import AVERAGE_POOL2D
 from ..ir.operations import Map, Window
 from ..ir.requantization import Requantization, float_product
-from ..ir.views import HostReason, Views, constant, natural_view, scale_and_zero
+from ..ir.views import (
+    HostReason,
+    Views,
+    constant,
+    natural_view,
+    require_shift,
+    scale_and_zero,
+)
 from .elementwise import function_map, sum_map, summands
 from .pooling import LARGEST_WINDOW, Run, pool_map
 from .table import ONNX, lowers
@@ -47,8 +54,7 @@ def _averaging(node: Node, tensors: tuple[Tensor, Tensor], taps: int, count: int
     assert source.quantization is not None and result.quantization is not None
     factor = average_factor(source.quantization, result.quantization, count)
     multiplier, shift = factor_parts(np.array([factor]))
-    if not -31 <= shift[0] <= 7:
-        raise HostReason(f"its factor is 2^{shift[0]}, beyond the requantiser")
+    require_shift(int(shift[0]))
     bias = np.array([-taps * scale_and_zero(source)[1]])
     clamp = code_range(node.attributes)
     return float_product(multiplier, shift, bias, scale_and_zero(result)[1], clamp)

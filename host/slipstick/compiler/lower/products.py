@@ -1,28 +1,22 @@
 """Products of two activations as maps, for hardware with ``products``."""
 
-import dataclasses
-
 import numpy as np
 from slipstick_rtl.isa import Rounding
 from slipstick_rtl.numbers.rounding import clamp, encode_shift, requantize
 
 from ...graph import Graph, Node, Quantization
-from ...kernels.dispatch import run
 from ...kernels.onnx.scaling import code_range, factor_parts
 from ...kernels.tflite.scaling import activation_range, quantize_multiplier, scalar
 from ..ir.operations import CODES, Convolution, Map
-from ..ir.requantization import Requantization, requantization
-from ..ir.views import HostReason, Views
+from ..ir.requantization import SHIFTS, Requantization, requantization
+from ..ir.views import HostReason, Views, require_shift
 from .convolutions import make_scaling
-from .elementwise import make_function, product_map, single_operand, summands
+from .elementwise import make_function, product_map, single_operand, summands, tabulate
 from .table import ONNX, TFLM, lowers
 
 _CODE = np.arange(-CODES // 2, CODES // 2)
 
 _MULTIPLIER_BITS = 31
-
-_SHIFTS = range(-31, 8)
-"""Powers of two of a factor that the requantiser has."""
 
 
 @lowers("mul", arithmetics=(TFLM,))
@@ -38,8 +32,7 @@ def make_product(node: Node, graph: Graph, views: Views) -> Map | Convolution:
     scale, zero_point = scalar(output)
     factor = scalar(first)[0] * scalar(second)[0] / scale
     multiplier, shift = quantize_multiplier(factor)
-    if shift not in _SHIFTS:
-        raise HostReason(f"its factor is 2^{shift}, beyond the requantiser")
+    require_shift(shift)
     limits = activation_range(node.attributes["activation"], scale, zero_point)
     rescale = requantization(
         np.array([multiplier]), np.array([shift]), np.array([0]), zero_point, limits
@@ -57,7 +50,7 @@ def make_onnx_product(node: Node, graph: Graph, views: Views) -> Map:
     first, second, _ = quantizations
     tables = _tables(first, second)
     products = tables[0][:, None] * tables[1]
-    codes = _codes_of_pairs(node, graph)
+    codes = tabulate(node, graph)
     limits = code_range(node.attributes)
     for rescale in _candidates(products, codes, quantizations, limits):
         if np.array_equal(_finish(products, rescale), codes):
@@ -71,19 +64,8 @@ def _require_products(views: Views) -> None:
 
 
 def _tables(first: Quantization, second: Quantization) -> np.ndarray:
-    """What every code stands for, in units of its scale; (2, 256)."""
+    """Returns what every code stands for, in units of its scale; (2, 256)."""
     return np.stack([_CODE - scalar(first)[1], _CODE - scalar(second)[1]])
-
-
-def _codes_of_pairs(node: Node, graph: Graph) -> np.ndarray:
-    """What the host's kernel makes of every pair of codes, int8 (256, 256)."""
-    operands = [np.repeat(_CODE, CODES), np.tile(_CODE, CODES)]
-    tensors = {
-        name: dataclasses.replace(graph.tensors[name], shape=(1, CODES * CODES))
-        for name in (*node.inputs, *node.outputs)
-    }
-    given = [codes.astype(np.int8).reshape(1, -1) for codes in operands]
-    return run(node, graph.replace(tensors=tensors), given)[0].reshape(CODES, CODES)
 
 
 def _candidates(
@@ -92,7 +74,7 @@ def _candidates(
     quantizations: tuple[Quantization, Quantization, Quantization],
     limits: tuple[int, int],
 ) -> list[Requantization]:
-    """The factor itself, and the middle of all factors that round every product as it must."""
+    """Returns roundings to try: by the factor itself, and by the middle of all that may suit."""
     (a, _), (b, _), (c, zero_point) = (scalar(quantization) for quantization in quantizations)
     factor = np.float32(a) * np.float32(b) / np.float32(c)
     tried = [float(factor)]
@@ -101,7 +83,7 @@ def _candidates(
     found = []
     for value in tried:
         (multiplier,), (shift,) = factor_parts(np.array([value]))
-        if shift not in _SHIFTS:
+        if shift not in SHIFTS:
             continue
         encoded = encode_shift(Rounding.HALF_EVEN, _MULTIPLIER_BITS - int(shift))
         found.append(
@@ -120,7 +102,10 @@ def _candidates(
 def _middle(
     products: np.ndarray, results: np.ndarray, limits: tuple[int, int], zero_point: int
 ) -> float:
-    """Of the factors by which each product comes within half a unit of its result; 0 if none."""
+    """Returns the middle of the factors that bring each product within half a unit of its result.
+
+    0 if there is none.
+    """
     low, high = (limit - zero_point for limit in limits)
     # the same product has one result, and that of -product is looked at for itself
     inner = (products != 0) & (results > low) & (results < high)

@@ -127,16 +127,14 @@ class Durations:
             return int(left / rate) - left
         return int(loading - rate * loading)
 
-    def _multiplies(self, fields: Mapping[str, int]) -> bool:
-        return bool(self.configuration.products and fields.get("table_words", 0) & MapFlag.MULTIPLY)
-
     def accesses(self, fields: Mapping[str, int]) -> int:
-        """Of the activation memory, or the tables, for a result of a MAP."""
+        """Counts accesses to the activation memory, or the tables, per result of a MAP."""
         across = fields["taps_x"]
         if self.configuration.halved_tables:
             # half the tables: a look-up takes two cycles
-            # the tap of a product is no byte
-            bytes_read = fields["taps_x"] - self._multiplies(fields)
-            across += sum(fields["use_table"] >> tap % 2 & 1 for tap in range(bytes_read))
+            # the tap of a product is not looked up
+            multiplies = bool(fields.get("table_words", 0) & MapFlag.MULTIPLY)
+            taps = range(fields["taps_x"] - multiplies)
+            across += sum(fields["use_table"] >> tap % 2 & 1 for tap in taps)
         # reads and writes share a port
         return fields["taps_y"] * across + 1

@@ -6,8 +6,7 @@ from slipstick_rtl.config import Configuration
 
 from ...graph import Graph, Node, Tensor
 from ...passes.clean import fresh_name, replace_nodes
-
-_NEAREST = {"align_corners": False, "half_pixel_centers": True}
+from ...passes.lower_tiles import NEAREST
 
 
 def spread_vectors(graph: Graph, configuration: Configuration) -> Graph:
@@ -44,7 +43,7 @@ def _spread(graph: Graph, node: Node) -> tuple[list[Node], list[Tensor]] | None:
         "resize_nearest",
         (vector.name,),
         (spread.name,),
-        {"size": shape[1:3], **_NEAREST},
+        {"size": shape[1:3], **NEAREST},
     )
     inputs = tuple(spread.name if name == vector.name else name for name in node.inputs)
     return [copy, dataclasses.replace(node, inputs=inputs)], [spread]
