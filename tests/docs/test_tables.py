@@ -42,12 +42,14 @@ NAMES = {
     "ULX3S 85F, SDRAM": "ulx3s-85f-sdram",
     "ECPIX-5 85F, Ethernet": "ecpix5-85f-ethernet",
     "ECPIX-5 45F, Ethernet": "ecpix5-45f-ethernet",
+    "ULX3S 85F, Ethernet": "ulx3s-85f-ethernet",
     "Colorlight 5A-75B (25F), Ethernet": "colorlight-5a75b",
 }
 """Targets by what README and figures call them."""
 LINKS = {
     "ECPIX-5 85F, Ethernet": "rgmii",
     "ECPIX-5 45F, Ethernet": "rgmii",
+    "ULX3S 85F, Ethernet": "rmii",
     "Colorlight 5A-75B (25F), Ethernet": "rgmii",
 }
 """Of rows whose report is that of another wire than the UART."""
