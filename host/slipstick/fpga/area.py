@@ -75,7 +75,7 @@ _REGION_BLOCKS = 1
 
 @dataclass(frozen=True)
 class Area:
-    """What a design takes, by the names that reports of builds have."""
+    """Counts what a design takes, by the names that reports of builds have."""
 
     lut: int
     ff: int

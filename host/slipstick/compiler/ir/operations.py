@@ -143,7 +143,7 @@ class Window:
     origin_channel: int = 0
 
     def covered(self, rows: tuple[int, int]) -> tuple[int, int]:
-        """Which of its rows of results, counted from 0, lie among these rows of the output."""
+        """Returns which of its rows of results, from 0 on, lie among these rows of the output."""
         low = max(rows[0], self.rows[0]) - self.rows[0]
         high = min(rows[1], self.rows[1]) - self.rows[0]
         return -(-low // self.step[0]), -(-high // self.step[0])
@@ -198,7 +198,7 @@ class Map:
 
     @property
     def function(self) -> np.ndarray | None:
-        """What each code becomes, int8 (256,), from that of -128 on; None if it does more."""
+        """Returns what each code from -128 on becomes, int8 (256,); None if the map does more."""
         pure = self.is_elementwise and len(self.sources) == 1 and not self.shifts
         if not pure or self.looked_up != 1 or self.table is None:
             return None

@@ -54,7 +54,7 @@ _Key = tuple[int, int, bool]
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """How some layers may be computed, and what that costs in cycles, transfers included.
+    """Describes how some layers may be computed, and what that costs in cycles, transfers included.
 
     ``ordered``: the jobs' order is a part of it.
     """
@@ -159,7 +159,7 @@ class Cutter:
         return cost, pieces
 
     def _cost_of_link(self, tiles: Sequence[Tile]) -> int:
-        """Of a segment of a chain: its own maps, and what else is moved."""
+        """Counts the cycles of a chain's segment: its own maps, and what else is moved."""
         hardware = self._hardware
         work = sum(RUN_CYCLES + tile.timeline.end for tile in tiles)
         units = sum(map(len, {tile.weights for tile in tiles})) // hardware.weight_unit_bytes
@@ -221,7 +221,7 @@ class Cutter:
                 self.operations[number] = HostOperation(operation.node, why, macs)
 
     def _plan(self) -> Iterator[tuple[int, int] | None]:
-        """Which operations are computed together; None for one of the host."""
+        """Yields which operations are computed together; None for one of the host."""
         first = 0
         for on_host, members in itertools.groupby(
             self.operations, lambda operation: isinstance(operation, HostOperation)
@@ -270,7 +270,7 @@ class Cutter:
         return True
 
     def _key(self, span: tuple[int, int]) -> _Key:
-        """Of a span's ways; those of a layer alone do not depend on whether it may be a link."""
+        """Names a span's ways; those of a layer alone do not depend on whether it may be a link."""
         first, end = span
         return first, end, self._chainable and end - first > 1
 
@@ -372,7 +372,7 @@ class Cutter:
 
 
 def _origin(job: Job) -> tuple[int, int, int]:
-    """Where its last result begins."""
+    """Returns where its last result begins."""
     return job.regions[job.operations[-1].result].origin
 
 

@@ -24,7 +24,7 @@ from .halo import Region
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What one run computes.
+    """Describes what one run computes.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Tile:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What jobs of one shape have in common."""
+    """Holds what jobs of one shape have in common."""
 
     buffers: Mapping[str, Buffer]
     arrangement: Arrangement

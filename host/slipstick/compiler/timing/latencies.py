@@ -73,7 +73,7 @@ class Durations:
 
     @cached_property
     def result_table_latency(self) -> int:
-        """Of it, cycles of the table that results may go through."""
+        """Counts, of it, the cycles of the table that results may go through."""
         return result_table_latency(self.configuration)
 
     @cached_property
