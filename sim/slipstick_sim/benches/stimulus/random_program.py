@@ -6,7 +6,9 @@ from slipstick_rtl.config import Configuration
 
 from ...golden.arithmetic import operand_range
 from ...golden.convolve import weight_range
+from ...golden.repeats import turn, turns
 from ...golden.weights import weight_units
+from ...golden.windows import window_vectors
 from .random_convolve import prepare_weights, random_convolve
 from .random_post import (
     PARAMETER_BLOCKS,
@@ -33,18 +35,20 @@ def random_program(
 
     Weights and parameters are those of the configuration, and lie from these words on.
     """
-    matrix, post, turns = b"", b"", 0
+    matrix, post, count = b"", b"", 0
     for index in range(INSTRUCTIONS):
         convolve = random_convolve(generator, configuration, weights)
-        convolve |= {"wait": turns, "bank": index % configuration.accumulator_banks}
+        convolve |= {"wait": count, "bank": index % configuration.accumulator_banks}
         # a compact engine notes where its table lies, and knows of none before
         draw = random_post if index or configuration.traits.copies_tables else random_table
-        step = draw(generator, configuration) | {"wait": turns + 1}
+        step = draw(generator, configuration) | {"wait": count + 1}
         if configuration.traits.overlaps_streams:
             _part(generator, configuration, convolve, step)
         if step["opcode"] == isa.Opcode.DRAIN and _may_repeat(step, configuration):
             _repeat(generator, configuration, convolve, step)
-        turns += 1 + step["repeats"]
+            if _reads_results(convolve, step, configuration):
+                convolve["repeats"] = step["repeats"] = 0
+        count += turns(step)
         convolve["weight_address"] += first_weight
         step["table_address"] += first_weight
         step["parameter_address"] += first_parameter
@@ -52,7 +56,7 @@ def random_program(
         post += isa.pack(isa.POST_FIELDS, step)
     matrix += isa.pack(isa.MATRIX_FIELDS, {})
     post += isa.pack(isa.POST_FIELDS, {})
-    return matrix + post, len(matrix) // 4, turns
+    return matrix + post, len(matrix) // 4, count
 
 
 def _may_repeat(drain: dict[str, int], configuration: Configuration) -> bool:
@@ -103,6 +107,24 @@ def _repeat(
     end += (drain["slices"] + repeats) * configuration.lanes
     if end <= configuration.activation_bytes:
         drain["destination_step"] = configuration.lanes
+
+
+def _reads_results(
+    convolve: dict[str, int], drain: dict[str, int], configuration: Configuration
+) -> bool:
+    """Whether a turn of the one may read what a turn of the other writes, sooner or later."""
+    plain = np.zeros(configuration.activation_bytes, np.int8)
+    marked = plain.copy()
+    rows, columns, channels = np.ogrid[
+        : drain["rows"], : drain["columns"], : drain["slices"] * configuration.lanes
+    ]
+    places = rows * drain["destination_row_step"] + columns * drain["destination_column_step"]
+    for number in range(turns(drain)):
+        first = turn(drain, number)["destination"]
+        marked[(first + places + channels) % configuration.activation_bytes] = 1
+    # all turns read the same: random instructions have no origin_step
+    seen = (window_vectors(convolve, memory, configuration)[0] for memory in (plain, marked))
+    return any((a != b).any() for a, b in zip(*seen, strict=True))
 
 
 def random_weights(
