@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.phy.ethernet.datagrams import (
@@ -217,6 +217,7 @@ WRITTEN = st.builds(
 STRANGE = st.one_of(st.binary(max_size=40), WRITTEN)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(STRANGE, max_size=4), min_size=1, max_size=12), st.randoms())
 def test_a_stranger_changes_nothing_that_the_owner_sees(
     between: list[list[bytes]], random: Random
