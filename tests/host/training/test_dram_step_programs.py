@@ -131,7 +131,7 @@ def gradients_of(
     program = GradientProgram(images.shape[1:], errors.shape[1:], window, configuration)
     board = Board(configuration)
     images_there = board.put(images)
-    results = board.arena.take(program.result_words)
+    results = board.arena.take(program.results.words)
     kernels = KernelPlace(program.kernels, board.fill(batch * program.kernels.dram_words, 0))
     ones = board.fill(-(-program.ones_bytes // WORD_BYTES), 1)
     lay_out(board, board.put(errors), kernels, batch)
@@ -139,7 +139,8 @@ def gradients_of(
     listing, rings, _ = board.begin()
     GradientLister(listing, rings, configuration).list_batch(work, batch)
     board.run(listing)
-    weights, bias = program.sums(board.port.read(results, WORD_BYTES * program.result_words))
+    packed = board.port.read(results, WORD_BYTES * program.results.words)
+    weights, bias = program.results.sums(packed)
     return program, weights, bias
 
 

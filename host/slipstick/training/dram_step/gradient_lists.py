@@ -110,7 +110,7 @@ class GradientLister:
             plan = _PassPlan(work, some, batch, rings, self._configuration, self._turns, kept)
             self._turns = plan.next_turns
             self._list_pass(plan, results)
-            results += -(-work.program.result_bytes(some) // WORD_BYTES)
+            results += work.program.results.pass_words(some)
 
     def _keep(self, group: Sequence[GradientWork], batch: int) -> tuple["_Kept | None", Rings]:
         """Kernels that several passes need stay in the weight memory, if there is room."""
@@ -159,7 +159,7 @@ class GradientLister:
             code = Access(Memory.INSTRUCTIONS, first, first + runs.words, False)
             accesses = plan.touched(unit, last=number == len(plan.units) - 1)
             listing.run((first + pcs[0], first + pcs[1]), [*accesses, code], cycles)
-        for store in program.result_stores(some, begin, results):
+        for store in program.results.stores(some, begin.results, results):
             listing.move(store)
 
 
@@ -226,7 +226,7 @@ class _PassPlan:
         self._step = step = max(configuration.lanes, WORD_BYTES, configuration.rows)
         size = configuration.activation_bytes
         ones = round_up(program.ones_bytes, step)
-        tail = ones + round_up(program.result_bytes(some), step)
+        tail = ones + round_up(program.results.pass_bytes(some), step)
         stripes, copies = self._stripes(batch, size - tail)
         largest = self._largest(stripes)
         half = size // 2 // step * step
@@ -308,7 +308,7 @@ class _PassPlan:
             Access(Memory.ACTIVATIONS, places.ones, places.ones + program.ones_bytes, False),
         ]
         if last:
-            end = places.results + program.result_bytes(self.some)
+            end = places.results + program.results.pass_bytes(self.some)
             found.append(Access(Memory.ACTIVATIONS, places.results, end, True))
         size = word.weight_word_bytes
         for begin, words in (

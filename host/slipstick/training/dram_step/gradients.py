@@ -9,7 +9,6 @@ own. The errors are the kernel (:mod:`.kernels`). Kernels times ones are the gra
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import WORD_BYTES, Operation, Transfer
 from slipstick_rtl.isa import MATRIX_FIELDS, POST_FIELDS, Opcode, Rounding, TrainingFlag, pack
@@ -20,7 +19,6 @@ from ...compiler.mapping.activation_layout import round_up
 from ...compiler.memory.constants import Images
 from ...devices.link.regions import pieces
 from ...errors import CapacityError
-from ...runtime.dram_port import LONGEST_RUN
 from ..device.convolutions import sum_bytes
 from .gradient_layout import (
     GradientPiece,
@@ -30,13 +28,13 @@ from .gradient_layout import (
     lay_image,
     share_out,
 )
+from .gradient_results import GradientResults
 from .kernels import Cut, KernelLayout
 from .relocation import HALT
 
 if TYPE_CHECKING:
     from slipstick_sim.golden.training import Window
 
-_SUM_BYTES = 4
 _INSIDE_PARTS, _INSIDE_BANKS = 2, 4
 """Of eight banks, those of the second half hold sums while other products use the first half."""
 
@@ -59,6 +57,7 @@ class GradientProgram:
         For the weight memory.
     passes : list of lists of GradientPiece
         Each sums over the batch in the accumulators.
+    results : GradientResults
 
     Raises
     ------
@@ -92,6 +91,8 @@ class GradientProgram:
         (self.constants,) = (each.data for each in images.all() if each.space == Space.WEIGHTS)
         self._parts, passes = share_out(window, image[2], self.kernels.tiles, configuration)
         self.passes = min(passes, self._by_phases(passes), key=self._loaded_bytes)
+        shape = errors[2], *window.kernel, image[2]
+        self.results = GradientResults(self.passes, shape, grid is not None, configuration)
 
     def _by_phases(self, passes: list[list[GradientPiece]]) -> list[list[GradientPiece]]:
         """The same pieces in passes that need fewer parts of the image each."""
@@ -155,31 +156,6 @@ class GradientProgram:
         numbers = [piece.tile for piece in some]
         return range(min(numbers), max(numbers) + 1)
 
-    def _size(self, piece: GradientPiece) -> tuple[int, int, int]:
-        """Rows, columns and bytes of a pixel of a piece's result."""
-        rows, columns = piece.size
-        if self._layout.grid is not None:
-            # the array's columns are the image's rows
-            rows, columns = columns, rows
-        return rows, columns, round_up(self._outputs(piece), self._configuration.lanes)
-
-    def _outputs(self, piece: GradientPiece) -> int:
-        columns = self._configuration.columns
-        return min(columns, self._errors[2] - piece.tile * columns)
-
-    def _piece_bytes(self, piece: GradientPiece) -> int:
-        rows, columns, pitch = self._size(piece)
-        return _SUM_BYTES * rows * columns * pitch
-
-    def result_bytes(self, some: Sequence[GradientPiece]) -> int:
-        """Of a pass."""
-        return sum(self._piece_bytes(piece) for piece in some)
-
-    @property
-    def result_words(self) -> int:
-        """Of DRAM, that the results of all passes take."""
-        return sum(-(-self.result_bytes(some) // WORD_BYTES) for some in self.passes)
-
     def convolves(
         self,
         some: Sequence[GradientPiece],
@@ -199,7 +175,7 @@ class GradientProgram:
                 word = (piece.tile - lowest) * kernels.tile_words
                 word += kernels.cut_word(kernels.cuts.index(cut))
                 before = kernels.tiles_before(cut, rows.start)
-                size = self._size(piece)
+                size = self.results.size(piece)
                 fields = {
                     **self._window_fields(piece, cut, rows, places, stripe, some),
                     "opcode": Opcode.CONVOLVE,
@@ -292,7 +268,7 @@ class GradientProgram:
             and len(self.passes[0]) <= _INSIDE_BANKS
             and all(
                 rows * -(-columns // pixels) <= depth >> _INSIDE_PARTS
-                for rows, columns, _ in map(self._size, self.passes[0])
+                for rows, columns, _ in map(self.results.size, self.passes[0])
             )
         )
 
@@ -313,7 +289,7 @@ class GradientProgram:
         address, convolved, stream = places.results, 0, bytearray()
         convolves = 0 if inside else len(self._kernel_parts(stripe))
         for bank, piece in enumerate(some):
-            rows, columns, pitch = self._size(piece)
+            rows, columns, pitch = self.results.size(piece)
             convolved += convolves
             for parameters in self._parameters:
                 fields = {
@@ -335,18 +311,6 @@ class GradientProgram:
                 stream += pack(POST_FIELDS, fields)
                 address += rows * columns * pitch
         return bytes(stream)
-
-    def result_stores(
-        self, some: Sequence[GradientPiece], places: GradientPlaces, dram: int
-    ) -> Iterator[Transfer]:
-        """Brings the results of a pass to DRAM."""
-        for first, end in pieces(self.result_bytes(some), LONGEST_RUN):
-            yield Transfer(
-                operation=Operation.STORE,
-                chip=places.results + first,
-                dram=dram + first // WORD_BYTES,
-                run_bytes=end - first,
-            )
 
     def image_loads(
         self,
@@ -400,45 +364,3 @@ class GradientProgram:
                 dram_run_pitch=stride * image.pixel_words,
                 dram_row_pitch=layout.row_stride * image.row_words,
             )
-
-    def sums(self, packed: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """The gradients in what ``task`` has stored.
-
-        Parameters
-        ----------
-        packed : bytes
-            ``result_words`` words.
-
-        Returns
-        -------
-        weights : array of int32, (O, kernel height, kernel width, I)
-        bias : array of int32, (O,)
-        """
-        shape = (self._errors[2], *self._window.kernel, self._image[2])
-        weights, bias = np.zeros(shape, np.int32), np.zeros(shape[0], np.int32)
-        place = 0
-        for some in self.passes:
-            begin = place
-            for piece in some:
-                rows, columns, pitch = self._size(piece)
-                count = self._piece_bytes(piece)
-                planes = np.frombuffer(packed, np.uint8, count, begin).reshape(_SUM_BYTES, -1)
-                values = np.ascontiguousarray(planes.T).view("<i4").reshape(rows, columns, pitch)
-                begin += count
-                first, outputs = piece.tile * self._configuration.columns, self._outputs(piece)
-                values = values[..., :outputs]
-                if piece.is_bias:
-                    bias[first : first + outputs] = values[0, 0]
-                    continue
-                channels = slice(piece.channels.start, piece.channels.stop)
-                if self._layout.grid is not None:
-                    values = values.transpose(1, 0, 2)
-                if piece.turned:
-                    some_columns = weights[first : first + outputs, :, piece.columns[0], channels]
-                    some_columns[...] = values.transpose(2, 0, 1)
-                    continue
-                columns = slice(piece.columns.start, piece.columns.stop, piece.columns.step)
-                some_rows = weights[first : first + outputs, piece.rows[0], columns, channels]
-                some_rows[...] = values.transpose(2, 1, 0)
-            place += -(-self.result_bytes(some) // WORD_BYTES) * WORD_BYTES
-        return weights, bias

@@ -48,7 +48,7 @@ class InnerGradient:
     def image_bytes(self) -> int:
         """Of an image on the chip, whose place the results take in the end."""
         program, (some,) = self.work.program, self.work.program.passes
-        most = max(program.stripe_bytes(some, self.stripe), program.result_bytes(some))
+        most = max(program.stripe_bytes(some, self.stripe), program.results.pass_bytes(some))
         return round_up(most, self._step)
 
     @property
@@ -149,13 +149,13 @@ class InnerLister:
         """Adds the results of all images."""
         work, places = self._inner.work, self._places
         program, (some,) = work.program, work.program.passes
-        size = program.result_bytes(some)
+        size = program.results.pass_bytes(some)
         accesses = [
             Access(Memory.ACTIVATIONS, places.results, places.results + size, True),
             self._weights(places.constants, self._inner.constant_words),
         ]
         self._run(2, 3, accesses)
-        for store in program.result_stores(some, places, work.results):
+        for store in program.results.stores(some, places.results, work.results):
             self._listing.move(store)
 
     def _run(self, matrix: int, post: int, accesses: list[Access]) -> None:

@@ -231,7 +231,7 @@ class RecordingArithmetic(Int8Arithmetic):
         if not takes_dense_rows(image, window):
             image = self._pixels(x)
         program = GradientProgram(shape_of(image), shape_of(errors), window, self._configuration)
-        place = self._pass.answers.take(program.result_words)
+        place = self._pass.answers.take(program.results.words)
         ones = self.fill(-(-program.ones_bytes // WORD_BYTES), 1)
         kernels = self._kernels(errors, program)
         work = GradientWork(layer.name, program, image, kernels, ones, place)

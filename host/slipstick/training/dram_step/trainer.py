@@ -280,6 +280,6 @@ class DramTrainer(Trainer):
         found = {}
         for name, each in recorded.gradients.items():
             first = (each.place - recorded.backward.answers.first) * WORD_BYTES
-            weights, bias = each.program.sums(answers[first:])
+            weights, bias = each.program.results.sums(answers[first:])
             found[name] = Gradient(weights, bias, each.weight_exponent, each.bias_exponent)
         return found

@@ -1,0 +1,137 @@
+"""Describes how the sums of a layer's gradients lie on the chip, and what becomes of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import SUM_BYTES, WORD_BYTES, Operation, Transfer
+
+from ...compiler.mapping.activation_layout import round_up
+from ...devices.link.regions import pieces
+from ...runtime.dram_port import LONGEST_RUN
+from .gradient_layout import GradientPiece
+
+
+@dataclass(frozen=True)
+class GradientResults:
+    """The sums of a layer's gradients: for each piece, a plane per byte of 32 bits.
+
+    A plane has the piece's pixels one after the other, and in each a byte per channel of the
+    errors.
+
+    Parameters
+    ----------
+    passes : sequence of sequence of GradientPiece
+    shape : (O, kernel height, kernel width, I)
+        Of the weights.
+    grid : bool
+        The array's columns are the image's rows.
+    configuration : Configuration
+    """
+
+    passes: Sequence[Sequence[GradientPiece]]
+    shape: tuple[int, int, int, int]
+    grid: bool
+    configuration: Configuration
+
+    def size(self, piece: GradientPiece) -> tuple[int, int, int]:
+        """Rows, columns and bytes of a pixel of a piece's result."""
+        rows, columns = piece.size
+        if self.grid:
+            rows, columns = columns, rows
+        return rows, columns, round_up(self._outputs(piece), self.configuration.lanes)
+
+    def _outputs(self, piece: GradientPiece) -> int:
+        columns = self.configuration.columns
+        return min(columns, self.shape[0] - piece.tile * columns)
+
+    def plane_bytes(self, piece: GradientPiece) -> int:
+        """Of a piece's result, a byte per sum."""
+        rows, columns, pitch = self.size(piece)
+        return rows * columns * pitch
+
+    def pass_bytes(self, some: Sequence[GradientPiece]) -> int:
+        """Of a pass on the chip."""
+        return sum(SUM_BYTES * self.plane_bytes(piece) for piece in some)
+
+    @property
+    def words(self) -> int:
+        """Of DRAM, that the results of all passes take."""
+        return sum(self.pass_words(some) for some in self.passes)
+
+    def pass_words(self, some: Sequence[GradientPiece]) -> int:
+        """Of DRAM, that the results of a pass take."""
+        return -(-self.pass_bytes(some) // WORD_BYTES)
+
+    def stores(self, some: Sequence[GradientPiece], chip: int, dram: int) -> Iterator[Transfer]:
+        """Brings the results of a pass to DRAM.
+
+        Parameters
+        ----------
+        some : sequence of GradientPiece
+        chip : int
+            The first byte on the chip.
+        dram : int
+            The word for it.
+        """
+        yield from _stores(chip, dram, self.pass_bytes(some))
+
+    def sums(self, packed: bytes) -> tuple[np.ndarray, np.ndarray]:
+        """The gradients in what ``stores`` has brought.
+
+        Parameters
+        ----------
+        packed : bytes
+            ``words`` words.
+
+        Returns
+        -------
+        weights : array of int32, (O, kernel height, kernel width, I)
+        bias : array of int32, (O,)
+        """
+        weights, bias = np.zeros(self.shape, np.int32), np.zeros(self.shape[0], np.int32)
+        place = 0
+        for some in self.passes:
+            begin = place
+            for piece in some:
+                count = SUM_BYTES * self.plane_bytes(piece)
+                planes = np.frombuffer(packed, np.uint8, count, begin).reshape(SUM_BYTES, -1)
+                values = np.ascontiguousarray(planes.T).view("<i4").reshape(-1)
+                if piece.is_bias:
+                    self._put_bias(piece, values, bias)
+                else:
+                    self._put(piece, values, weights)
+                begin += count
+            place += self.pass_words(some) * WORD_BYTES
+        return weights, bias
+
+    def _put_bias(self, piece: GradientPiece, values: np.ndarray, bias: np.ndarray) -> None:
+        first, outputs = piece.tile * self.configuration.columns, self._outputs(piece)
+        bias[first : first + outputs] = values[:outputs]
+
+    def _put(self, piece: GradientPiece, values: np.ndarray, weights: np.ndarray) -> None:
+        """Puts what lies in a plane's order where the weights have it."""
+        first, outputs = piece.tile * self.configuration.columns, self._outputs(piece)
+        channels = slice(piece.channels.start, piece.channels.stop)
+        values = values.reshape(self.size(piece))[..., :outputs]
+        if self.grid:
+            values = values.transpose(1, 0, 2)
+        if piece.turned:
+            some_columns = weights[first : first + outputs, :, piece.columns[0], channels]
+            some_columns[...] = values.transpose(2, 0, 1)
+            return
+        columns = slice(piece.columns.start, piece.columns.stop, piece.columns.step)
+        some_rows = weights[first : first + outputs, piece.rows[0], columns, channels]
+        some_rows[...] = values.transpose(2, 1, 0)
+
+
+def _stores(chip: int, dram: int, count: int) -> Iterator[Transfer]:
+    """STOREs of bytes that lie one after the other."""
+    for first, end in pieces(count, LONGEST_RUN):
+        yield Transfer(
+            operation=Operation.STORE,
+            chip=chip + first,
+            dram=dram + first // WORD_BYTES,
+            run_bytes=end - first,
+        )
