@@ -26,5 +26,5 @@ def late_device(configuration: Configuration) -> ModelDevice:
     device = ModelDevice(configuration)
     dma = device._core.dma
     assert dma is not None
-    device._core.dma = LateDma(dma.dram, dma.chip, dma.ninth_bits)
+    device._core.dma = LateDma(dma.dram, dma.chip, dma.ninth_bits, dma.training)
     return device

@@ -24,7 +24,17 @@ from .layouts import (
     crc_bits,
 )
 from .read_checker import ReadChecker
-from .transfer import GROUP_CELLS, TRANSFER_WORDS, WORD_BYTES, DmaStatus, Operation, Target
+from .transfer import (
+    GROUP_CELLS,
+    SHIFT_BITS,
+    SUM_BYTES,
+    TRANSFER_WORDS,
+    WORD_BYTES,
+    DmaStatus,
+    Operation,
+    Target,
+)
+from .updater import Updater
 
 _WORD = 8 * WORD_BYTES
 _BEGIN_CYCLES = 8
@@ -38,7 +48,8 @@ _GROUPS_WAITING = 3
 class DmaEngine(wiring.Component):
     """Executes instructions (:mod:`.transfer`).
 
-    While one of a list in DRAM is executed, the next one is read behind its data.
+    While one of a list in DRAM is executed, the next one is read behind its data; behind an UPDATE,
+    when all that it writes has been handed on.
 
     Parameters
     ----------
@@ -113,6 +124,7 @@ class DmaEngine(wiring.Component):
         self._instruction: data.View = Signal(TRANSFER, name="instruction")
         self._linear_ready, self._held = Signal(), Signal(name="held")
         self._checker = ReadChecker(crc_bits=crc_bits(configuration))
+        self._updater = Updater(settings=settings) if configuration.training else None
         size = chunk_bytes(configuration)
         super().__init__(
             {
@@ -146,6 +158,8 @@ class DmaEngine(wiring.Component):
         m.submodules.writer, m.submodules.reader = self._writer, self._reader
         m.submodules.dram, m.submodules.chip = self._dram, self._chip
         m.submodules.checker = self._checker
+        if self._updater is not None:
+            m.submodules.updater = self._updater
         told = self._instruction
         loading, storing, begins = Signal(), Signal(), Signal()
         into_activations = told.target == Target.ACTIVATIONS
@@ -238,7 +252,7 @@ class DmaEngine(wiring.Component):
                     end(DmaStatus.MEMORY_CORRUPT)
             with m.State("store"):
                 m.d.comb += storing.eq(1)
-                with m.If(~self._dram.busy & ~self._chip.busy & self._reader.idle):
+                with m.If(self._stored):
                     m.next = done
             with m.State("run"):
                 with m.If((pause == 0) & self.activations_settled):
@@ -258,8 +272,18 @@ class DmaEngine(wiring.Component):
         linear = told.target != Target.ACTIVATIONS
         box = (told.runs != 0) | (told.rows != 0)
         last = Target.NINTHS if self._configuration.ninth_bits else Target.CELLS
-        unknown = (told.operation > Operation.JUMP) | (told.target > last)
-        return unknown | (linear & box)
+        highest = Operation.JUMP if self._updater is None else Operation.UPDATE
+        bad = (told.operation > highest) | (told.target > last) | (linear & box)
+        if self._updater is None:
+            return bad
+        shape = (told.run_bytes == WORD_BYTES - 1) & (told.runs == SUM_BYTES - 1)
+        return bad | ((told.operation == Operation.UPDATE) & (linear | ~shape))
+
+    @property
+    def _stored(self) -> Value:
+        """A STORE or UPDATE has handed on all its words."""
+        done = ~self._dram.busy & ~self._chip.busy & self._reader.idle
+        return done if self._updater is None else done & self._updater.idle
 
     def _begin(self, m: Module, begins: Signal) -> None:
         states = {
@@ -268,10 +292,12 @@ class DmaEngine(wiring.Component):
             Operation.RUN: "run",
             Operation.WAIT: "wait",
         }
+        if self._updater is not None:
+            states[Operation.UPDATE] = "store"
         with m.Switch(self._instruction.operation):
             for operation, state in states.items():
                 with m.Case(operation):
-                    m.d.comb += begins.eq(operation in (Operation.LOAD, Operation.STORE))
+                    m.d.comb += begins.eq(state in ("load", "store"))
                     m.next = state
 
     def _move(self, m: Module, begins: Signal, loading: Signal, storing: Signal) -> None:
@@ -306,12 +332,36 @@ class DmaEngine(wiring.Component):
         ]
         connect(m, writer.o, flipped(self.activation_writes))
         connect(m, reader.requests, flipped(self.activation_reads))
-        connect(m, reader.words, flipped(self.writes))
+        if self._updater is None:
+            connect(m, reader.words, flipped(self.writes))
+        else:
+            self._update(m, self._updater, begins)
+
+    def _update(self, m: Module, updater: Updater, begins: Signal) -> None:
+        """The updater, between the reader and ``writes``; an UPDATE has bursts of its own."""
+        told, updates = self._instruction, Signal()
+        connect(m, self._reader.words, updater.words)
+        connect(m, updater.writes, flipped(self.writes))
+        m.d.comb += [
+            updates.eq(told.operation == Operation.UPDATE),
+            updater.begins.eq(begins),
+            updater.updates.eq(updates),
+            updater.origin.eq(told.dram),
+            updater.rows.eq(told.rows),
+            updater.shift.eq(told.pc_0[:SHIFT_BITS]),
+            updater.masters.payload.eq(self._checker.o.payload),
+            updater.masters.valid.eq(self._checker.o.valid),
+        ]
+        with m.If(updates):
+            m.d.comb += self._dram.start.eq(0)
 
     def _fetch(self, m: Module, fetching: Signal, following: Signal) -> None:
-        """Bursts: those of the box, and behind them that of the next instruction."""
+        """Bursts: those of the box or the updater, behind them that of the next instruction."""
         told, walker, burst = self._instruction, self._dram, self.bursts.payload
+        updater = self._updater
         m.d.comb += [self.bursts.valid.eq(self._held), walker.o.ready.eq(~self._held)]
+        if updater is not None:
+            m.d.comb += updater.bursts.ready.eq(~self._held)
         # held in a register: when the memory takes one does not reach the walker in the same cycle
         with m.If(~self._held):
             m.d.sync += [
@@ -320,6 +370,9 @@ class DmaEngine(wiring.Component):
                 burst.address.eq(Mux(walker.busy, walker.o.payload, following)),
                 burst.last.eq(Mux(walker.busy, told.run_bytes // WORD_BYTES, TRANSFER_WORDS - 1)),
             ]
+            if updater is not None:
+                with m.If(updater.bursts.valid):
+                    m.d.sync += [self._held.eq(1), burst.eq(updater.bursts.payload)]
         with m.Elif(self.bursts.ready):
             m.d.sync += self._held.eq(0)
 
@@ -329,13 +382,16 @@ class DmaEngine(wiring.Component):
         value, given, read = self._instruction.as_value(), self.given, self._checker.o
         count = Signal(range(TRANSFER_WORDS))
         from_list, taken, last, word = self.listing, Signal(), Signal(), Signal(_WORD)
+        reads = (receiving & from_list) | self._writer.words.ready | self._linear_ready
+        if self._updater is not None:
+            reads |= self._updater.masters.ready
         m.d.comb += [
             taken.eq(receiving & Mux(from_list, read.valid, given.valid)),
             last.eq(Mux(from_list, count == TRANSFER_WORDS - 1, given.payload.last)),
             word.eq(Mux(from_list, read.payload, given.payload.data)),
             received.eq(taken & last),
             given.ready.eq(receiving & ~from_list),
-            read.ready.eq((receiving & from_list) | self._writer.words.ready | self._linear_ready),
+            read.ready.eq(reads),
         ]
         with m.If(taken):
             m.d.sync += value.eq(Cat(value[_WORD:], word))

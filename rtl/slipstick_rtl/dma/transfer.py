@@ -17,6 +17,12 @@ bits, weights are eight bytes to a word. Instructions are two words of 32 bits.
 **CRC.** Each LOAD with ``checked`` names the CRC-32 (Ethernet's, zlib's) of all words that it
 reads. If what comes is another, the DMA ends with MEMORY_CORRUPT: nothing that follows is executed,
 and no run is begun.
+
+**Weights that learn.** An UPDATE takes a step of training: ``master - psr(sum, shift)``, as
+docs/explanation/training.md defines it. Each weight has a word in DRAM, its *master word*: byte 0
+is the weight, bytes 2 and 3 are its master, the others are 0. The sums of its gradient lie in the
+activation memory as DRAINs with AS_BYTES leave them: ``SUM_BYTES`` planes, ``chip_run_pitch`` bytes
+apart. A row is the bytes of eight weights, side by side in each plane, and eight master words.
 """
 
 from dataclasses import dataclass
@@ -27,6 +33,12 @@ TRANSFER_WORDS = 4
 TRANSFER_BYTES = WORD_BYTES * TRANSFER_WORDS
 GROUP_CELLS = 8
 """Cells of the weight memory that a word of DRAM holds."""
+SUM_BYTES = 4
+"""Of a gradient's sum: the planes that an UPDATE reads."""
+SHIFT_BITS = 6
+"""Of an UPDATE's shift."""
+STILL_SHIFT = 32
+"""From this shift on an UPDATE changes no weight."""
 
 
 class Operation(IntEnum):
@@ -50,6 +62,9 @@ class Operation(IntEnum):
 
     JUMP = 5
     """What follows is in DRAM, from the word ``dram`` on."""
+
+    UPDATE = 6
+    """Weights learn: eight per row, from the master word ``dram`` on; training hardware only."""
 
 
 class Target(IntEnum):
@@ -104,6 +119,8 @@ class Transfer:
     crc : int
     pcs : tuple of int
         Of a RUN: a word of the instruction memory per stream.
+    shift : int
+        Of an UPDATE, in the place of the first of ``pcs``.
 
     Raises
     ------
@@ -125,6 +142,7 @@ class Transfer:
     dram_row_pitch: int = 0
     crc: int = 0
     pcs: tuple[int, int] = (0, 0)
+    shift: int = 0
 
     def __post_init__(self) -> None:
         for name in ("run_bytes", "runs", "rows"):
@@ -138,6 +156,17 @@ class Transfer:
             raise ValueError(
                 f"a LOAD of {self.target.name} must be one run, not {self.rows} x {self.runs}"
             )
+        if self.operation is Operation.UPDATE:
+            self._check_update()
+
+    def _check_update(self) -> None:
+        if (self.target, self.run_bytes, self.runs) != (Target.ACTIVATIONS, WORD_BYTES, SUM_BYTES):
+            raise ValueError(
+                f"an UPDATE must read {SUM_BYTES} runs of {WORD_BYTES} bytes of the activations,"
+                f" not {self.runs} of {self.run_bytes} of the {self.target.name}"
+            )
+        if not 0 <= self.shift < 1 << SHIFT_BITS:
+            raise ValueError(f"shift must be within 0..{(1 << SHIFT_BITS) - 1}, not {self.shift}")
 
     @property
     def run_words(self) -> int:
@@ -151,10 +180,11 @@ class Transfer:
 
     def _fields(self) -> dict[str, int]:
         """Counts are stored less one."""
+        updates = self.operation is Operation.UPDATE
         return {
             **{name: int(value) for name, value in vars(self).items() if name != "pcs"},
             **{name: getattr(self, name) - 1 for name in ("run_bytes", "runs", "rows")},
-            "pc_0": self.pcs[0],
+            "pc_0": self.shift if updates else self.pcs[0],
             "pc_1": self.pcs[1],
         }
 
@@ -190,14 +220,17 @@ class Transfer:
         pcs = fields.pop("pc_0"), fields.pop("pc_1")
         for name in ("run_bytes", "runs", "rows"):
             fields[name] += 1
+        operation = Operation(fields["operation"])
+        updates = operation is Operation.UPDATE
         return cls(
             **{
                 **fields,
-                "operation": Operation(fields["operation"]),
+                "operation": operation,
                 "target": Target(fields["target"]),
                 "checked": bool(fields["checked"]),
             },
-            pcs=pcs,
+            pcs=(0, 0) if updates else pcs,
+            shift=pcs[0] % (1 << SHIFT_BITS) if updates else 0,
         )
 
 

@@ -23,6 +23,7 @@ from slipstick_rtl.dma.layouts import (
 )
 from slipstick_rtl.dma.transfer import (
     GROUP_CELLS,
+    SUM_BYTES,
     TRANSFER_BYTES,
     WORD_BYTES,
     DmaStatus,
@@ -32,7 +33,9 @@ from slipstick_rtl.dma.transfer import (
 )
 from slipstick_rtl.dram.burst_port import burst_layout
 
+from ..golden import training
 from ..golden.dma import GoldenDma
+from ..golden.training.rounding import LARGEST_SHIFT
 from .drivers.streams import pack, start, unpack
 from .registry import Bench, parameters
 
@@ -40,6 +43,11 @@ _DRAM_BYTES = 1 << 16
 _LIST = 0x1C00
 """The word of DRAM where the instructions are: data lie before them."""
 _RUN_CYCLES = 60
+_LARGEST_SHIFT = 40
+"""Of UPDATEs: from 32 on nothing is learned."""
+_CORNERS = (0, 1, -1, training.LARGEST_SUM, -training.LARGEST_SUM)
+_LARGEST = training.LARGEST_MASTER
+_MASTERS = (0, 1, -1, _LARGEST, -_LARGEST, (1 << 15) - 1, -(1 << 15))
 
 
 def make(**shape: Any) -> DmaEngine:
@@ -67,6 +75,9 @@ BENCH = Bench(
         {"rows": 16, "columns": 8, "lanes": 8, "ninth_bits": 1, "dram": "MT48LC16M16"},
         {"rows": 16, "columns": 8, "lanes": 8, "ninth_bits": 1, "dram": "MT41K256M16"},
         {"rows": 4, "columns": 4, "lanes": 4, "dram": "MT48LC16M16"},
+        # training hardware: blocks of 32 and of 16 master words, chunks of a word and of half a one
+        {"rows": 16, "columns": 8, "lanes": 8, "dram": "MT41K256M16", "training": 1},
+        {"rows": 4, "columns": 4, "lanes": 4, "dram": "MT48LC16M16", "training": 1},
     ),
     thorough=({"rows": 16, "columns": 8, "lanes": 8, "dram": "M12L16161A"},),
 )
@@ -108,6 +119,19 @@ class _Chip:
         return copy.deepcopy(self)
 
 
+class _Golden(GoldenDma):
+    """Refuses an UPDATE with a sum of -2^31, which is not defined."""
+
+    def _update(self, transfer: Transfer) -> None:
+        for row in range(transfer.rows):
+            first = transfer.chip + row * transfer.chip_row_pitch
+            places = (first + k * transfer.chip_run_pitch for k in range(SUM_BYTES))
+            planes = np.stack([self.chip.read_activations(at, WORD_BYTES) for at in places])
+            if (planes.T == (0, 0, 0, 0x80)).all(1).any():
+                raise ArithmeticError("a sum must not be -2^31")
+        super()._update(transfer)
+
+
 class _Surroundings:
     """Memories in Python behind the engine's ports, with random stalls."""
 
@@ -130,7 +154,8 @@ class _Surroundings:
         """The same memories in the golden model."""
         chip = self.chip.copy()
         self.golden_runs = chip.runs
-        return GoldenDma(self.dram.copy(), chip, bool(self.configuration.ninth_bits))
+        c = self.configuration
+        return _Golden(self.dram.copy(), chip, bool(c.ninth_bits), bool(c.training))
 
     def place(self, transfers: list[Transfer], first: int = _LIST) -> None:
         """Puts a list of instructions into DRAM."""
@@ -336,6 +361,73 @@ def _random_weights(s: _Surroundings) -> Transfer:
     )
 
 
+def _random_update(s: _Surroundings) -> Transfer:
+    draw, c = s.draw, s.configuration
+    size = chunk_bytes(c)
+    rows = draw.randrange(1, 21)
+    gap = size * draw.randrange(3)
+    # planes behind planes, or rows behind rows
+    run_pitch, row_pitch = WORD_BYTES * rows + gap, WORD_BYTES
+    if draw.random() < 0.5:
+        run_pitch = WORD_BYTES + gap
+        row_pitch = SUM_BYTES * run_pitch + size * draw.randrange(3)
+    span = SUM_BYTES * run_pitch + row_pitch * rows
+    return _update(
+        chip=draw.randrange((c.activation_bytes - span) // size) * size,
+        dram=draw.randrange(_LIST - GROUP_CELLS * rows),
+        rows=rows,
+        chip_run_pitch=run_pitch,
+        chip_row_pitch=row_pitch,
+        shift=draw.randrange(_LARGEST_SHIFT + 1),
+    )
+
+
+def _update(**fields: Any) -> Transfer:
+    return Transfer(operation=Operation.UPDATE, run_bytes=WORD_BYTES, runs=SUM_BYTES, **fields)
+
+
+def _random_updates(s: _Surroundings, count: int) -> list[Transfer]:
+    """UPDATEs with their sums and masters; they may lie upon each other, the last one above all."""
+    updates = [_random_update(s) for _ in range(count)]
+    for update in updates:
+        _prepare_update(s, update)
+    return updates
+
+
+def _prepare_update(s: _Surroundings, update: Transfer) -> None:
+    """Sums and masters of an UPDATE: corners, random ones, and such as make steps near them."""
+    count = GROUP_CELLS * update.rows
+    shift = min(update.shift, LARGEST_SHIFT)
+    sums = np.array([_random_sum(s.draw, shift) for _ in range(count)], np.int32)
+    masters = np.array([_random_master(s.draw) for _ in range(count)], np.int32)
+    planes = sums.astype("<i4").view(np.uint8).reshape(update.rows, GROUP_CELLS, SUM_BYTES)
+    for row in range(update.rows):
+        for k in range(SUM_BYTES):
+            at = update.chip + row * update.chip_row_pitch + k * update.chip_run_pitch
+            s.chip.write_activations(at, planes[row, :, k])
+    words = s.dram.reshape(-1, WORD_BYTES)
+    words[update.dram : update.dram + count] = training.pack_masters(masters)
+
+
+def _random_sum(draw: random.Random, shift: int) -> int:
+    """Of 32 bits, but not -2^31."""
+    kind, largest = draw.randrange(4), training.LARGEST_SUM
+    if kind == 0:
+        return draw.choice(_CORNERS)
+    if kind == 1:
+        return draw.randrange(-largest, largest + 1)
+    # steps of a few units, or near the largest; of the dropped bits both halves may be the same
+    step = draw.randrange(5) if kind == 2 else _LARGEST + draw.randrange(-2, 3)
+    half = draw.randrange(1 << shift // 2)
+    dropped = draw.choice((0, 1 << shift >> 1, half << shift // 2 | half, (1 << shift) - 1))
+    return draw.choice((1, -1)) * min(largest, (step << shift) + dropped)
+
+
+def _random_master(draw: random.Random) -> int:
+    small, any_one = draw.randrange(-300, 300), draw.randrange(-_LARGEST, _LARGEST + 1)
+    return draw.choice((draw.choice(_MASTERS), small, any_one))
+
+
 def _random_instructions(s: _Surroundings) -> Transfer:
     count = s.draw.randrange(1, 30)
     return Transfer(
@@ -349,6 +441,8 @@ def _random_instructions(s: _Surroundings) -> Transfer:
 
 def _words_of(transfer: Transfer) -> list[int]:
     """The words of DRAM that are moved, in their order."""
+    if transfer.operation is Operation.UPDATE:
+        return list(range(transfer.dram, transfer.dram + GROUP_CELLS * transfer.rows))
     return [
         transfer.dram + row * transfer.dram_row_pitch + run * transfer.dram_run_pitch + word
         for row in range(transfer.rows)
@@ -358,18 +452,31 @@ def _words_of(transfer: Transfer) -> list[int]:
 
 
 def _random_list(s: _Surroundings, count: int) -> list[Transfer]:
+    """One that is defined: UPDATEs may read what other instructions have left."""
+    while True:
+        transfers, golden = _draw_list(s, count), s.golden()
+        try:
+            for transfer in transfers:
+                golden.execute(transfer.pack())
+        except ArithmeticError:
+            continue
+        return transfers
+
+
+def _draw_list(s: _Surroundings, count: int) -> list[Transfer]:
     """Ends with an END; no run begins while another one goes on.
 
-    LOADs of what no STORE before them has touched may have a CRC.
+    LOADs of what no STORE or UPDATE before them has touched may have a CRC.
     """
     transfers, running, stored = list[Transfer](), False, set[int]()
+    updates = _random_updates(s, count // 4) if s.configuration.training else []
 
     def load(transfer: Transfer) -> Transfer:
         known = stored.isdisjoint(_words_of(transfer))
         return _with_crc(s, transfer) if known and s.draw.random() < 0.7 else transfer
 
     for _ in range(count):
-        kind = s.draw.randrange(8)
+        kind = s.draw.randrange(10 if updates else 8)
         if kind < 3:
             transfers.append(load(_random_box(s, Operation.LOAD)))
         elif kind < 5:
@@ -379,6 +486,9 @@ def _random_list(s: _Surroundings, count: int) -> list[Transfer]:
             transfers.append(load(_random_weights(s)))
         elif kind == 6:
             transfers.append(load(_random_instructions(s)))
+        elif kind > 7:
+            transfers.append(updates.pop())
+            stored.update(_words_of(transfers[-1]))
         else:
             if running:
                 transfers.append(Transfer(operation=Operation.WAIT))
@@ -413,6 +523,22 @@ async def does_what_the_model_does(dut: Any, stall: float, seed: int) -> None:
 def _with_crc(s: _Surroundings, transfer: Transfer) -> Transfer:
     words = s.dram.reshape(-1, WORD_BYTES)[_words_of(transfer)].tobytes()
     return Transfer(**{**vars(transfer), "checked": True, "crc": zlib.crc32(words)})
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0.0, 0.5])
+async def learns_with_each_shift(dut: Any, stall: float) -> None:
+    s = _Surroundings(dut, 21, stall)
+    await s.start()
+    if not s.configuration.training:
+        return
+    for shift in range(_LARGEST_SHIFT + 1):
+        update = Transfer(**{**vars(_random_update(s)), "shift": shift})
+        _prepare_update(s, update)
+        golden = s.golden()
+        packed = update.pack()
+        assert await s.give(packed) is golden.execute(packed) is DmaStatus.OK
+        assert np.array_equal(s.dram, golden.dram), f"shift {shift}"
 
 
 @cocotb.test()
@@ -469,16 +595,33 @@ async def refuses_what_there_is_none_of(dut: Any) -> None:
     boxes = bytearray(_random_weights(s).pack())
     boxes[WORD_BYTES + 2] = 1
     # a target is behind the operation's four bits
-    operations = [6, 15, 5 << 4 | 1, 7 << 4 | 1]
+    operations = [6, 7, 15, 5 << 4 | 1, 7 << 4 | 1]
     if not s.configuration.ninth_bits:
         operations.append(Target.NINTHS << 4 | Operation.LOAD)
-    for bad in (*(bytes([first]) + good[1:] for first in operations), bytes(boxes)):
+    refused = [bytes([first]) + good[1:] for first in operations]
+    for bad in (*refused, bytes(boxes), *_bad_updates(s)):
         s.dram[_LIST * WORD_BYTES :][:TRANSFER_BYTES] = np.frombuffer(bad, np.uint8)
         assert s.golden().execute(_jump()) is DmaStatus.BAD_TRANSFER
         assert await s.execute() is DmaStatus.BAD_TRANSFER
         await s.clear()
         assert await s.give(bad) is DmaStatus.BAD_TRANSFER
         await s.clear()
+
+
+def _bad_updates(s: _Surroundings) -> list[bytes]:
+    """Without training hardware all; with it those of another shape or target."""
+    packed = _update(chip=0, rows=1, chip_run_pitch=WORD_BYTES).pack()
+    if not s.configuration.training:
+        return [packed]
+
+    def changed(place: int, value: int) -> bytes:
+        return packed[:place] + bytes([value]) + packed[place + 1 :]
+
+    # the bytes of a run and the runs, less one; a target is behind the operation's four bits
+    shapes = [(WORD_BYTES, 6), (WORD_BYTES, 15), (WORD_BYTES + 2, 2), (WORD_BYTES + 2, 7)]
+    shapes += [(WORD_BYTES + 1, 1), (WORD_BYTES + 3, 1)]
+    targets = [(0, target << 4 | Operation.UPDATE) for target in Target if target]
+    return [changed(*change) for change in shapes + targets]
 
 
 @cocotb.test()
@@ -498,8 +641,9 @@ async def ends_with_a_bad_instruction(dut: Any) -> None:
 async def takes_instructions_from_the_link(dut: Any, seed: int) -> None:
     s = _Surroundings(dut, seed, 0.2)
     await s.start()
+    transfers = _random_list(s, 15)
     golden = s.golden()
-    for transfer in _random_list(s, 15):
+    for transfer in transfers:
         assert await s.give(transfer.pack()) is golden.execute(transfer.pack())
     _check(s, golden)
 
@@ -516,6 +660,55 @@ async def leaves_a_list(dut: Any) -> None:
     assert dut.busy.value == 1
     await s.clear()
     assert await giving is DmaStatus.OK
+
+
+@cocotb.test()
+async def ends_an_update_that_is_left(dut: Any) -> None:
+    """With ``clear`` all weights of the instruction at hand learn, and none of the next one."""
+    s = _Surroundings(dut, 12, 0.0)
+    await s.start()
+    if not s.configuration.training:
+        return
+    first, second = (_long_update(dram=place, rows=40) for place in (0, 1000))
+    _prepare_update(s, first)
+    s.place([first, second, Transfer(operation=Operation.END)])
+    golden = s.golden()
+    golden.execute(first.pack())
+    giving = cocotb.start_soon(s.execute())
+    for _ in range(200):
+        await RisingEdge(dut.clk)
+    assert dut.busy.value == 1
+    await s.clear()
+    assert await giving is DmaStatus.OK
+    assert np.array_equal(s.dram, golden.dram)
+
+
+def _long_update(*, dram: int, rows: int) -> Transfer:
+    """Its sums lie dense, each plane behind the other."""
+    pitch = WORD_BYTES * rows
+    return _update(dram=dram, rows=rows, chip_run_pitch=pitch, chip_row_pitch=WORD_BYTES, shift=9)
+
+
+@cocotb.test()
+async def learns_while_it_reads_and_writes(dut: Any) -> None:
+    """Of DRAM's latency only the first words' is seen."""
+    s = _Surroundings(dut, 13, 0.0)
+    await s.start()
+    if not s.configuration.training:
+        return
+    update = _long_update(dram=3, rows=128)
+    _prepare_update(s, update)
+    golden, cycles = s.golden(), 0
+    golden.execute(update.pack())
+    giving = cocotb.start_soon(s.give(update.pack()))
+    while not giving.done():
+        await RisingEdge(dut.clk)
+        cycles += 1
+    assert np.array_equal(s.dram, golden.dram)
+    # the sums of a row take 12 cycles, and each master word as long as its CRC
+    each = max(12, GROUP_CELLS * 8 * WORD_BYTES // crc_bits(s.configuration))
+    s.dut._log.info("%d rows took %d cycles", update.rows, cycles)
+    assert cycles < each * update.rows + 60, f"{update.rows} rows took {cycles} cycles"
 
 
 @cocotb.test()

@@ -122,7 +122,12 @@ class GoldenCore:
         self.dma: GoldenDma | None = None
         if configuration.dram_chip is not None:
             dram = np.zeros(configuration.dram_chip.bytes, np.uint8)
-            self.dma = GoldenDma(dram, _CoreMemories(self), bool(configuration.ninth_bits))
+            self.dma = GoldenDma(
+                dram,
+                _CoreMemories(self),
+                ninth_bits=bool(configuration.ninth_bits),
+                training=bool(configuration.training),
+            )
 
     def batched(self, batch: int, *, shared: bool = True) -> "GoldenCore":
         """A core of another batch: it shares the memories that a run only reads, also when they

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from slipstick_rtl.dma.transfer import (
     GROUP_CELLS,
+    SUM_BYTES,
     TRANSFER_BYTES,
     WORD_BYTES,
     DmaStatus,
@@ -15,6 +16,8 @@ from slipstick_rtl.dma.transfer import (
     Target,
     Transfer,
 )
+
+from .training import LARGEST_MASTER, pack_masters, unpack_masters, update
 
 Bytes = NDArray[np.uint8]
 
@@ -58,11 +61,14 @@ class GoldenDma:
     chip : Chip
     ninth_bits : bool
         The weight memory has them.
+    training : bool
+        It executes UPDATE.
     """
 
     dram: Bytes
     chip: Chip
     ninth_bits: bool
+    training: bool = False
     executed: int = 0
     status: DmaStatus = DmaStatus.OK
     _good: bool = True
@@ -80,7 +86,7 @@ class GoldenDma:
                 transfer = Transfer.unpack(packed)
             except ValueError:
                 transfer = None
-            if transfer is None or (transfer.target is Target.NINTHS and not self.ninth_bits):
+            if transfer is None or not self._knows(transfer):
                 self.status = DmaStatus.BAD_TRANSFER
                 break
             if transfer.operation is Operation.JUMP:
@@ -95,12 +101,20 @@ class GoldenDma:
             following += TRANSFER_BYTES // WORD_BYTES
         return self.status
 
+    def _knows(self, transfer: Transfer) -> bool:
+        """Whether the hardware has what an instruction needs."""
+        if transfer.operation is Operation.UPDATE:
+            return self.training
+        return transfer.target is not Target.NINTHS or self.ninth_bits
+
     def _execute(self, transfer: Transfer) -> None:
         if transfer.operation is Operation.LOAD:
             if not self._load(transfer):
                 self.status = DmaStatus.MEMORY_CORRUPT
         elif transfer.operation is Operation.STORE:
             self._store(transfer)
+        elif transfer.operation is Operation.UPDATE:
+            self._update(transfer)
         elif transfer.operation is Operation.RUN:
             self._good = self.chip.run_streams(transfer.pcs)
         elif not self._good:
@@ -137,6 +151,16 @@ class GoldenDma:
             run = np.zeros(transfer.run_words * WORD_BYTES, np.uint8)
             run[: transfer.run_bytes] = self.chip.read_activations(source, transfer.run_bytes)
             self.dram[place * WORD_BYTES :][: len(run)] = run
+
+    def _update(self, transfer: Transfer) -> None:
+        """Rows of eight weights, one after the other."""
+        planes = [self.chip.read_activations(at, WORD_BYTES) for at in _chip_runs(transfer)]
+        rows = np.stack(planes).reshape(transfer.rows, SUM_BYTES, WORD_BYTES)
+        sums = np.ascontiguousarray(rows.transpose(0, 2, 1)).view("<i4").reshape(-1)
+        first, count = transfer.dram * WORD_BYTES, len(sums)
+        words = self.dram[first : first + count * WORD_BYTES].reshape(count, WORD_BYTES)
+        learned = update(unpack_masters(words), sums, transfer.shift, LARGEST_MASTER)
+        words[:] = pack_masters(learned)
 
     def _words(self, place: int, count: int) -> Bytes:
         return self.dram[place * WORD_BYTES :][: count * WORD_BYTES].copy()

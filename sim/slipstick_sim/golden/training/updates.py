@@ -21,6 +21,9 @@ MASTER_PLACES = 8
 LARGEST_MASTER = (LARGEST_CODE << MASTER_PLACES) + (1 << (MASTER_PLACES - 1)) - 1
 """Magnitude of a master weight: the largest that rounds to 127."""
 
+MASTER_WORD_BYTES = 8
+"""Of a master weight in a board's DRAM."""
+
 BIAS_PLACES = 16
 """Binary places of a bias, int32, below those of its layer's weights."""
 
@@ -41,6 +44,37 @@ def weights_of(masters: np.ndarray) -> np.ndarray:
     """
     wide = masters.astype(np.int32) + (1 << (MASTER_PLACES - 1))
     return saturate(wide >> MASTER_PLACES).astype(np.int8)
+
+
+def pack_masters(masters: np.ndarray) -> np.ndarray:
+    """Master words, as they lie in a board's DRAM: weight, 0, master, four times 0.
+
+    Parameters
+    ----------
+    masters : array of int32, (n,)
+
+    Returns
+    -------
+    array of uint8, (n, 8)
+    """
+    words = np.zeros((len(masters), MASTER_WORD_BYTES), np.uint8)
+    words[:, 0] = weights_of(masters).view(np.uint8)
+    words[:, 2:4] = masters.astype("<i2").view(np.uint8).reshape(-1, 2)
+    return words
+
+
+def unpack_masters(words: np.ndarray) -> np.ndarray:
+    """The masters of master words.
+
+    Parameters
+    ----------
+    words : array of uint8, (n, 8)
+
+    Returns
+    -------
+    array of int32, (n,)
+    """
+    return np.ascontiguousarray(words[:, 2:4]).view("<i2").reshape(-1).astype(np.int32)
 
 
 def bias_of(masters: np.ndarray, shift: int) -> np.ndarray:

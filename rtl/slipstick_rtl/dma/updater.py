@@ -1,0 +1,265 @@
+"""UPDATE: reads master words, takes a step of training off them, and writes them back."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from ..dram.burst_port import burst_layout
+from ..dram.ddr3 import Ddr3Settings
+from ..dram.litedram import LiteDramSettings
+from ..primitives.delay import delay
+from ..primitives.stream_queue import StreamQueue
+from .box_walker import COUNT_BITS
+from .transfer import GROUP_CELLS, SHIFT_BITS, SUM_BYTES, WORD_BYTES
+from .update_arithmetic import UpdateArithmetic
+
+_WORD = 8 * WORD_BYTES
+_DDR3_ROWS, _SDR_ROWS = 4, 2
+"""Of a block: few turns of the DRAM's bus, and a block finds room in its queue of words."""
+
+_MASTER_WORD = data.StructLayout(
+    {"weight": signed(8), "unused": 8, "master": signed(16), "zeros": 32}
+)
+_RESULT = data.StructLayout({"weight": signed(8), "master": signed(16)})
+
+
+class SumTransposer(wiring.Component):
+    """Turns ``SUM_BYTES`` words, the byte planes of eight sums, into the sums.
+
+    A sum leaves per cycle, and then the next words come, one per cycle: 12 cycles per row.
+
+    Members
+    -------
+    words : In(stream of WORD_BYTES)
+        The plane of the lowest bytes first.
+    sums : Out(stream of signed(32))
+    idle : Out
+        No word has come of which sums have not left.
+    """
+
+    words: stream.Interface
+    sums: stream.Interface
+    idle: Signal
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "words": In(stream.Signature(_WORD)),
+                "sums": Out(stream.Signature(signed(8 * SUM_BYTES))),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        planes = Signal(SUM_BYTES * _WORD, reset_less=True)
+        count, place, full = Signal(range(SUM_BYTES)), Signal(range(GROUP_CELLS)), Signal()
+        chosen = (planes.word_select(k, _WORD).word_select(place, 8) for k in range(SUM_BYTES))
+        m.d.comb += [
+            self.words.ready.eq(~full),
+            self.sums.valid.eq(full),
+            self.sums.payload.eq(Cat(chosen)),
+            self.idle.eq(~full & (count == 0)),
+        ]
+        with m.If(self.words.valid & ~full):
+            m.d.sync += [
+                planes.eq(Cat(planes[_WORD:], self.words.payload)),
+                count.eq(count + 1),
+                full.eq(count == SUM_BYTES - 1),
+            ]
+        with m.If(full & self.sums.ready):
+            m.d.sync += [place.eq(place + 1), full.eq(place != GROUP_CELLS - 1)]
+        return m
+
+
+class UpdateBursts(wiring.Component):
+    """Gives the bursts that read and write blocks of master words, side by side in DRAM.
+
+    A block is read before the one in front of it is written, so that the DRAM's latency passes
+    meanwhile: R0 R1 W0 R2 W1 ... Rn Wn-1 Wn.
+
+    Parameters
+    ----------
+    settings : LiteDramSettings or Ddr3Settings
+    block_rows : int
+        Rows of a block, a power of two; the last block may have fewer.
+
+    Members
+    -------
+    start : In
+        Strobe: begins with ``origin``; only while not ``busy``.
+    origin : In
+        The first master word.
+    rows : In
+        Less one; it holds until ``busy`` ends.
+    o : Out(stream of burst_layout)
+    busy : Out
+        Not all bursts have been taken.
+    """
+
+    start: Signal
+    origin: Signal
+    rows: Signal
+    o: stream.Interface
+    busy: Signal
+
+    def __init__(self, *, settings: LiteDramSettings | Ddr3Settings, block_rows: int) -> None:
+        self._rows_bits = exact_log2(block_rows)
+        layout = burst_layout(settings)
+        super().__init__(
+            {
+                "start": In(1),
+                "origin": In(layout["address"].shape),
+                "rows": In(COUNT_BITS),
+                "o": Out(stream.Signature(layout)),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bits, burst = self._rows_bits, self.o.payload
+        block_bits = exact_log2(GROUP_CELLS) + bits
+        # the next burst's; blocks less one
+        block, write, last = Signal(COUNT_BITS - bits), Signal(), self.rows >> bits
+        first, all_read, is_last, taken = Signal(), Signal(), Signal(), Signal()
+        rows = Mux(is_last, self.rows[:bits], ~0)
+        m.d.comb += [
+            is_last.eq(block == last),
+            burst.write.eq(write),
+            burst.address.eq(self.origin + (block << block_bits)),
+            burst.last.eq(Cat(Const(GROUP_CELLS - 1, exact_log2(GROUP_CELLS)), rows[:bits])),
+            self.o.valid.eq(self.busy),
+            taken.eq(self.o.valid & self.o.ready),
+        ]
+        with m.If(self.start):
+            m.d.sync += [self.busy.eq(1), first.eq(1), all_read.eq(0), write.eq(0), block.eq(0)]
+        with m.Elif(taken & write):
+            m.d.sync += [
+                block.eq(block + Mux(all_read, 1, 2)),
+                write.eq(all_read),
+                self.busy.eq(~is_last),
+            ]
+        with m.Elif(taken):
+            # the second block is read next, or the one before this written
+            step = Mux(first, ~is_last, Const(-1, signed(2)))
+            m.d.sync += [
+                block.eq(block + step),
+                write.eq(~first | is_last),
+                first.eq(0),
+                all_read.eq(is_last),
+            ]
+        return m
+
+
+class Updater(wiring.Component):
+    """Executes UPDATEs (:mod:`.transfer`): a weight per 1.5 cycles, if no stream stalls.
+
+    It stands behind the activation memory's reader. The words of a STORE pass through it; those of
+    an UPDATE are byte planes of sums. Two blocks of master words are under way at once: one that
+    has been read and waits for the write burst in front of it, and one whose results wait in a
+    queue of this. The memory's queue of words must have room for the former.
+
+    Parameters
+    ----------
+    settings : LiteDramSettings or Ddr3Settings
+
+    Members
+    -------
+    begins : In
+        Strobe: a transfer begins; only while ``idle``.
+    updates : In
+        With ``begins``: it is an UPDATE.
+    origin, rows, shift : In
+        The first master word; rows less one; ``Transfer.shift``. They hold until it is done.
+    words : In(stream of WORD_BYTES)
+        What was read of the activation memory: ``SUM_BYTES`` per row of an UPDATE.
+    masters : In(stream of WORD_BYTES)
+        Master words that were read. None is taken without an UPDATE.
+    bursts : Out(stream of burst_layout)
+    writes : Out(stream of WORD_BYTES)
+    idle : Out
+        All bursts were taken, and the results of all ``words`` that came.
+    """
+
+    begins: Signal
+    updates: Signal
+    origin: Signal
+    rows: Signal
+    shift: Signal
+    words: stream.Interface
+    masters: stream.Interface
+    bursts: stream.Interface
+    writes: stream.Interface
+    idle: Signal
+
+    def __init__(self, *, settings: LiteDramSettings | Ddr3Settings) -> None:
+        block_rows = _DDR3_ROWS if isinstance(settings, Ddr3Settings) else _SDR_ROWS
+        self._bursts = UpdateBursts(settings=settings, block_rows=block_rows)
+        # a block, and one: a queue has a power of two of places, and a register
+        self._depth = GROUP_CELLS * block_rows + 1
+        layout = burst_layout(settings)
+        super().__init__(
+            {
+                "begins": In(1),
+                "updates": In(1),
+                "origin": In(layout["address"].shape),
+                "rows": In(COUNT_BITS),
+                "shift": In(SHIFT_BITS),
+                "words": In(stream.Signature(_WORD)),
+                "masters": In(stream.Signature(_WORD)),
+                "bursts": Out(stream.Signature(layout)),
+                "writes": Out(stream.Signature(_WORD)),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.bursts = bursts = self._bursts
+        m.submodules.transposer = transposer = SumTransposer()
+        m.submodules.arithmetic = arithmetic = UpdateArithmetic()
+        m.submodules.results = results = StreamQueue(shape=_RESULT, depth=self._depth)
+        connect(m, bursts.o, flipped(self.bursts))
+        active, enters, leaves = Signal(), Signal(), Signal()
+        with m.If(self.begins):
+            m.d.sync += active.eq(self.updates)
+        # results that are being computed or wait; whether there is room is known a cycle later
+        owed, room = Signal(range(self._depth + 1)), Signal()
+        m.d.sync += [owed.eq(owed + enters - leaves), room.eq(owed < self._depth - 1)]
+        sums, result, word = transposer.sums, results.i.payload, Signal(_MASTER_WORD)
+        master: Any = data.View(_MASTER_WORD, self.masters.payload)
+        m.d.comb += [
+            bursts.start.eq(self.begins & self.updates),
+            bursts.origin.eq(self.origin),
+            bursts.rows.eq(self.rows),
+            arithmetic.shift.eq(self.shift),
+            arithmetic.sum.eq(sums.payload),
+            arithmetic.master.eq(master.master),
+            enters.eq(sums.valid & self.masters.valid & room),
+            sums.ready.eq(self.masters.valid & room),
+            self.masters.ready.eq(sums.valid & room),
+            result.weight.eq(arithmetic.weight),
+            result.master.eq(arithmetic.updated),
+            results.i.valid.eq(delay(m, enters, arithmetic.latency, "came")),
+            leaves.eq(results.o.valid & results.o.ready),
+            word.weight.eq(results.o.payload.weight),
+            word.master.eq(results.o.payload.master),
+            self.idle.eq(~bursts.busy & transposer.idle & (owed == 0)),
+        ]
+        # the way of the words
+        m.d.comb += [
+            transposer.words.payload.eq(self.words.payload),
+            transposer.words.valid.eq(self.words.valid & active),
+            self.words.ready.eq(Mux(active, transposer.words.ready, self.writes.ready)),
+            results.o.ready.eq(self.writes.ready & active),
+            self.writes.valid.eq(Mux(active, results.o.valid, self.words.valid)),
+            self.writes.payload.eq(Mux(active, word.as_value(), self.words.payload)),
+        ]
+        return m
+
+
+assert Shape.cast(_MASTER_WORD).width == _WORD
