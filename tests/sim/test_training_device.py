@@ -41,3 +41,12 @@ def test_steps_from_dram(device: SimulationDevice) -> None:
     """Activations, errors, gradients, ranges and weights equal those of the golden functions."""
     found = verify_dram_training(digits_cnn(), device, steps=4, batch=4, rate_shift=5, seed=1)
     check(found, 25_000)
+
+
+def test_updates_on_the_device(device: SimulationDevice) -> None:
+    """Weights that never left the DRAM equal those of the golden functions."""
+    found = verify_dram_training(
+        digits_cnn(), device, steps=5, batch=4, rate_shift=4, seed=2, on_device=True
+    )
+    check(found, 20_000)
+    assert found.updated == 4

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +21,15 @@ from ..training.networks import digits_cnn, ds_cnn, mnist_cnn, resnet8
 from .options import DEVICE_HELP, Json, check_least
 
 DEFAULT_DEVICE = "sim:sim-training"
+
+
+class Updater(StrEnum):
+    """Who updates the weights."""
+
+    DEVICE = "device"
+    HOST = "host"
+
+
 NETWORKS = {make().name: make for make in (digits_cnn, mnist_cnn, resnet8, ds_cnn)}
 LARGEST_SHIFT = 24
 
@@ -37,6 +47,10 @@ def verify_training_command(
     source: Annotated[
         Range, typer.Option("--range", help="Whose largest magnitude chooses the shifts.")
     ] = Range.PREVIOUS,
+    update: Annotated[
+        Updater,
+        typer.Option(help="Who updates the weights in steps from DRAM, where the device can."),
+    ] = Updater.DEVICE,
     seed: Annotated[int, typer.Option(help="Of first weights and pictures.")] = 0,
     report: Annotated[
         Path | None, typer.Option("--report", "-o", help="JSON file for the figures.")
@@ -46,8 +60,8 @@ def verify_training_command(
     """Train on a device, and compare every product and all weights with the golden functions.
 
     Pictures are random ones that can be learned. With DRAM and the range "previous", all steps but
-    the first run from there, and every activation and error is compared. Exit with 1 if anything
-    differs.
+    the first run from there, and every activation and error is compared. Gradients of weights are
+    compared where the host updates the weights. Exit with 1 if anything differs.
     """
     check_least("--steps", steps, 1)
     check_least("--batch", batch, 1)
@@ -61,12 +75,13 @@ def verify_training_command(
     opened = open_device(device)
     try:
         with console.progress("verifying training", steps) as done:
-            found = _verifier(opened, source)(
+            found = _verifier(opened, source, update)(
                 chosen, steps=steps, batch=batch, rate_shift=rate_shift, seed=seed, done=done
             )
     finally:
         opened.close()
     figures = {"network": network, "device": device, "range": str(source), "seed": seed}
+    figures |= {"updates_on_device": found.updated}
     figures |= {"batch": batch, **_figures(found), "seconds": round(time.monotonic() - begun, 1)}
     if report is not None:
         reports.write_file(report, reports.command_line(), figures)
@@ -78,11 +93,11 @@ def verify_training_command(
         raise typer.Exit(1)
 
 
-def _verifier(device: Device, source: Range) -> Callable[..., Verification]:
+def _verifier(device: Device, source: Range, update: Updater) -> Callable[..., Verification]:
     """From DRAM, where the device has one and shifts are known before a step."""
     if source is Range.PREVIOUS and isinstance(device, LinkDevice):
         if device.configuration.dram_chip is not None:
-            return partial(verify_dram_training, device=device)
+            return partial(verify_dram_training, device=device, on_device=update is Updater.DEVICE)
     return partial(verify_training, device=device, source=source)
 
 

@@ -242,22 +242,49 @@ class Int8Arithmetic(Arithmetic):
 
     def update(self, parameters: IntegerParameters, gradient: Gradient, rate: Rate) -> None:
         """One rounding of the whole batch's sums."""
-        g, places = self._golden, self._golden.MASTER_PLACES if self._wide else 0
+        g, velocities = self._golden, parameters.velocities
         largest = g.LARGEST_MASTER if self._wide else g.LARGEST_CODE
-        shift = parameters.exponent - places - gradient.weight_exponent + rate.sum_shift
-        of_bias = parameters.exponent - g.BIAS_PLACES - gradient.bias_exponent + rate.sum_shift
-        if parameters.velocities is None:
+        shift = self.update_shift(parameters.exponent, gradient.weight_exponent, rate)
+        if velocities is None:
             parameters.masters = g.update(parameters.masters, gradient.weights, shift, largest)
-            parameters.bias = g.update(parameters.bias, gradient.bias, of_bias, g.LARGEST_SUM)
+            self.update_bias(parameters, gradient, rate)
             return
-        first, second = parameters.velocities
+        first, second = velocities
         parameters.masters, first = g.update_with_momentum(
             parameters.masters, first, gradient.weights, shift, largest, self._momentum
         )
         parameters.bias, second = g.update_with_momentum(
-            parameters.bias, second, gradient.bias, of_bias, g.LARGEST_SUM, self._momentum
+            parameters.bias,
+            second,
+            gradient.bias,
+            self._bias_shift(parameters, gradient, rate),
+            g.LARGEST_SUM,
+            self._momentum,
         )
         parameters.velocities = first, second
+
+    def update_bias(self, parameters: IntegerParameters, gradient: Gradient, rate: Rate) -> None:
+        """The bias alone, without momentum."""
+        g, shift = self._golden, self._bias_shift(parameters, gradient, rate)
+        parameters.bias = g.update(parameters.bias, gradient.bias, shift, g.LARGEST_SUM)
+
+    def _bias_shift(self, parameters: IntegerParameters, gradient: Gradient, rate: Rate) -> int:
+        places = self._golden.BIAS_PLACES
+        return parameters.exponent - places - gradient.bias_exponent + rate.sum_shift
+
+    def update_shift(self, exponent: int, of_gradient: int, rate: Rate) -> int:
+        """The shift of an update of weights; below 0 to the left.
+
+        Parameters
+        ----------
+        exponent : int
+            Of the weights that are multiplied.
+        of_gradient : int
+            The exponent of the gradient's sums.
+        rate : Rate
+        """
+        places = self._golden.MASTER_PLACES if self._wide else 0
+        return exponent - places - of_gradient + rate.sum_shift
 
     def arrays(self, parameters: IntegerParameters) -> dict[str, np.ndarray]:
         """Masters, biases, the exponent, velocities."""

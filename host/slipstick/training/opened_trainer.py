@@ -128,7 +128,8 @@ class OpenedTrainer:
         Returns
         -------
         dict
-            Of one device with DRAM, ``steps_from_dram``. Of a crew, ``devices`` or ``workers``: how
+            Of one device with DRAM, ``steps_from_dram``, and ``updates_on_device``: those of them
+            whose weights the device updated. Of a crew, ``devices`` or ``workers``: how
             many there are. ``given_again``: jobs that were done again, since a device failed, a
             worker ended, or one was late. Unless models are averaged, ``gradient_bytes_per_step``:
             of the gradients of all parts, as messages. Of a cluster, ``bytes_to_workers_per_step``
@@ -136,7 +137,10 @@ class OpenedTrainer:
             frames.
         """
         if isinstance(self.trainer, DramTrainer):
-            return {"steps_from_dram": self.trainer.from_dram}
+            return {
+                "steps_from_dram": self.trainer.from_dram,
+                "updates_on_device": self.trainer.updated,
+            }
         if self._crew is None:
             return {}
         found: dict[str, Any] = {

@@ -52,10 +52,6 @@ class Trainer:
         Layers that learn; by default all that have weights. Errors go back no further than the
         first of them.
 
-    Members
-    -------
-    parameters : dict
-        By layer, as the arithmetic has them.
     """
 
     def __init__(
@@ -71,8 +67,21 @@ class Trainer:
         unknown = self.learning.difference(names)
         if unknown or not self.learning:
             raise ValueError(f"layers that learn must be some of {', '.join(names)}: {unknown}")
-        self.parameters = arithmetic.start(network, initial)
+        self._parameters = arithmetic.start(network, initial)
         self._reached = self._above_learning()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """By layer, as the arithmetic has them."""
+        self._fetch()
+        return self._parameters
+
+    @parameters.setter
+    def parameters(self, parameters: dict[str, Any]) -> None:
+        self._parameters = parameters
+
+    def _fetch(self) -> None:
+        """Brings what a device has changed; here the host has all."""
 
     def _above_learning(self) -> frozenset[str]:
         """Tensors whose error is needed: some layer that learns is at or before them."""

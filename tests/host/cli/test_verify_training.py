@@ -29,6 +29,12 @@ def test_steps_from_dram(slipstick: Command) -> None:
     figures = json.loads(output)
     assert status == 0 and figures["mismatches"] == 0
     assert {"steps from DRAM", "error of conv1 by conv2"} <= set(figures["products"])
+    assert figures["updates_on_device"] == 2
+    status, output, _ = slipstick("verify-training", *options, "--update", "host")
+    by_host = json.loads(output)
+    assert status == 0 and by_host["mismatches"] == by_host["updates_on_device"] == 0
+    # sums of gradients come to the host, and are compared
+    assert by_host["elements"] > figures["elements"]
     # shifts of the present step are not known before: it runs product by product
     status, output, _ = slipstick("verify-training", *options, "--range", "present")
     figures = json.loads(output)

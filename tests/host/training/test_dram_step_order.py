@@ -1,13 +1,11 @@
 """Lists in an order that moves data during runs: random networks, and runs that end late."""
 
-import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 from late_dma import late_device
 from slipstick.devices.model import ModelDevice
-from slipstick.targets import find_target
 from slipstick.training.dram_step.chip import Lifetime, allocate
 from slipstick.training.dram_step.cutting import cut
 from slipstick.training.dram_step.effects import Access, Memory, Step
@@ -15,91 +13,10 @@ from slipstick.training.dram_step.listing import Listed, Listing
 from slipstick.training.dram_step.schedule import schedule
 from slipstick.training.dram_step.trainer import DramTrainer
 from slipstick.training.dram_step.verify import verify_dram_training
-from slipstick.training.network import INPUT, Kind, Layer, TrainingNetwork, initial_parameters
+from slipstick.training.network import initial_parameters
 from slipstick.training.networks import digits_cnn, resnet8
-from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import GROUP_CELLS, Operation, Target, Transfer
-
-CHIP = "MT48LC16M16"
-SAME = (1, 1, 1, 1)
-LARGE = dataclasses.replace(find_target("sim-training-large").configuration, dram=CHIP)
-SHAPES = {
-    "8x8": dataclasses.replace(find_target("sim-training").configuration, dram=CHIP),
-    "8x8, little memory": Configuration(
-        rows=8,
-        columns=8,
-        lanes=8,
-        activation_bytes=1 << 13,
-        weight_bytes=1 << 15,
-        instruction_words=1 << 11,
-        accumulator_depth=64,
-        dram=CHIP,
-        training=1,
-    ),
-    "32x16, ninth bits": dataclasses.replace(
-        LARGE, ninth_bits=1, halved_tables=1, activation_bytes=1 << 15, weight_bytes=1 << 17
-    ),
-    "2x8x16": Configuration(
-        pixels=2,
-        rows=8,
-        columns=16,
-        lanes=4,
-        activation_bytes=1 << 15,
-        weight_bytes=1 << 17,
-        accumulator_depth=64,
-        dram=CHIP,
-        training=1,
-    ),
-}
-
-
-def random_network(seed: int) -> TrainingNetwork:
-    """Convolutions, shortcuts and pools of any size that a step from DRAM allows."""
-    generator = np.random.default_rng(seed)
-    draw = generator.integers
-    shape = (int(draw(5, 12)), int(draw(5, 12)), int(draw(1, 5)))
-    layers, last = list[Layer](), INPUT
-    size, channels = shape[:2], shape[2]
-    for number in range(int(draw(2, 5))):
-        name, kind = f"layer{number}", int(draw(5)) if number else 0
-        if kind == 1:
-            inner = Layer(f"{name}a", Kind.CONVOLUTION, (last,), channels, (3, 3), (1, 1), SAME)
-            layers += [inner, Layer(name, Kind.ADD, (last, inner.name), relu=bool(draw(2)))]
-        elif kind in (2, 3) and min(size) >= 4:
-            window = [(2, 2), (1, 2), (2, 1)][int(draw(3))]
-            pool = Kind.MAX_POOL if kind == 2 else Kind.AVERAGE_POOL
-            layers.append(Layer(name, pool, (last,), 0, window, window))
-            size = size[0] // window[0], size[1] // window[1]
-        else:
-            kernel = (int(draw(1, 4)), int(draw(1, 4)))
-            stride = (int(draw(1, 3)), int(draw(1, 3)))
-            pads = tuple(int(draw(0, kernel[side // 2])) for side in range(4))
-            padding = pads[0], pads[1], pads[2], pads[3]
-            channels = int(draw(1, 21))
-            found = [
-                (size[axis] + padding[2 * axis] + padding[2 * axis + 1] - kernel[axis])
-                // stride[axis]
-                + 1
-                for axis in (0, 1)
-            ]
-            if min(found) < 2:
-                continue
-            size = found[0], found[1]
-            layers.append(
-                Layer(
-                    name,
-                    Kind.CONVOLUTION,
-                    (last,),
-                    channels,
-                    kernel,
-                    stride,
-                    padding,
-                    bool(draw(2)),
-                )
-            )
-        last = name
-    layers.append(Layer("logits", Kind.CONVOLUTION, (last,), int(draw(2, 12)), size))
-    return TrainingNetwork(f"random {seed}", shape, tuple(layers))
+from step_networks import LARGE, SHAPES, random_network
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -96,7 +96,8 @@ def test_a_device_gives_the_same_bits() -> None:
 def test_a_device_with_dram_gives_the_same_bits(layers: int) -> None:
     sdram = TrainingSession(MODEL, layers=layers, device="model:sim-training-sdram")
     found, wanted = learn(sdram), learn(TrainingSession(MODEL, layers=layers))
-    assert sdram.sharing_figures == {"steps_from_dram": 2} and sdram.bytes_per_step > 16 * 64
+    assert sdram.sharing_figures == {"steps_from_dram": 2, "updates_on_device": 2}
+    assert sdram.bytes_per_step > 16 * 64
     for name, array in wanted.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 

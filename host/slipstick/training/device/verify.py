@@ -30,6 +30,8 @@ class Verification:
     steps, images : int
     losses : tuple of float
         Mean cross-entropy of each step.
+    updated : int
+        Steps whose weights the device updated.
     """
 
     comparison: Comparison
@@ -37,6 +39,7 @@ class Verification:
     steps: int
     images: int
     losses: tuple[float, ...]
+    updated: int = 0
 
     @property
     def mismatches(self) -> int:

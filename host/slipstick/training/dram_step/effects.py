@@ -10,6 +10,8 @@ from slipstick_rtl.dma.transfer import GROUP_CELLS, WORD_BYTES, Operation, Targe
 
 from ...compiler.timing.dram_timeline import predict
 
+_UPDATED = 32
+"""Master words that an UPDATE reads at a time."""
 _INSTRUCTION_WORD = 4
 """Bytes of a word of the instruction memory."""
 
@@ -81,12 +83,12 @@ class Step(NamedTuple):
 
     @property
     def stores(self) -> bool:
-        """It is a STORE."""
-        return self.transfer.operation is Operation.STORE
+        """It reads the activation memory: a STORE or an UPDATE."""
+        return self.transfer.operation in (Operation.STORE, Operation.UPDATE)
 
 
 def moving(transfer: Transfer, configuration: Configuration) -> Step:
-    """The step of a LOAD or STORE.
+    """The step of a LOAD, STORE or UPDATE.
 
     Boxes count as all bytes from their first to their last one.
 
@@ -96,6 +98,8 @@ def moving(transfer: Transfer, configuration: Configuration) -> Step:
     configuration : Configuration
         With DRAM.
     """
+    if transfer.operation is Operation.UPDATE:
+        return _updating(transfer, configuration)
     stores = transfer.operation is Operation.STORE
     dram = transfer.dram + _span(
         transfer, transfer.dram_run_pitch, transfer.dram_row_pitch, transfer.run_words
@@ -108,6 +112,22 @@ def moving(transfer: Transfer, configuration: Configuration) -> Step:
     runs = transfer.runs * transfer.rows
     lone = transfer.target is Target.NINTHS
     cycles = _cycles(stores, transfer.run_words, runs, lone, configuration)
+    return Step(transfer, accesses, cycles)
+
+
+def _updating(transfer: Transfer, configuration: Configuration) -> Step:
+    """The step of an UPDATE: master words are read and written."""
+    pitches = transfer.chip_run_pitch, transfer.chip_row_pitch
+    chip = transfer.chip + _span(transfer, *pitches, transfer.run_bytes)
+    words = WORD_BYTES * transfer.rows
+    accesses = (
+        Access(Memory.ACTIVATIONS, transfer.chip, chip, False),
+        Access(Memory.DRAM, transfer.dram, transfer.dram + words, True),
+    )
+    blocks = -(-words // _UPDATED)
+    cycles = sum(
+        _cycles(stores, _UPDATED, blocks, False, configuration) for stores in (False, True)
+    )
     return Step(transfer, accesses, cycles)
 
 

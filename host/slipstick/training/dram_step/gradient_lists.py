@@ -14,6 +14,7 @@ from .chip import Ring, Rings
 from .durations import run_cycles
 from .effects import Access, Memory
 from .gradient_layout import GradientPiece, GradientPlaces, Stripe
+from .gradient_results import Masters
 from .gradients import GradientProgram
 from .kernels import KernelPlace
 from .listing import Listing
@@ -39,7 +40,9 @@ class GradientWork:
     ones : int
         A word of DRAM, from which on bytes are 1, one per lane.
     results : int
-        The word that the sums go to.
+        The word that the sums go to; those of biases only, if the weights are updated.
+    masters : Masters, optional
+        The DMA updates the weights.
     """
 
     name: str
@@ -48,11 +51,35 @@ class GradientWork:
     kernels: KernelPlace
     ones: int
     results: int
+    masters: Masters | None = None
 
     @property
-    def places(self) -> tuple[str, DramTensor, int, int, int]:
+    def places(self) -> tuple[str, DramTensor, int, int, int, int | None]:
         """Its name and where all lies in DRAM, to see whether another one is like it."""
-        return self.name, self.image, self.kernels.place, self.ones, self.results
+        masters = None if self.masters is None else self.masters.place
+        return self.name, self.image, self.kernels.place, self.ones, self.results, masters
+
+    def finish(self, some: Sequence[GradientPiece], chip: int, listing: Listing) -> None:
+        """Adds what becomes of a pass's sums: they are stored, or the weights updated.
+
+        Parameters
+        ----------
+        some : sequence of GradientPiece
+            One of the program's passes.
+        chip : int
+            Where its results begin on the chip.
+        listing : Listing
+        """
+        results, dram = self.program.results, self.results
+        before = results.passes[: results.passes.index(some)]
+        if self.masters is None:
+            dram += sum(map(results.pass_words, before))
+            transfers = results.stores(some, chip, dram)
+        else:
+            dram += sum(map(results.bias_words, before))
+            transfers = results.updates(some, chip, dram, self.masters)
+        for transfer in transfers:
+            listing.move(transfer, name=self.name)
 
 
 class GradientLister:
@@ -105,12 +132,10 @@ class GradientLister:
     def _list_work(
         self, work: GradientWork, batch: int, kept: "_Kept | None", rings: Rings
     ) -> None:
-        results = work.results
         for some in work.program.passes:
             plan = _PassPlan(work, some, batch, rings, self._configuration, self._turns, kept)
             self._turns = plan.next_turns
-            self._list_pass(plan, results)
-            results += work.program.results.pass_words(some)
+            self._list_pass(plan)
 
     def _keep(self, group: Sequence[GradientWork], batch: int) -> tuple["_Kept | None", Rings]:
         """Kernels that several passes need stay in the weight memory, if there is room."""
@@ -130,7 +155,7 @@ class GradientLister:
         behind = Ring(first + batch * words, first + needed)
         return _Kept(first, words, set()), Rings(rings.instructions, behind)
 
-    def _list_pass(self, plan: "_PassPlan", results: int) -> None:
+    def _list_pass(self, plan: "_PassPlan") -> None:
         work, program, listing, some = plan.work, plan.work.program, self._listing, plan.some
         runs = _Runs(plan)
         room = self._rings.instructions.room
@@ -159,8 +184,7 @@ class GradientLister:
             code = Access(Memory.INSTRUCTIONS, first, first + runs.words, False)
             accesses = plan.touched(unit, last=number == len(plan.units) - 1)
             listing.run((first + pcs[0], first + pcs[1]), [*accesses, code], cycles)
-        for store in program.results.stores(some, begin.results, results):
-            listing.move(store)
+        work.finish(some, begin.results, listing)
 
 
 @dataclass(frozen=True)

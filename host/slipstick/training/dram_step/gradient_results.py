@@ -12,6 +12,25 @@ from ...devices.link.regions import pieces
 from ...runtime.dram_port import LONGEST_RUN
 from .gradient_layout import GradientPiece
 
+_LONGEST_PITCH = 1 << 16
+"""Bytes, less one, from plane to plane of an UPDATE."""
+
+
+@dataclass(frozen=True)
+class Masters:
+    """Master words of a layer, in the order in which the sums of its gradient lie on the chip.
+
+    Parameters
+    ----------
+    place : int
+        The word of DRAM of the first one.
+    shift : int
+        Of the update, 0..32.
+    """
+
+    place: int
+    shift: int
+
 
 @dataclass(frozen=True)
 class GradientResults:
@@ -62,7 +81,7 @@ class GradientResults:
 
     def pass_words(self, some: Sequence[GradientPiece]) -> int:
         """Of DRAM, that the results of a pass take."""
-        return -(-self.pass_bytes(some) // WORD_BYTES)
+        return _words(self.pass_bytes(some))
 
     def stores(self, some: Sequence[GradientPiece], chip: int, dram: int) -> Iterator[Transfer]:
         """Brings the results of a pass to DRAM.
@@ -76,6 +95,81 @@ class GradientResults:
             The word for it.
         """
         yield from _stores(chip, dram, self.pass_bytes(some))
+
+    @property
+    def can_update(self) -> bool:
+        """The DMA can update the weights: planes are whole words."""
+        planes = [self.plane_bytes(piece) for piece in self._weight_pieces()]
+        return all(size % WORD_BYTES == 0 and size < _LONGEST_PITCH for size in planes)
+
+    def _weight_pieces(self) -> Iterator[GradientPiece]:
+        return (piece for some in self.passes for piece in some if not piece.is_bias)
+
+    @property
+    def master_words(self) -> int:
+        """Of DRAM: one per sum, also where no weight is."""
+        return sum(map(self.plane_bytes, self._weight_pieces()))
+
+    def master_numbers(self) -> np.ndarray:
+        """Which of the master words is whose, (O, kernel height, kernel width, I)."""
+        numbers, first = np.zeros(self.shape, np.int32), 0
+        for piece in self._weight_pieces():
+            count = self.plane_bytes(piece)
+            self._put(piece, np.arange(first, first + count, dtype=np.int32), numbers)
+            first += count
+        return numbers
+
+    def updates(
+        self, some: Sequence[GradientPiece], chip: int, dram: int, masters: Masters
+    ) -> Iterator[Transfer]:
+        """Updates the weights that a pass has the sums for, and brings those of biases to DRAM.
+
+        Parameters
+        ----------
+        some : sequence of GradientPiece
+            One of the passes.
+        chip : int
+            The first byte on the chip.
+        dram : int
+            The word for the biases.
+        masters : Masters
+        """
+        before = self.passes[: self.passes.index(some)]
+        word = masters.place + sum(
+            self.plane_bytes(piece) for each in before for piece in each if not piece.is_bias
+        )
+        for piece in some:
+            plane = self.plane_bytes(piece)
+            if piece.is_bias:
+                yield from _stores(chip, dram, SUM_BYTES * plane)
+                dram += _words(SUM_BYTES * plane)
+            else:
+                yield Transfer(
+                    operation=Operation.UPDATE,
+                    chip=chip,
+                    dram=word,
+                    run_bytes=WORD_BYTES,
+                    runs=SUM_BYTES,
+                    rows=plane // WORD_BYTES,
+                    chip_run_pitch=plane,
+                    chip_row_pitch=WORD_BYTES,
+                    shift=masters.shift,
+                )
+                word += plane
+            chip += SUM_BYTES * plane
+
+    def bias_words(self, some: Sequence[GradientPiece]) -> int:
+        """Of DRAM, that a pass's sums of biases take behind ``updates``."""
+        return sum(_words(SUM_BYTES * self.plane_bytes(piece)) for piece in some if piece.is_bias)
+
+    def biases(self, packed: bytes) -> np.ndarray:
+        """The gradient of the bias, (O,), in what ``updates`` has brought, pass by pass."""
+        bias, begin = np.zeros(self.shape[0], np.int32), 0
+        for piece in (piece for some in self.passes for piece in some if piece.is_bias):
+            count = SUM_BYTES * self.plane_bytes(piece)
+            self._put_bias(piece, _values(packed[begin : begin + count]), bias)
+            begin += _words(count) * WORD_BYTES
+        return bias
 
     def sums(self, packed: bytes) -> tuple[np.ndarray, np.ndarray]:
         """The gradients in what ``stores`` has brought.
@@ -96,8 +190,7 @@ class GradientResults:
             begin = place
             for piece in some:
                 count = SUM_BYTES * self.plane_bytes(piece)
-                planes = np.frombuffer(packed, np.uint8, count, begin).reshape(SUM_BYTES, -1)
-                values = np.ascontiguousarray(planes.T).view("<i4").reshape(-1)
+                values = _values(packed[begin : begin + count])
                 if piece.is_bias:
                     self._put_bias(piece, values, bias)
                 else:
@@ -135,3 +228,14 @@ def _stores(chip: int, dram: int, count: int) -> Iterator[Transfer]:
             dram=dram + first // WORD_BYTES,
             run_bytes=end - first,
         )
+
+
+def _words(count: int) -> int:
+    """Of DRAM, for so many bytes."""
+    return -(-count // WORD_BYTES)
+
+
+def _values(planes: bytes) -> np.ndarray:
+    """Sums of 32 bits, whose planes of bytes lie one after the other."""
+    stacked = np.frombuffer(planes, np.uint8).reshape(SUM_BYTES, -1)
+    return np.ascontiguousarray(stacked.T).view("<i4").reshape(-1)

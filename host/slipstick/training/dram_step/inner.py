@@ -155,8 +155,7 @@ class InnerLister:
             self._weights(places.constants, self._inner.constant_words),
         ]
         self._run(2, 3, accesses)
-        for store in program.results.stores(some, places.results, work.results):
-            self._listing.move(store)
+        work.finish(some, places.results, self._listing)
 
     def _run(self, matrix: int, post: int, accesses: list[Access]) -> None:
         """Runs two of the streams."""

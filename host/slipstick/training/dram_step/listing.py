@@ -1,7 +1,7 @@
 """Collects a list for the DMA: its steps in the order of the program, and the constants."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
@@ -39,19 +39,25 @@ class Listing:
         self.steps: list[Step] = []
         self._blocks: list[bytes] = []
         self._changing: dict[str, _Constants] = {}
+        self._updates: dict[str, list[int]] = {}
 
-    def move(self, transfer: Transfer, longest: int = _LONGEST_CYCLES) -> None:
-        """Adds a LOAD or STORE; a long one as several, so that they fit beside short runs.
+    def move(self, transfer: Transfer, longest: int = _LONGEST_CYCLES, *, name: str = "") -> None:
+        """Adds a LOAD, STORE or UPDATE; long LOADs and STOREs as several, to fit beside short runs.
 
         Parameters
         ----------
         transfer : Transfer
         longest : int
             Cycles that it may take.
+        name : str
+            Of a layer whose weights an UPDATE updates, for :meth:`Listed.set_shift`.
         """
         step = moving(transfer, self._configuration)
         count = -(-step.cycles // longest)
-        if count == 1 or transfer.checked:
+        updates = transfer.operation is Operation.UPDATE
+        if updates:
+            self._updates.setdefault(name, []).append(len(self.steps))
+        if count == 1 or transfer.checked or updates:
             self.steps.append(step)
             return
         for part in cut(transfer, count, self._configuration):
@@ -111,18 +117,48 @@ class Listing:
             name: [places[number] for number in constants.steps]
             for name, constants in self._changing.items()
         }
+        updates = {
+            name: [places[number] for number in numbers] for name, numbers in self._updates.items()
+        }
         contents = bytearray(b"".join(self._blocks) + packed)
-        return Listed(self._configuration, self._first, self._place, contents, self._changing, at)
+        return Listed(
+            self._configuration,
+            self._first,
+            self._place,
+            contents,
+            self._changing,
+            at,
+            updates,
+        )
 
 
 @dataclass(frozen=True)
 class _Constants:
-    """Constants that change: what they were, where they lie in DRAM, and which steps load them."""
+    """Constants that change.
+
+    Parameters
+    ----------
+    image : Image
+        What they were.
+    place : int
+        The word of DRAM of the first one.
+    loads : sequence of Transfer
+    steps : range
+        Which load them.
+    unchecked : collection of int
+        Which of ``loads`` have no CRC: the device writes some of their words.
+    """
 
     image: Image
     place: int
     loads: Sequence[Transfer]
     steps: range
+    unchecked: Collection[int] = ()
+
+    @property
+    def layout(self) -> list[Transfer]:
+        """The LOADs, whatever they load."""
+        return [dataclasses.replace(load, crc=0) for load in self.loads]
 
 
 class Listed:
@@ -137,6 +173,8 @@ class Listed:
     changing : dict of _Constants by name
     places : mapping of sequence of int by name
         Which instructions of the list load them.
+    updates : mapping of sequence of int by name
+        Which instructions update a layer's weights.
     """
 
     def __init__(
@@ -147,10 +185,16 @@ class Listed:
         contents: bytearray,
         changing: dict[str, _Constants],
         places: Mapping[str, Sequence[int]],
+        updates: Mapping[str, Sequence[int]],
     ) -> None:
         self._configuration, self._first = configuration, first
         self.entry, self.contents = entry, contents
-        self._changing, self._places = changing, places
+        self._changing, self._places, self._updates = changing, places, updates
+
+    @property
+    def names(self) -> list[str]:
+        """Of the constants that change."""
+        return list(self._changing)
 
     def replace(self, name: str, data: bytes) -> bool:
         """Puts other constants in the place of those of a name.
@@ -163,15 +207,62 @@ class Listed:
         known = self._changing[name]
         if data == known.image.data:
             return True
-        image = dataclasses.replace(known.image, data=data)
-        block, loads = constant_loads(image, self._configuration, known.place)
-        unchecked = [dataclasses.replace(load, crc=0) for load in loads]
-        if unchecked != [dataclasses.replace(load, crc=0) for load in known.loads]:
+        new, block = self._with(known, data)
+        if new.layout != known.layout:
             return False
         first = (known.place - self._first) * WORD_BYTES
         self.contents[first : first + len(block)] = block
-        for place, load in zip(self._places[name], loads, strict=True):
-            at = (self.entry - self._first) * WORD_BYTES + place * TRANSFER_BYTES
-            self.contents[at : at + TRANSFER_BYTES] = load.pack()
-        self._changing[name] = dataclasses.replace(known, image=image, loads=loads)
+        self._put_loads(name, new)
         return True
+
+    def block(self, name: str, data: bytes) -> tuple[int, bytes]:
+        """What would lie in DRAM of other constants of a name, and the first word.
+
+        Raises
+        ------
+        ValueError
+            If they need other LOADs.
+        """
+        known = self._changing[name]
+        new, block = self._with(known, data)
+        if new.layout != known.layout:
+            raise ValueError(f"constants of {name!r} must be loaded alike, whatever the weights")
+        return known.place, block
+
+    def uncheck(self, name: str, first: int, last: int) -> None:
+        """Takes the CRC from LOADs of constants of a name that read some of these words."""
+        known = self._changing[name]
+        unchecked = [
+            number
+            for number, load in enumerate(known.loads)
+            if load.dram <= last and first < load.dram + load.words
+        ]
+        self._put_loads(name, dataclasses.replace(known, unchecked=unchecked))
+
+    def set_shift(self, name: str, shift: int) -> None:
+        """Puts another shift into the UPDATEs of a layer."""
+        for place in self._updates[name]:
+            at = self._at(place)
+            update = Transfer.unpack(bytes(self.contents[at : at + TRANSFER_BYTES]))
+            self._put(place, dataclasses.replace(update, shift=shift))
+
+    def _with(self, known: _Constants, data: bytes) -> tuple[_Constants, bytes]:
+        image = dataclasses.replace(known.image, data=data)
+        block, loads = constant_loads(image, self._configuration, known.place)
+        return dataclasses.replace(known, image=image, loads=loads), block
+
+    def _put_loads(self, name: str, constants: _Constants) -> None:
+        self._changing[name] = constants
+        for number, place in enumerate(self._places[name]):
+            load = constants.loads[number]
+            if number in constants.unchecked:
+                load = dataclasses.replace(load, checked=False, crc=0)
+            self._put(place, load)
+
+    def _put(self, place: int, transfer: Transfer) -> None:
+        at = self._at(place)
+        self.contents[at : at + TRANSFER_BYTES] = transfer.pack()
+
+    def _at(self, place: int) -> int:
+        """The byte of ``contents`` of an instruction of the list."""
+        return (self.entry - self._first) * WORD_BYTES + place * TRANSFER_BYTES

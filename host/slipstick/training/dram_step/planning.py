@@ -1,10 +1,10 @@
 """Plans a recorded step: segments of works, what is stored, and the lists."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.dma.transfer import WORD_BYTES, Operation
+from slipstick_rtl.dma.transfer import WORD_BYTES, Operation, Transfer
 
 from ...compiler.codegen.dram_tensors import DramTensor
 from ...compiler.mapping.activation_layout import round_up
@@ -20,6 +20,7 @@ from .places import box
 from .recorded import Note, Pass
 from .recorder import RecordingArithmetic
 from .segments import Segment, Template, cut_segments, make_templates
+from .weight_copies import copy_weights
 from .works import BlockWork, Key, key_of
 
 _ROOMY = (0.25, 1.0)
@@ -29,6 +30,9 @@ _EARLIER = 4
 _PREDICTED = 2, 4
 """Images: what the further ones take chooses among segments."""
 
+
+Probes = Callable[[], Sequence[RecordingArithmetic]]
+"""The step at hand with weights that tell where they are, as ``weight_copies.probe`` has them."""
 
 _Choice = tuple[InnerGradient | None, list[Segment]]
 
@@ -112,6 +116,7 @@ class StepPlan:
         self.fills = list(recorded.fills)
         self.stored = frozenset(self._find_stored(keeps))
         self.first, self._listed = 0, list[Listed]()
+        self._copies, self._copies_entry = b"", 0
 
     def _plan(self, some: Pass) -> PlannedPass:
         configuration = self._configuration
@@ -252,12 +257,13 @@ class StepPlan:
         there = {key_of(each) for work in works for each in (*work.reads, *work.writes)}
         return [each for key, each in self.recorded.errors.items() if key not in there]
 
-    def list_passes(self, first: int) -> None:
+    def list_passes(self, first: int, probes: Probes) -> None:
         """Writes the lists, for a word of DRAM and those behind it; once.
 
         Parameters
         ----------
         first : int
+        probes : callable
         """
         self.first = first
         if self._listed:
@@ -268,24 +274,54 @@ class StepPlan:
             listed = listing.finish()
             self._listed.append(listed)
             first += len(listed.contents) // WORD_BYTES
+        self._copies = self._list_copies(probes) if self.updates else b""
+        self._copies_entry = first
+
+    @property
+    def updates(self) -> bool:
+        """The device updates the weights."""
+        return any(work.masters is not None for work in self.backward.recorded.gradients)
+
+    def _list_copies(self, probes: Probes) -> bytes:
+        """A list before the forward list: weights come from their master words."""
+        transfers = list[Transfer]()
+        made = [self._templates(recorded) for recorded in probes()]
+        for listed, some in zip(self._listed, zip(*made, strict=True), strict=True):
+            transfers += copy_weights(listed, some, self.recorded.gradients, self._configuration)
+        transfers.append(Transfer(operation=Operation.JUMP, dram=self._listed[0].entry))
+        return b"".join(transfer.pack() for transfer in transfers)
+
+    def _templates(self, recorded: RecordingArithmetic) -> tuple[list[Template], list[Template]]:
+        """The programs of another step, forward and backward, with this one's places."""
+        forward, backward = (
+            make_templates(
+                some.works, planned.pitches, self._configuration, halved=bool(planned.inner)
+            )
+            for planned, some in (
+                (self.forward, recorded.forward),
+                (self.backward, recorded.backward),
+            )
+        )
+        return forward, backward
 
     @property
     def contents(self) -> bytes:
         """What lies in DRAM from ``first`` on."""
-        return b"".join(each.contents for each in self._listed)
+        return b"".join(each.contents for each in self._listed) + self._copies
 
     @property
     def entries(self) -> tuple[int, int]:
         """The first words of the lists."""
         forward, backward = self._listed
-        return forward.entry, backward.entry
+        return self._copies_entry if self._copies else forward.entry, backward.entry
 
-    def take(self, recorded: RecordingArithmetic) -> bool:
+    def take(self, recorded: RecordingArithmetic, probes: Probes) -> bool:
         """Puts the weights and shifts of another step into the lists.
 
         Parameters
         ----------
         recorded : RecordingArithmetic
+        probes : callable
 
         Returns
         -------
@@ -298,14 +334,11 @@ class StepPlan:
             return False
         if not all(planned.recorded.is_like(some) for planned, some in passes):
             return False
-        made = list[list[Template]]()
-        for planned, some in passes:
-            halved = bool(planned.inner)
-            again = make_templates(some.works, planned.pitches, self._configuration, halved=halved)
+        made = self._templates(recorded)
+        for planned, again in zip((self.forward, self.backward), made, strict=True):
             for old, new in zip(planned.templates, again, strict=True):
                 if old.built.streams != new.built.streams:
                     return False
-            made.append(again)
         self.recorded, fits = recorded, True
         self.forward, self.backward = (
             planned.renewed(some, templates)
@@ -314,9 +347,12 @@ class StepPlan:
         for listed, templates in zip(self._listed, made, strict=True):
             for each in templates:
                 fits &= listed.replace(each.work.name, each.built.constants)
+        for name, gradient in recorded.gradients.items():
+            if gradient.masters is not None:
+                self._listed[1].set_shift(name, gradient.masters.shift)
         if not fits:
             self._listed = []
-            self.list_passes(self.first)
+            self.list_passes(self.first, probes)
         return True
 
     def _list(self, planned: PlannedPass, listing: Listing) -> None:

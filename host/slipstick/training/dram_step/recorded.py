@@ -11,6 +11,7 @@ from ...errors import UnsupportedError
 from ..int8 import Codes
 from ..network import Layer
 from .gradient_lists import GradientWork
+from .gradient_results import Masters
 from .gradients import GradientProgram
 from .places import Arena
 from .works import Work
@@ -18,6 +19,10 @@ from .works import Work
 
 class UnknownRangeError(LookupError):
     """A range of the step before is not known: the step cannot be written before it begins."""
+
+
+class HostUpdateError(ValueError):
+    """The device cannot update the weights of a layer; the host can."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,15 @@ class RecordedGradient:
     place : int
         A word of DRAM.
     weight_exponent, bias_exponent : int
+    masters : Masters, optional
+        The device updates the weights: only the gradient of the bias will be there.
     """
 
     program: GradientProgram
     place: int
     weight_exponent: int
     bias_exponent: int
+    masters: Masters | None = None
 
 
 @dataclass

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.dma.transfer import WORD_BYTES
+from slipstick_rtl.dma.transfer import STILL_SHIFT, WORD_BYTES
 from slipstick_rtl.isa import TrainingFlag
 
 from ...compiler.codegen.dram_tensors import DramTensor
-from ..arithmetic import Gradient
+from ..arithmetic import Gradient, Rate
 from ..device.convolutions import nearest
 from ..device.layer_programs import error_drains
 from ..device.program import Drain
@@ -24,6 +24,7 @@ from .averages import AverageSpec, suits_maps
 from .copies import copied, covers, unpooled
 from .gradient_layout import takes_dense_rows
 from .gradient_lists import GradientWork
+from .gradient_results import Masters
 from .gradients import GradientProgram
 from .kernels import KernelPlace
 from .places import Arena
@@ -31,6 +32,7 @@ from .pools import check_pool, pool_program
 from .products import ProductSpec, forward_spec, input_gradient_spec
 from .recorded import (
     DramCodes,
+    HostUpdateError,
     Pass,
     RecordedGradient,
     UnknownRangeError,
@@ -65,6 +67,8 @@ class RecordingArithmetic(Int8Arithmetic):
         For what is read behind the forward list and behind the backward list, and for all other
         tensors.
     master_bits : int
+    rate : Rate, optional
+        The device updates the weights, with this learning rate.
 
     Members
     -------
@@ -98,8 +102,10 @@ class RecordingArithmetic(Int8Arithmetic):
         logits: str,
         arenas: tuple[Arena, Arena, Arena],
         master_bits: int = 16,
+        rate: Rate | None = None,
     ) -> None:
         super().__init__(master_bits, 0, Range.PREVIOUS)
+        self._rate, self._exponents = rate, dict[str, int]()
         self._configuration, self.batch, self._last = configuration, batch, logits
         self.ranges = dict(ranges or {})
         self._any_range = ranges is None
@@ -137,6 +143,7 @@ class RecordingArithmetic(Int8Arithmetic):
         """A forward product, and its note."""
         g, source = self._golden, recorded_tensor(x)
         exponent = x.exponent + parameters.exponent
+        self._exponents[layer.name] = parameters.exponent
         shift = self._known_shift(layer.name, exponent)
         spec = forward_spec(
             shape_of(source),
@@ -148,7 +155,7 @@ class RecordingArithmetic(Int8Arithmetic):
             relu=layer.relu,
         )
         result = self._result(layer.name, spec.shape)
-        self._multiply(layer.name, spec, source, None, result, exponent)
+        self._multiply(layer.name, spec, source, None, result, exponent, layer=layer.name)
         return DramCodes(nothing_in(result, self.batch), exponent + shift, result, layer.relu)
 
     def add(self, layer: Layer, a: Codes, b: Codes) -> Codes:
@@ -231,15 +238,32 @@ class RecordingArithmetic(Int8Arithmetic):
         if not takes_dense_rows(image, window):
             image = self._pixels(x)
         program = GradientProgram(shape_of(image), shape_of(errors), window, self._configuration)
-        place = self._pass.answers.take(program.results.words)
+        exponent = x.exponent + error.exponent
+        masters, words = self._masters(layer, program, exponent), program.results.words
+        if masters is not None:
+            words = sum(map(program.results.bias_words, program.passes))
+        place = self._pass.answers.take(words)
         ones = self.fill(-(-program.ones_bytes // WORD_BYTES), 1)
         kernels = self._kernels(errors, program)
-        work = GradientWork(layer.name, program, image, kernels, ones, place)
+        work = GradientWork(layer.name, program, image, kernels, ones, place, masters)
         self._pass.gradients.append(work)
-        exponent = x.exponent + error.exponent
-        self.gradients[layer.name] = RecordedGradient(program, place, exponent, error.exponent)
+        self.gradients[layer.name] = RecordedGradient(
+            program, place, exponent, error.exponent, masters
+        )
         nothing = np.zeros(0, np.int32)
         return Gradient(nothing, nothing, exponent, error.exponent)
+
+    def _masters(self, layer: Layer, program: GradientProgram, exponent: int) -> Masters | None:
+        """Where a layer's master words are, and the shift of its update."""
+        if self._rate is None:
+            return None
+        if not program.results.can_update:
+            raise HostUpdateError(f"planes of the sums of {layer.name!r} must be whole words")
+        shift = self.update_shift(self._exponents[layer.name], exponent, self._rate)
+        if shift < 0:
+            raise HostUpdateError(f"the update of {layer.name!r} must not shift left by {-shift}")
+        place = self._rest.take(program.results.master_words)
+        return Masters(place, min(shift, STILL_SHIFT))
 
     def product_back(
         self, layer: Layer, error: Codes, parameters: IntegerParameters, x: Codes, masked: bool
@@ -260,7 +284,7 @@ class RecordingArithmetic(Int8Arithmetic):
         )
         result = self._result(key, spec.shape)
         mask = image if masked else None
-        self._multiply(key, spec, source, mask, result, exponent)
+        self._multiply(key, spec, source, mask, result, exponent, layer=layer.name)
         return dataclasses.replace(self._codes(result, exponent + shift), mask=mask)
 
     def _kernels(self, errors: DramTensor, program: GradientProgram) -> KernelPlace:
@@ -385,11 +409,13 @@ class RecordingArithmetic(Int8Arithmetic):
         exponent: int | None = None,
         *,
         whole: bool = True,
+        layer: str = "",
     ) -> None:
         """A product; with an exponent its sums are noted."""
         reads = (source,) if mask is None else (source, mask)
         noted = exponent is not None
-        self._add(ProductWork(name, reads, (result,), noted, spec=spec, whole=whole), exponent)
+        work = ProductWork(name, reads, (result,), noted, spec=spec, whole=whole, layer=layer)
+        self._add(work, exponent)
 
     def _add(self, work: Work, exponent: int | None = None) -> None:
         self._pass.works.append(work)

@@ -78,6 +78,7 @@ def verify_dram_training(
     rate_shift: int,
     seed: int,
     keeps: bool = True,
+    on_device: bool = False,
     done: Callable[[int], object] = lambda count: None,
 ) -> Verification:
     """Takes training steps from a device's DRAM, and the same ones without it.
@@ -98,34 +99,45 @@ def verify_dram_training(
         Of first weights and pictures.
     keeps : bool
         All tensors are stored in DRAM and compared; otherwise those that must be stored.
+    on_device : bool
+        The device updates the weights. Their gradients never leave it, so they are not compared;
+        the weights are, in the end.
     done : callable
         Told of each step.
     """
     initial, golden = initial_parameters(network, seed), KeepingArithmetic()
-    ours = DramTrainer(network, device, initial, keeps=keeps)
+    ours = DramTrainer(network, device, initial, keeps=keeps, on_device=on_device)
     wanted = Trainer(network, golden, initial)
     comparison, losses = Comparison(), list[float]()
     for step, some in enumerate(noisy_batches(network, steps, batch, seed)):
-        found = ours.gradients(some.images, some.labels)
         right = wanted.gradients(some.images, some.labels)
+        if on_device:
+            found = ours.step(some.images, some.labels, rate_shift)
+        else:
+            found = ours.gradients(some.images, some.labels)
         compare_results(comparison, found, right)
         if step:
             for name, tensor in ours.tensors().items():
                 comparison.add(name, tensor, golden.kept[name])
-        ours.apply([found], rate_shift)
+        if not on_device:
+            ours.apply([found], rate_shift)
         wanted.apply([right], rate_shift)
         losses.append(round(found.loss / batch, 5))
         done(1)
     comparison.add("steps from DRAM", np.array(ours.from_dram), np.array(steps - 1))
+    if on_device:
+        comparison.add("updates on the device", np.array(ours.updated), np.array(steps - 1))
     parameters = compare_arrays(ours, wanted)
-    return Verification(comparison, parameters, steps, steps * batch, tuple(losses))
+    images, told = steps * batch, tuple(losses)
+    return Verification(comparison, parameters, steps, images, told, ours.updated)
 
 
 def compare_results(comparison: Comparison, found: StepResult, wanted: StepResult) -> None:
     """Gradients with their exponents, and ranges."""
     for name, each in wanted.gradients.items():
         mine = found.gradients[name]
-        comparison.add(f"{name} weight gradient", mine.weights, each.weights)
+        if mine.weights.size:
+            comparison.add(f"{name} weight gradient", mine.weights, each.weights)
         comparison.add(f"{name} bias gradient", mine.bias, each.bias)
         exponents = [np.array([some.weight_exponent, some.bias_exponent]) for some in (mine, each)]
         comparison.add(f"{name} exponents", *exponents)

@@ -33,12 +33,15 @@ class Work:
         Tensors that stay on the chip for others, if there is room.
     noted : bool
         Its sums are noted.
+    layer : str
+        Whose weights it has; empty: none that learn.
     """
 
     name: str
     reads: tuple[DramTensor, ...]
     writes: tuple[DramTensor, ...]
     noted: bool = False
+    layer: str = field(default="", kw_only=True)
 
     @property
     def tensors(self) -> tuple[str, tuple[DramTensor, ...], tuple[DramTensor, ...], bool]:
