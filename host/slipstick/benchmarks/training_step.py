@@ -160,10 +160,13 @@ def _figures(
     }
 
 
-def measure_dram_step(device: LinkDevice, network: TrainingNetwork, batch: int) -> dict[str, Any]:
-    """The second step of a training, from the device's DRAM; the figures, ready for JSON.
+def measure_dram_step(
+    device: LinkDevice, network: TrainingNetwork, batch: int, *, on_device: bool = False
+) -> dict[str, Any]:
+    """The third step of a training, from the device's DRAM; the figures, ready for JSON.
 
-    The first step, of which only the ranges are needed, is taken by the golden functions.
+    The first step, of which only the ranges are needed, is taken by the golden functions. The
+    second one brings the lists to DRAM, and the master words where the device updates the weights.
 
     Parameters
     ----------
@@ -172,20 +175,27 @@ def measure_dram_step(device: LinkDevice, network: TrainingNetwork, batch: int) 
     network : TrainingNetwork
     batch : int
         A power of two.
+    on_device : bool
+        The device updates the weights.
     """
     initial, golden = initial_parameters(network, 0), KeepingArithmetic()
-    ours, wanted = DramTrainer(network, device, initial), Trainer(network, golden, initial)
-    data = noisy_pictures(network, 2 * batch, 0)
+    ours = DramTrainer(network, device, initial, on_device=on_device)
+    wanted = Trainer(network, golden, initial)
+    data = noisy_pictures(network, 3 * batch, 0)
     wanted.step(data.images[:batch], data.labels[:batch], _RATE_SHIFT)
     ours.restore(wanted.arrays())
-    images, labels = data.images[batch:], data.labels[batch:]
-    before = device.bytes_up, device.bytes_down
-    found, right = ours.gradients(images, labels), wanted.gradients(images, labels)
-    moved = device.bytes_up - before[0], device.bytes_down - before[1]
-    comparison = Comparison()
-    compare_results(comparison, found, right)
-    for name, tensor in ours.tensors().items():
-        comparison.add(name, tensor, golden.kept[name])
+    comparison, moved = Comparison(), list[tuple[int, int]]()
+    for step in (1, 2):
+        some = slice(step * batch, (step + 1) * batch)
+        images, labels = data.images[some], data.labels[some]
+        before = device.bytes_up, device.bytes_down
+        found = ours.step(images, labels, _RATE_SHIFT)
+        moved.append((device.bytes_up - before[0], device.bytes_down - before[1]))
+        compare_results(comparison, found, wanted.step(images, labels, _RATE_SHIFT))
+        for name, tensor in ours.tensors().items():
+            comparison.add(name, tensor, golden.kept[name])
+    for name, parameters in wanted.parameters.items():
+        comparison.add(f"{name} weights", ours.parameters[name].masters, parameters.masters)
     configuration = device.configuration
     cycles, hertz = sum(ours.list_cycles), configuration.clock_hz
     macs = multiplications(network)
@@ -201,16 +211,17 @@ def measure_dram_step(device: LinkDevice, network: TrainingNetwork, batch: int) 
         },
         "utilisation": macs * batch / cycles / multipliers,
         "core_images_per_second": batch / cycles * hertz,
-        # with the lists, which go up once
-        "bytes_up": moved[0],
-        "bytes_down": moved[1],
+        "updates_on_device": ours.updated,
+        "first_bytes_up": moved[0][0],
+        "bytes_up": moved[1][0],
+        "bytes_down": moved[1][1],
         "compared": comparison.elements,
         "mismatches": comparison.mismatches,
     }
 
 
 def _dram_benchmark(
-    name: str, target: str, configuration: Configuration, batch: int
+    name: str, target: str, configuration: Configuration, batch: int, *, on_device: bool
 ) -> dict[str, Any]:
     with (
         console.step(f"ResNet-8's training step from DRAM on {name}, batches of {batch}"),
@@ -221,12 +232,13 @@ def _dram_benchmark(
             "dram": configuration.dram,
             "activation_bytes": configuration.activation_bytes,
             "weight_bytes": configuration.weight_bytes,
-            **measure_dram_step(device, resnet8(), batch),
+            **measure_dram_step(device, resnet8(), batch, on_device=on_device),
         }
     console.print_line(
         f"{entry['cycles_per_image']:,.0f} cycles per image at {entry['clock_mhz']:g} MHz:"
         f" {entry['core_images_per_second']:,.0f} images per second,"
         f" {console.percent(entry['utilisation'])} of the multipliers;"
+        f" {entry['bytes_up']:,} bytes up and {entry['bytes_down']:,} down per step;"
         f" {entry['mismatches']} of {entry['compared']:,} elements differ"
     )
     return entry
@@ -251,6 +263,9 @@ def training_step_benchmark(
     dram: Annotated[str, typer.Option(help="A chip of DRAM beside the target.")] = "",
     activation_bytes: Annotated[int, typer.Option(help="Other than the target's.")] = 0,
     weight_bytes: Annotated[int, typer.Option(help="Other than the target's.")] = 0,
+    on_device: Annotated[
+        bool, typer.Option("--on-device", help="With DRAM: the device updates the weights.")
+    ] = False,
 ) -> int:
     """Measures, prints the figures and writes the report; 1 if a product was wrong."""
     configuration, link = find_target(target).configuration, find_wire_model(wire)
@@ -266,8 +281,9 @@ def training_step_benchmark(
     configuration = dataclasses.replace(configuration, **changed)
     if configuration.dram:
         name = " ".join([target, *(f"{key}={value}" for key, value in changed.items())])
-        entry = _dram_benchmark(name, target, configuration, batch)
-        write_case(f"ResNet-8 {name} batch {batch}", entry)
+        entry = _dram_benchmark(name, target, configuration, batch, on_device=on_device)
+        updates = ", updates on the device" if on_device else ""
+        write_case(f"ResNet-8 {name} batch {batch}{updates}", entry)
         return 0 if entry["mismatches"] == 0 else 1
     with (
         console.step(f"ResNet-8's training step on {target}, batches of {batch}"),

@@ -411,11 +411,13 @@ def _prepare_update(s: _Surroundings, update: Transfer) -> None:
 
 def _random_sum(draw: random.Random, shift: int) -> int:
     """Of 32 bits, but not -2^31."""
-    kind, largest = draw.randrange(4), training.LARGEST_SUM
+    kind, largest = draw.randrange(5), training.LARGEST_SUM
     if kind == 0:
         return draw.choice(_CORNERS)
     if kind == 1:
         return draw.randrange(-largest, largest + 1)
+    if kind == 4:
+        return draw.choice((1, -1)) << draw.randrange(31)
     # steps of a few units, or near the largest; of the dropped bits both halves may be the same
     step = draw.randrange(5) if kind == 2 else _LARGEST + draw.randrange(-2, 3)
     half = draw.randrange(1 << shift // 2)

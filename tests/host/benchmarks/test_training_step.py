@@ -41,13 +41,15 @@ def test_a_step_is_measured() -> None:
     assert 0 < found["images_per_second"] < found["core_images_per_second"]
 
 
-def test_a_step_from_dram_is_measured() -> None:
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_step_from_dram_is_measured(on_device: bool) -> None:
     small = find_target("sim-training").configuration
     device = _CountingModel(dataclasses.replace(small, dram="MT48LC16M16"))
-    found = measure_dram_step(device, digits_cnn(), 4)
+    found = measure_dram_step(device, digits_cnn(), 4, on_device=on_device)
+    assert found["updates_on_device"] == 2 * on_device
     assert found["mismatches"] == 0 and found["compared"] > 5_000
     assert found["cycles_per_image"] == sum(found["cycles"].values()) == 500
-    assert found["bytes_up"] > 0 and found["bytes_down"] > 0
+    assert 0 < found["bytes_up"] < found["first_bytes_up"] and found["bytes_down"] > 0
 
 
 def test_a_report_keeps_its_other_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
