@@ -16,7 +16,7 @@ _STEP_BITS = LARGEST_MASTER.bit_length()
 _MAGNITUDE_BITS = 31
 _FRACTION_BITS = 16
 """Dropped bits at most that are the fraction, and as many that are chance."""
-_PLACES = 8
+MASTER_PLACES = 8
 """Bits of a master below those of its weight."""
 
 _MAGNITUDE_CYCLES = 2
@@ -46,15 +46,12 @@ class UpdateArithmetic(wiring.Component):
     master : In(signed(16))
     updated : Out(signed(16))
         Within +-LARGEST_MASTER.
-    weight : Out(signed(8))
-        ``(updated + 128) >> 8``.
     """
 
     shift: Signal
     sum: Signal
     master: Signal
     updated: Signal
-    weight: Signal
 
     def __init__(self) -> None:
         super().__init__(
@@ -63,13 +60,12 @@ class UpdateArithmetic(wiring.Component):
                 "sum": In(signed(32)),
                 "master": In(signed(16)),
                 "updated": Out(signed(16)),
-                "weight": Out(signed(8)),
             }
         )
 
     @property
     def latency(self) -> int:
-        """Cycles from a sum and its master to the weight."""
+        """Cycles from a sum and its master to the master updated."""
         return self._step_latency + _UPDATE_CYCLES
 
     @property
@@ -90,7 +86,7 @@ class UpdateArithmetic(wiring.Component):
         waiting = _SCALE_CYCLES + _ROUND_CYCLES
         positive = ~delay(m, negative, waiting, "negative", reset_less=True)
         # the largest step, or more; comparisons in full would each cost a carry chain
-        saturates = large | quotient[_PLACES - 1 :].all() | (quotient == LARGEST_MASTER)
+        saturates = large | quotient[MASTER_PLACES - 1 :].all() | (quotient == LARGEST_MASTER)
         step, flips, one = Signal(_STEP_BITS), Signal(), Signal()
         m.d.sync += [
             step.eq(Mux(saturates, LARGEST_MASTER, quotient)),
@@ -165,7 +161,7 @@ class UpdateArithmetic(wiring.Component):
         return quotient, delay(m, up, late, "up"), delay(m, large, late, "large")
 
     def _update(self, m: Module, platform: object, step: Operand, one: Signal) -> None:
-        """Takes the step off the master, saturates, and rounds to the weight."""
+        """Takes the step off the master, and saturates."""
         late = long_delay(m, self.master, self._step_latency, "master").as_signed()
         difference = Signal(signed(17), reset_less=True)
         kept, rounded = Signal(signed(16), reset_less=True), Signal(signed(10), reset_less=True)
@@ -173,17 +169,19 @@ class UpdateArithmetic(wiring.Component):
         total = carry_sum(
             m, platform, "total", Operand(late), step, width=17, ones=(one, Const(1, 1))
         )
-        largest = (1 << 16 - _PLACES - 1) - 1
-        negative, high, low = rounded[-1], rounded[_PLACES - 1 : -1], rounded[: _PLACES - 1]
-        # rounded to a weight, -32640 is none too many: the only one that only a master saturates at
+        # beyond +-127 as a weight, or -32640, whose weight is -127: less than two comparisons
+        negative, high, low = (
+            rounded[-1],
+            rounded[MASTER_PLACES - 1 : -1],
+            rounded[: MASTER_PLACES - 1],
+        )
         above = ~negative & high.any()
         below = negative & ~(high.all() & low.any())
         m.d.sync += [
             difference.eq(total),
-            rounded.eq(difference[_PLACES:].as_signed() + difference[_PLACES - 1]),
+            rounded.eq(difference[MASTER_PLACES:].as_signed() + difference[MASTER_PLACES - 1]),
             kept.eq(difference),
             edge.eq(difference == -LARGEST_MASTER - 1),
-            self.weight.eq(Mux(above, largest, Mux(below, -largest, rounded))),
             self.updated.eq(Mux(above, LARGEST_MASTER, Mux(below | edge, -LARGEST_MASTER, kept))),
         ]
 

@@ -14,7 +14,7 @@ from ..primitives.delay import delay
 from ..primitives.stream_queue import StreamQueue
 from .box_walker import COUNT_BITS
 from .transfer import GROUP_CELLS, SHIFT_BITS, SUM_BYTES, WORD_BYTES
-from .update_arithmetic import UpdateArithmetic
+from .update_arithmetic import MASTER_PLACES, UpdateArithmetic
 
 _WORD = 8 * WORD_BYTES
 _DDR3_ROWS, _SDR_ROWS = 4, 2
@@ -23,7 +23,6 @@ _DDR3_ROWS, _SDR_ROWS = 4, 2
 _MASTER_WORD = data.StructLayout(
     {"weight": signed(8), "unused": 8, "master": signed(16), "zeros": 32}
 )
-_RESULT = data.StructLayout({"weight": signed(8), "master": signed(16)})
 
 
 class SumTransposer(wiring.Component):
@@ -127,30 +126,28 @@ class UpdateBursts(wiring.Component):
         block, write, last = Signal(COUNT_BITS - bits), Signal(), self.rows >> bits
         first, all_read, is_last, taken = Signal(), Signal(), Signal(), Signal()
         rows = Mux(is_last, self.rows[:bits], ~0)
+        address = self.origin[block_bits:] + block
+        # behind a read the block before it is written, but behind the first read a second one
+        # comes; behind a write the next block but one is read, or at last written
+        behind_read = Mux(first, ~is_last, Const(-1, signed(3)))
+        step = Mux(write, Mux(all_read, 1, 2), behind_read)
         m.d.comb += [
             is_last.eq(block == last),
             burst.write.eq(write),
-            burst.address.eq(self.origin + (block << block_bits)),
+            burst.address.eq(Cat(self.origin[:block_bits], address)),
             burst.last.eq(Cat(Const(GROUP_CELLS - 1, exact_log2(GROUP_CELLS)), rows[:bits])),
             self.o.valid.eq(self.busy),
             taken.eq(self.o.valid & self.o.ready),
         ]
         with m.If(self.start):
             m.d.sync += [self.busy.eq(1), first.eq(1), all_read.eq(0), write.eq(0), block.eq(0)]
-        with m.Elif(taken & write):
-            m.d.sync += [
-                block.eq(block + Mux(all_read, 1, 2)),
-                write.eq(all_read),
-                self.busy.eq(~is_last),
-            ]
         with m.Elif(taken):
-            # the second block is read next, or the one before this written
-            step = Mux(first, ~is_last, Const(-1, signed(2)))
             m.d.sync += [
                 block.eq(block + step),
-                write.eq(~first | is_last),
                 first.eq(0),
-                all_read.eq(is_last),
+                all_read.eq(all_read | is_last),
+                write.eq(Mux(write, all_read, ~first | is_last)),
+                self.busy.eq(~(write & is_last)),
             ]
         return m
 
@@ -222,7 +219,7 @@ class Updater(wiring.Component):
         m.submodules.bursts = bursts = self._bursts
         m.submodules.transposer = transposer = SumTransposer()
         m.submodules.arithmetic = arithmetic = UpdateArithmetic()
-        m.submodules.results = results = StreamQueue(shape=_RESULT, depth=self._depth)
+        m.submodules.results = results = StreamQueue(shape=signed(16), depth=self._depth)
         connect(m, bursts.o, flipped(self.bursts))
         active, enters, leaves = Signal(), Signal(), Signal()
         with m.If(self.begins):
@@ -230,7 +227,7 @@ class Updater(wiring.Component):
         # results that are being computed or wait; whether there is room is known a cycle later
         owed, room = Signal(range(self._depth + 1)), Signal()
         m.d.sync += [owed.eq(owed + enters - leaves), room.eq(owed < self._depth - 1)]
-        sums, result, word = transposer.sums, results.i.payload, Signal(_MASTER_WORD)
+        sums, result, word = transposer.sums, results.o.payload, Signal(_MASTER_WORD)
         master: Any = data.View(_MASTER_WORD, self.masters.payload)
         m.d.comb += [
             bursts.start.eq(self.begins & self.updates),
@@ -242,12 +239,12 @@ class Updater(wiring.Component):
             enters.eq(sums.valid & self.masters.valid & room),
             sums.ready.eq(self.masters.valid & room),
             self.masters.ready.eq(sums.valid & room),
-            result.weight.eq(arithmetic.weight),
-            result.master.eq(arithmetic.updated),
+            results.i.payload.eq(arithmetic.updated),
             results.i.valid.eq(delay(m, enters, arithmetic.latency, "came")),
             leaves.eq(results.o.valid & results.o.ready),
-            word.weight.eq(results.o.payload.weight),
-            word.master.eq(results.o.payload.master),
+            # rounded, ties up: (result + 128) >> 8
+            word.weight.eq(result[MASTER_PLACES:] + result[MASTER_PLACES - 1]),
+            word.master.eq(result),
             self.idle.eq(~bursts.busy & transposer.idle & (owed == 0)),
         ]
         # the way of the words

@@ -35,9 +35,9 @@ from slipstick_rtl.dram.burst_port import burst_layout
 
 from ..golden import training
 from ..golden.dma import GoldenDma
-from ..golden.training.rounding import LARGEST_SHIFT
 from .drivers.streams import pack, start, unpack
 from .registry import Bench, parameters
+from .stimulus.random_update import random_master, random_sum
 
 _DRAM_BYTES = 1 << 16
 _LIST = 0x1C00
@@ -45,9 +45,6 @@ _LIST = 0x1C00
 _RUN_CYCLES = 60
 _LARGEST_SHIFT = 40
 """Of UPDATEs: from 32 on nothing is learned."""
-_CORNERS = (0, 1, -1, training.LARGEST_SUM, -training.LARGEST_SUM)
-_LARGEST = training.LARGEST_MASTER
-_MASTERS = (0, 1, -1, _LARGEST, -_LARGEST, (1 << 15) - 1, -(1 << 15))
 
 
 def make(**shape: Any) -> DmaEngine:
@@ -397,9 +394,8 @@ def _random_updates(s: _Surroundings, count: int) -> list[Transfer]:
 def _prepare_update(s: _Surroundings, update: Transfer) -> None:
     """Sums and masters of an UPDATE: corners, random ones, and such as make steps near them."""
     count = GROUP_CELLS * update.rows
-    shift = min(update.shift, LARGEST_SHIFT)
-    sums = np.array([_random_sum(s.draw, shift) for _ in range(count)], np.int32)
-    masters = np.array([_random_master(s.draw) for _ in range(count)], np.int32)
+    sums = np.array([random_sum(s.draw, update.shift) for _ in range(count)], np.int32)
+    masters = np.array([random_master(s.draw) for _ in range(count)], np.int32)
     planes = sums.astype("<i4").view(np.uint8).reshape(update.rows, GROUP_CELLS, SUM_BYTES)
     for row in range(update.rows):
         for k in range(SUM_BYTES):
@@ -407,27 +403,6 @@ def _prepare_update(s: _Surroundings, update: Transfer) -> None:
             s.chip.write_activations(at, planes[row, :, k])
     words = s.dram.reshape(-1, WORD_BYTES)
     words[update.dram : update.dram + count] = training.pack_masters(masters)
-
-
-def _random_sum(draw: random.Random, shift: int) -> int:
-    """Of 32 bits, but not -2^31."""
-    kind, largest = draw.randrange(5), training.LARGEST_SUM
-    if kind == 0:
-        return draw.choice(_CORNERS)
-    if kind == 1:
-        return draw.randrange(-largest, largest + 1)
-    if kind == 4:
-        return draw.choice((1, -1)) << draw.randrange(31)
-    # steps of a few units, or near the largest; of the dropped bits both halves may be the same
-    step = draw.randrange(5) if kind == 2 else _LARGEST + draw.randrange(-2, 3)
-    half = draw.randrange(1 << shift // 2)
-    dropped = draw.choice((0, 1 << shift >> 1, half << shift // 2 | half, (1 << shift) - 1))
-    return draw.choice((1, -1)) * min(largest, (step << shift) + dropped)
-
-
-def _random_master(draw: random.Random) -> int:
-    small, any_one = draw.randrange(-300, 300), draw.randrange(-_LARGEST, _LARGEST + 1)
-    return draw.choice((draw.choice(_MASTERS), small, any_one))
 
 
 def _random_instructions(s: _Surroundings) -> Transfer:

@@ -12,6 +12,7 @@ from slipstick.errors import StateLostError
 from slipstick.targets import find_target
 from slipstick.training.arithmetic import Rate
 from slipstick.training.device.verify import noisy_batches, noisy_pictures
+from slipstick.training.dram_step import recorder
 from slipstick.training.dram_step.trainer import DramTrainer
 from slipstick.training.dram_step.weight_copies import (
     PROBES,
@@ -143,6 +144,17 @@ def test_batches_of_other_sizes_and_steps_of_the_host_between() -> None:
 @pytest.mark.parametrize("settings", [{"momentum": 2}, {"master_bits": 8}])
 def test_the_host_updates_what_the_device_cannot(settings: dict[str, int]) -> None:
     both = _Learners(3, **settings)
+    for _ in range(3):
+        both.step()
+    assert both.ours.from_dram == 2 and both.ours.updated == 0
+    check_equal(both.ours, both.wanted)
+
+
+def test_the_host_updates_layers_that_probes_cannot_tell_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recorder, "MOST_WEIGHTS", 100)
+    both = _Learners(3)
     for _ in range(3):
         both.step()
     assert both.ours.from_dram == 2 and both.ours.updated == 0

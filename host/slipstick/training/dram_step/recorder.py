@@ -5,6 +5,7 @@ step consists of, and in which order, is said in one place.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -47,6 +48,7 @@ from .recorded import (
 )
 from .relocation import Built, Streams
 from .sums import SumSpec
+from .weight_copies import MOST_WEIGHTS
 from .works import AverageWork, BlockWork, Key, ProductWork, SumWork, Work, key_of
 
 
@@ -259,6 +261,9 @@ class RecordingArithmetic(Int8Arithmetic):
             return None
         if not program.results.can_update:
             raise HostUpdateError(f"planes of the sums of {layer.name!r} must be whole words")
+        weights = math.prod(program.results.shape)
+        if weights > MOST_WEIGHTS:
+            raise HostUpdateError(f"{layer.name!r} must have at most {MOST_WEIGHTS} weights")
         shift = self.update_shift(self._exponents[layer.name], exponent, self._rate)
         if shift < 0:
             raise HostUpdateError(f"the update of {layer.name!r} must not shift left by {-shift}")

@@ -22,7 +22,9 @@ from .segments import Template
 _DIGIT = 126
 """Of a probe: weights are 2..127 there, and 1 in the first one."""
 PROBES = 4
-"""With which weights are found: up to 2,000,376 of a layer."""
+"""With which weights are found."""
+MOST_WEIGHTS = _DIGIT ** (PROBES - 1)
+"""Of a layer, that probes can tell from one another."""
 _MOST_RUNS = 1 << 16
 _LONGEST_PITCH = (1 << 16) - 1
 """From run to run."""
