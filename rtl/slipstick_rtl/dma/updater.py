@@ -18,7 +18,8 @@ from .update_arithmetic import MASTER_PLACES, UpdateArithmetic
 
 _WORD = 8 * WORD_BYTES
 _DDR3_ROWS, _SDR_ROWS = 4, 2
-"""Of a block: few turns of the DRAM's bus, and a block finds room in its queue of words."""
+"""Of a block: a compromise between turns of the DRAM's bus and the queue of results. The memory's
+queue of words has room for a block, which ``Updater`` relies on."""
 
 _MASTER_WORD = data.StructLayout(
     {"weight": signed(8), "unused": 8, "master": signed(16), "zeros": 32}
@@ -155,10 +156,12 @@ class UpdateBursts(wiring.Component):
 class Updater(wiring.Component):
     """Executes UPDATEs (:mod:`.transfer`): a weight per 1.5 cycles, if no stream stalls.
 
+    DDR3 allows a weight per 3.0 cycles of its controller's clock (simulated, 2048 weights).
+
     It stands behind the activation memory's reader. The words of a STORE pass through it; those of
     an UPDATE are byte planes of sums. Two blocks of master words are under way at once: one that
-    has been read and waits for the write burst in front of it, and one whose results wait in a
-    queue of this. The memory's queue of words must have room for the former.
+    has been read, before the write burst in front of it, and waits in the memory's queue of words,
+    and one whose results wait in a queue of this. So neither queue can stop the other.
 
     Parameters
     ----------
@@ -247,16 +250,19 @@ class Updater(wiring.Component):
             word.master.eq(result),
             self.idle.eq(~bursts.busy & transposer.idle & (owed == 0)),
         ]
-        # the way of the words
+        self._route(m, active, transposer.words, results.o, word)
+        return m
+
+    def _route(self, m: Module, active: Signal, planes: Any, results: Any, word: Any) -> None:
+        """Words become sums, and results are written; without an UPDATE words pass through."""
         m.d.comb += [
-            transposer.words.payload.eq(self.words.payload),
-            transposer.words.valid.eq(self.words.valid & active),
-            self.words.ready.eq(Mux(active, transposer.words.ready, self.writes.ready)),
-            results.o.ready.eq(self.writes.ready & active),
-            self.writes.valid.eq(Mux(active, results.o.valid, self.words.valid)),
+            planes.payload.eq(self.words.payload),
+            planes.valid.eq(self.words.valid & active),
+            self.words.ready.eq(Mux(active, planes.ready, self.writes.ready)),
+            results.ready.eq(self.writes.ready & active),
+            self.writes.valid.eq(Mux(active, results.valid, self.words.valid)),
             self.writes.payload.eq(Mux(active, word.as_value(), self.words.payload)),
         ]
-        return m
 
 
 assert Shape.cast(_MASTER_WORD).width == _WORD
