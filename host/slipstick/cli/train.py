@@ -15,7 +15,7 @@ from ..training.data import Split
 from ..training.int8 import Range
 from ..training.labelled import digest, hold_out, load_labelled
 from ..training.loop import Recipe, train
-from ..training.opened_trainer import Place
+from ..training.opened_trainer import Place, Updater
 from ..training.opening import open_network
 from ..training.parallel.messages import WHOLE
 from ..training.session import TrainingSession
@@ -52,6 +52,7 @@ from .train_options import (
     TrainingCluster,
     TrainingDevice,
     TrainingLimit,
+    UpdaterName,
     as_json,
     division_of,
     rates_of,
@@ -88,6 +89,7 @@ def train_command(
     momentum: Momentum = 0,
     master_bits: MasterBits = 16,
     source: RangeName = Range.PREVIOUS,
+    update: UpdaterName = Updater.DEVICE,
     flip: Flip = False,
     crop: Crop = 0,
     seed: Seed = 0,
@@ -102,7 +104,7 @@ def train_command(
     _check_least(limit, layers, epochs, checkpoint_steps, crop, seed)
     paths = _given(data, test, test_labels, held_out)
     check_cluster_device(context, cluster)
-    place = Place(device=taken(device, take), target=target, cluster=cluster)
+    place = Place(device=taken(device, take), target=target, cluster=cluster, update=update)
     shared = not place.is_single
     division = division_of(gradient_bits, parts, local_steps, batch, source, shared)
     files = Files(model, output, plot, checkpoint, checkpoint_steps, resume)

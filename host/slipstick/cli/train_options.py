@@ -13,6 +13,7 @@ from ..plots.figures import check_png
 from ..training.export import SUFFIXES
 from ..training.int8 import Range
 from ..training.loop import Recipe
+from ..training.opened_trainer import Updater
 from ..training.opening import BY_HAND
 from ..training.parallel.division import Division
 from .completion import complete_device, complete_network
@@ -74,6 +75,14 @@ MasterBits = Annotated[
 ]
 RangeName = Annotated[
     Range, typer.Option("--range", help="Whose largest magnitude chooses the shifts.")
+]
+UpdaterName = Annotated[
+    Updater,
+    typer.Option(
+        "--update",
+        help="Who updates the weights, where a single device has DRAM. device: they stay there, and"
+        " fewer bytes move. host: the board has less to do.",
+    ),
 ]
 Flip = Annotated[bool, typer.Option("--flip", help="Turn images left to right by chance.")]
 Crop = Annotated[

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,17 +17,10 @@ from ..training.dram_step.verify import verify_dram_training
 from ..training.int8 import Range
 from ..training.network import TrainingNetwork
 from ..training.networks import digits_cnn, ds_cnn, mnist_cnn, resnet8
+from ..training.opened_trainer import Updater
 from .options import DEVICE_HELP, Json, check_least
 
 DEFAULT_DEVICE = "sim:sim-training"
-
-
-class Updater(StrEnum):
-    """Who updates the weights."""
-
-    DEVICE = "device"
-    HOST = "host"
-
 
 NETWORKS = {make().name: make for make in (digits_cnn, mnist_cnn, resnet8, ds_cnn)}
 LARGEST_SHIFT = 24

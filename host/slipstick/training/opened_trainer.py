@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from ..cluster.address import parse_address
@@ -34,6 +35,16 @@ from .parallel.trainer import CrewTrainer, ParallelTrainer
 from .trainer import Trainer
 
 
+class Updater(StrEnum):
+    """Who updates the weights of steps from a board's DRAM."""
+
+    DEVICE = "device"
+    """They stay in its DRAM. The host does it where the device cannot."""
+
+    HOST = "host"
+    """They go up in each step, and their gradients come down: less work for the board."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """Where a training multiplies.
@@ -47,6 +58,8 @@ class Place:
     cluster : str, optional
         Dask's workers: ``local:N``, each with such a device, or the address of a scheduler. Its
         workers multiply in the golden functions; with a target, those with such a board do, on it.
+    update : Updater
+        Of a single device with DRAM; for others the host updates.
 
     Raises
     ------
@@ -57,6 +70,7 @@ class Place:
     device: str = GOLDEN
     target: str | None = None
     cluster: str | None = None
+    update: Updater = Updater.DEVICE
 
     def __post_init__(self) -> None:
         check_device(self.device)
@@ -197,7 +211,7 @@ def open_trainer(
                 return OpenedTrainer(trainer, stack.pop_all(), division)
             device = open_device(place.device, wanted_hardware(place.device, place.target))
             stack.callback(device.close)
-            trainer, counted = _device_trainer(setup, initial, device, source)
+            trainer, counted = _device_trainer(setup, initial, device, source, place.update)
             return OpenedTrainer(trainer, stack.pop_all(), division, device=counted)
         if source is not Range.PREVIOUS:
             raise InputError(
@@ -217,11 +231,11 @@ def _golden_trainer(setup: WorkerSetup, initial: Initial, source: Range) -> Trai
 
 
 def _device_trainer(
-    setup: WorkerSetup, initial: Initial, device: Device, source: Range
+    setup: WorkerSetup, initial: Initial, device: Device, source: Range, update: Updater
 ) -> tuple[Trainer, CountingDevice | CountedLink]:
     """From DRAM, where there is one, shifts are known before a step, and all layers run there."""
     if source is Range.PREVIOUS:
-        found = make_dram_trainer(setup, initial, device)
+        found = make_dram_trainer(setup, initial, device, on_device=update is Updater.DEVICE)
         if found is not None:
             return found
     counted = CountingDevice(device)

@@ -19,7 +19,7 @@ from .int8 import Range
 from .interface import check_labels
 from .loop import Recipe, augment, order
 from .opened_device import GOLDEN
-from .opened_trainer import Place, open_trainer
+from .opened_trainer import Place, Updater, open_trainer
 from .opening import OpenedNetwork, open_network
 from .parallel.division import Division
 from .parallel.jobs import WorkerSetup, take_snapshot
@@ -71,6 +71,8 @@ class TrainingSession:
     cluster : str, optional
         Dask's workers: ``local:N``, each with such a device, or the address of a scheduler; with a
         target, those of its workers that have such a board.
+    update : str or Updater
+        "device": a single device with DRAM updates the weights; or "host". The bits are the same.
     gradient_bits : int
         Per number of a part's gradient: 32, 8, 4, 2 or 1.
     parts : int, optional
@@ -114,6 +116,7 @@ class TrainingSession:
         device: str = GOLDEN,
         target: str | None = None,
         cluster: str | None = None,
+        update: str | Updater = Updater.DEVICE,
         gradient_bits: int = WHOLE,
         parts: int | None = None,
         local_steps: int = 1,
@@ -132,7 +135,9 @@ class TrainingSession:
             raise InputError(f"momentum must be 0 (none) to 8, not {momentum}")
         if source not in tuple(Range):
             raise InputError(f"the range must be {' or '.join(Range)}, not {source!r}")
-        place = Place(device=device, target=target, cluster=cluster)
+        if update not in tuple(Updater):
+            raise InputError(f"update must be {' or '.join(Updater)}, not {update!r}")
+        place = Place(device=device, target=target, cluster=cluster, update=Updater(update))
         division = Division(gradient_bits=gradient_bits, parts=parts, local_steps=local_steps)
         if not isinstance(model, OpenedNetwork):
             model = open_network(

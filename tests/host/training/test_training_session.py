@@ -98,6 +98,12 @@ def test_a_device_with_dram_gives_the_same_bits(layers: int) -> None:
     found, wanted = learn(sdram), learn(TrainingSession(MODEL, layers=layers))
     assert sdram.sharing_figures == {"steps_from_dram": 2, "updates_on_device": 2}
     assert sdram.bytes_per_step > 16 * 64
+    by_host = TrainingSession(
+        MODEL, layers=layers, device="model:sim-training-sdram", update="host"
+    )
+    for name, array in learn(by_host).items():
+        np.testing.assert_array_equal(array, wanted[name], err_msg=name)
+    assert by_host.sharing_figures == {"steps_from_dram": 2, "updates_on_device": 0}
     for name, array in wanted.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
@@ -257,6 +263,7 @@ def test_other_classes() -> None:
         (MODEL, {"master_bits": 12}, "must have 16 or 8 bits, not 12"),
         (MODEL, {"momentum": 9}, "momentum must be 0 .* to 8, not 9"),
         (MODEL, {"source": "next"}, "the range must be previous or present, not 'next'"),
+        (MODEL, {"update": "nobody"}, "update must be device or host, not 'nobody'"),
         (MODEL, {"device": "split:model,model"}, "on one device or on a pool of them, pool:D1,"),
         (MODEL, {"device": "pool:"}, "must name its devices: pool:DEVICE,DEVICE,..."),
         (MODEL, {"gradient_bits": 3}, "gradient_bits must be 32, 8, 4, 2 or 1, not 3"),

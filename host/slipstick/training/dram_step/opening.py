@@ -30,7 +30,7 @@ class CountedLink:
 
 
 def make_dram_trainer(
-    setup: WorkerSetup, initial: Initial, device: Device
+    setup: WorkerSetup, initial: Initial, device: Device, *, on_device: bool = True
 ) -> tuple[DramTrainer, CountedLink] | None:
     """Makes a trainer whose steps run from the device's DRAM.
 
@@ -40,6 +40,8 @@ def make_dram_trainer(
     initial : mapping of FloatParameters
     device : Device
         It stays open.
+    on_device : bool
+        The device updates the weights, if it can.
 
     Returns
     -------
@@ -60,6 +62,7 @@ def make_dram_trainer(
         setup.learning,
         master_bits=setup.master_bits,
         momentum=setup.momentum,
+        on_device=on_device,
     )
     try:
         trainer.check()
