@@ -39,6 +39,7 @@ NAMES = {
     "ULX3S 12F, SDRAM": "ulx3s-12f-sdram",
     "Colorlight 5A-75B (25F), SDRAM": "colorlight-5a75b-sdram",
     "iCESugar-Pro (25F), SDRAM": "icesugar-pro-sdram",
+    "ULX3S 45F, SDRAM": "ulx3s-45f-sdram",
     "ULX3S 85F, SDRAM": "ulx3s-85f-sdram",
     "ECPIX-5 85F, Ethernet": "ecpix5-85f-ethernet",
     "ECPIX-5 45F, Ethernet": "ecpix5-45f-ethernet",
