@@ -21,7 +21,6 @@ from ..training.opened_trainer import Updater
 from .options import DEVICE_HELP, Json, check_least
 
 DEFAULT_DEVICE = "sim:sim-training"
-
 NETWORKS = {make().name: make for make in (digits_cnn, mnist_cnn, resnet8, ds_cnn)}
 LARGEST_SHIFT = 24
 

@@ -51,7 +51,6 @@ class Trainer:
     learning : collection of str, optional
         Layers that learn; by default all that have weights. Errors go back no further than the
         first of them.
-
     """
 
     def __init__(

@@ -12,8 +12,8 @@ from ...devices.link.regions import pieces
 from ...runtime.dram_port import LONGEST_RUN
 from .gradient_layout import GradientPiece
 
-_LONGEST_PITCH = 1 << 16
-"""Bytes, less one, from plane to plane of an UPDATE."""
+_LONGEST_PITCH = (1 << 16) - 1
+"""Bytes from plane to plane of an UPDATE."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class GradientResults:
     configuration: Configuration
 
     def size(self, piece: GradientPiece) -> tuple[int, int, int]:
-        """Rows, columns and bytes of a pixel of a piece's result."""
+        """Returns rows, columns and bytes per pixel of a piece's result."""
         rows, columns = piece.size
         if self.grid:
             rows, columns = columns, rows
@@ -66,21 +66,21 @@ class GradientResults:
         return min(columns, self.shape[0] - piece.tile * columns)
 
     def plane_bytes(self, piece: GradientPiece) -> int:
-        """Of a piece's result, a byte per sum."""
+        """Counts the bytes of a plane of a piece's result: one per sum."""
         rows, columns, pitch = self.size(piece)
         return rows * columns * pitch
 
     def pass_bytes(self, some: Sequence[GradientPiece]) -> int:
-        """Of a pass on the chip."""
+        """Counts the bytes of a pass's results on the chip."""
         return sum(SUM_BYTES * self.plane_bytes(piece) for piece in some)
 
     @property
     def words(self) -> int:
-        """Of DRAM, that the results of all passes take."""
+        """Counts the words of DRAM for the results of all passes."""
         return sum(self.pass_words(some) for some in self.passes)
 
     def pass_words(self, some: Sequence[GradientPiece]) -> int:
-        """Of DRAM, that the results of a pass take."""
+        """Counts the words of DRAM for the results of a pass."""
         return _words(self.pass_bytes(some))
 
     def stores(self, some: Sequence[GradientPiece], chip: int, dram: int) -> Iterator[Transfer]:
@@ -100,18 +100,18 @@ class GradientResults:
     def can_update(self) -> bool:
         """The DMA can update the weights: planes are whole words."""
         planes = [self.plane_bytes(piece) for piece in self._weight_pieces()]
-        return all(size % WORD_BYTES == 0 and size < _LONGEST_PITCH for size in planes)
+        return all(size % WORD_BYTES == 0 and size <= _LONGEST_PITCH for size in planes)
 
     def _weight_pieces(self) -> Iterator[GradientPiece]:
         return (piece for some in self.passes for piece in some if not piece.is_bias)
 
     @property
     def master_words(self) -> int:
-        """Of DRAM: one per sum, also where no weight is."""
+        """Counts the master words: one per sum, also where no weight is."""
         return sum(map(self.plane_bytes, self._weight_pieces()))
 
     def master_numbers(self) -> np.ndarray:
-        """Which of the master words is whose, (O, kernel height, kernel width, I)."""
+        """Numbers each weight's master word, (O, kernel height, kernel width, I)."""
         numbers, first = np.zeros(self.shape, np.int32), 0
         for piece in self._weight_pieces():
             count = self.plane_bytes(piece)
@@ -159,7 +159,7 @@ class GradientResults:
             chip += SUM_BYTES * plane
 
     def bias_words(self, some: Sequence[GradientPiece]) -> int:
-        """Of DRAM, that a pass's sums of biases take behind ``updates``."""
+        """Counts the words of DRAM for a pass's sums of biases, as ``updates`` brings them."""
         return sum(_words(SUM_BYTES * self.plane_bytes(piece)) for piece in some if piece.is_bias)
 
     def biases(self, packed: bytes) -> np.ndarray:
@@ -231,7 +231,7 @@ def _stores(chip: int, dram: int, count: int) -> Iterator[Transfer]:
 
 
 def _words(count: int) -> int:
-    """Of DRAM, for so many bytes."""
+    """Counts the words of DRAM for so many bytes."""
     return -(-count // WORD_BYTES)
 
 

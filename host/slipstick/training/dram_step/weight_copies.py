@@ -46,9 +46,9 @@ def probe(shape: tuple[int, ...], number: int) -> np.ndarray:
     array of int8
         None is 0, so all are loaded.
     """
-    numbers = np.arange(np.prod(shape)).reshape(shape)
     if number == 0:
         return np.ones(shape, np.int8)
+    numbers = np.arange(np.prod(shape)).reshape(shape)
     return (numbers // _DIGIT ** (number - 1) % _DIGIT + 2).astype(np.int8)
 
 
