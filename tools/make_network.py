@@ -7,7 +7,9 @@ Zisserman, "Very deep convolutional networks for large-scale image recognition",
 that of He et al., "Deep residual learning for image recognition", 2015, in its version 1.5: a
 stage's first stride is that of the 3x3 convolution. ``mobilenet-v3-small`` (2.5 million) is that of
 Howard et al., "Searching for MobileNetV3", 2019, table 2, with sigmoids for gates: maps are
-multiplied by vectors.
+multiplied by vectors. ``efficientnet-b0`` (5.3 million) is that of Tan and Le, "EfficientNet:
+Rethinking Model Scaling for Convolutional Neural Networks", 2019, table 1: SiLU is a sigmoid and a
+product of two maps.
 """
 
 import argparse
@@ -54,6 +56,17 @@ MOBILENET_BLOCKS = (
     (5, 576, 96, True, False, 1),
 )
 MOBILENET_STEM, MOBILENET_END, MOBILENET_HIDDEN = 16, 576, 1024
+EFFICIENT_STAGES = (
+    # kernel, channels inside for each one of the input, channels of the result, blocks, stride
+    (3, 1, 16, 1, 1),
+    (3, 6, 24, 2, 2),
+    (5, 6, 40, 2, 2),
+    (3, 6, 80, 3, 2),
+    (5, 6, 112, 3, 1),
+    (5, 6, 192, 4, 2),
+    (3, 6, 320, 1, 1),
+)
+EFFICIENT_STEM, EFFICIENT_END = 32, 1280
 SQUEEZE = 4
 """Channels of a map for each one of its squeezed vector, rounded to eight."""
 CLASSES = 1000
@@ -173,10 +186,11 @@ class RandomNetwork:
         result = _bell(name, shape, relu)
         return self._weighted(operator, x, name, (1, kernel, kernel, channels), result)
 
-    def gate(self, x: Activation, inner: int) -> Activation:
+    def gate(self, x: Activation, inner: int, *, relu: bool = True) -> Activation:
         """Squeeze and excitation: each channel times a number that all their means decide."""
         channels = x.shape[3]
-        squeezed = self.convolution(self.mean(x, keep_dimensions=True), inner, kernel=1)
+        squeezed = self.convolution(self.mean(x, keep_dimensions=True), inner, kernel=1, relu=relu)
+        squeezed = squeezed if relu else self.silu(squeezed)
         name = f"convolution_{self.weights}"
         narrow = Activation(name, (1, 1, 1, channels), 1 / 16, SPREAD / 16, zero_point=0)
         weights = (channels, 1, 1, inner)
@@ -193,6 +207,14 @@ class RandomNetwork:
         """Of a bell of both signs: nearly its upper half."""
         result = Activation(f"hard_swish_{x.name}", x.shape, x.scale, RELU_SHARE * x.size)
         self._writer.add(HardSwish(), [x.name], [self._declare(result).name])
+        return result
+
+    def silu(self, x: Activation) -> Activation:
+        """A map of both signs times its sigmoids: nearly its upper half."""
+        sigmoid = Activation(f"sigmoid_{x.name}", x.shape, 1 / 256, 0.5)
+        self._writer.add(Logistic(), [x.name], [self._declare(sigmoid).name])
+        result = Activation(f"silu_{x.name}", x.shape, x.scale, RELU_SHARE * x.size)
+        self._writer.add(Mul(), [x.name, sigmoid.name], [self._declare(result).name])
         return result
 
     def fully_connected(self, x: Activation, outputs: int, *, relu: bool = True) -> Activation:
@@ -326,6 +348,29 @@ def make_mobilenet_v3_small(
     return Made(network.to_bytes(x), network.weights)
 
 
+def make_efficientnet_b0(
+    seed: int = 1, side: int = SIDE, stages: int = len(EFFICIENT_STAGES)
+) -> Made:
+    """The first ``stages`` of 7 stages, and the layers around them."""
+    network = RandomNetwork("EfficientNet-B0 with random weights", seed, side)
+    x = network.convolution(network.image, EFFICIENT_STEM, stride=2, relu=False)
+    x = network.silu(x)
+    for kernel, factor, outputs, blocks, first_stride in EFFICIENT_STAGES[:stages]:
+        for block in range(blocks):
+            shortcut, channels = x, x.shape[3]
+            if factor > 1:
+                x = network.convolution(x, factor * channels, kernel=1, relu=False)
+                x = network.silu(x)
+            x = network.depthwise(x, kernel, 1 if block else first_stride, relu=False)
+            x = network.gate(network.silu(x), channels // SQUEEZE, relu=False)
+            x = network.convolution(x, outputs, kernel=1, relu=False)
+            if shortcut.shape == x.shape:
+                x = network.add(shortcut, x, relu=False)
+    x = network.silu(network.convolution(x, EFFICIENT_END, kernel=1, relu=False))
+    x = network.fully_connected(network.mean(x), CLASSES, relu=False)
+    return Made(network.to_bytes(x), network.weights)
+
+
 def _squeezed(channels: int) -> int:
     """A quarter, rounded to a multiple of eight, but not by more than a tenth downwards."""
     rounded = max(8, (channels // SQUEEZE + 4) // 8 * 8)
@@ -347,6 +392,7 @@ NETWORKS: dict[str, Callable[[int, int], Made]] = {
     "vgg16": make_vgg16,
     "resnet50": make_resnet50,
     "mobilenet-v3-small": make_mobilenet_v3_small,
+    "efficientnet-b0": make_efficientnet_b0,
     "chain": make_chain,
 }
 

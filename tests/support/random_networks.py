@@ -231,6 +231,27 @@ def _function(builder: NetworkBuilder) -> None:
     builder.unary(operator, same_scale=bool(rng.integers(0, 2)))
 
 
+def join_functions(builder: NetworkBuilder) -> None:
+    """Functions of the last tensor that meet again, as in SiLU."""
+    rng, names = builder.rng, [builder.last]
+    for _ in range(int(rng.integers(1, 4))):
+        if rng.integers(0, 2):
+            builder.last = str(rng.choice(names))
+        if len(names) == 1 or rng.integers(0, 2):
+            _function(builder)
+        else:
+            _join(builder, str(rng.choice(names)))
+        names.append(builder.last)
+    _join(builder, str(rng.choice(names[:-1])))
+
+
+def _join(builder: NetworkBuilder, other: str) -> None:
+    if builder.rng.integers(0, 2):
+        builder.mul(other)
+    else:
+        builder.add(other)
+
+
 def _product(builder: NetworkBuilder) -> None:
     """A gate, of a layer beside it, or squeeze-and-excitation: a gate per channel."""
     block, (*_, channels) = builder.last, builder.shape()
@@ -252,7 +273,7 @@ def random_network(seed: int, *, functions: bool = False, products: bool = False
     for _ in range(int(rng.integers(1, 6))):
         _grow(builder)
         if functions and rng.integers(0, 4):
-            _function(builder)
+            (_function, join_functions)[int(rng.integers(0, 2))](builder)
         if products and rng.integers(0, 4):
             _product(builder)
     match int(rng.integers(0, 4)):

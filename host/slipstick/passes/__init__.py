@@ -8,6 +8,7 @@ from .lower_prelu import lower_prelu
 from .lower_tiles import lower_tiles
 from .lower_transposed import lower_transposed
 from .order_shortcuts import order_shortcuts
+from .tabulate_functions import tabulate_functions
 from .tabulate_islands import tabulate_islands
 from .widen_weights import widen_weights
 
@@ -17,6 +18,7 @@ PASSES = (
     drop_identities,
     fold_padding,
     fuse_activation,
+    tabulate_functions,
     lower_transposed,
     lower_prelu,
     widen_weights,

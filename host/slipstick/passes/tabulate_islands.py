@@ -1,20 +1,11 @@
 """Makes tables of float32 arithmetic between codes, as converters leave it in int8 networks."""
 
-import dataclasses
 from collections.abc import Mapping
 
-import numpy as np
-
 from ..graph import Graph, Node, Tensor
-from ..kernels import run
 from ..kernels.tflite.real import is_elementwise
 from .clean import fresh_name, replace_nodes
-
-CODES = 256
-
-
-_LARGEST = 64
-"""Nodes of an island: more are none of a converter's."""
+from .tables import CODES, LARGEST_ISLAND, tabulate_nodes
 
 
 def _island(
@@ -40,28 +31,11 @@ def _island(
             elif producer.name not in found:
                 found.add(producer.name)
                 waiting.append(producer)
-        if len(found) > _LARGEST:
+        if len(found) > LARGEST_ISLAND:
             return None
     if len(sources) != 1 or graph.tensors[(source := sources.pop())].dtype != "int8":
         return None
     return source, [node for node in graph.nodes if node.name in found]
-
-
-def _table(graph: Graph, source: str, nodes: list[Node]) -> np.ndarray:
-    """What the nodes, one after the other, make of -128, ..., 127."""
-    names = {name for node in nodes for name in (*node.inputs, *node.outputs)}
-    tensors = {}
-    for name in names:
-        tensor = graph.tensors[name]
-        data = None if tensor.data is None else tensor.data.reshape(1, 1)
-        shape = (1, CODES if data is None else 1)
-        tensors[name] = dataclasses.replace(tensor, shape=shape, data=data)
-    small = graph.replace(tensors=tensors)
-    values = {source: np.arange(-128, 128, dtype=np.int8).reshape(1, CODES)}
-    for node in nodes:
-        operands = [values[name] for name in node.inputs if tensors[name].data is None]
-        values[node.outputs[0]] = run(node, small, operands)[0]
-    return values[nodes[-1].outputs[0]].reshape(-1)
 
 
 def _lowered(
@@ -77,7 +51,7 @@ def _lowered(
     table = fresh_name(graph, f"{result.name}_table")
     functions = [each.operator for each in nodes if each.operator != "dequantize"]
     made = Node("_".join([*functions[:-1], node.name]), "lookup", (name, table), node.outputs)
-    return [made], [Tensor(table, (CODES,), "int8", data=_table(graph, name, nodes))]
+    return [made], [Tensor(table, (CODES,), "int8", data=tabulate_nodes(graph, name, nodes))]
 
 
 def tabulate_islands(graph: Graph) -> Graph:

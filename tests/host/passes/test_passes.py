@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from random_networks import NetworkBuilder
-from slipstick.graph import Graph
+from random_networks import NetworkBuilder, join_functions
+from slipstick.graph import Graph, Quantization, Tensor
 from slipstick.kernels.dispatch import run_graph
 from slipstick.passes import optimize
 from slipstick.passes.clean import drop_dead_nodes, drop_identities
@@ -13,6 +13,7 @@ from slipstick.passes.fold_padding import fold_padding
 from slipstick.passes.fuse_activation import fuse_activation
 from slipstick.passes.order_shortcuts import order_shortcuts
 from slipstick.passes.skip_flattening import skip_flattening
+from slipstick.passes.tabulate_functions import tabulate_functions
 
 
 def operators(graph: Graph) -> list[str]:
@@ -137,3 +138,58 @@ def test_a_picture_is_flattened_before_a_layer() -> None:
     builder.fully_connected(7)
     graph = builder.graph()
     assert skip_flattening(graph).nodes == graph.nodes
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_functions_that_meet_again_are_one_table(seed: int) -> None:
+    builder = NetworkBuilder(seed, 3, 4, 5)
+    if seed % 2:
+        builder.same_conv2d(1, 6)
+    convolutions = len(builder.nodes)
+    join_functions(builder)
+    tabulated = drop_dead_nodes(tabulate_functions(builder.graph()))
+    assert operators(tabulated)[convolutions:] == ["lookup"]
+    same_results(builder, tabulated)
+
+
+def test_what_else_is_read_stays_beside_the_table() -> None:
+    builder = NetworkBuilder(1, 3, 4, 5)
+    sigmoid = builder.unary("logistic")
+    product = builder.mul("input")
+    tabulated = drop_dead_nodes(tabulate_functions(builder.graph(sigmoid, product)))
+    assert operators(tabulated) == ["logistic", "lookup"]
+    same_results(builder, tabulated)
+
+
+def test_constants_and_steps_are_in_the_table() -> None:
+    """Hard-swish as x relu6(x + 3) / 6: four operators."""
+    builder = NetworkBuilder(2, 3, 4, 5)
+    three = Tensor("three", (1, 1, 1, 1), "int8", Quantization(np.array([0.03]), np.array([0])))
+    codes = np.array([100], np.int8).reshape(1, 1, 1, 1)
+    builder.tensors["three"] = dataclasses.replace(three, data=codes)
+    for operator in ("add", "relu6", "mul"):
+        if operator == "relu6":
+            builder.unary(operator)
+        else:
+            result = builder.activation(f"{operator}_made", builder.shape())
+            builder.node(operator, (builder.last, "three"), result, activation="none")
+    builder.mul("input")
+    tabulated = drop_dead_nodes(tabulate_functions(builder.graph()))
+    assert operators(tabulated) == ["lookup"]
+    same_results(builder, tabulated)
+
+
+def test_a_gate_of_another_layer_is_no_table() -> None:
+    builder = NetworkBuilder(3, 3, 4, 5)
+    block = builder.same_conv2d(1, 5)
+    builder.same_conv2d(1, 5)
+    builder.unary("logistic")
+    builder.mul(block)
+    graph = builder.graph()
+    assert operators(tabulate_functions(graph)) == operators(graph)
+    builder = NetworkBuilder(3, 3, 4, 5)
+    builder.mean(keep_dimensions=True)
+    builder.unary("logistic")
+    builder.mul("input")
+    graph = builder.graph()
+    assert operators(tabulate_functions(graph)) == operators(graph)
