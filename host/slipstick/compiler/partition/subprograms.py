@@ -7,6 +7,7 @@ from typing import Any
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 
+from ...errors import CapacityError
 from ...program.steps import Placement
 from ..ir.operations import Convolution, Map, View
 from ..ir.requantization import rounding_runs
@@ -114,11 +115,22 @@ class TileCompiler:
         self.budget = budget
         self._empty = Timeline(cycle_model(budget))
         self._plans: dict[Any, _Plan] = {}
+        # many ways to cut a segment begin with the same job
+        self._failed: dict[Any, CapacityError] = {}
         self._tilings: dict[tuple[int, ...], tuple[Tiling, ...]] = {}
 
     def compile(self, job: Job) -> Tile:
         """The tile of a job; CapacityError if a memory is too small for it."""
         key = _shape(job)
+        if key in self._failed:
+            raise self._failed[key].with_traceback(None)
+        try:
+            return self._compile(job, key)
+        except CapacityError as error:
+            self._failed[key] = error
+            raise
+
+    def _compile(self, job: Job, key: Any) -> Tile:
         plan = self._plans.get(key) or self._arrange(job)
         images = Images(self.budget, shares=False)
         runs = make_groups(job.operations, plan.buffers, plan.arrangement, images, self.budget)
