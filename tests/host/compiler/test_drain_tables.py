@@ -73,10 +73,22 @@ def test_what_is_read_or_put_out_before_its_function_stays() -> None:
     for outputs in ((made, behind), (behind, made)):
         assert not _layers_with_functions(compile_graph(builder.graph(*outputs), WIDE))
     builder.last = made
-    builder.unary("tanh")
+    builder.same_conv2d(1, 16)
     builder.add(behind)
     program = check_ways(builder, WIDE, (builder.last,), [("post_first", True)], inspect=False)
     assert not _layers_with_functions(program)
+
+
+def test_functions_that_meet_again_cost_no_map() -> None:
+    """SiLU, and a sum of two functions."""
+    for operator, join in (("logistic", "mul"), ("tanh", "add")):
+        builder = _network()
+        made = builder.last
+        builder.unary(operator)
+        getattr(builder, join)(made)
+        program = check_ways(builder, WIDE, (builder.last,), [("post_first", True)], inspect=False)
+        assert len(_layers_with_functions(program)) == 1
+        assert {code for code, _ in _opcodes(program)} == {Opcode.TABLE, Opcode.DRAIN}
 
 
 def test_a_sum_behind_a_function_has_a_table_of_its_own() -> None:
