@@ -15,6 +15,7 @@ from ..ir.operations import Convolution, HostOperation, Map, Operation, View
 from .cost_estimate import Budget, cycles, demand, sliding_bytes, together, transferred
 from .fused_layers import LONGEST, RUN_CYCLES, Part, Segment, choices
 from .halo import Region, without_stride
+from .place_sums import cut_places
 from .resident_chain import ChainPlanner
 from .spatial_tiles import cut, cut_sums
 from .subprograms import Job, Tile, TileCompiler
@@ -334,7 +335,8 @@ class Cutter:
             jobs = functools.partial(segment.jobs, choice.grid, budget)
             yield _Way(choice.cost, _seeing(jobs, views), compiler)
         if len(segment.parts) == 1:
-            for jobs in (cut(segment.parts[0], budget), cut_sums(segment.parts[0], budget)):
+            for cutter in (cut, cut_sums, cut_places):
+                jobs = cutter(segment.parts[0], budget)
                 if jobs is not None:
                     way = self._in_boxes(segment.parts[0], jobs, budget, compiler)
                     yield dataclasses.replace(way, jobs=_seeing(way.jobs, views))
