@@ -1,11 +1,19 @@
 """Large networks are compiled quickly, and equal the reference to the last bit."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from make_network import make_mobilenet_v3_small, make_resnet50, make_vgg16
+from make_network import (
+    Made,
+    make_efficientnet_b0,
+    make_mobilenet_v3_small,
+    make_resnet50,
+    make_vgg16,
+)
 from slipstick.compiler.codegen.dram_list import find_dram_program
 from slipstick.loading import compile_file
 from slipstick.program import Program
@@ -76,15 +84,26 @@ def test_resnet_from_dram_equals_the_reference(resnet: str, batch: int) -> None:
     compare_resnet(program, resnet)
 
 
-def test_squeeze_and_excitation_stays_on_the_device(tmp_path: Path) -> None:
-    """MobileNetV3's first blocks from DRAM, in one run: gates multiply maps by vectors."""
-    path = tmp_path / "mobilenet_v3.tflite"
-    path.write_bytes(make_mobilenet_v3_small(side=SIDE, blocks=4).data)
+@pytest.mark.parametrize(
+    ("make", "side", "gates"),
+    [
+        (functools.partial(make_mobilenet_v3_small, blocks=4), SIDE, 2),
+        # the first mean is of more than the chip holds
+        (functools.partial(make_efficientnet_b0, stages=2), 96, 3),
+    ],
+    ids=["mobilenet-v3", "efficientnet"],
+)
+def test_squeeze_and_excitation_stays_on_the_device(
+    make: Callable[..., Made], side: int, gates: int, tmp_path: Path
+) -> None:
+    """The first blocks from DRAM, in one run: gates multiply maps by vectors."""
+    path = tmp_path / "network.tflite"
+    path.write_bytes(make(side=side).data)
     program = compile_file(str(path), "ulx3s-45f-sdram")
     assert {layer.where for layer in program.layers} == {"device"}
-    assert sum("mul" in layer.name and "spread" not in layer.name for layer in program.layers) == 2
+    assert [layer.operator for layer in program.layers].count("mul") == gates
     assert find_dram_program(program) is not None
-    image = np.random.default_rng(0).integers(-128, 128, (1, SIDE, SIDE, 3)).astype(np.int8)
+    image = np.random.default_rng(0).integers(-128, 128, (1, side, side, 3)).astype(np.int8)
     with InferenceSession(program, "model") as session:
         (codes,) = session.run(None, {"image": image})
     (expected,) = TflmReference(str(path)).run(image)
