@@ -20,7 +20,7 @@ _LOADING_CYCLES = 8
 
 @dataclass(frozen=True)
 class AverageSpec:
-    """What an average computes: the sums of windows.
+    """An average that is to be computed: the sums of windows.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class AverageSpec:
 
 
 def suits_maps(window: "Window", shape: Shape, configuration: Configuration) -> bool:
-    """Whether maps take fewer cycles than a convolution with ones, about.
+    """Returns whether maps take fewer cycles than a convolution with ones, about.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from .works import BlockWork, Key, key_of
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a list leaves in DRAM.
+    """Tensors that a list leaves in DRAM.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class ChainLister:
         return _Run(code, data, (code, code + second), weight, words, cycles, busy)
 
     def _notes_before(self, number: int, copy: int) -> int | None:
-        """Where a run puts the notes of the one before it; None if that one is not noted."""
+        """Returns where a run puts the notes of the one before it; None if that one has none."""
         templates, copies = self._segment.templates, self._segment.copies
         if number == 0:
             # of the image before, which lies in the copy before

@@ -19,7 +19,7 @@ def lattices(window: "Window") -> list[Lattice]:
 
 
 def covers(size: tuple[int, int], window: "Window") -> bool:
-    """Whether each pixel of an image (height, width) is in a window, if these do not overlap."""
+    """Returns whether each pixel of an image is in a window, if these do not overlap."""
     sides = zip(window.outputs(*size), window.stride, size, strict=True)
     return window.kernel == window.stride and all(n * step == side for n, step, side in sides)
 

@@ -41,7 +41,7 @@ class Access(NamedTuple):
     writes: bool
 
     def meets(self, other: "Access") -> bool:
-        """Whether the order of the two matters."""
+        """Returns whether the order of the two matters."""
         return (
             self.memory is other.memory
             and (self.writes or other.writes)

@@ -25,7 +25,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class GradientPiece:
-    """What a bank of accumulators holds: sums for rows or columns of the kernel, or for the bias.
+    """Sums in a bank of accumulators: for rows or columns of the kernel, or for the bias.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class GradientPiece:
 
 @dataclass(frozen=True)
 class Grid:
-    """How lanes are pixels where an image's rows have no gaps between pixels.
+    """Lanes as pixels, where an image's rows have no gaps between pixels.
 
     Lane r is the pixel r mod Y rows down and r div Y columns across.
 
@@ -77,7 +77,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class GradientImage:
-    """How a layer's input lies on the chip for its weight gradient.
+    """A layer's input on the chip, for its weight gradient.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Stripe:
 
 @dataclass(frozen=True)
 class GradientPlaces:
-    """Where a pass has what it reads and writes on the chip.
+    """The places on the chip of what a pass reads and writes.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def _pieces(
 
 
 def takes_dense_rows(image: DramTensor, window: "Window") -> bool:
-    """Whether a gradient can read an image as it lies in DRAM.
+    """Returns whether a gradient can read an image as it lies in DRAM.
 
     Its pixels must begin with a word each, or its rows be what lies on the chip as well.
     """

@@ -210,7 +210,7 @@ class _Kept:
 
 @dataclass(frozen=True)
 class _Unit:
-    """What a run sums: a stripe of an image.
+    """A stripe of an image, which a run sums.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ class _Runs:
         return len(self.code) // 4
 
     def run(self, number: int, configuration: Configuration) -> tuple[tuple[int, int], int]:
-        """Where both streams of a unit begin, and its cycles."""
+        """Returns where both streams of a unit begin, and its cycles."""
         post = self._post if number == self._count - 1 else b""
         stream = self._streams[number]
         pcs = self._starts[stream], self._starts[post]

@@ -207,7 +207,7 @@ class GradientProgram:
         stripe: Stripe,
         some: Sequence[GradientPiece],
     ) -> dict[str, int]:
-        """What a CONVOLVE reads: pixels of the image, or ones."""
+        """Returns what a CONVOLVE reads: pixels of the image, or ones."""
         (first, count), grid = cut, self._layout.grid
         if piece.is_bias:
             # a tile of lanes is the same ones again, as channels of a tap: they come W at a time

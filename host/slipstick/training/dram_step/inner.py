@@ -78,7 +78,7 @@ class InnerGradient:
         return len(b"".join(self.streams(GradientPlaces(0, 0, 0, 0, 0)))) // 4
 
     def streams(self, places: GradientPlaces) -> tuple[bytes, bytes, bytes, bytes]:
-        """What begins sums, what adds to them, nothing, and what drains them."""
+        """Returns what begins sums, what adds to them, nothing, and what drains them."""
         program, (some,) = self.work.program, self.work.program.passes
         begins, adds = (
             program.convolves(some, places, self.stripe, accumulate=accumulate, inside=True)

@@ -46,7 +46,7 @@ class _Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelLayout:
-    """How the errors of a map are kernels: those of a tile of C channels follow each other.
+    """The errors of a map as kernels: those of a tile of C channels follow each other.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class KernelLayout:
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """Where the kernels of a batch lie in DRAM.
+    """The place of the kernels of a batch in DRAM.
 
     Parameters
     ----------

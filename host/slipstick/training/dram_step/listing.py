@@ -216,7 +216,7 @@ class Listed:
         return True
 
     def block(self, name: str, data: bytes) -> tuple[int, bytes]:
-        """What would lie in DRAM of other constants of a name, and the first word.
+        """Returns the first word of constants of a name, and what other ones would be there.
 
         Raises
         ------

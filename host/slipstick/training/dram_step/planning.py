@@ -39,7 +39,7 @@ _Choice = tuple[InnerGradient | None, list[Segment]]
 
 @dataclass(frozen=True)
 class PlannedPass:
-    """What becomes of a pass.
+    """A pass that has been planned.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class StepPlan:
 
     @property
     def contents(self) -> bytes:
-        """What lies in DRAM from ``first`` on."""
+        """Returns what lies in DRAM from ``first`` on."""
         return b"".join(each.contents for each in self._listed) + self._copies
 
     @property

@@ -30,7 +30,7 @@ _NOTHING = TrainingFlag(0)
 
 @dataclass(frozen=True)
 class ProductSpec:
-    """What a product computes.
+    """A product that is to be computed.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class ProductSpec:
 
 @dataclass(frozen=True)
 class ProductPlaces:
-    """Where a product's tensors lie; mask and result have the same pitches."""
+    """The places of a product's tensors; mask and result have the same pitches."""
 
     source: Placement
     result: Placement

@@ -48,7 +48,7 @@ class DramCodes(Codes):
 
 @dataclass(frozen=True)
 class Note:
-    """Where the largest magnitude of a tensor's sums will be.
+    """The place of the largest magnitude of a tensor's sums.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Note:
 
 @dataclass(frozen=True)
 class RecordedGradient:
-    """Where a layer's gradients will be.
+    """The place of a layer's gradients.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class RecordedGradient:
 
 @dataclass
 class Pass:
-    """What a list does, and what the host reads behind it.
+    """The works of a list, and what the host reads behind it.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Pass:
     exponents: dict[str, int] = field(default_factory=dict)
 
     def is_like(self, other: "Pass") -> bool:
-        """Whether the works have the same tensors, and gradients the same places."""
+        """Returns whether the works have the same tensors, and gradients the same places."""
         return (
             self.answers.first == other.answers.first
             and [each.tensors for each in self.works] == [each.tensors for each in other.works]
@@ -127,7 +127,7 @@ def recorded(codes: Codes) -> DramCodes:
 
 
 def recorded_tensor(codes: Codes) -> DramTensor:
-    """Where it lies; TypeError for other tensors."""
+    """Returns where it lies; TypeError for other tensors."""
     return recorded(codes).tensor
 
 

@@ -224,7 +224,7 @@ class RecordingArithmetic(Int8Arithmetic):
         return self._codes(reshaped(self._settled(x), shape), x.exponent)
 
     def loss_errors(self, logits: Codes, labels: np.ndarray) -> Codes:
-        """What the host writes between the lists."""
+        """Returns what the host writes between the lists."""
         g = self._golden
         shift = self._known_shift("loss", -g.SHARE_PLACES)
         self.logits = recorded(logits)
@@ -256,7 +256,7 @@ class RecordingArithmetic(Int8Arithmetic):
         return Gradient(nothing, nothing, exponent, error.exponent)
 
     def _masters(self, layer: Layer, program: GradientProgram, exponent: int) -> Masters | None:
-        """Where a layer's master words are, and the shift of its update."""
+        """Returns where a layer's master words are, and the shift of its update."""
         if self._rate is None:
             return None
         if not program.results.can_update:
@@ -293,7 +293,7 @@ class RecordingArithmetic(Int8Arithmetic):
         return dataclasses.replace(self._codes(result, exponent + shift), mask=mask)
 
     def _kernels(self, errors: DramTensor, program: GradientProgram) -> KernelPlace:
-        """Where errors are laid out as kernels; those of two layers may be the same."""
+        """Returns where errors are laid out as kernels; those of two layers may be the same."""
         self.errors[key_of(errors)] = errors
         places = self.kernels.setdefault(key_of(errors), [])
         for place in places:

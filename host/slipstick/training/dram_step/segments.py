@@ -194,7 +194,7 @@ def _allocated(
     size: int,
     step: int,
 ) -> tuple[dict[_Item, int], int, float] | None:
-    """Where everything lies, the end, and the share; None if it does not fit."""
+    """Returns where everything lies, the end, and the share; None if it does not fit."""
     for share, in_place in _WAYS:
         items, roots = dict(lifetimes), dict[_Item, _Item]()
         if in_place:

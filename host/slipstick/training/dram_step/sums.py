@@ -33,7 +33,7 @@ _MOST_PLACES = 6
 
 @dataclass(frozen=True)
 class SumSpec:
-    """What a sum computes.
+    """A sum of tensors that is to be computed.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class _SumWriter:
         return Built(Streams(bytes(matrix), bytes(post)), constants)
 
     def _pieces(self, heights: Heights) -> Iterator[tuple[Rectangle, int]]:
-        """What a bank of accumulators holds: pixels, and the first channel."""
+        """Returns what a bank of accumulators holds: pixels, and the first channel."""
         columns = 0, self._spec.shape[1]
         for first, some in zip(self._firsts, heights, strict=True):
             for rows, end in zip(some, itertools.accumulate(some), strict=True):

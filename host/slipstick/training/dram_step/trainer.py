@@ -252,7 +252,7 @@ class DramTrainer(Trainer):
 
     @contextmanager
     def _using_dram(self) -> Iterator[None]:
-        """What DeviceProducts has on the chip is overwritten; what fails leaves DRAM unknown."""
+        """Overwrites what DeviceProducts has on the chip; a failure leaves DRAM unknown."""
         self._products.forget()
         try:
             yield

@@ -137,7 +137,7 @@ class WeightCopy:
         return self.place + int(self.places[-1]) // WORD_BYTES
 
     def transfers(self, configuration: Configuration) -> Iterator[Transfer]:
-        """What the DMA does, by way of the beginning of the activation memory.
+        """Yields what the DMA does, by way of the beginning of the activation memory.
 
         Parameters
         ----------
