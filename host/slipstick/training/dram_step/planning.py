@@ -8,33 +8,23 @@ from slipstick_rtl.dma.transfer import WORD_BYTES, Operation, Transfer
 
 from ...compiler.codegen.dram_tensors import DramTensor
 from ...compiler.mapping.activation_layout import round_up
-from ...errors import CapacityError
 from ...program.steps import Placement
-from .chains import ChainLister, Wanted, load_notes
-from .chip import Pitches, Ring, Rings, choose_pitches
-from .gradient_lists import GradientLister, GradientWork
+from .chains import Wanted
+from .chip import Pitches, choose_pitches
 from .inner import InnerGradient
 from .listing import Listed, Listing
-from .notes import NoteReader, note_pitch
+from .notes import note_pitch
+from .pass_lister import PassLister
 from .places import box
 from .recorded import Note, Pass
 from .recorder import RecordingArithmetic
-from .segments import Segment, Template, cut_segments, make_templates
+from .segment_choice import SegmentChooser, loaded_tensors
+from .segments import Segment, Template, make_templates
 from .weight_copies import copy_weights
-from .works import BlockWork, Key, key_of
-
-_ROOMY = (0.25, 1.0)
-"""What segments are tried with: ``cut_segments`` says what it is."""
-_EARLIER = 4
-"""Works that may go to the next segment although there is room for them."""
-_PREDICTED = 2, 4
-"""Images: what the further ones take chooses among segments."""
-
+from .works import key_of
 
 Probes = Callable[[], Sequence[RecordingArithmetic]]
 """The step at hand with weights that tell where they are, as ``weight_copies.probe`` has them."""
-
-_Choice = tuple[InnerGradient | None, list[Segment]]
 
 
 @dataclass(frozen=True)
@@ -108,7 +98,7 @@ class StepPlan:
         self, recorded: RecordingArithmetic, configuration: Configuration, *, keeps: bool
     ) -> None:
         self.recorded, self._configuration = recorded, configuration
-        self._reader = NoteReader(configuration)
+        self._lister = PassLister(configuration)
         self._widest = 0
         self.forward = self._plan(recorded.forward)
         self.backward = self._plan(recorded.backward)
@@ -124,7 +114,8 @@ class StepPlan:
         for work in some.works:
             for tensor in work.cleared:
                 self._widest = max(self._widest, pitches[key_of(tensor)][1])
-        inner, segments = self._best_inner(some, pitches)
+        chooser = SegmentChooser(self.recorded, configuration, self._lister)
+        inner, segments = chooser.choose(some, pitches)
         size, words, notes = note_pitch(configuration), list[int](), list[Note]()
         for segment in segments:
             pitch = len(segment.noted) * size // WORD_BYTES
@@ -136,108 +127,6 @@ class StepPlan:
             ]
         return PlannedPass(some, segments, words, notes, pitches, inner.work.name if inner else "")
 
-    def _best_inner(
-        self, some: Pass, pitches: Pitches
-    ) -> tuple[InnerGradient | None, list[Segment]]:
-        """The gradient that is made among the works, and their segments."""
-        configuration, found = self._configuration, list[_Choice]()
-        largest = max(
-            (each for each in some.gradients if each.program.fits_inside),
-            key=lambda work: work.program.loaded_bytes,
-            default=None,
-        )
-        choices: list[InnerGradient | None] = [None]
-        if largest is not None and some.works and self.recorded.batch >= _PREDICTED[1]:
-            choices.append(InnerGradient(largest, configuration))
-        for inner in choices:
-            try:
-                halved = inner is not None
-                templates = make_templates(some.works, pitches, configuration, halved=halved)
-                segments = self._best_segments(templates, pitches, inner)
-            except CapacityError:
-                if inner is None:
-                    raise
-                continue
-            found.append((inner, segments))
-        if len(found) == 1:
-            return found[0]
-        return min(found, key=lambda each: self._predict(each[1], each[0], some.gradients))
-
-    def _room(self, inner: InnerGradient | None) -> tuple[int, int, int]:
-        """Words of instructions and of weights, and bytes of activations, for a segment."""
-        configuration = self._configuration
-        code, weights, activations = (
-            (inner.code_words, inner.weight_words, inner.activation_bytes) if inner else (0, 0, 0)
-        )
-        return (
-            configuration.instruction_words - code,
-            configuration.weight_words - self._reader.words - weights,
-            configuration.activation_bytes - activations,
-        )
-
-    def _best_segments(
-        self, templates: Sequence[Template], pitches: Pitches, inner: InnerGradient | None
-    ) -> list[Segment]:
-        """Those that take the fewest cycles, predicted for a few images."""
-        if not templates:
-            return []
-        configuration, room = self._configuration, self._room(inner)
-        found = dict[tuple[int, ...], list[Segment]]()
-
-        def add(roomy: float, cuts: Sequence[int]) -> None:
-            ends = [*cuts, len(templates)]
-            parts = [templates[a:b] for a, b in zip([0, *cuts], ends, strict=True)]
-            some = [
-                segment
-                for part in parts
-                for segment in cut_segments(part, pitches, configuration, room, roomy)
-            ]
-            found.setdefault(tuple(len(each.templates) for each in some), some)
-
-        add(0.0, ())
-        (first,) = found.values()
-        if first[0].share == 1.0 and len(first) == 1 or self.recorded.batch < _PREDICTED[1]:
-            return first
-        for roomy in _ROOMY:
-            add(roomy, ())
-        if len(first) > 1:
-            end = len(first[0].templates)
-            for cut in range(max(1, end - _EARLIER), end):
-                add(0.0, (cut,))
-        return min(found.values(), key=lambda segments: self._predict(segments, inner, ()))
-
-    def _predict(
-        self,
-        segments: Sequence[Segment],
-        inner: InnerGradient | None,
-        gradients: Sequence[GradientWork],
-    ) -> int:
-        """Cycles of an image among others."""
-        fewer, more = (
-            self._predict_batch(segments, inner, gradients, batch) for batch in _PREDICTED
-        )
-        return more - fewer
-
-    def _predict_batch(
-        self,
-        segments: Sequence[Segment],
-        inner: InnerGradient | None,
-        gradients: Sequence[GradientWork],
-        batch: int,
-    ) -> int:
-        recorded = self.recorded
-        stored = {recorded.logits.tensor.place}
-        stored.update(each.image.place for each in recorded.backward.gradients)
-        for work in recorded.backward.works:
-            stored.update(each.place for each in work.reads)
-        for segment in segments:
-            stored.update(_loaded(segment))
-        listing = Listing(self._configuration, 0)
-        wanted = Wanted(stored, recorded.kernels, 0)
-        rings = self._list_chains(segments, [0] * len(segments), wanted, listing, batch, inner)
-        self._list_gradients(gradients, inner, listing, rings, batch)
-        return listing.predict()
-
     def _find_stored(self, keeps: bool) -> set[int]:
         """Tensors that something loads, and those that the host reads."""
         found = {self.recorded.logits.tensor.place}
@@ -246,7 +135,7 @@ class StepPlan:
         for planned in (self.forward, self.backward):
             found.update(each.image.place for each in planned.recorded.gradients)
             for segment in planned.segments:
-                found.update(_loaded(segment))
+                found.update(loaded_tensors(segment))
         found.update(tensor.place for tensor in self._untouched)
         return found
 
@@ -366,48 +255,13 @@ class StepPlan:
             ),
             None,
         )
-        rings = self._list_chains(
+        rings = self._lister.list_chains(
             planned.segments, planned.notes_words, wanted, listing, batch, inner
         )
         if planned is self.backward:
             for tensor in self._untouched:
                 self._lay_out(tensor, listing)
-        self._list_gradients(gradients, inner, listing, rings, batch)
-
-    def _list_gradients(
-        self,
-        gradients: Sequence[GradientWork],
-        inner: InnerGradient | None,
-        listing: Listing,
-        rings: Rings,
-        batch: int,
-    ) -> None:
-        others = [work for work in gradients if inner is None or work.name != inner.work.name]
-        GradientLister(listing, rings, self._configuration).list_all(others, batch)
-
-    def _list_chains(
-        self,
-        segments: Sequence[Segment],
-        notes: Sequence[int],
-        wanted: Wanted,
-        listing: Listing,
-        batch: int,
-        inner: InnerGradient | None,
-    ) -> Rings:
-        configuration = self._configuration
-        rings = Rings(
-            Ring(0, configuration.instruction_words),
-            Ring(self._reader.words, configuration.weight_words),
-        )
-        if any(segment.noted for segment in segments):
-            load_notes(listing, self._reader)
-        for number, (segment, words) in enumerate(zip(segments, notes, strict=True)):
-            among = inner if number == len(segments) - 1 else None
-            lister = ChainLister(
-                segment, words, listing, wanted, rings, self._reader, configuration, among
-            )
-            lister.list_batch(batch)
-        return rings
+        self._lister.list_gradients(gradients, inner, listing, rings, batch)
 
     def _lay_out(self, tensor: DramTensor, listing: Listing) -> None:
         """Errors from DRAM become kernels by way of the chip."""
@@ -419,15 +273,3 @@ class StepPlan:
             for kernel in self.recorded.kernels[key_of(tensor)]:
                 for store in kernel.stores(place, image):
                     listing.move(store)
-
-
-def _loaded(segment: Segment) -> set[int]:
-    """The first words of tensors that a segment reads and has not made."""
-    made, found = set[Key](), set[int]()
-    for template in segment.templates:
-        work = template.work
-        found.update(each.place for each in work.reads if key_of(each) not in made)
-        made.update(key_of(each) for each in work.writes)
-        if isinstance(work, BlockWork):
-            found.update(each.place for _, each in work.loads)
-    return found
