@@ -142,7 +142,7 @@ class TileCompiler:
             # maps may be fused in one size and not in another
             if alike is not None and len(alike) != len(groups):
                 alike = None
-            (scheduled,) = schedule_runs([groups], self._empty, capacity, alike)
+            (scheduled,) = schedule_runs([groups], self._empty, capacity, alike, counts_all=False)
             self._tilings.setdefault(job.numbers, scheduled.tilings)
             plan = _Plan(plan.buffers, plan.arrangement, scheduled.timeline)
             self._plans[key] = plan

@@ -16,6 +16,9 @@ PRICES = (0, 4, 8, 24, 64)
 _SKIPPED_BANKS = (1, 2, 3)
 """Of the accumulators, between two groups."""
 
+_LONGER = 1.25
+"""Times the capacity: a run that is longer in the midst of it will not fit in the end."""
+
 _ROOMY = 24
 """Instructions left over where it is not."""
 
@@ -80,6 +83,8 @@ def schedule_runs(
     empty: Timeline,
     capacity: int,
     alike: Sequence[Tiling] | None = None,
+    *,
+    counts_all: bool = True,
 ) -> list[Scheduled]:
     """The instructions of every run.
 
@@ -97,6 +102,9 @@ def schedule_runs(
     alike : sequence of Tiling, optional
         Of the groups of the only run: what was best for the same groups of another size. Only the
         tilings nearest to these are tried.
+    counts_all : bool
+        The error says how many instructions all runs need. Otherwise it comes as soon as there is
+        no room: where many ways are tried, most of the time goes to those that do not fit.
 
     Raises
     ------
@@ -104,7 +112,9 @@ def schedule_runs(
         If even the simplest tilings need more.
     """
     emissions = _Emissions(empty.model)
-    plain = [_simplest(groups, empty, emissions) for groups in runs]
+    # behind the next groups some of it may become turns of a loop
+    most = None if counts_all else int(_LONGER * capacity)
+    plain = [_simplest(groups, empty, emissions, most) for groups in runs]
     needed = sum(len(timeline) for timeline, _ in plain)
     if needed > capacity:
         worst, count = max(
@@ -176,9 +186,12 @@ def _ways(group: Group, tilings: Sequence[Tiling], repeats: bool) -> list[tuple[
 
 
 def _simplest(
-    groups: Sequence[Group], empty: Timeline, emissions: _Emissions
+    groups: Sequence[Group], empty: Timeline, emissions: _Emissions, most: int | None
 ) -> tuple[Timeline, list[int]]:
-    """A run in the fewest instructions, and how many of them are each group's."""
+    """A run in the fewest instructions, and how many of them are each group's.
+
+    CapacityError as soon as there are more than ``most``.
+    """
     timeline, counts = empty.copy(), []
     for group in groups:
         tried = []
@@ -189,6 +202,10 @@ def _simplest(
         best = min(tried, key=lambda trial: (len(trial), trial.end))
         counts.append(len(best) - len(timeline))
         timeline = best
+        if most is not None and len(timeline) > most:
+            raise CapacityError(
+                f"layer {group.name!r}: the instruction memory must hold more than {most} instructions"
+            )
     return timeline, counts
 
 
