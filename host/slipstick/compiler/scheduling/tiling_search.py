@@ -204,7 +204,8 @@ def _simplest(
         timeline = best
         if most is not None and len(timeline) > most:
             raise CapacityError(
-                f"layer {group.name!r}: the instruction memory must hold more than {most} instructions"
+                f"layer {group.name!r}: the instruction memory must hold more than {most}"
+                " instructions"
             )
     return timeline, counts
 
