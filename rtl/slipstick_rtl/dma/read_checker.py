@@ -17,8 +17,9 @@ class ReadChecker(wiring.Component):
     """Hands words on, two cycles after they came or later, and counts the CRC-32 of those of data.
 
     Registers stand on both sides: that a unit takes a word does not reach the DRAM's queue in the
-    same cycle. The words of data come before the instruction behind them, so they are told apart
-    by how many were asked for.
+    same cycle. It moves a pointer to two words and no word: units say late that they take one, and
+    words lie far from them on a full chip. The words of data come before the instruction behind
+    them, so they are told apart by how many were asked for.
 
     Parameters
     ----------
@@ -65,7 +66,8 @@ class ReadChecker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         word, held, is_data = Signal(_WORD), Signal(), Signal()
-        spare, spares, leaves = Signal(_WORD), Signal(), Signal()
+        slots, into, out_of = Array(Signal(_WORD) for _ in range(2)), Signal(), Signal()
+        some, full, leaves = Signal(), Signal(), Signal()
         # modulo: no more are on their way than a burst has
         promised, arrived = Signal(COUNT_BITS), Signal(COUNT_BITS)
         owed = promised != arrived
@@ -74,19 +76,21 @@ class ReadChecker(wiring.Component):
             m.d.sync += promised.eq(promised + self.promised_last + 1)
         with m.If(taken):
             m.d.sync += [word.eq(self.i.payload), is_data.eq(owed), arrived.eq(arrived + owed)]
-        last = self._count(m, word, held & is_data, held & ~spares)
+        last = self._count(m, word, held & is_data, held & ~full)
         m.d.comb += [
-            leaves.eq(held & last & ~spares),
+            leaves.eq(held & last & ~full),
             self.i.ready.eq(~held | leaves),
+            self.o.valid.eq(some),
+            self.o.payload.eq(slots[out_of]),
         ]
         m.d.sync += held.eq(taken | (held & ~leaves))
-        with m.If(~self.o.valid | self.o.ready):
-            m.d.sync += [self.o.valid.eq(spares | leaves), spares.eq(0)]
-            m.d.sync += self.o.payload.eq(word)
-            with m.If(spares):
-                m.d.sync += self.o.payload.eq(spare)
+        with m.If(leaves):
+            m.d.sync += [slots[into].eq(word), into.eq(~into)]
+        given = some & self.o.ready
+        with m.If(given):
+            m.d.sync += [out_of.eq(~out_of), full.eq(0), some.eq(leaves | full)]
         with m.Elif(leaves):
-            m.d.sync += [spares.eq(1), spare.eq(word)]
+            m.d.sync += [some.eq(1), full.eq(some)]
         return m
 
     def _count(self, m: Module, word: Signal, counts: Any, moves: Any) -> Signal:
