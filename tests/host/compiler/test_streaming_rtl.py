@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from random_networks import random_network, some_outputs
+from random_networks import NetworkBuilder, random_network, some_outputs
 from slipstick.compiler import compile_graph
 from slipstick.devices import open_device
 from slipstick.kernels.dispatch import run_graph
@@ -61,3 +61,21 @@ def test_streamed_networks_on_the_rtl(configuration: Configuration) -> None:
     assert streamed > len(SEEDS) // 3 and overlapped > 5 * streamed
     # tiny runs: a few cycles of start and end are a percent or more of some
     assert abs(sum(predicted) / sum(measured) - 1) < 0.05
+
+
+@pytest.mark.parametrize("configuration", [PIPELINED, COMPACT], ids=lambda item: item.engine)
+def test_a_mean_in_parts_on_the_rtl(configuration: Configuration) -> None:
+    """Sums stay in the accumulators from run to run."""
+    builder = NetworkBuilder(1, 23, 18, 2)
+    builder.same_conv2d(1, 20)
+    builder.mean(keep_dimensions=True)
+    builder.same_conv2d(1, 8)
+    program = compile_graph(builder.graph(), configuration)
+    assert {layer.where for layer in program.layers} == {"device"}
+    images = np.concatenate([builder.images() for _ in range(2)])
+    expected = run_graph(builder.graph(), [images])
+    sim = open_device("sim", configuration)
+    found = Execution(program, sim).infer_batch({"input": images})
+    sim.close()
+    for name in program.outputs:
+        np.testing.assert_array_equal(found[name], expected[name])
