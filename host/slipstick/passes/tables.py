@@ -1,7 +1,7 @@
-"""Tabulates nodes whose results depend on one code, place by place."""
+"""Tabulates nodes whose results depend on codes at one place."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -23,23 +23,44 @@ def tabulate_nodes(graph: Graph, source: str, nodes: Sequence[Node]) -> np.ndarr
     source : str
         The activation.
     nodes : sequence of Node
-        In their order. Their constants are single numbers, or the tables of lookups.
+        As ``run_on_codes`` has them.
 
     Returns
     -------
     array of int8, (256,)
     """
-    names = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+    return run_on_codes(graph, {source: np.arange(-128, 128, dtype=np.int8)}, nodes)
+
+
+def run_on_codes(
+    graph: Graph, codes: Mapping[str, np.ndarray], nodes: Sequence[Node]
+) -> np.ndarray:
+    """Returns what nodes make of codes, place by place.
+
+    Parameters
+    ----------
+    graph : Graph
+    codes : mapping of array of int8, (count,)
+        Of the activations that the nodes read and do not make.
+    nodes : sequence of Node
+        In their order. Their constants are single numbers, or the tables of lookups.
+
+    Returns
+    -------
+    array, (count,)
+        The last node's result.
+    """
+    count = next(iter(codes.values())).size
     tensors = {}
-    for name in names:
+    for name in {name for node in nodes for name in (*node.inputs, *node.outputs)}:
         tensor = graph.tensors[name]
-        data, shape = tensor.data, (1, CODES)
+        data, shape = tensor.data, (1, count)
         if data is not None:
             data = data.reshape(1, 1) if data.size == 1 else data
             shape = data.shape
         tensors[name] = dataclasses.replace(tensor, shape=shape, data=data)
     small = graph.replace(tensors=tensors)
-    values = {source: np.arange(-128, 128, dtype=np.int8).reshape(1, CODES)}
+    values = {name: each.reshape(1, count) for name, each in codes.items()}
     for node in nodes:
         operands = [values[name] for name in node.inputs if tensors[name].data is None]
         values[node.outputs[0]] = run(node, small, operands)[0]

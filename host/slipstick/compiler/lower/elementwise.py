@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...graph import Graph, Node, Quantization, Tensor
-from ...kernels.dispatch import run
 from ...kernels.tflite.binary import sub_parameters, sub_tables
 from ...kernels.tflite.pooling import mean_multiplier
 from ...kernels.tflite.scaling import (
@@ -17,6 +16,7 @@ from ...kernels.tflite.scaling import (
     scalar,
 )
 from ...operators import Family, find
+from ...passes.tables import run_on_codes
 from ..ir.operations import CODES, Map, View, Window
 from ..ir.requantization import Requantization, identity, requantization
 from ..ir.views import HostReason, Views, natural_view, require_shift, scale_and_zero
@@ -158,16 +158,8 @@ def tabulate(node: Node, graph: Graph) -> np.ndarray:
     """
     names = list(dict.fromkeys(name for name in node.inputs if graph.tensors[name].data is None))
     axes = np.meshgrid(*[np.arange(-128, 128, dtype=np.int8)] * len(names), indexing="ij")
-    codes = {name: axis.reshape(1, -1) for name, axis in zip(names, axes, strict=True)}
-    tensors = {}
-    for name in (*node.inputs, *node.outputs):
-        tensor = graph.tensors[name]
-        shape, data = (1, axes[0].size), tensor.data
-        if data is not None:
-            shape, data = (1, 1), data.reshape(1, 1)
-        tensors[name] = dataclasses.replace(tensor, shape=shape, data=data)
-    operands = [codes[name] for name in node.inputs if name in codes]
-    return run(node, graph.replace(tensors=tensors), operands)[0].reshape(axes[0].shape)
+    codes = {name: axis.reshape(-1) for name, axis in zip(names, axes, strict=True)}
+    return run_on_codes(graph, codes, [node]).reshape(axes[0].shape)
 
 
 @lowers("mean", "reduce_sum", "reduce_max", arithmetics=(TFLM,))

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.dma.transfer import WORD_BYTES
 
 from ...errors import CapacityError
 from ..ir.operations import Convolution, Map, View
 from ..ir.requantization import Requantization
-from ..mapping.reduction import LARGEST_KERNEL_WIDTH, channel_spans
+from ..mapping.reduction import LARGEST_KERNEL_WIDTH
 from ..scheduling.groups import split
 from .cost_estimate import Budget, demand, peak_bytes
 from .fused_layers import Part
 from .halo import Region, Span
+from .spatial_tiles import channel_boxes, splits_words
 from .subprograms import Job
 
 
@@ -37,9 +37,13 @@ def cut_places(part: Part, budget: Budget) -> list[Job] | None:
         None if the layer is another one, or nothing fits.
     """
     number, whole = part
-    if not isinstance(whole, Map) or not _adds_places(whole) or not _can_add(budget.hardware):
+    hardware = budget.hardware
+    if not isinstance(whole, Map) or not _adds_places(whole):
         return None
-    for spans, places in _cuts(whole, budget.hardware):
+    # sums must be those of codes
+    if hardware.number_format != "int8" or splits_words(hardware):
+        return None
+    for spans, places in _cuts(whole, hardware):
         if _fits(_job(number, whole, places[0], spans[0], (True, True)), budget):
             return [
                 _job(number, whole, place, span, (at == 0, at == len(places) - 1))
@@ -58,13 +62,6 @@ def _adds_places(whole: Map) -> bool:
     return window.origin == (0, 0) and window.taps[0] * window.taps[1] > 1
 
 
-def _can_add(hardware: Configuration) -> bool:
-    """A tile's channels are whole words of DRAM, and sums are those of codes."""
-    return hardware.number_format == "int8" and not (
-        hardware.dram and hardware.columns < WORD_BYTES
-    )
-
-
 def _cuts(
     whole: Map, hardware: Configuration
 ) -> Iterator[tuple[list[Span], list[tuple[Span, Span]]]]:
@@ -74,13 +71,9 @@ def _cuts(
     """
     height, width = whole.windows[0].taps
     everything = _added(whole, View(1, 1, whole.output.channels), (True, True))
-    tiles = [(first, first + count) for first, count, _ in channel_spans(everything, hardware)]
     together = 2 << hardware.largest_parts if hardware.largest_parts else 1
     while together:
-        spans = [
-            (some[0][0], some[-1][1])
-            for some in (tiles[at : at + together] for at in range(0, len(tiles), together))
-        ]
+        spans = channel_boxes(everything, hardware, together)
         rows, columns = 1, -(-width // LARGEST_KERNEL_WIDTH)
         while True:
             places = list(itertools.product(split(height, rows), split(width, columns)))

@@ -163,13 +163,11 @@ def _fits(part: Part, box: Region, budget: Budget, most_vectors: int | None) -> 
 def _cut_reduction(part: Part, budget: Budget) -> list[Job] | None:
     """Boxes of one channel tile each, whose sums are made of some input channels at a time."""
     number, whole = part
-    if not _has_long_sums(whole) or _splits_words(budget.hardware):
+    if not _has_long_sums(whole) or splits_words(budget.hardware):
         return None
     assert isinstance(whole, Convolution)
     convolution = flattened(whole)
-    tiles = [
-        (first, first + count) for first, count, _ in channel_spans(convolution, budget.hardware)
-    ]
+    tiles = channel_boxes(convolution, budget.hardware, 1)
     chunks = _chunks(convolution, budget)
     if chunks is None:
         return None
@@ -202,16 +200,11 @@ def cut_sums(part: Part, budget: Budget) -> list[Job] | None:
         for parts in range(hardware.largest_parts + 1)
         if vectors <= hardware.accumulator_depth >> parts
     ]
-    if not _has_long_sums(whole) or _splits_words(hardware) or not fitting:
+    if not _has_long_sums(whole) or splits_words(hardware) or not fitting:
         return None
     assert isinstance(whole, Convolution)
     convolution = flattened(whole)
-    tiles = list(channel_spans(convolution, hardware))
-    banks = 2 << fitting[-1]
-    boxes = [
-        (some[0][0], some[-1][0] + some[-1][1])
-        for some in (tiles[first : first + banks] for first in range(0, len(tiles), banks))
-    ]
+    boxes = channel_boxes(convolution, hardware, 2 << fitting[-1])
     view, count = convolution.output, convolution.input.channels
     places = (0, view.height), (0, view.width)
     step = max(hardware.rows, hardware.lanes)
@@ -228,8 +221,15 @@ def cut_sums(part: Part, budget: Budget) -> list[Job] | None:
     return None
 
 
-def _splits_words(hardware: Configuration) -> bool:
-    """Whether a tile's channels would be a part of a word of DRAM, which is stored whole."""
+def channel_boxes(convolution: Convolution, hardware: Configuration, together: int) -> list[Span]:
+    """Returns the output channels, so many tiles of the array together."""
+    tiles = list(channel_spans(convolution, hardware))
+    parts = (tiles[first : first + together] for first in range(0, len(tiles), together))
+    return [(some[0][0], some[-1][0] + some[-1][1]) for some in parts]
+
+
+def splits_words(hardware: Configuration) -> bool:
+    """Returns whether a tile's channels are a part of a word of DRAM, which is stored whole."""
     return bool(hardware.dram) and hardware.columns < WORD_BYTES
 
 
