@@ -110,7 +110,7 @@ class ChainLister:
             self._inner.end()
 
     def _make_runs(self) -> Iterator[list["_Run"]]:
-        """Of each work, for each copy."""
+        """Yields the runs of each work, one per copy."""
         code, weight = self._code, self._weight
         for number, template in enumerate(self._segment.templates):
             words = template.constant_words(self._configuration)

@@ -152,7 +152,7 @@ def _on_chip(transfer: Transfer, configuration: Configuration) -> tuple[Memory, 
 
 @lru_cache(maxsize=4096)
 def _cycles(stores: bool, words: int, runs: int, lone: bool, configuration: Configuration) -> int:
-    """Of a transfer that has so many runs of so many words."""
+    """Predicts the cycles of a transfer of so many runs of so many words."""
     operation = Operation.STORE if stores else Operation.LOAD
     if lone:
         transfer = Transfer(operation=operation, target=Target.NINTHS, run_bytes=words * WORD_BYTES)

@@ -364,7 +364,7 @@ class _Runs:
 
     @property
     def words(self) -> int:
-        """Of the instruction memory."""
+        """Counts the words of instruction memory."""
         return len(self.code) // 4
 
     def run(self, number: int, configuration: Configuration) -> tuple[tuple[int, int], int]:

@@ -107,7 +107,7 @@ class GradientProgram:
 
     @property
     def loaded_bytes(self) -> int:
-        """Of images and kernels, per image."""
+        """Counts the bytes of images and kernels that are loaded per image."""
         return self._loaded_bytes(self.passes)
 
     def _loaded_bytes(self, passes: Sequence[Sequence[GradientPiece]]) -> int:
@@ -143,16 +143,16 @@ class GradientProgram:
         return [phase for phase in self._layout.phases if phase in needed]
 
     def stripe_bytes(self, some: Sequence[GradientPiece], stripe: Stripe) -> int:
-        """Of a stripe of an image on the chip."""
+        """Counts the bytes of a stripe of an image on the chip."""
         return len(self.phases(some)) * len(stripe.image) * self._layout.row_pitch
 
     @property
     def ones_bytes(self) -> int:
-        """Of the ones that the bias's kernels are multiplied with: one per lane."""
+        """Counts the ones that the bias's kernels are multiplied with: one per lane."""
         return self._configuration.rows
 
     def tiles(self, some: Sequence[GradientPiece]) -> range:
-        """Of the errors' channels, those that a pass needs."""
+        """Returns the tiles of the errors' channels that a pass needs."""
         numbers = [piece.tile for piece in some]
         return range(min(numbers), max(numbers) + 1)
 
@@ -253,7 +253,7 @@ class GradientProgram:
         return len(range(phase, self._image[1], self._window.stride[1]))
 
     def stream_bytes(self, some: Sequence[GradientPiece]) -> int:
-        """Of the instructions with which a pass sums an image."""
+        """Counts the bytes of the instructions with which a pass sums an image."""
         (whole,) = self.stripes(1)
         places = GradientPlaces(0, 0, 0, 0, 0)
         return len(self.convolves(some, places, whole, accumulate=False)) + len(HALT)

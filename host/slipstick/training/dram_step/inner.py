@@ -46,35 +46,35 @@ class InnerGradient:
 
     @property
     def image_bytes(self) -> int:
-        """Of an image on the chip, whose place the results take in the end."""
+        """Counts the bytes of an image on the chip; results take its place in the end."""
         program, (some,) = self.work.program, self.work.program.passes
         most = max(program.stripe_bytes(some, self.stripe), program.results.pass_bytes(some))
         return round_up(most, self._step)
 
     @property
     def activation_bytes(self) -> int:
-        """Of the activation memory."""
+        """Counts the bytes of activation memory."""
         return self.image_bytes + round_up(self.work.program.ones_bytes, self._step)
 
     @property
     def constant_words(self) -> int:
-        """Of the weight memory, for parameters."""
+        """Counts the words of weight memory for parameters."""
         return len(self.work.program.constants) // self.configuration.weight_unit_bytes
 
     @property
     def kernel_words(self) -> int:
-        """Of the weight memory, for the errors of an image."""
+        """Counts the words of weight memory for the errors of an image."""
         program, (some,) = self.work.program, self.work.program.passes
         return len(program.tiles(some)) * program.kernels.tile_words
 
     @property
     def weight_words(self) -> int:
-        """Of the weight memory."""
+        """Counts the words of weight memory."""
         return self.constant_words + self.kernel_words
 
     @property
     def code_words(self) -> int:
-        """Of the instruction memory."""
+        """Counts the words of instruction memory."""
         return len(b"".join(self.streams(GradientPlaces(0, 0, 0, 0, 0)))) // 4
 
     def streams(self, places: GradientPlaces) -> tuple[bytes, bytes, bytes, bytes]:

@@ -70,17 +70,17 @@ class KernelLayout:
 
     @property
     def tiles(self) -> int:
-        """Of C channels of errors."""
+        """Counts the tiles of C channels of errors."""
         return -(-self.errors[2] // self.configuration.columns)
 
     @property
     def tile_words(self) -> int:
-        """Of the weight memory, that the kernels of a tile of channels take."""
+        """Counts the words of weight memory for the kernels of a tile of channels."""
         return sum(map(self._cut_words, self.cuts))
 
     @property
     def dram_words(self) -> int:
-        """Of DRAM, for an image."""
+        """Counts the words of DRAM per image."""
         return self.tiles * self.tile_words * self.configuration.weight_word_bytes // WORD_BYTES
 
     @property
@@ -107,7 +107,7 @@ class KernelLayout:
 
     @property
     def lane_words(self) -> int:
-        """Of the weight memory, for a tile of lanes."""
+        """Counts the words of weight memory for a tile of lanes."""
         return self.configuration.tile_words
 
     def cut_word(self, number: int) -> int:

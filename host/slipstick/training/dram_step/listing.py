@@ -193,7 +193,7 @@ class Listed:
 
     @property
     def names(self) -> list[str]:
-        """Of the constants that change."""
+        """Returns the names of the constants that change."""
         return list(self._changing)
 
     def replace(self, name: str, data: bytes) -> bool:

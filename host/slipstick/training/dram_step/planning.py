@@ -53,7 +53,7 @@ class PlannedPass:
 
     @property
     def templates(self) -> list[Template]:
-        """Of all segments."""
+        """Returns the templates of all segments."""
         return [each for segment in self.segments for each in segment.templates]
 
     def renewed(self, recorded: Pass, templates: Sequence[Template]) -> "PlannedPass":

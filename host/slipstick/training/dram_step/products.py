@@ -51,7 +51,7 @@ class ProductSpec:
 
     @property
     def convolutions(self) -> list[Convolution]:
-        """Of all parts."""
+        """Returns the convolutions of all parts."""
         return [each for part in self.parts for each in part.convolutions]
 
     @property
@@ -60,7 +60,7 @@ class ProductSpec:
         return any(TrainingFlag.MASKED in drain.flags for drain in self.drains)
 
     def least_row_pitch(self, pixel_pitch: int) -> int:
-        """Of a result with this pixel pitch, so that rows hold the columns of each lattice."""
+        """Returns a result's least row pitch: rows hold the columns of each lattice."""
         return max(
             -(-part.convolutions[0].output.width * part.lattice.step[1] // part.lattice.step[0])
             * pixel_pitch
@@ -128,7 +128,7 @@ class _PlacedWriter(ProductWriter):
 
     @property
     def banks(self) -> int:
-        """Of the plan at hand."""
+        """Counts the banks of the plan at hand."""
         return self._plan.banks
 
     def _built(self, pieces: Sequence[Piece]) -> Built:

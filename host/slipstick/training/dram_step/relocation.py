@@ -38,7 +38,7 @@ class Streams:
 
     @property
     def words(self) -> int:
-        """Of the instruction memory, HALTs included."""
+        """Counts the words of instructions, HALTs included."""
         return (len(self.matrix) + len(self.post) + 2 * len(HALT)) // 4
 
 

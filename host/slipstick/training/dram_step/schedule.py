@@ -202,7 +202,7 @@ class _Scheduler:
         return self._steps[self._running].is_busy
 
     def _cycles(self, step: Step) -> int:
-        """Of a step beside the run that is under way."""
+        """Predicts a step's cycles beside the run that is under way."""
         return _SLOWER * step.cycles if step.stores and self._busy else step.cycles
 
     def _take(self, number: int) -> None:

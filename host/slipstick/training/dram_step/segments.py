@@ -39,16 +39,16 @@ class Template:
 
     @property
     def code_words(self) -> int:
-        """Of the instruction memory, with the reading of the notes by the next work."""
+        """Counts the words of instructions, with those by which the next work reads its notes."""
         notes = NOTE_DRAINS * INSTRUCTION_BYTES // 4 if self.work.noted else 0
         return self.built.streams.words + notes
 
     def cycles(self, configuration: Configuration) -> int:
-        """Of its run, predicted."""
+        """Predicts the cycles of its run."""
         return run_cycles(self.built.streams.matrix, self.built.streams.post, configuration)
 
     def constant_words(self, configuration: Configuration) -> int:
-        """Of the weight memory."""
+        """Counts the words of weight memory."""
         return len(self.built.constants) // configuration.weight_unit_bytes
 
 
@@ -88,14 +88,14 @@ class Segment:
         return [each.work.name for each in self.templates if each.work.noted]
 
     def code_words(self) -> int:
-        """Of the instruction memory, for all copies, and for the reading of the last notes."""
+        """Counts the words of instructions of all copies, and for reading the last notes."""
         return self.copies * sum(each.code_words for each in self.templates) + last_words(
             self.templates
         )
 
 
 def last_words(templates: Sequence[Template]) -> int:
-    """Of the instruction memory, for a program that reads the notes of the last work."""
+    """Counts the words of instructions of a program that reads the last work's notes."""
     if not templates[-1].work.noted:
         return 0
     return (NOTE_DRAINS * INSTRUCTION_BYTES + 2 * len(HALT)) // 4

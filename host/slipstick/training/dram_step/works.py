@@ -68,7 +68,7 @@ class Work:
         return ()
 
     def least_row_pitch(self, tensor: DramTensor, pixel_pitch: int) -> int:
-        """Of one that it writes."""
+        """Returns the least row pitch of a tensor that it writes."""
         return tensor.width * pixel_pitch
 
     def build(
@@ -97,7 +97,7 @@ class ProductWork(Work):
     whole: bool = True
 
     def convolutions(self) -> list[Convolution]:
-        """Of all parts."""
+        """Returns the convolutions of all parts."""
         return list(named(each, self.reads[0], self.writes[0]) for each in self.spec.convolutions)
 
     @property
