@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -15,7 +16,14 @@ from slipstick.compiler.partition.kept_rows import missing
 from slipstick.devices.model import ModelDevice
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
-from slipstick.program.steps import DownloadStep, Part, Placement, UploadStep
+from slipstick.program.steps import (
+    DownloadStep,
+    LoadStep,
+    Part,
+    Placement,
+    RunStep,
+    UploadStep,
+)
 from slipstick.runtime.executor import Execution
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.dma.transfer import WORD_BYTES
@@ -186,6 +194,23 @@ def shrinking() -> NetworkBuilder:
         strided(builder, outputs)
         builder.same_conv2d(3, outputs)
     return builder
+
+
+def test_short_runs_leave_time_for_later_weights() -> None:
+    """No run leaves time for all that a later one needs, but each one for a piece of it."""
+    builder = shrinking()
+    program = compile_graph(
+        builder.graph(builder.last), dataclasses.replace(MIDDLE, weight_bytes=1 << 15)
+    )
+    runs, loaded = 0, Counter[int]()
+    for step in program.steps:
+        runs += isinstance(step, RunStep)
+        if isinstance(step, LoadStep) and program.loads[step.load].space == Space.WEIGHTS:
+            loaded[runs] += len(program.loads[step.load].data)
+    first = {run: size for run, size in loaded.items() if 1 < run <= 16}
+    assert len(first) > 4
+    assert sum(first.values()) > 8192
+    check(program, builder, 1)
 
 
 def test_maps_share_the_dram() -> None:

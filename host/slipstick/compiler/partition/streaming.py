@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
+from slipstick_rtl.dma.transfer import GROUP_CELLS
 from slipstick_rtl.link.protocol import Space
 
 from ...program import space_units
@@ -33,8 +34,9 @@ from .kept_rows import are_apart, first_base, kept_base, missing
 from .partitioner import Piece, halves
 from .subprograms import Tile
 
-_PIECE_BYTES = 8192
-"""Of a load, at most, from DRAM."""
+_PIECE_BYTES = 1152
+"""Of a load, nearly, from DRAM: small enough that most of what a run leaves of the DMA's time can
+be used. Pieces that follow each other in the list become one LOAD, see ``dram_blocks.joined``."""
 _MOST_AHEAD = 300
 """Runs behind one, whose loads may come during it."""
 
@@ -290,7 +292,10 @@ class Streamer:
 
     def _pieces(self, data: bytes, address: int, unit: int) -> Iterator[tuple[int, bytes]]:
         """A load and its address, in pieces of which the DMA brings some during a short run."""
-        step = _PIECE_BYTES // unit if self._configuration.dram else max(1, len(data) // unit)
+        step = max(1, len(data) // unit)
+        if self._configuration.dram:
+            # whole heads of ninth bits, or they could not be joined
+            step = max(1, _PIECE_BYTES // (unit * GROUP_CELLS)) * GROUP_CELLS
         for first in range(0, len(data) // unit, step):
             yield address + first, data[first * unit : (first + step) * unit]
 
