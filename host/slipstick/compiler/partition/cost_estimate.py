@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from slipstick_rtl.config import Configuration
 
+from ...errors import CapacityError
 from ..ir.operations import Convolution, Map, View
 from ..mapping.depthwise_window import fewest_cycles
 from ..mapping.reduction import is_diagonal
@@ -229,6 +230,17 @@ def peak_bytes(
         peak = max(peak, sum(sizes[name] for name in alive) - own)
         alive -= {name for name in alive if last[name] <= at}
     return peak
+
+
+def job_fits(job: Job, budget: Budget) -> bool:
+    """Whether the budget allows a job, by the estimates."""
+    try:
+        needs = demand(job.operations, budget.hardware)
+    except CapacityError:
+        # more taps than an instruction counts
+        return False
+    peak = peak_bytes(job.operations, job.regions, job.owned, budget.hardware)
+    return peak <= budget.activation_bytes and needs.fits(budget)
 
 
 def cycles(operation: Convolution | Map, configuration: Configuration) -> int:

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 from slipstick_rtl.config import Configuration
 
-from ...errors import CapacityError
 from ..ir.operations import Convolution, Map, View
 from ..ir.requantization import Requantization
 from ..mapping.reduction import LARGEST_KERNEL_WIDTH
 from ..scheduling.groups import split
-from .cost_estimate import Budget, demand, peak_bytes
+from .cost_estimate import Budget, job_fits
 from .fused_layers import Part
 from .halo import Region, Span
 from .spatial_tiles import channel_boxes, splits_words
@@ -44,7 +43,7 @@ def cut_places(part: Part, budget: Budget) -> list[Job] | None:
     if hardware.number_format != "int8" or splits_words(hardware):
         return None
     for spans, places in _cuts(whole, hardware):
-        if _fits(_job(number, whole, places[0], spans[0], (True, True)), budget):
+        if job_fits(_job(number, whole, places[0], spans[0], (True, True)), budget):
             return [
                 _job(number, whole, place, span, (at == 0, at == len(places) - 1))
                 for span in spans
@@ -125,13 +124,3 @@ def _for_channels(values: Requantization, count: int) -> Requantization:
     """One entry per channel, all alike."""
     names = ("bias", "multiplier", "shift", "rounding")
     return dataclasses.replace(values, **{n: np.repeat(getattr(values, n), count) for n in names})
-
-
-def _fits(job: Job, budget: Budget) -> bool:
-    try:
-        needs = demand(job.operations, budget.hardware)
-    except CapacityError:
-        # more taps than an instruction counts
-        return False
-    peak = peak_bytes(job.operations, job.regions, job.owned, budget.hardware)
-    return peak <= budget.activation_bytes and needs.fits(budget)

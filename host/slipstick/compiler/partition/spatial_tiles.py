@@ -12,7 +12,7 @@ from ..ir.operations import Convolution, Map
 from ..mapping.activation_layout import round_up
 from ..mapping.reduction import channel_spans
 from ..scheduling.groups import LARGEST_LOOP, split
-from .cost_estimate import Budget, demand, peak_bytes
+from .cost_estimate import Budget, demand, job_fits
 from .fused_layers import Part, channel_unit, make_job
 from .halo import Region, Span, flattened, goes_down, needed, restrict, split_reduction
 from .subprograms import Job
@@ -152,9 +152,7 @@ def _fits(part: Part, box: Region, budget: Budget, most_vectors: int | None) -> 
     job, view = make_job([part], {part[1].result: box}), box.view
     vectors = view.height * -(-view.width // budget.hardware.pixels)
     return (
-        peak_bytes(job.operations, job.regions, job.owned, budget.hardware)
-        <= budget.activation_bytes
-        and demand(job.operations, budget.hardware).fits(budget)
+        job_fits(job, budget)
         and (most_vectors is None or vectors <= most_vectors)
         and view.width <= LARGEST_LOOP
     )
