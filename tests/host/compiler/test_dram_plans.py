@@ -13,6 +13,7 @@ from slipstick.compiler import compile_graph
 from slipstick.compiler.codegen.dram_list import find_dram_program, make_dram_program
 from slipstick.compiler.memory.double_buffer import DoubleBuffer
 from slipstick.compiler.partition.kept_rows import missing
+from slipstick.compiler.partition.subprograms import Job, Tile, TileCompiler
 from slipstick.devices.model import ModelDevice
 from slipstick.kernels.dispatch import run_graph
 from slipstick.program import Program
@@ -211,6 +212,39 @@ def test_short_runs_leave_time_for_later_weights() -> None:
     assert len(first) > 4
     assert sum(first.values()) > 8192
     check(program, builder, 1)
+
+
+WIDE = dataclasses.replace(MIDDLE, rows=16, lanes=4, columns=4, activation_bytes=1 << 13)
+
+
+@pytest.mark.parametrize("dram", ["MT48LC16M16", ""])
+def test_maps_inside_a_run_leave_the_dma_a_slot(dram: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The post-processor writes a slice of all pixels: they lie in different slots."""
+    pitches = list[tuple[bool, int]]()
+    compiled = TileCompiler.compile
+
+    def compile_and_look(self: TileCompiler, job: Job) -> Tile:
+        tile = compiled(self, job)
+        for operation in job.operations:
+            place = tile.places[operation.result]
+            if operation.output.pixels > 1 and place.channels == 32:
+                pitches.append((operation.result in job.owned, place.pixel_pitch))
+        return tile
+
+    monkeypatch.setattr(TileCompiler, "compile", compile_and_look)
+    builder = NetworkBuilder(7, 48, 48, 8)
+    for _ in range(3):
+        builder.same_conv2d(3, 32)
+        builder.same_conv2d(1, 8)
+    program = compile_graph(
+        builder.graph(builder.last), dataclasses.replace(WIDE, dram=dram, weight_bytes=1 << 12)
+    )
+    inside = {pitch for owned, pitch in pitches if not owned}
+    assert (32 + WIDE.lanes in inside) == bool(dram)
+    # what the DMA moves has no gaps
+    assert {pitch for owned, pitch in pitches if owned} <= {32}
+    if dram:
+        check(program, builder, 1)
 
 
 def test_maps_share_the_dram() -> None:

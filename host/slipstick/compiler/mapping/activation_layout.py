@@ -147,6 +147,7 @@ def assign_pitches(
     spares: bool = False,
     together: Iterable[tuple[str, str]] = (),
     pinned: Mapping[str, Placement] | None = None,
+    turning: Collection[str] = (),
 ) -> bool:
     """Chooses the pitches of every buffer; tensors that are to lie ``together`` have the same.
 
@@ -186,6 +187,9 @@ def assign_pitches(
         # nor may there be gaps between them
         if spares and fill == step:
             extras.add(_spare(group, [reader for _, reader in consumers], fill, configuration))
+        turns = all(name in turning for b in group for name in b.names)
+        if turns and fill == step and _stay_in_slot(group, fill, configuration):
+            extras = {configuration.lanes}
 
         def cost(
             row_pitch: int,
@@ -212,6 +216,12 @@ def assign_pitches(
         for b in group:
             b.row_pitch, b.pixel_pitch = row_pitch, round_up(b.view.channels, fill) + extra
     return spared
+
+
+def _stay_in_slot(group: Iterable[Buffer], step: int, configuration: Configuration) -> bool:
+    """Whether all pixels begin in the same slot, and there are others (``PortArbiter``)."""
+    pitches = (round_up(b.view.channels, step) for b in group)
+    return configuration.slots > 1 and not any(pitch % configuration.rows for pitch in pitches)
 
 
 def _spare(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.dma.transfer import GROUP_CELLS
+from slipstick_rtl.dma.transfer import GROUP_CELLS, WORD_BYTES
 from slipstick_rtl.link.protocol import Space
 
 from ...program import space_units
@@ -37,6 +37,8 @@ from .subprograms import Tile
 _PIECE_BYTES = 1152
 """Of a load, nearly, from DRAM: small enough that most of what a run leaves of the DMA's time can
 be used. Pieces that follow each other in the list become one LOAD, see ``dram_blocks.joined``."""
+_WORD_OF_MAP = 2
+"""Cycles of a word of a map during a run, at least: it waits for the post-processor at the port."""
 _MOST_AHEAD = 300
 """Runs behind one, whose loads may come during it."""
 
@@ -375,6 +377,8 @@ class Streamer:
         elif isinstance(step, UploadStep | DownloadStep) and step.part is not None:
             place = step.part.placement
             size = place.height * place.width * place.channels
+            least = _WORD_OF_MAP * size // WORD_BYTES
+            return max(dram_cycles(size, self._configuration), least)
         else:
             return 0
         return dram_cycles(size, self._configuration)

@@ -161,10 +161,12 @@ class TileCompiler:
         views = {name: region.view for name, region in job.regions.items()}
         by_device = {operation.result for operation in job.operations}
         buffers = make_buffers(job.operations, views, by_device)
-        assign_pitches(job.operations, buffers, self.budget, pinned=job.pinned)
-        for fuse in (True, False):
+        lasting = {*job.owned, *job.kept}
+        # what the DMA moves lies close
+        inside = by_device - lasting - job.pinned.keys() if self.budget.dram else set[str]()
+        for turning, fuse in ((inside, True), ((), True), (inside, False), ((), False)):
+            assign_pitches(job.operations, buffers, self.budget, pinned=job.pinned, turning=turning)
             try:
-                lasting = {*job.owned, *job.kept}
                 arranger = Arranger(
                     lasting,
                     job.operations,
