@@ -23,7 +23,7 @@ from ..fpga.build import (
     default_output,
     uart_baud,
 )
-from ..fpga.build_report import report_figures, write_report
+from ..fpga.build_report import known_seed, report_figures, write_report
 from ..fpga.clocks import at_clock, build_fastest
 from ..fpga.seeds import Spread
 from ..targets import Target, find_target
@@ -47,7 +47,14 @@ def build_command(
         ),
     ] = DEFAULT_BOARD,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help=f"Of place and route: {DEFAULT_SEED}.")
+        int | None,
+        typer.Option(
+            "--seed",
+            min=0,
+            help="Of place and route: that of the target's report, with which it reached its"
+            f" clock; else {DEFAULT_SEED}.",
+            show_default=False,
+        ),
     ] = None,
     seeds: Annotated[
         int | None,
@@ -113,13 +120,13 @@ def build_command(
     check_least("--route", route, 1)
     if route is not None and seeds is None:
         raise InputError("--route needs --seeds: it says how many of them are routed")
+    layer = BARE if bare else link
     if seeds is None:
-        tried = [DEFAULT_SEED if seed is None else seed]
+        tried = [known_seed(wanted, layer) if seed is None else seed]
         given = f"--seed {tried[0]}"
     else:
         tried = list(range(1, seeds + 1))
         given = f"--seeds {seeds}" + ("" if route is None else f" --route {route}")
-    layer = BARE if bare else link
     given_options = {"baud": baud, "ip": ip, "mac": mac}
     options = _options(wanted, layer, {k: v for k, v in given_options.items() if v is not None})
     folder = default_output(wanted) if output is None else output

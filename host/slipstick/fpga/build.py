@@ -24,7 +24,7 @@ from .synthesis import synthesise
 from .toolchains import Toolchain, find_toolchain
 
 DEFAULT_SEED = 1
-"""Every board of ``TARGETS`` reached its clock with it (``reports/``)."""
+"""Most boards of ``TARGETS`` reached their clock with it; the others' reports name theirs."""
 
 DEFAULT_LINK = "uart"
 BARE = "bare"

@@ -62,6 +62,12 @@ def test_the_fastest_seed_is_kept(
     assert "--seeds 3" in report["command"]
     bitstream = tiny / "build" / "bitstreams" / "tiny" / "slipstick.bit"
     assert bitstream.read_text() == "seed_3/slipstick.config"
+    # the next build begins with what reached the clock
+    assert run("build", "--target", "tiny") == 0
+    again = json.loads((tiny / "reports" / "build-tiny.json").read_text())
+    assert again["seed"] == 3 and "--seed 3" in again["command"]
+    assert run("build", "--target", "tiny", "--clock", "50") == 0
+    assert json.loads((tiny / "reports" / "build-tiny.json").read_text())["seed"] == 1
 
 
 # the third does not fit; of the others, 4 looks fastest and 2 next
