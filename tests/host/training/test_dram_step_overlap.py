@@ -117,7 +117,7 @@ def test_an_inner_gradient_that_touches_nothing_is_found(
 def test_notes_that_are_stored_too_early_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = Access(Memory.ACTIVATIONS, 0, 0, True)
     monkeypatch.setattr(ChainLister, "_noting", lambda *_: nothing)
-    assert compared(late_device(SMALL)).mismatches > 0
+    assert is_seen(late_device(SMALL))
 
 
 @pytest.mark.parametrize("forgotten", [Memory.ACTIVATIONS, Memory.WEIGHTS, Memory.DRAM], ids=str)
@@ -177,21 +177,21 @@ def test_a_store_waits_for_a_busy_post_processor() -> None:
     """A LOAD does not, and a STORE behind the run does not either."""
     order = [0, 1, None]
     times = {
-        name: predict_list([_step(Operation.RUN, 1000, busy), _step(operation, 700)], order)
+        name: predict_list([_step(Operation.RUN, 1000, busy), _step(operation, 1400)], order)
         for name, operation, busy in (
             ("load", Operation.LOAD, 900),
             ("store", Operation.STORE, 900),
             ("store beside the array", Operation.STORE, 100),
         )
     }
-    assert times["store"] > times["load"] + 500
+    assert times["store"] > times["load"] + 250
     assert abs(times["store beside the array"] - times["load"]) < 50
 
 
 def test_stores_go_beside_runs_that_leave_the_memory_to_them() -> None:
     steps = [
         _step(Operation.RUN, 1000, 900),
-        _step(Operation.STORE, 400, byte=1),
+        _step(Operation.STORE, 500, byte=1),
         _step(Operation.LOAD, 400, byte=2),
         _step(Operation.RUN, 1000, 10, byte=3),
         _step(Operation.LOAD, 400, byte=4),
@@ -199,7 +199,7 @@ def test_stores_go_beside_runs_that_leave_the_memory_to_them() -> None:
     assert schedule(steps) == [0, 2, 4, None, 3, 1, None]
 
 
-def test_the_better_of_two_orders() -> None:
+def test_the_best_of_some_orders() -> None:
     """A long LOAD that nothing needs yet: it would keep the core waiting."""
     steps = [
         _step(Operation.RUN, 1000),
@@ -209,6 +209,6 @@ def test_the_better_of_two_orders() -> None:
     ]
     found = best_schedule(steps)
     assert predict_list(steps, found) == min(
-        predict_list(steps, schedule(steps, overlong)) for overlong in (1, 2)
+        predict_list(steps, schedule(steps, overlong)) for overlong in (1, 1.5, 2)
     )
     assert found.index(2) < found.index(1)

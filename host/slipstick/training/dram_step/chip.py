@@ -23,6 +23,8 @@ Pitches = Mapping[Key, tuple[int, int]]
 def choose_pitches(works: Sequence[Work], configuration: Configuration) -> Pitches:
     """The pitches of all tensors that works leave on the chip for each other.
 
+    Pixels side by side begin in different slots of the port, so that the DMA comes to its turn.
+
     Parameters
     ----------
     works : sequence of Work
@@ -42,7 +44,7 @@ def choose_pitches(works: Sequence[Work], configuration: Configuration) -> Pitch
         for work in works
         for first, second in work.together
     ]
-    assign_pitches(convolutions, buffers, configuration, together=together)
+    assign_pitches(convolutions, buffers, configuration, together=together, turning=by_device)
     pitches = {key: buffers[name].pitches for name, key in names.items()}
     _widen(works, pitches, together, names)
     return pitches

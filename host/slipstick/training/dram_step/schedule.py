@@ -17,19 +17,17 @@ from .timeline import predict_list
 WAIT = Transfer(operation=Operation.WAIT)
 _WINDOW = 160
 """Steps that one may pass, at most."""
-_OVERLONG = 2, 1
-_SLOWER = 2
-"""Times that a STORE takes beside a busy run, about."""
+_OVERLONG = 2, 1.5, 1
 
 
-def schedule(steps: Sequence[Step], overlong: int = 2) -> list[int | None]:
+def schedule(steps: Sequence[Step], overlong: float = 2) -> list[int | None]:
     """Orders steps.
 
     Parameters
     ----------
     steps : sequence of Step
         In the order of the program.
-    overlong : int
+    overlong : float
         A LOAD or STORE may take so many times what is left of the run. More lets the DMA rest less,
         less lets the core rest less.
 
@@ -42,7 +40,7 @@ def schedule(steps: Sequence[Step], overlong: int = 2) -> list[int | None]:
 
 
 def best_schedule(steps: Sequence[Step]) -> list[int | None]:
-    """The order that takes the fewest cycles, predicted, whichever of the two waits more."""
+    """The order that takes the fewest cycles, predicted, whichever of core and DMA waits more."""
     orders = [schedule(steps, overlong) for overlong in _OVERLONG]
     return min(orders, key=lambda order: predict_list(steps, order))
 
@@ -103,7 +101,7 @@ class _Scheduler:
     The first step that is not taken stays within a window of those that are.
     """
 
-    def __init__(self, steps: Sequence[Step], overlong: int) -> None:
+    def __init__(self, steps: Sequence[Step], overlong: float) -> None:
         self._steps, self._overlong = steps, overlong
         self._needs = waits_for(steps)
         self._missing = [len(needed) for needed in self._needs]
@@ -186,7 +184,7 @@ class _Scheduler:
             step = self._steps[number]
             if number >= limit:
                 break
-            if step.runs or (most is not None and self._cycles(step) > self._overlong * most):
+            if step.runs or (most is not None and step.cycles > self._overlong * most):
                 continue
             if self._running is None or step.stores != self._busy:
                 return number
@@ -201,10 +199,6 @@ class _Scheduler:
             return False
         return self._steps[self._running].is_busy
 
-    def _cycles(self, step: Step) -> int:
-        """Predicts a step's cycles beside the run that is under way."""
-        return _SLOWER * step.cycles if step.stores and self._busy else step.cycles
-
     def _take(self, number: int) -> None:
         step = self._steps[number]
         self._taken[number] = True
@@ -212,7 +206,7 @@ class _Scheduler:
             self._running, self._left = number, step.cycles
             self._next_run += 1
             return
-        self._left -= self._cycles(step)
+        self._left -= step.cycles
         self._end(number)
 
     def _end(self, number: int) -> None:

@@ -2,7 +2,8 @@
 
 The compiler's prediction (:mod:`...compiler.timing.dram_timeline`) knows how long a LOAD or STORE
 takes by itself. Beside a run it takes longer: the post-processor comes first at the activation
-memory. The constants were fitted to traces of ResNet-8's step in the compiled RTL with DDR3.
+memory, in the slot that it uses (``choose_pitches`` leaves the others to the DMA). The constants
+were fitted to traces of ResNet-8's step in the compiled RTL with DDR3.
 """
 
 from collections.abc import Sequence
@@ -15,9 +16,9 @@ _FETCH_CYCLES = 14
 """From an instruction's end to the next one's begin."""
 _START_CYCLES = 15
 """From a RUN to the first cycle of what is predicted of it."""
-_BLOCKED = 7.0
+_BLOCKED = 1.5
 """Times that a STORE takes beside a busy run."""
-_BESIDE = 0.8
+_BESIDE = 0.4
 """Share of its cycles that a STORE takes longer beside others, where their post-processor works."""
 _WRITING = 1.08
 """Times that a LOAD of activations takes beside a run."""
