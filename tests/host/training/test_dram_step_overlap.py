@@ -18,9 +18,9 @@ from slipstick.training.dram_step.chains import ChainLister
 from slipstick.training.dram_step.effects import Access, Memory, Step
 from slipstick.training.dram_step.inner import InnerGradient, InnerLister
 from slipstick.training.dram_step.pieces import plans
-from slipstick.training.dram_step.segment_choice import SegmentChooser
 from slipstick.training.dram_step.relocation import Streams, behind
 from slipstick.training.dram_step.schedule import best_schedule, schedule
+from slipstick.training.dram_step.segment_choice import SegmentChooser
 from slipstick.training.dram_step.timeline import predict_list
 from slipstick.training.dram_step.verify import verify_dram_training
 from slipstick.training.network import INPUT, Kind, Layer, TrainingNetwork
@@ -66,7 +66,9 @@ def with_inner(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A gradient stands among the works, whatever the prediction; the layers it was of."""
     found = list[str]()
 
-    def prefer(self: SegmentChooser, segments: object, inner: InnerGradient | None, _: object) -> int:
+    def prefer(
+        self: SegmentChooser, segments: object, inner: InnerGradient | None, _: object
+    ) -> int:
         if inner is not None:
             found.append(inner.work.name)
         return 0 if inner is not None else 1
