@@ -258,6 +258,20 @@ def test_sums_of_unequal_exponents(
         np.testing.assert_array_equal(board.get(result, 2), wanted)
 
 
+@pytest.mark.parametrize(("channels", "pitch"), [(32, 40), (21, 24), (48, 48), (64, 72)])
+def test_pixels_side_by_side_lie_in_different_slots(channels: int, pitch: int) -> None:
+    """The post-processor writes a slice of all pixels: a STORE waits for it in one slot only."""
+    arena, shape = Arena(0), (5, 6, channels)
+    terms, result = tuple(arena.tensor(shape, 1) for _ in range(2)), arena.tensor(shape, 1)
+    spec = SumSpec(shape, (0, 0), error_drains(1, 0))
+    work = SumWork("sum", terms, (result,), noted=True, spec=spec)
+    pitches = choose_pitches([work], SHAPES["32x16"])
+    assert {pixel for _, pixel in pitches.values()} == {pitch}
+    # there is one slot only
+    alone = choose_pitches([work], SHAPES["8x8"])
+    assert {pixel for _, pixel in alone.values()} == {-(-channels // 8) * 8}
+
+
 def test_only_what_changes_is_written() -> None:
     device = ModelDevice(SMALL)
     port = DramPort(device)
