@@ -1,7 +1,7 @@
 """Settings of all tests."""
 
 import os
-from collections import Counter
+from collections import defaultdict
 
 import pytest
 
@@ -16,11 +16,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Adds up per file what ``--durations`` lists per test: most time is in many short tests."""
     if terminalreporter.config.option.durations is None:
         return
-    seconds = Counter[str]()
+    seconds = defaultdict[str, float](float)
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 seconds[report.nodeid.partition("::")[0]] += report.duration
     terminalreporter.section(f"seconds per file, {sum(seconds.values()):.0f} in all")
-    for name, spent in seconds.most_common(_FILES):
+    slowest = sorted(seconds.items(), key=lambda entry: -entry[1])
+    for name, spent in slowest[:_FILES]:
         terminalreporter.line(f"{spent:8.1f} {name}")
