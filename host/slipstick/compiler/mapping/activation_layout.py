@@ -158,7 +158,9 @@ def assign_pitches(
     smallest that cost the convolutions which read the buffer the fewest cycles: with the right
     row pitch, tiles of lanes may span kernel rows; with the right pixel pitch, those of a depthwise
     convolution several taps. That one may be larger than the channels only with ``spares``, and
-    for a small buffer.
+    for a small buffer; and for tensors of ``turning``. Of these, pixels side by side do not begin
+    in the same slot of the memory's port: the post-processor writes one slice of all pixels, and
+    meanwhile the DMA would not come to that slot.
 
     Returns
     -------
