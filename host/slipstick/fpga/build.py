@@ -106,12 +106,12 @@ class Build:
 
 
 def default_output(target: Target) -> Path:
-    """Where a build's files go unless the user says otherwise."""
+    """Returns where a build's files go unless the user says otherwise."""
     return Path("build") / "bitstreams" / target.name
 
 
 def asked_mhz(target: Target) -> float:
-    """What place and route is asked for."""
+    """Returns what place and route is asked for."""
     return round(target.configuration.clock_hz / 1e6 * CLOCK_MARGIN, 3)
 
 

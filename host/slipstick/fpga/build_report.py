@@ -11,7 +11,7 @@ from .build import BARE, DEFAULT_LINK, DEFAULT_SEED, Build, asked_mhz
 
 
 def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
-    """What a report says of a build, and of all builds that it was chosen from."""
+    """Collects what a report says of a build, and of all builds that it was chosen from."""
     figures = done.figures()
     if builds:
         figures["clocks"] = [
@@ -27,7 +27,7 @@ def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
 
 
 def known_seed(target: Target, link: str) -> int:
-    """The seed with which a report says that the target reached this clock; else the usual one."""
+    """Finds the seed with which a report says the target reached this clock; else the usual one."""
     found = reports.last_build(target.configuration.fingerprint, target.name, link=link) or {}
     clock_mhz = target.configuration.clock_hz / 1e6
     reached = found.get("meets_clock") is True and found.get("clock_mhz") == clock_mhz

@@ -28,7 +28,7 @@ _INSTRUCTIONS_OF_TILE = 2
 
 @dataclass(frozen=True)
 class Budget:
-    """What a job may take.
+    """Limits what a job may take.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Budget:
 
     @property
     def parameter_words(self) -> int:
-        """Of a memory of parameters, or of the weight memory's ninth bits."""
+        """Counts words of a memory of parameters, or of the weight memory's ninth bits."""
         hardware = self.hardware
         words = hardware.weight_words if hardware.ninth_bits else hardware.parameter_words
         return int(words * self.share)
@@ -78,7 +78,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Demand:
-    """What operations take of the memories that a run only reads.
+    """Counts what operations take of the memories that a run only reads.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Demand:
 
 
 def _reduction_tiles(convolution: Convolution, configuration: Configuration) -> int:
-    """Of one channel tile."""
+    """Counts the reduction tiles of one channel tile."""
     taps = math.prod(convolution.kernel)
     rows, columns = configuration.rows, configuration.columns
     if is_diagonal(convolution, configuration):
@@ -146,13 +146,13 @@ def _channel_tile(convolution: Convolution, configuration: Configuration) -> tup
 
 
 def weight_bytes(convolution: Convolution, configuration: Configuration) -> int:
-    """What its weights take in the weight memory, nearly."""
+    """Estimates what its weights take in the weight memory."""
     words, _ = _channel_tile(convolution, configuration)
     return _channel_tiles(convolution, configuration) * words * configuration.weight_word_bytes
 
 
 def demand(operations: Sequence[Convolution | Map], configuration: Configuration) -> Demand:
-    """What operations need at least."""
+    """Estimates what operations need at least."""
     weights = blocks = channels = 0
     instructions = 2
     for operation in operations:
@@ -190,7 +190,7 @@ def demand(operations: Sequence[Convolution | Map], configuration: Configuration
 
 
 def box_bytes(view: View, configuration: Configuration) -> int:
-    """What a box takes in activation memory, at least."""
+    """Counts what a box takes in activation memory, at least."""
     step = max(configuration.lanes, configuration.rows if configuration.aligned else 1)
     return view.pixels * -(-view.channels // step) * step
 
@@ -244,7 +244,7 @@ def job_fits(job: Job, budget: Budget) -> bool:
 
 
 def cycles(operation: Convolution | Map, configuration: Configuration) -> int:
-    """What an operation takes, nearly."""
+    """Estimates the cycles of an operation."""
     results = -(-operation.output.elements // configuration.lanes)
     if isinstance(operation, Map):
         taps = max(math.prod(window.taps) for window in operation.windows)
@@ -313,7 +313,7 @@ def sliding_bytes(job: Job, following: Job, stripes: int, hardware: Configuratio
 
 
 def dram_cycles(moved: int, configuration: Configuration) -> int:
-    """What the DMA takes for so many bytes, nearly."""
+    """Estimates the cycles of the DMA for so many bytes."""
     return round(moved / (_DRAM_SHARE * configuration.dram_bytes_per_cycle))
 
 

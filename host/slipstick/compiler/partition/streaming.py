@@ -111,7 +111,7 @@ class _Run:
         )
 
     def placed(self, name: str) -> Placement:
-        """Where a tensor's box lies."""
+        """Returns where a tensor's box lies."""
         place = self.tile.places[name]
         base = self.spans[Space.ACTIVATIONS][0]
         return dataclasses.replace(place, address=place.address + base)
@@ -142,7 +142,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class Streamed:
-    """What goes into a program."""
+    """Holds what goes into a program."""
 
     steps: tuple[Step, ...]
     units: tuple[tuple[Step, ...], ...]
@@ -250,7 +250,7 @@ class Streamer:
         self._reside(runs, Space.INSTRUCTIONS, [run.code for run in runs], units)
 
     def _base(self, run: _Run, before: _Run | None, following: _Run | None) -> int:
-        """Where a run's activations begin: beside those of the run before, if there is room."""
+        """Places a run's activations: beside those of the run before, if there is room."""
         hardware, size = self._configuration, run.tile.activation_bytes
         if hardware.dram and before is not None and before.image == run.image:
             kept = kept_base(before.tile, before.spans[Space.ACTIVATIONS][0], run.tile, hardware)
@@ -335,7 +335,7 @@ class Streamer:
     def _ahead(
         self, run: _Run, behind: Sequence[_Run], meanwhile: Sequence[Step]
     ) -> list[LoadStep]:
-        """What later runs load, while the DMA would only wait for the end of this one."""
+        """Lists what later runs load, while the DMA would only wait for the end of this one."""
         if not self._configuration.dram:
             return []
         left = run.tile.timeline.end - sum(map(self._cycles_of, meanwhile))
@@ -361,7 +361,7 @@ class Streamer:
         return steps
 
     def _span(self, load: int) -> tuple[int, int]:
-        """Where a load lies, in units of its memory."""
+        """Returns where a load lies, in units of its memory."""
         image = self._load_images[load]
         unit, _ = space_units(self._configuration)[Space(image.space)]
         return image.address, image.address + len(image.data) // unit
@@ -371,7 +371,7 @@ class Streamer:
         return any(low < end and first < high for low, high in used)
 
     def _cycles_of(self, step: Step) -> int:
-        """What the DMA takes for a transfer, nearly."""
+        """Estimates the cycles of the DMA for a transfer."""
         if isinstance(step, LoadStep):
             size = len(self._load_images[step.load].data)
         elif isinstance(step, UploadStep | DownloadStep) and step.part is not None:
@@ -384,7 +384,7 @@ class Streamer:
         return dram_cycles(size, self._configuration)
 
     def _loading(self, run: _Run) -> list[tuple[Space, LoadStep]]:
-        """What is not there yet."""
+        """Lists the loads that are not there yet."""
         missing = [
             (space, load)
             for space, loads in run.loads.items()
@@ -428,7 +428,7 @@ class Streamer:
         return are_apart(leaving, map(following.placed, following.tile.places))
 
     def _spoil(self, written: Sequence[Placement]) -> None:
-        """What lies there is overwritten."""
+        """Forgets what lies there: it is overwritten."""
         self._intact = [
             (image, name, part)
             for image, name, part in self._intact
