@@ -48,8 +48,8 @@ _GROUPS_WAITING = 3
 class DmaEngine(wiring.Component):
     """Executes instructions (:mod:`.transfer`).
 
-    While one of a list in DRAM is executed, the next one is read behind its data; behind an UPDATE,
-    when all that it writes has been handed on.
+    While one of a list in DRAM is executed, the next one is read behind its data, or while it
+    waits for the array; behind an UPDATE, when all that it writes has been handed on.
 
     Parameters
     ----------
@@ -186,17 +186,20 @@ class DmaEngine(wiring.Component):
         m.d.comb += self.pcs.as_value().eq(Cat(told.pc_0, told.pc_1))
 
         listing, leaving, bad = self.listing, Signal(), Signal()
+        ahead, failure = listing & ~asked, Signal(DmaStatus)
         done = "next"
 
         def end(status: Any) -> None:
-            m.d.sync += [listing.eq(0), self.status.eq(status)]
+            m.d.sync += [listing.eq(0), self.status.eq(Mux(leaving, DmaStatus.OK, status))]
             m.next = "idle"
+
+        def fail(status: DmaStatus) -> None:
+            m.d.sync += failure.eq(status)
+            m.next = "fail"
 
         m.d.comb += self.busy.eq(~idle)
         with m.If(listing):
             m.d.sync += self.cycles.eq(self.cycles + 1)
-        with m.If(self.clear):
-            m.d.sync += [self.status.eq(DmaStatus.OK), self.executed.eq(0), leaving.eq(listing)]
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += idle.eq(~self.given.valid)
@@ -237,33 +240,40 @@ class DmaEngine(wiring.Component):
                             m.d.sync += self.cycles.eq(0)
                         m.next = done
             with m.State("load"):
-                m.d.comb += [loading.eq(1), fetching.eq(listing & ~asked)]
+                m.d.comb += [loading.eq(1), fetching.eq(ahead)]
                 with m.If(moved):
                     m.d.sync += pause.eq(_LANDING_CYCLES)
                     m.next = "check"
             with m.State("check"):
                 m.next = done
                 with m.If(told.checked & ((self._checker.crc != told.crc) | self.faulty)):
-                    m.next = "corrupt"
-            with m.State("corrupt"):
+                    fail(DmaStatus.MEMORY_CORRUPT)
+            with m.State("fail"):
                 # the instruction that was asked for must not be there when the next list begins
                 m.d.comb += receiving.eq(asked)
                 with m.If(~asked):
-                    end(DmaStatus.MEMORY_CORRUPT)
+                    end(failure)
             with m.State("store"):
-                m.d.comb += storing.eq(1)
+                # the words of an UPDATE and of an instruction would mix
+                stores = told.operation == Operation.STORE
+                m.d.comb += [storing.eq(1), fetching.eq(ahead & stores)]
                 with m.If(self._stored):
                     m.next = done
             with m.State("run"):
+                m.d.comb += fetching.eq(ahead)
                 with m.If((pause == 0) & self.activations_settled):
                     m.d.comb += self.run.eq(1)
                     m.d.sync += pause.eq(_BEGIN_CYCLES)
                     m.next = done
             with m.State("wait"):
+                m.d.comb += fetching.eq(ahead)
                 with m.If((pause == 0) & ~self.running):
                     m.next = done
                     with m.If(self.bad_instruction):
-                        end(DmaStatus.BAD_INSTRUCTION)
+                        fail(DmaStatus.BAD_INSTRUCTION)
+        # behind the states, so that an error of the same cycle is forgotten as well
+        with m.If(self.clear):
+            m.d.sync += [self.status.eq(DmaStatus.OK), self.executed.eq(0), leaving.eq(listing)]
         return m
 
     @property

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Signal
+from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out
@@ -72,37 +72,49 @@ class ReadChecker(wiring.Component):
         promised, arrived = Signal(COUNT_BITS), Signal(COUNT_BITS)
         owed = promised != arrived
         taken = self.i.valid & self.i.ready
+        ready = Signal(init=1)
         with m.If(self.promise):
             m.d.sync += promised.eq(promised + self.promised_last + 1)
         with m.If(taken):
             m.d.sync += [word.eq(self.i.payload), is_data.eq(owed), arrived.eq(arrived + owed)]
-        last = self._count(m, word, held & is_data, held & ~full)
+        last, soon_last = self._count(m, word, held & is_data, held & ~full)
+        stays, soon_full = Signal(), Signal()
         m.d.comb += [
             leaves.eq(held & last & ~full),
-            self.i.ready.eq(~held | leaves),
+            stays.eq(held & ~leaves),
+            self.i.ready.eq(ready),
             self.o.valid.eq(some),
             self.o.payload.eq(slots[out_of]),
         ]
-        m.d.sync += held.eq(taken | (held & ~leaves))
+        given = some & self.o.ready
+        m.d.comb += soon_full.eq(~given & (full | (leaves & some)))
+        m.d.sync += [
+            held.eq(taken | stays),
+            full.eq(soon_full),
+            # a register: the DRAM's queue looks its next word up by it
+            ready.eq(~(taken | stays) | (soon_last & ~soon_full)),
+        ]
         with m.If(leaves):
             m.d.sync += [slots[into].eq(word), into.eq(~into)]
-        given = some & self.o.ready
         with m.If(given):
-            m.d.sync += [out_of.eq(~out_of), full.eq(0), some.eq(leaves | full)]
+            m.d.sync += [out_of.eq(~out_of), some.eq(leaves | full)]
         with m.Elif(leaves):
-            m.d.sync += [some.eq(1), full.eq(some)]
+            m.d.sync += some.eq(1)
         return m
 
-    def _count(self, m: Module, word: Signal, counts: Any, moves: Any) -> Signal:
-        """The CRC, which takes a word in parts; returns whether it is at the last one."""
+    def _count(self, m: Module, word: Signal, counts: Any, moves: Any) -> tuple[Value, Value]:
+        """The CRC, which takes a word in parts; returns whether it is at the last one, and whether
+        it will be in the next cycle."""
         parts = _WORD // self._bits
         crc: Any = CRC32_ETHERNET(data_width=self._bits).create()
         m.submodules.crc = crc
-        part, last = Signal(range(parts)), Signal(init=parts == 1)
+        part, last, soon = Signal(range(parts)), Signal(init=parts == 1), Signal()
+        m.d.comb += soon.eq(1 if parts == 1 else Mux(moves, part == parts - 2, last))
+        m.d.sync += last.eq(soon)
         if parts > 1:
             with m.If(moves):
-                m.d.sync += [part.eq(part + 1), last.eq(part == parts - 2)]
+                m.d.sync += part.eq(part + 1)
         chosen = Array(word.word_select(k, self._bits) for k in range(parts))[part]
         m.d.comb += [crc.start.eq(self.start), self.crc.eq(crc.crc)]
         m.d.sync += [crc.data.eq(chosen), crc.valid.eq(counts & moves)]
-        return last
+        return last, soon

@@ -201,6 +201,30 @@ async def ends_with_a_bad_instruction(dut: Any) -> None:
     await s.start()
     assert await s.execute() is golden.execute(jump_to()) is DmaStatus.BAD_INSTRUCTION
     assert len(s.runs) == len(s.golden_runs) == 2
+    # the instruction that was read ahead is not there when the next list begins
+    await s.clear()
+    s.place([run, wait, Transfer(operation=Operation.END)], first=LIST + 100)
+    assert await s.execute(LIST + 100) is DmaStatus.OK
+    assert len(s.runs) == 3
+
+
+@cocotb.test()
+async def forgets_an_error_of_a_list_that_is_left(dut: Any) -> None:
+    """An error that is seen behind ``clear`` is not one of what comes next."""
+    s = _surround(dut, 14, 0.0)
+    load = with_crc(s, Transfer(operation=Operation.LOAD, chip=0, dram=64, run_bytes=4096))
+    ends = [Transfer(operation=Operation.END)]
+    s.place([load, *ends])
+    s.dram[load.dram * WORD_BYTES] ^= 1
+    await s.start()
+    giving = cocotb.start_soon(s.execute())
+    for _ in range(100):
+        await RisingEdge(dut.clk)
+    assert dut.busy.value == 1
+    await s.clear()
+    assert await giving is DmaStatus.OK
+    s.place(ends, first=LIST + 100)
+    assert await s.execute(LIST + 100) is DmaStatus.OK
 
 
 @cocotb.test()
