@@ -48,8 +48,9 @@ _GROUPS_WAITING = 3
 class DmaEngine(wiring.Component):
     """Executes instructions (:mod:`.transfer`).
 
-    While one of a list in DRAM is executed, the next one is read behind its data, or while it
-    waits for the array; behind an UPDATE, when all that it writes has been handed on.
+    While one of a list in DRAM is executed, the next one is read: behind the data of a LOAD, before
+    those of a STORE, and while it waits for the array; but behind an UPDATE, when all that it
+    writes has been handed on.
 
     Parameters
     ----------
@@ -186,16 +187,12 @@ class DmaEngine(wiring.Component):
         m.d.comb += self.pcs.as_value().eq(Cat(told.pc_0, told.pc_1))
 
         listing, leaving, bad = self.listing, Signal(), Signal()
-        ahead, failure = listing & ~asked, Signal(DmaStatus)
+        ahead, result = listing & ~asked, Signal.like(self.status)
         done = "next"
 
         def end(status: Any) -> None:
-            m.d.sync += [listing.eq(0), self.status.eq(Mux(leaving, DmaStatus.OK, status))]
-            m.next = "idle"
-
-        def fail(status: DmaStatus) -> None:
-            m.d.sync += failure.eq(status)
-            m.next = "fail"
+            m.d.sync += result.eq(status)
+            m.next = "end"
 
         m.d.comb += self.busy.eq(~idle)
         with m.If(listing):
@@ -232,6 +229,9 @@ class DmaEngine(wiring.Component):
                     end(DmaStatus.BAD_TRANSFER)
                 with m.Elif(leaving | (told.operation == Operation.END)):
                     end(self.status)
+                with m.Elif(ahead & (told.operation == Operation.STORE)):
+                    # behind what it writes, the DRAM would bring it much later
+                    m.d.comb += fetching.eq(1)
                 with m.Else():
                     self._begin(m, begins)
                     with m.If(told.operation == Operation.JUMP):
@@ -247,16 +247,9 @@ class DmaEngine(wiring.Component):
             with m.State("check"):
                 m.next = done
                 with m.If(told.checked & ((self._checker.crc != told.crc) | self.faulty)):
-                    fail(DmaStatus.MEMORY_CORRUPT)
-            with m.State("fail"):
-                # the instruction that was asked for must not be there when the next list begins
-                m.d.comb += receiving.eq(asked)
-                with m.If(~asked):
-                    end(failure)
+                    end(DmaStatus.MEMORY_CORRUPT)
             with m.State("store"):
-                # the words of an UPDATE and of an instruction would mix
-                stores = told.operation == Operation.STORE
-                m.d.comb += [storing.eq(1), fetching.eq(ahead & stores)]
+                m.d.comb += storing.eq(1)
                 with m.If(self._stored):
                     m.next = done
             with m.State("run"):
@@ -270,7 +263,13 @@ class DmaEngine(wiring.Component):
                 with m.If((pause == 0) & ~self.running):
                     m.next = done
                     with m.If(self.bad_instruction):
-                        fail(DmaStatus.BAD_INSTRUCTION)
+                        end(DmaStatus.BAD_INSTRUCTION)
+            with m.State("end"):
+                # the instruction that was asked for must not be there when the next list begins
+                m.d.comb += receiving.eq(asked)
+                with m.If(~asked):
+                    m.d.sync += [listing.eq(0), self.status.eq(Mux(leaving, DmaStatus.OK, result))]
+                    m.next = "idle"
         # behind the states, so that an error of the same cycle is forgotten as well
         with m.If(self.clear):
             m.d.sync += [self.status.eq(DmaStatus.OK), self.executed.eq(0), leaving.eq(listing)]

@@ -254,6 +254,29 @@ async def leaves_a_list(dut: Any) -> None:
 
 
 @cocotb.test()
+@cocotb.parametrize(stall=[0.0, 0.3])
+async def leaves_a_list_at_any_time(dut: Any, stall: float) -> None:
+    """The instruction that was read ahead is never taken for one of the next list."""
+    s = _surround(dut, 15, stall)
+    run, wait = Transfer(operation=Operation.RUN, pcs=(5, 6)), Transfer(operation=Operation.WAIT)
+    some = [random_box(s, operation) for operation in (Operation.STORE, Operation.LOAD) * 3]
+    ends = [wait, Transfer(operation=Operation.END)]
+    s.place([some[0], run, some[1], wait, *some[2:], *ends])
+    # the first list's run may still be under way
+    s.place([wait, Transfer(operation=Operation.RUN, pcs=(3, 4)), *ends], first=LIST + 100)
+    await s.start()
+    for cycles in range(5, 245, 3):
+        giving = cocotb.start_soon(s.execute())
+        for _ in range(cycles):
+            await RisingEdge(dut.clk)
+        await s.clear()
+        assert await giving is DmaStatus.OK
+        before = len(s.runs)
+        assert await s.execute(LIST + 100) is DmaStatus.OK, f"{cycles} cycles"
+        assert s.runs[before:] == [(3, 4)], f"{cycles} cycles"
+
+
+@cocotb.test()
 async def ends_an_update_that_is_left(dut: Any) -> None:
     """With ``clear`` all weights of the instruction at hand learn, and none of the next one."""
     s = _surround(dut, 12, 0.0)

@@ -164,7 +164,11 @@ class TileCompiler:
         lasting = {*job.owned, *job.kept}
         # what the DMA moves lies close
         inside = by_device - lasting - job.pinned.keys() if self.budget.dram else set[str]()
-        for turning, fuse in ((inside, True), ((), True), (inside, False), ((), False)):
+        # where room is short, the small ones first: beside them a STORE waits least
+        sizes = {name: buffers[name].view.pixels * buffers[name].view.channels for name in inside}
+        fewer = [inside - {name} for name in sorted(inside, key=lambda name: sizes[name])]
+        tries = [(inside, True), *((some, True) for some in fewer), ((), True)]
+        for turning, fuse in (*tries, (inside, False), ((), False)):
             assign_pitches(job.operations, buffers, self.budget, pinned=job.pinned, turning=turning)
             try:
                 arranger = Arranger(

@@ -1,9 +1,10 @@
 """Predicts a list for the DMA: when it moves what, and when the core works.
 
 The DMA executes one transfer after the other, and reads the next instruction behind the data of the
-one before. A RUN begins when the DMA comes to it; a WAIT ends when the run does. So four constants
-for a kind of memory and the counts of words are enough. They were fitted to lists in the compiled
-RTL, with LiteDRAM's controller and a chip that keeps its times (``reports/dram.json``).
+one before. A RUN begins when the DMA comes to it; a WAIT ends when the run does. So some constants
+for a kind of memory, the counts of words and the distances of runs are enough. They were fitted to
+lists in the compiled RTL, with LiteDRAM's controller and a chip that keeps its times
+(``reports/dram.json``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,19 +24,25 @@ class _Pace:
     share : float
         Of the chip's peak rate, within long runs.
     run_cycles : int
-        Of each run of a box, at most, between its burst and the next one.
+        Between the burst of a run and the next one's.
+    row_cycles : int
+        What it takes longer if the next one begins in another row of the chip.
     load_cycles, store_cycles : int
         From the last data of a transfer to the first of the next one.
     """
 
     share: float
     run_cycles: int
+    row_cycles: int
     load_cycles: int
     store_cycles: int
 
 
-_SDR = _Pace(share=0.965, run_cycles=6, load_cycles=33, store_cycles=30)
-_DDR3 = _Pace(share=0.94, run_cycles=0, load_cycles=52, store_cycles=82)
+_SDR = _Pace(share=0.965, run_cycles=1, row_cycles=6, load_cycles=26, store_cycles=18)
+_DDR3 = _Pace(share=0.92, run_cycles=1, row_cycles=12, load_cycles=44, store_cycles=43)
+_START_CYCLES = 60
+"""Of a run, beside those of its streams: from WAIT's end to the first instruction, and at its end
+until all is written."""
 _NINTHS_CYCLES = 8
 """Of a word of ninth bits: a group's write per cycle."""
 
@@ -106,18 +113,17 @@ def _spans(
     now = running = 0
     number, pace = 0, _pace(hardware)
     for transfer in transfers:
-        now += _transfer_cycles(TRANSFER_WORDS, 1, hardware)
+        now += round(TRANSFER_WORDS * _word_cycles(hardware))
         if transfer.operation is Operation.RUN:
-            running = now + runs[number]
+            running = now + _START_CYCLES + runs[number]
             yield Span("run", now, running, run=number)
             number += 1
         elif transfer.operation is Operation.WAIT:
             now = max(now, running)
         elif transfer.operation in (Operation.LOAD, Operation.STORE):
-            count = transfer.runs * transfer.rows
             stores = transfer.operation is Operation.STORE
             length = pace.store_cycles if stores else pace.load_cycles
-            length += _transfer_cycles(transfer.words, count, hardware)
+            length += _transfer_cycles(transfer, hardware)
             if transfer.target is Target.NINTHS:
                 length = max(length, _NINTHS_CYCLES * transfer.words)
             kind = "store" if stores else "load"
@@ -127,12 +133,24 @@ def _spans(
             now += length
 
 
-def _transfer_cycles(words: int, runs: int, hardware: Configuration) -> int:
+def _transfer_cycles(transfer: Transfer, hardware: Configuration) -> int:
     """Of a box: its words at the chip's rate, and what lies between its runs."""
-    pace = _pace(hardware)
+    pace, chip = _pace(hardware), hardware.dram_chip
+    assert chip is not None
+    row_words = chip.columns * chip.data_bits / 8 / WORD_BYTES
+    # a run that follows the one before it begins in another row as often as one is full
+    runs = (transfer.runs - 1) * transfer.rows, transfer.rows - 1
+    pitches = transfer.dram_run_pitch, transfer.dram_row_pitch
+    cycles = transfer.words * _word_cycles(hardware)
+    for count, pitch in zip(runs, pitches, strict=True):
+        cycles += count * (pace.run_cycles + pace.row_cycles * min(1.0, pitch / row_words))
+    return round(cycles)
+
+
+def _word_cycles(hardware: Configuration) -> float:
+    """Of a word within a long run."""
     # the core's stream takes a word per cycle, however fast the memory is
-    word = max(1.0, WORD_BYTES / (pace.share * hardware.dram_bytes_per_cycle))
-    return round(words * word + runs * pace.run_cycles)
+    return max(1.0, WORD_BYTES / (_pace(hardware).share * hardware.dram_bytes_per_cycle))
 
 
 def _pace(hardware: Configuration) -> _Pace:
