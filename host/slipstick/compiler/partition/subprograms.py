@@ -166,9 +166,11 @@ class TileCompiler:
         inside = by_device - lasting - job.pinned.keys() if self.budget.dram else set[str]()
         # where room is short, the small ones first: beside them a STORE waits least
         sizes = {name: buffers[name].view.pixels * buffers[name].view.channels for name in inside}
-        fewer = [inside - {name} for name in sorted(inside, key=lambda name: sizes[name])]
-        tries = [(inside, True), *((some, True) for some in fewer), ((), True)]
-        for turning, fuse in (*tries, (inside, False), ((), False)):
+        fewer = [inside - {name} for name in sorted(inside, key=lambda name: (sizes[name], name))]
+        none = set[str]()
+        tries = [(inside, True), *((some, True) for some in fewer), (none, True), (inside, False)]
+        failure = None
+        for turning, fuse in (*tries, (none, False)):
             assign_pitches(job.operations, buffers, self.budget, pinned=job.pinned, turning=turning)
             try:
                 arranger = Arranger(
@@ -184,6 +186,7 @@ class TileCompiler:
                 return _Plan(buffers, arranger.arrange(self.budget))
             except PlanError as error:
                 failure = error
+        assert failure is not None
         raise failure
 
 
