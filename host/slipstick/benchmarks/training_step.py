@@ -166,7 +166,7 @@ def measure_dram_step(
     """The third step of a training, from the device's DRAM; the figures, ready for JSON.
 
     The first step, of which only the ranges are needed, is taken by the golden functions. The
-    second one brings the lists to DRAM, and the master words where the device updates the weights.
+    second one brings the lists to DRAM, and the master rows where the device updates the weights.
 
     Parameters
     ----------

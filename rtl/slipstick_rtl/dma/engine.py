@@ -5,6 +5,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..dram.burst_port import burst_layout
@@ -14,6 +15,7 @@ from ..link.layouts import ProgramCounters
 from ..primitives.stream_queue import StreamQueue
 from .activation_reader import ActivationReader
 from .activation_writer import ActivationWriter, chunk_write_layout
+from .block_turner import BlockTurner
 from .box_walker import BoxWalker
 from .layouts import (
     INSTRUCTION_PART,
@@ -29,6 +31,7 @@ from .transfer import (
     SHIFT_BITS,
     SUM_BYTES,
     TRANSFER_WORDS,
+    TURNED_WORDS,
     WORD_BYTES,
     DmaStatus,
     Operation,
@@ -126,6 +129,7 @@ class DmaEngine(wiring.Component):
         self._linear_ready, self._held = Signal(), Signal(name="held")
         self._checker = ReadChecker(crc_bits=crc_bits(configuration))
         self._updater = Updater(settings=settings) if configuration.training else None
+        self._turner = BlockTurner() if configuration.training else None
         size = chunk_bytes(configuration)
         super().__init__(
             {
@@ -161,9 +165,11 @@ class DmaEngine(wiring.Component):
         m.submodules.checker = self._checker
         if self._updater is not None:
             m.submodules.updater = self._updater
+        if self._turner is not None:
+            m.submodules.turner = self._turner
         told = self._instruction
         loading, storing, begins = Signal(), Signal(), Signal()
-        into_activations = told.target == Target.ACTIVATIONS
+        into_activations = self._boxed
         # known from the cycle in which a LOAD or STORE begins, for the clock
         boxes = Signal()
         with m.If(begins):
@@ -276,17 +282,32 @@ class DmaEngine(wiring.Component):
         return m
 
     @property
+    def _turned(self) -> Value:
+        """The instruction's target is TURNED; only with training hardware."""
+        return self._instruction.target == Target.TURNED
+
+    @property
+    def _boxed(self) -> Value:
+        """Its target is the activation memory."""
+        activations = self._instruction.target == Target.ACTIVATIONS
+        return activations if self._turner is None else activations | self._turned
+
+    @property
     def _bad(self) -> Value:
         told = self._instruction
         linear = told.target != Target.ACTIVATIONS
         box = (told.runs != 0) | (told.rows != 0)
         last = Target.NINTHS if self._configuration.ninth_bits else Target.CELLS
         highest = Operation.JUMP if self._updater is None else Operation.UPDATE
-        bad = (told.operation > highest) | (told.target > last) | (linear & box)
         if self._updater is None:
-            return bad
+            return (told.operation > highest) | (told.target > last) | (linear & box)
+        bits = exact_log2(TURNED_WORDS)
+        large = told.run_bytes[bits:].any() | told.runs[bits:].any()
+        turns = (told.operation == Operation.LOAD) & ~large
         shape = (told.run_bytes == WORD_BYTES - 1) & (told.runs == SUM_BYTES - 1)
-        return bad | ((told.operation == Operation.UPDATE) & (linear | ~shape))
+        updates = told.operation == Operation.UPDATE
+        bad = (told.operation > highest) | (updates & (linear | ~shape))
+        return bad | Mux(self._turned, ~turns, (told.target > last) | (linear & box))
 
     @property
     def _stored(self) -> Value:
@@ -318,12 +339,12 @@ class DmaEngine(wiring.Component):
                 walker.origin.eq(origin),
                 walker.run_pitch.eq(told[f"{side}_run_pitch"]),
                 walker.row_pitch.eq(told[f"{side}_row_pitch"]),
-                walker.runs.eq(told.runs),
+                walker.runs.eq(told.runs if side == "chip" else self._dram_runs),
                 walker.rows.eq(told.rows),
             ]
         m.d.comb += [
             dram.start.eq(begins),
-            chip.start.eq(begins & (told.target == Target.ACTIVATIONS)),
+            chip.start.eq(begins & self._boxed),
             chip.o.ready.eq(Mux(loading, writer.runs.ready, reader.runs.ready)),
         ]
         for unit, busy in ((writer, loading), (reader, storing)):
@@ -332,10 +353,8 @@ class DmaEngine(wiring.Component):
                 unit.runs.payload.chip.eq(chip.o.payload),
                 unit.runs.payload.bytes.eq(told.run_bytes),
             ]
+        self._turn(m, begins)
         m.d.comb += [
-            # it takes words for its runs only
-            writer.words.payload.eq(self._checker.o.payload),
-            writer.words.valid.eq(self._checker.o.valid),
             reader.valid.eq(self.activation_read_valid),
             reader.chunk.eq(self.activation_chunk),
         ]
@@ -345,6 +364,30 @@ class DmaEngine(wiring.Component):
             connect(m, reader.words, flipped(self.writes))
         else:
             self._update(m, self._updater, begins)
+
+    @property
+    def _dram_runs(self) -> Value:
+        """Of a row in DRAM, less one."""
+        runs = self._instruction.runs
+        return runs if self._turner is None else Mux(self._turned, TURNED_WORDS - 1, runs)
+
+    def _turn(self, m: Module, begins: Signal) -> None:
+        """Words go to the activation memory's writer, or by way of the turner."""
+        words, read, turner = self._writer.words, self._checker.o, self._turner
+        if turner is None:
+            # it takes words for its runs only
+            m.d.comb += [words.payload.eq(read.payload), words.valid.eq(read.valid)]
+            return
+        m.d.comb += [
+            turner.start.eq(begins & self._turned),
+            turner.blocks.eq(self._instruction.rows),
+            turner.runs.eq(self._instruction.runs),
+            turner.i.payload.eq(read.payload),
+            turner.i.valid.eq(read.valid),
+            turner.o.ready.eq(words.ready),
+            words.payload.eq(Mux(turner.busy, turner.o.payload, read.payload)),
+            words.valid.eq(Mux(turner.busy, turner.o.valid, read.valid)),
+        ]
 
     def _update(self, m: Module, updater: Updater, begins: Signal) -> None:
         """The updater, between the reader and ``writes``; an UPDATE has bursts of its own."""
@@ -391,7 +434,10 @@ class DmaEngine(wiring.Component):
         value, given, read = self._instruction.as_value(), self.given, self._checker.o
         count = Signal(range(TRANSFER_WORDS))
         from_list, taken, last, word = self.listing, Signal(), Signal(), Signal(_WORD)
-        reads = (receiving & from_list) | self._writer.words.ready | self._linear_ready
+        written = self._writer.words.ready
+        if self._turner is not None:
+            written = Mux(self._turner.busy, self._turner.i.ready, written)
+        reads = (receiving & from_list) | written | self._linear_ready
         if self._updater is not None:
             reads |= self._updater.masters.ready
         m.d.comb += [
@@ -410,7 +456,7 @@ class DmaEngine(wiring.Component):
     def _load_linear(self, m: Module, begins: Signal) -> Value:
         """Weights and instructions; returns whether all have gone."""
         told, read = self._instruction, self._checker.o
-        word, into_activations = read.payload, told.target == Target.ACTIVATIONS
+        word, into_activations = read.payload, self._boxed
         # whether the weight memory takes a group does not reach the checker in the same cycle
         m.submodules.groups = groups = StreamQueue(shape=WEIGHT_GROUP, depth=_GROUPS_WAITING)
         connect(m, groups.o, flipped(self.weight_writes))

@@ -19,10 +19,15 @@ reads. If what comes is another, the DMA ends with MEMORY_CORRUPT: nothing that 
 and no run is begun.
 
 **Weights that learn.** An UPDATE takes a step of training: ``master - psr(sum, shift)``, as
-docs/explanation/training.md defines it. Each weight has a word in DRAM, its *master word*: byte 0
-is the weight, bytes 2 and 3 are its master, the others are 0. The sums of its gradient lie in the
-activation memory as DRAINs with AS_BYTES leave them: ``SUM_BYTES`` planes, ``chip_run_pitch`` bytes
-apart. A row is the bytes of eight weights, side by side in each plane, and eight master words.
+docs/explanation/training.md defines it. The sums of the gradient lie in the activation memory as
+DRAINs with AS_BYTES leave them: ``SUM_BYTES`` planes, ``chip_run_pitch`` bytes apart. A row is the
+bytes of eight weights, side by side in each plane. In DRAM it has a *master row* of
+``MASTER_WORDS`` words: two with the eight masters, of 16 bits each, and one with the eight weights.
+
+**Blocks that are turned.** Programs have the same weights in other orders. A LOAD of TURNED brings
+blocks of eight words, ``dram_run_pitch`` words apart, and turns them: byte j of word i becomes byte
+i of run j. A row of its box is a block; of each, ``runs`` runs of ``run_bytes`` bytes are written,
+at most eight of eight.
 """
 
 from dataclasses import dataclass
@@ -35,6 +40,10 @@ GROUP_CELLS = 8
 """Cells of the weight memory that a word of DRAM holds."""
 SUM_BYTES = 4
 """Of a gradient's sum: the planes that an UPDATE reads."""
+MASTER_WORDS = 3
+"""Of a master row: eight masters and their weights."""
+TURNED_WORDS = 8
+"""Of a block that is turned."""
 SHIFT_BITS = 6
 """Of an UPDATE's shift."""
 STILL_SHIFT = 32
@@ -64,7 +73,7 @@ class Operation(IntEnum):
     """What follows is in DRAM, from the word ``dram`` on."""
 
     UPDATE = 6
-    """Weights learn: eight per row, from the master word ``dram`` on; training hardware only."""
+    """Weights learn: eight per row, from the master row at ``dram`` on; training hardware only."""
 
 
 class Target(IntEnum):
@@ -84,6 +93,14 @@ class Target(IntEnum):
 
     NINTHS = 4
     """As WEIGHTS, but only the ninth bits come, a byte for each group: the cells become 0."""
+
+    TURNED = 5
+    """As ACTIVATIONS, but each row is a block that is turned; training hardware only."""
+
+    @property
+    def boxed(self) -> bool:
+        """It has runs and rows."""
+        return self in (Target.ACTIVATIONS, Target.TURNED)
 
 
 FIELDS: tuple[tuple[tuple[str, int], ...], ...] = (
@@ -152,12 +169,23 @@ class Transfer:
         for name, bits in (field for word in FIELDS for field in word if field[0]):
             if not 0 <= fields[name] < 1 << bits:
                 raise ValueError(f"{name} must be within 0..{(1 << bits) - 1}, not {fields[name]}")
-        if self.target is not Target.ACTIVATIONS and (self.runs, self.rows) != (1, 1):
+        if not self.target.boxed and (self.runs, self.rows) != (1, 1):
             raise ValueError(
                 f"a LOAD of {self.target.name} must be one run, not {self.rows} x {self.runs}"
             )
+        if self.target is Target.TURNED:
+            self._check_turned()
         if self.operation is Operation.UPDATE:
             self._check_update()
+
+    def _check_turned(self) -> None:
+        if self.operation is not Operation.LOAD:
+            raise ValueError(f"only a LOAD turns blocks, not {self.operation.name}")
+        if max(self.runs, self.run_bytes) > TURNED_WORDS:
+            raise ValueError(
+                f"a turned block must have at most {TURNED_WORDS} runs of {TURNED_WORDS} bytes,"
+                f" not {self.runs} of {self.run_bytes}"
+            )
 
     def _check_update(self) -> None:
         if (self.target, self.run_bytes, self.runs) != (Target.ACTIVATIONS, WORD_BYTES, SUM_BYTES):
@@ -175,7 +203,11 @@ class Transfer:
 
     @property
     def words(self) -> int:
-        """Words of DRAM that are moved."""
+        """Words of DRAM that are moved; of an UPDATE those that are read."""
+        if self.operation is Operation.UPDATE:
+            return MASTER_WORDS * self.rows
+        if self.target is Target.TURNED:
+            return TURNED_WORDS * self.rows
         return self.run_words * self.runs * self.rows
 
     def _fields(self) -> dict[str, int]:

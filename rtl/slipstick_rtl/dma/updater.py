@@ -1,9 +1,9 @@
-"""UPDATE: reads master words, takes a step of training off them, and writes them back."""
+"""UPDATE: reads master rows, takes a step of training off them, and writes them back."""
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
@@ -13,17 +13,16 @@ from ..dram.litedram import LiteDramSettings
 from ..primitives.delay import delay
 from ..primitives.stream_queue import StreamQueue
 from .box_walker import COUNT_BITS
-from .transfer import GROUP_CELLS, SHIFT_BITS, SUM_BYTES, WORD_BYTES
+from .transfer import GROUP_CELLS, MASTER_WORDS, SHIFT_BITS, SUM_BYTES, WORD_BYTES
 from .update_arithmetic import MASTER_PLACES, UpdateArithmetic
 
 _WORD = 8 * WORD_BYTES
-_DDR3_ROWS, _SDR_ROWS = 4, 2
+_DDR3_ROWS, _SDR_ROWS = 8, 4
 """Of a block: a compromise between turns of the DRAM's bus and the queue of results. The memory's
 queue of words has room for a block, which ``Updater`` relies on."""
 
-_MASTER_WORD = data.StructLayout(
-    {"weight": signed(8), "unused": 8, "master": signed(16), "zeros": 32}
-)
+_MASTER_BITS = 16
+_WORD_MASTERS = _WORD // _MASTER_BITS
 
 
 class SumTransposer(wiring.Component):
@@ -76,7 +75,7 @@ class SumTransposer(wiring.Component):
 
 
 class UpdateBursts(wiring.Component):
-    """Gives the bursts that read and write blocks of master words, side by side in DRAM.
+    """Gives the bursts that read and write blocks of master rows, side by side in DRAM.
 
     A block is read before the one in front of it is written, so that the DRAM's latency passes
     meanwhile: R0 R1 W0 R2 W1 ... Rn Wn-1 Wn.
@@ -92,7 +91,7 @@ class UpdateBursts(wiring.Component):
     start : In
         Strobe: begins with ``origin``; only while not ``busy``.
     origin : In
-        The first master word.
+        The first word.
     rows : In
         Less one; it holds until ``busy`` ends.
     o : Out(stream of burst_layout)
@@ -107,7 +106,7 @@ class UpdateBursts(wiring.Component):
     busy: Signal
 
     def __init__(self, *, settings: LiteDramSettings | Ddr3Settings, block_rows: int) -> None:
-        self._rows_bits = exact_log2(block_rows)
+        self._block_rows = block_rows
         layout = burst_layout(settings)
         super().__init__(
             {
@@ -121,35 +120,100 @@ class UpdateBursts(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        bits, burst = self._rows_bits, self.o.payload
-        block_bits = exact_log2(GROUP_CELLS) + bits
-        # the next burst's; blocks less one
-        block, write, last = Signal(COUNT_BITS - bits), Signal(), self.rows >> bits
-        first, all_read, is_last, taken = Signal(), Signal(), Signal(), Signal()
-        rows = Mux(is_last, self.rows[:bits], ~0)
-        address = self.origin[block_bits:] + block
-        # behind a read the block before it is written, but behind the first read a second one
-        # comes; behind a write the next block but one is read, or at last written
-        behind_read = Mux(first, ~is_last, Const(-1, signed(3)))
-        step = Mux(write, Mux(all_read, 1, 2), behind_read)
+        bits, burst = exact_log2(self._block_rows), self.o.payload
+        # where the next one is read and written; blocks that are to be read and written, less one
+        places = [Signal.like(self.origin, name=f"place_{k}") for k in range(2)]
+        left = [Signal(COUNT_BITS - bits, name=f"left_{k}") for k in range(2)]
+        lasts = [Signal(name=f"last_{k}") for k in range(2)]
+        write, first, all_read = Signal(), Signal(), Signal()
+        is_last, taken = Signal(), Signal()
+        # words less one, of a whole block and of the last one
+        words = Array(Const(MASTER_WORDS * (k + 1) - 1) for k in range(self._block_rows))
+        last_words = Signal(range(MASTER_WORDS * self._block_rows))
+        m.d.sync += last_words.eq(words[self.rows[:bits]])
         m.d.comb += [
-            is_last.eq(block == last),
+            is_last.eq(Mux(write, lasts[1], lasts[0])),
             burst.write.eq(write),
-            burst.address.eq(Cat(self.origin[:block_bits], address)),
-            burst.last.eq(Cat(Const(GROUP_CELLS - 1, exact_log2(GROUP_CELLS)), rows[:bits])),
+            burst.address.eq(Mux(write, places[1], places[0])),
+            burst.last.eq(Mux(is_last, last_words, words[-1])),
             self.o.valid.eq(self.busy),
             taken.eq(self.o.valid & self.o.ready),
         ]
         with m.If(self.start):
-            m.d.sync += [self.busy.eq(1), first.eq(1), all_read.eq(0), write.eq(0), block.eq(0)]
+            m.d.sync += [self.busy.eq(1), first.eq(1), all_read.eq(0), write.eq(0)]
+            for k in range(2):
+                m.d.sync += [
+                    places[k].eq(self.origin),
+                    left[k].eq(self.rows >> bits),
+                    lasts[k].eq(self.rows >> bits == 0),
+                ]
         with m.Elif(taken):
+            for k in range(2):
+                with m.If(write == k):
+                    m.d.sync += [
+                        places[k].eq(places[k] + MASTER_WORDS * self._block_rows),
+                        left[k].eq(left[k] - 1),
+                        lasts[k].eq(left[k] == 1),
+                    ]
             m.d.sync += [
-                block.eq(block + step),
                 first.eq(0),
-                all_read.eq(all_read | is_last),
+                all_read.eq(all_read | (~write & is_last)),
+                # a second read comes behind the first one
                 write.eq(Mux(write, all_read, ~first | is_last)),
                 self.busy.eq(~(write & is_last)),
             ]
+        return m
+
+
+class ResultPacker(wiring.Component):
+    """Packs eight masters into a master row: masters of two words, and a word of their weights.
+
+    A weight is the upper byte of its master, rounded, ties up: ``(master + 128) >> 8``. A row takes
+    11 cycles if no stream stalls.
+
+    Members
+    -------
+    i : In(stream of signed(16))
+    o : Out(stream of WORD_BYTES)
+    idle : Out
+        No master has come of which the row has not left.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    idle: Signal
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "i": In(stream.Signature(signed(_MASTER_BITS))),
+                "o": Out(stream.Signature(_WORD)),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        masters, weights = Signal(_WORD, reset_less=True), Signal(_WORD, reset_less=True)
+        count, whole, ends = Signal(range(GROUP_CELLS)), Signal(), Signal()
+        master = self.i.payload
+        weight = (master[MASTER_PLACES:] + master[MASTER_PLACES - 1])[:8]
+        m.d.comb += [
+            self.i.ready.eq(~whole & ~ends),
+            self.o.valid.eq(whole | ends),
+            self.o.payload.eq(Mux(whole, masters, weights)),
+            self.idle.eq(~whole & ~ends & (count == 0)),
+        ]
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += [
+                masters.eq(Cat(masters[_MASTER_BITS:], master)),
+                weights.eq(Cat(weights[8:], weight)),
+                count.eq(count + 1),
+                whole.eq(count[: exact_log2(_WORD_MASTERS)].all()),
+                ends.eq(count == GROUP_CELLS - 1),
+            ]
+        with m.If(self.o.valid & self.o.ready):
+            m.d.sync += [whole.eq(0), ends.eq(ends & whole)]
         return m
 
 
@@ -159,7 +223,7 @@ class Updater(wiring.Component):
     DDR3 allows a weight per 3.0 cycles of its controller's clock (simulated, 2048 weights).
 
     It stands behind the activation memory's reader. The words of a STORE pass through it; those of
-    an UPDATE are byte planes of sums. Two blocks of master words are under way at once: one that
+    an UPDATE are byte planes of sums. Two blocks of master rows are under way at once: one that
     has been read, before the write burst in front of it, and waits in the memory's queue of words,
     and one whose results wait in a queue of this. So neither queue can stop the other.
 
@@ -174,11 +238,11 @@ class Updater(wiring.Component):
     updates : In
         With ``begins``: it is an UPDATE.
     origin, rows, shift : In
-        The first master word; rows less one; ``Transfer.shift``. They hold until it is done.
+        The first word; rows less one; ``Transfer.shift``. They hold until it is done.
     words : In(stream of WORD_BYTES)
         What was read of the activation memory: ``SUM_BYTES`` per row of an UPDATE.
     masters : In(stream of WORD_BYTES)
-        Master words that were read. None is taken without an UPDATE.
+        Words of master rows that were read. None is taken without an UPDATE.
     bursts : Out(stream of burst_layout)
     writes : Out(stream of WORD_BYTES)
     idle : Out
@@ -223,6 +287,8 @@ class Updater(wiring.Component):
         m.submodules.transposer = transposer = SumTransposer()
         m.submodules.arithmetic = arithmetic = UpdateArithmetic()
         m.submodules.results = results = StreamQueue(shape=signed(16), depth=self._depth)
+        m.submodules.packer = packer = ResultPacker()
+        connect(m, results.o, packer.i)
         connect(m, bursts.o, flipped(self.bursts))
         active, enters, leaves = Signal(), Signal(), Signal()
         with m.If(self.begins):
@@ -230,30 +296,32 @@ class Updater(wiring.Component):
         # results that are being computed or wait; whether there is room is known a cycle later
         owed, room = Signal(range(self._depth + 1)), Signal()
         m.d.sync += [owed.eq(owed + enters - leaves), room.eq(owed < self._depth - 1)]
-        sums, result, word = transposer.sums, results.o.payload, Signal(_MASTER_WORD)
-        master: Any = data.View(_MASTER_WORD, self.masters.payload)
+        sums, place, weights = transposer.sums, Signal(range(GROUP_CELLS)), Signal()
+        word, within = self.masters.payload, place[: exact_log2(_WORD_MASTERS)]
         m.d.comb += [
             bursts.start.eq(self.begins & self.updates),
             bursts.origin.eq(self.origin),
             bursts.rows.eq(self.rows),
             arithmetic.shift.eq(self.shift),
             arithmetic.sum.eq(sums.payload),
-            arithmetic.master.eq(master.master),
-            enters.eq(sums.valid & self.masters.valid & room),
-            sums.ready.eq(self.masters.valid & room),
-            self.masters.ready.eq(sums.valid & room),
+            arithmetic.master.eq(word.word_select(within, _MASTER_BITS).as_signed()),
+            enters.eq(sums.valid & sums.ready),
+            sums.ready.eq(self.masters.valid & room & ~weights),
+            # behind the masters come their weights, which nobody needs
+            self.masters.ready.eq(weights | (enters & within.all())),
             results.i.payload.eq(arithmetic.updated),
             results.i.valid.eq(delay(m, enters, arithmetic.latency, "came")),
             leaves.eq(results.o.valid & results.o.ready),
-            # rounded, ties up: (result + 128) >> 8
-            word.weight.eq(result[MASTER_PLACES:] + result[MASTER_PLACES - 1]),
-            word.master.eq(result),
-            self.idle.eq(~bursts.busy & transposer.idle & (owed == 0)),
+            self.idle.eq(~bursts.busy & transposer.idle & (owed == 0) & ~weights & packer.idle),
         ]
-        self._route(m, active, transposer.words, results.o, word)
+        with m.If(enters):
+            m.d.sync += [place.eq(place + 1), weights.eq(place == GROUP_CELLS - 1)]
+        with m.Elif(weights & self.masters.valid):
+            m.d.sync += weights.eq(0)
+        self._route(m, active, transposer.words, packer.o)
         return m
 
-    def _route(self, m: Module, active: Signal, planes: Any, results: Any, word: Any) -> None:
+    def _route(self, m: Module, active: Signal, planes: Any, results: Any) -> None:
         """Words become sums, and results are written; without an UPDATE words pass through."""
         m.d.comb += [
             planes.payload.eq(self.words.payload),
@@ -261,8 +329,5 @@ class Updater(wiring.Component):
             self.words.ready.eq(Mux(active, planes.ready, self.writes.ready)),
             results.ready.eq(self.writes.ready & active),
             self.writes.valid.eq(Mux(active, results.valid, self.words.valid)),
-            self.writes.payload.eq(Mux(active, word.as_value(), self.words.payload)),
+            self.writes.payload.eq(Mux(active, results.payload, self.words.payload)),
         ]
-
-
-assert Shape.cast(_MASTER_WORD).width == _WORD

@@ -10,7 +10,7 @@ from slipstick_rtl.dma.dma_unit import dram_settings
 from slipstick_rtl.dma.engine import DmaEngine
 from slipstick_rtl.dma.layouts import chunk_bytes, crc_bits
 from slipstick_rtl.dma.transfer import (
-    GROUP_CELLS,
+    MASTER_WORDS,
     TRANSFER_BYTES,
     WORD_BYTES,
     DmaStatus,
@@ -60,7 +60,7 @@ BENCH = Bench(
         {"rows": 16, "columns": 8, "lanes": 8, "ninth_bits": 1, "dram": "MT48LC16M16"},
         {"rows": 16, "columns": 8, "lanes": 8, "ninth_bits": 1, "dram": "MT41K256M16"},
         {"rows": 4, "columns": 4, "lanes": 4, "dram": "MT48LC16M16"},
-        # training hardware: blocks of 32 and of 16 master words, chunks of a word and of half a one
+        # training hardware: blocks of 8 and of 4 master rows, chunks of a word and of half a one
         {"rows": 16, "columns": 8, "lanes": 8, "dram": "MT41K256M16", "training": 1},
         {"rows": 4, "columns": 4, "lanes": 4, "dram": "MT48LC16M16", "training": 1},
     ),
@@ -162,17 +162,28 @@ async def refuses_what_there_is_none_of(dut: Any) -> None:
     boxes = bytearray(random_weights(s).pack())
     boxes[WORD_BYTES + 2] = 1
     # a target is behind the operation's four bits
-    operations = [6, 7, 15, 5 << 4 | 1, 7 << 4 | 1]
+    operations = [6, 7, 15, 6 << 4 | 1, 7 << 4 | 1]
+    if not s.configuration.training:
+        operations.append(Target.TURNED << 4 | Operation.LOAD)
     if not s.configuration.ninth_bits:
         operations.append(Target.NINTHS << 4 | Operation.LOAD)
     refused = [bytes([first]) + good[1:] for first in operations]
-    for bad in (*refused, bytes(boxes), *_bad_updates(s)):
+    for bad in (*refused, bytes(boxes), *_bad_updates(s), *_bad_turns()):
         s.dram[LIST * WORD_BYTES :][:TRANSFER_BYTES] = np.frombuffer(bad, np.uint8)
         assert s.golden().execute(jump_to()) is DmaStatus.BAD_TRANSFER
         assert await s.execute() is DmaStatus.BAD_TRANSFER
         await s.clear()
         assert await s.give(bad) is DmaStatus.BAD_TRANSFER
         await s.clear()
+
+
+def _bad_turns() -> list[bytes]:
+    """Of blocks that are turned: too many bytes or runs; and no STORE, RUN or UPDATE turns."""
+    load = Transfer(operation=Operation.LOAD, target=Target.TURNED, run_bytes=8, runs=8).pack()
+    large = [(WORD_BYTES, 8), (WORD_BYTES + 1, 1), (WORD_BYTES + 2, 8), (WORD_BYTES + 3, 1)]
+    others = (Operation.STORE, Operation.RUN, Operation.WAIT, Operation.UPDATE)
+    changes = large + [(0, Target.TURNED << 4 | operation) for operation in others]
+    return [load[:place] + bytes([value]) + load[place + 1 :] for place, value in changes]
 
 
 def _bad_updates(s: DmaSurroundings) -> list[bytes]:
@@ -319,8 +330,8 @@ async def learns_while_it_reads_and_writes(dut: Any) -> None:
         await RisingEdge(dut.clk)
         cycles += 1
     assert np.array_equal(s.dram, golden.dram)
-    # the sums of a row take 12 cycles, and each master word as long as its CRC
-    each = max(12, GROUP_CELLS * 8 * WORD_BYTES // crc_bits(s.configuration))
+    # the sums of a row take 12 cycles, and each word of a master row as long as its CRC
+    each = max(12, MASTER_WORDS * 8 * WORD_BYTES // crc_bits(s.configuration))
     s.dut._log.info("%d rows took %d cycles", update.rows, cycles)
     assert cycles < each * update.rows + 60, f"{update.rows} rows took {cycles} cycles"
 

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from slipstick_rtl.dma.transfer import (
     GROUP_CELLS,
+    MASTER_WORDS,
     SUM_BYTES,
     TRANSFER_BYTES,
+    TURNED_WORDS,
     WORD_BYTES,
     DmaStatus,
     Operation,
@@ -62,7 +64,7 @@ class GoldenDma:
     ninth_bits : bool
         The weight memory has them.
     training : bool
-        It executes UPDATE.
+        It executes UPDATE, and turns blocks.
     """
 
     dram: Bytes
@@ -103,7 +105,7 @@ class GoldenDma:
 
     def _knows(self, transfer: Transfer) -> bool:
         """Whether the hardware has what an instruction needs."""
-        if transfer.operation is Operation.UPDATE:
+        if transfer.operation is Operation.UPDATE or transfer.target is Target.TURNED:
             return self.training
         return transfer.target is not Target.NINTHS or self.ninth_bits
 
@@ -122,8 +124,10 @@ class GoldenDma:
 
     def _load(self, transfer: Transfer) -> bool:
         runs = [self._words(place, transfer.run_words) for place in _dram_runs(transfer)]
-        if transfer.target is Target.ACTIVATIONS:
-            for place, run in zip(_chip_runs(transfer), runs, strict=True):
+        if transfer.target.boxed:
+            turned = transfer.target is Target.TURNED
+            written = _turn(runs, transfer.runs) if turned else runs
+            for place, run in zip(_chip_runs(transfer), written, strict=True):
                 self.chip.write_activations(place, run[: transfer.run_bytes])
         elif transfer.target is not Target.INSTRUCTIONS:
             self._load_weights(transfer, runs[0].reshape(-1, WORD_BYTES))
@@ -157,20 +161,27 @@ class GoldenDma:
         planes = [self.chip.read_activations(at, WORD_BYTES) for at in _chip_runs(transfer)]
         rows = np.stack(planes).reshape(transfer.rows, SUM_BYTES, WORD_BYTES)
         sums = np.ascontiguousarray(rows.transpose(0, 2, 1)).view("<i4").reshape(-1)
-        first, count = transfer.dram * WORD_BYTES, len(sums)
-        words = self.dram[first : first + count * WORD_BYTES].reshape(count, WORD_BYTES)
-        learned = update(unpack_masters(words), sums, transfer.shift, LARGEST_MASTER)
-        words[:] = pack_masters(learned)
+        first, size = transfer.dram * WORD_BYTES, MASTER_WORDS * WORD_BYTES
+        rows = self.dram[first : first + size * transfer.rows].reshape(-1, size)
+        learned = update(unpack_masters(rows), sums, transfer.shift, LARGEST_MASTER)
+        rows[:] = pack_masters(learned)
 
     def _words(self, place: int, count: int) -> Bytes:
         return self.dram[place * WORD_BYTES :][: count * WORD_BYTES].copy()
 
 
+def _turn(words: list[Bytes], runs: int) -> list[Bytes]:
+    """So many runs of each block: run j has byte j of all its words."""
+    blocks = np.stack(words).reshape(-1, TURNED_WORDS, WORD_BYTES).transpose(0, 2, 1)
+    return [run for block in blocks for run in block[:runs]]
+
+
 def _dram_runs(transfer: Transfer) -> list[int]:
+    turned = transfer.target is Target.TURNED
     return [
         transfer.dram + row * transfer.dram_row_pitch + run * transfer.dram_run_pitch
         for row in range(transfer.rows)
-        for run in range(transfer.runs)
+        for run in range(TURNED_WORDS if turned else transfer.runs)
     ]
 
 

@@ -13,19 +13,27 @@ from slipstick.targets import find_target
 from slipstick.training.arithmetic import Rate
 from slipstick.training.device.verify import noisy_batches, noisy_pictures
 from slipstick.training.dram_step import recorder
+from slipstick.training.dram_step.byte_loads import byte_loads
 from slipstick.training.dram_step.trainer import DramTrainer
 from slipstick.training.dram_step.weight_copies import (
     PROBES,
     WeightCopy,
-    boxes,
     find_weights,
     probe,
+    weight_bytes,
 )
 from slipstick.training.int8 import Int8Arithmetic
 from slipstick.training.network import Initial, TrainingNetwork, initial_parameters
 from slipstick.training.networks import digits_cnn, resnet8
 from slipstick.training.trainer import Trainer
-from slipstick_rtl.dma.transfer import TRANSFER_BYTES, WORD_BYTES, Operation, Transfer
+from slipstick_rtl.dma.transfer import (
+    MASTER_WORDS,
+    TRANSFER_BYTES,
+    WORD_BYTES,
+    Operation,
+    Target,
+    Transfer,
+)
 from slipstick_sim.golden.dma import GoldenDma
 from step_networks import CHIP, SHAPES, random_network
 
@@ -259,35 +267,63 @@ def _unpacked(packed: bytes) -> list[Transfer]:
     return [Transfer.unpack(packed[first : first + TRANSFER_BYTES]) for first in places]
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_boxes_bring_every_byte_to_its_place(seed: int) -> None:
-    """Kernels in any order of axes, with gaps; and places without any order."""
+def _sources(load: Transfer) -> dict[int, int]:
+    """The byte of DRAM that each byte of the activation memory has behind a LOAD."""
+    found = dict[int, int]()
+    turned = load.target is Target.TURNED
+    for row, run, byte in itertools.product(
+        range(load.rows), range(load.runs), range(load.run_bytes)
+    ):
+        chip = load.chip + row * load.chip_row_pitch + run * load.chip_run_pitch + byte
+        word, place = (byte, run) if turned else (run, byte)
+        dram = load.dram + row * load.dram_row_pitch + word * load.dram_run_pitch
+        found[chip] = dram * WORD_BYTES + place
+    return found
+
+
+def _loaded(chip: np.ndarray, sources: np.ndarray) -> int:
+    """Checks that LOADs bring each byte to its place, once, and no others; counts them."""
+    found, count = dict[int, int](), 0
+    for load in byte_loads(chip, sources):
+        brought = _sources(Transfer.unpack(load.pack()))
+        assert found.keys().isdisjoint(brought)
+        found |= brought
+        count += 1
+    assert found == dict(zip(chip.tolist(), sources.tolist(), strict=True))
+    return count
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bytes_come_to_their_places(seed: int) -> None:
+    """Kernels in any order of axes, with gaps; weights twice; and places without any order."""
     generator = np.random.default_rng(seed)
-    axes = [int(count) for count in generator.integers(1, 7, 4)]
+    axes = [int(count) for count in generator.integers(1, 12, 3)] + [int(generator.integers(1, 4))]
     numbers = np.arange(np.prod(axes)).reshape(axes)
     turned = numbers.transpose(generator.permutation(4))
-    words = turned[::-1].reshape(-1) if seed % 3 == 0 else turned.reshape(-1)
+    some = turned[::-1].reshape(-1) if seed % 3 == 0 else turned.reshape(-1)
     if seed % 5 == 0:
-        words = generator.permutation(words)
-    chip = np.sort(generator.choice(2 * words.size, words.size, replace=False))
+        some = generator.permutation(some)
+    if seed % 4 == 0:
+        some = np.concatenate([some, some])
+    chip = np.sort(generator.choice(2 * some.size, some.size, replace=False))
     if seed % 2:
-        chip = np.arange(words.size) + np.arange(words.size) // axes[-1] * 3
-    found = dict[int, int]()
-    count = 0
-    for load in boxes(chip, words):
-        count += 1
-        for row, run in itertools.product(range(load.rows), range(load.runs)):
-            place = load.chip + row * load.chip_row_pitch + run * load.chip_run_pitch
-            assert place not in found
-            found[place] = load.dram + row * load.dram_row_pitch + run * load.dram_run_pitch
-    assert found == dict(zip(chip.tolist(), words.tolist(), strict=True))
-    assert count <= words.size
+        chip = np.arange(some.size) + np.arange(some.size) // axes[-1] * 3
+    elif seed % 3:
+        chip = np.arange(some.size)
+    sources = weight_bytes(some) if seed % 7 else some + 5
+    assert _loaded(chip, sources) <= some.size
 
 
-def test_boxes_of_a_transposed_kernel_are_few() -> None:
-    numbers = np.arange(64 * 9 * 64).reshape(64, 9, 64)
-    words = numbers.transpose(1, 2, 0).reshape(-1)
-    assert len(list(boxes(np.arange(words.size), words))) <= 9
+def test_orders_of_a_kernel_take_few_loads() -> None:
+    """Forward, 16 outputs side by side; backward, 16 inputs side by side."""
+    numbers = np.arange(32 * 9 * 64).reshape(32, 9, 4, 16)
+    sources = weight_bytes(numbers)
+    forward = sources.transpose(2, 1, 0, 3).reshape(-1)
+    # a row has outputs, inputs in blocks of 16, and taps
+    backward = sources.reshape(2, 16, 9, 64).transpose(0, 2, 3, 1).reshape(-1)
+    chip = np.arange(sources.size)
+    assert _loaded(chip, forward) <= 36
+    assert _loaded(chip, backward) <= 160
 
 
 def test_weights_are_found_by_their_probes() -> None:
@@ -314,14 +350,15 @@ def test_a_copy_larger_than_the_activation_memory_comes_in_parts() -> None:
     words = size // WORD_BYTES + 200
     generator = np.random.default_rng(2)
     places = np.sort(generator.choice(size, size // 40, replace=False))
-    copy = WeightCopy(100, places, generator.permutation(len(places)) + words)
+    sources = weight_bytes(generator.permutation(len(places))) + words * WORD_BYTES
+    copy = WeightCopy(100, places, sources)
     device = ModelDevice(PLAIN)
     dma = device._core.dma
     assert dma is not None
-    count = (words + len(places)) * WORD_BYTES
+    count = (words + MASTER_WORDS * len(places)) * WORD_BYTES
     dma.dram[:count] = generator.integers(0, 256, count, np.uint8)
     wanted = dma.dram[100 * WORD_BYTES :][:size].copy()
-    wanted[places] = dma.dram[copy.sources * WORD_BYTES]
+    wanted[places] = dma.dram[copy.sources]
     for transfer in copy.transfers(PLAIN):
         dma.execute(transfer.pack())
     np.testing.assert_array_equal(dma.dram[100 * WORD_BYTES :][:size], wanted)

@@ -6,12 +6,21 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.dma.transfer import GROUP_CELLS, WORD_BYTES, Operation, Target, Transfer
+from slipstick_rtl.dma.transfer import (
+    GROUP_CELLS,
+    MASTER_WORDS,
+    WORD_BYTES,
+    Operation,
+    Target,
+    Transfer,
+)
 
 from ...compiler.timing.dram_timeline import predict
 
-_UPDATED = 32
-"""Master words that an UPDATE reads at a time."""
+_UPDATED_ROWS = 8
+"""That an UPDATE reads at a time, and then writes."""
+_UPDATE_CYCLES = 30
+"""That each time takes beside its words: the DRAM's bus turns twice."""
 _INSTRUCTION_WORD = 4
 """Bytes of a word of the instruction memory."""
 
@@ -101,45 +110,44 @@ def moving(transfer: Transfer, configuration: Configuration) -> Step:
     if transfer.operation is Operation.UPDATE:
         return _updating(transfer, configuration)
     stores = transfer.operation is Operation.STORE
-    dram = transfer.dram + _span(
-        transfer, transfer.dram_run_pitch, transfer.dram_row_pitch, transfer.run_words
-    )
+    dram_runs = transfer.words // transfer.run_words // transfer.rows
+    pitches = transfer.dram_run_pitch, transfer.dram_row_pitch
+    dram = transfer.dram + _span(transfer.rows, dram_runs, *pitches, transfer.run_words)
     memory, chip = _on_chip(transfer, configuration)
     accesses = (
         Access(memory, transfer.chip, chip, not stores),
         Access(Memory.DRAM, transfer.dram, dram, stores),
     )
-    runs = transfer.runs * transfer.rows
+    runs = dram_runs * transfer.rows
     lone = transfer.target is Target.NINTHS
     cycles = _cycles(stores, transfer.run_words, runs, lone, configuration)
     return Step(transfer, accesses, cycles)
 
 
 def _updating(transfer: Transfer, configuration: Configuration) -> Step:
-    """The step of an UPDATE: master words are read and written."""
+    """The step of an UPDATE: master rows are read and written."""
     pitches = transfer.chip_run_pitch, transfer.chip_row_pitch
-    chip = transfer.chip + _span(transfer, *pitches, transfer.run_bytes)
-    words = WORD_BYTES * transfer.rows
+    chip = transfer.chip + _span(transfer.rows, transfer.runs, *pitches, transfer.run_bytes)
     accesses = (
         Access(Memory.ACTIVATIONS, transfer.chip, chip, False),
-        Access(Memory.DRAM, transfer.dram, transfer.dram + words, True),
+        Access(Memory.DRAM, transfer.dram, transfer.dram + transfer.words, True),
     )
-    blocks = -(-words // _UPDATED)
-    cycles = sum(
-        _cycles(stores, _UPDATED, blocks, False, configuration) for stores in (False, True)
-    )
-    return Step(transfer, accesses, cycles)
+    blocks = -(-transfer.rows // _UPDATED_ROWS)
+    words = MASTER_WORDS * _UPDATED_ROWS
+    cycles = sum(_cycles(stores, words, blocks, False, configuration) for stores in (False, True))
+    return Step(transfer, accesses, cycles + blocks * _UPDATE_CYCLES)
 
 
-def _span(transfer: Transfer, run_pitch: int, row_pitch: int, size: int) -> int:
-    return (transfer.rows - 1) * row_pitch + (transfer.runs - 1) * run_pitch + size
+def _span(rows: int, runs: int, run_pitch: int, row_pitch: int, size: int) -> int:
+    return (rows - 1) * row_pitch + (runs - 1) * run_pitch + size
 
 
 def _on_chip(transfer: Transfer, configuration: Configuration) -> tuple[Memory, int]:
     """The memory of a transfer, and the address behind its last one there."""
-    if transfer.target is Target.ACTIVATIONS:
+    if transfer.target.boxed:
         pitches = transfer.chip_run_pitch, transfer.chip_row_pitch
-        return Memory.ACTIVATIONS, transfer.chip + _span(transfer, *pitches, transfer.run_bytes)
+        span = _span(transfer.rows, transfer.runs, *pitches, transfer.run_bytes)
+        return Memory.ACTIVATIONS, transfer.chip + span
     if transfer.target is Target.INSTRUCTIONS:
         return Memory.INSTRUCTIONS, transfer.chip + -(-transfer.run_bytes // _INSTRUCTION_WORD)
     groups = transfer.run_words

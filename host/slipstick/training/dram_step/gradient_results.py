@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.dma.transfer import SUM_BYTES, WORD_BYTES, Operation, Transfer
+from slipstick_rtl.dma.transfer import (
+    GROUP_CELLS,
+    MASTER_WORDS,
+    SUM_BYTES,
+    WORD_BYTES,
+    Operation,
+    Transfer,
+)
 
 from ...compiler.mapping.activation_layout import round_up
 from ...devices.link.regions import pieces
@@ -18,7 +25,7 @@ _LONGEST_PITCH = (1 << 16) - 1
 
 @dataclass(frozen=True)
 class Masters:
-    """Master words of a layer, in the order in which the sums of its gradient lie on the chip.
+    """Master rows of a layer, in the order in which the sums of its gradient lie on the chip.
 
     Parameters
     ----------
@@ -107,11 +114,16 @@ class GradientResults:
 
     @property
     def master_words(self) -> int:
-        """Counts the master words: one per sum, also where no weight is."""
+        """Counts the words of master rows: one row per eight sums, also where no weight is."""
+        return _row_words(self.sums_count)
+
+    @property
+    def sums_count(self) -> int:
+        """Counts the sums of weights, also where no weight is."""
         return sum(map(self.plane_bytes, self._weight_pieces()))
 
-    def master_numbers(self) -> np.ndarray:
-        """Numbers each weight's master word, (O, kernel height, kernel width, I)."""
+    def sum_numbers(self) -> np.ndarray:
+        """Numbers each weight's sum, (O, kernel height, kernel width, I)."""
         numbers, first = np.zeros(self.shape, np.int32), 0
         for piece in self._weight_pieces():
             count = self.plane_bytes(piece)
@@ -135,9 +147,8 @@ class GradientResults:
         masters : Masters
         """
         before = self.passes[: self.passes.index(some)]
-        word = masters.place + sum(
-            self.plane_bytes(piece) for each in before for piece in each if not piece.is_bias
-        )
+        done = (piece for each in before for piece in each if not piece.is_bias)
+        word = masters.place + _row_words(sum(map(self.plane_bytes, done)))
         for piece in some:
             plane = self.plane_bytes(piece)
             if piece.is_bias:
@@ -155,7 +166,7 @@ class GradientResults:
                     chip_row_pitch=WORD_BYTES,
                     shift=masters.shift,
                 )
-                word += plane
+                word += _row_words(plane)
             chip += SUM_BYTES * plane
 
     def bias_words(self, some: Sequence[GradientPiece]) -> int:
@@ -228,6 +239,11 @@ def _stores(chip: int, dram: int, count: int) -> Iterator[Transfer]:
             dram=dram + first // WORD_BYTES,
             run_bytes=end - first,
         )
+
+
+def _row_words(sums: int) -> int:
+    """Counts the words of master rows for so many sums."""
+    return MASTER_WORDS * sums // GROUP_CELLS
 
 
 def _words(count: int) -> int:

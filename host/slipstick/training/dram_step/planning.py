@@ -172,7 +172,7 @@ class StepPlan:
         return any(work.masters is not None for work in self.backward.recorded.gradients)
 
     def _list_copies(self, probes: Probes) -> bytes:
-        """A list before the forward list: weights come from their master words."""
+        """A list before the forward list: weights come from their master rows."""
         transfers = list[Transfer]()
         made = [self._templates(recorded) for recorded in probes()]
         for listed, some in zip(self._listed, zip(*made, strict=True), strict=True):

@@ -256,7 +256,7 @@ class RecordingArithmetic(Int8Arithmetic):
         return Gradient(nothing, nothing, exponent, error.exponent)
 
     def _masters(self, layer: Layer, program: GradientProgram, exponent: int) -> Masters | None:
-        """Returns where a layer's master words are, and the shift of its update."""
+        """Returns where a layer's master rows are, and the shift of its update."""
         if self._rate is None:
             return None
         if not program.results.can_update:

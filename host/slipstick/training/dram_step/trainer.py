@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from slipstick_rtl.dma.transfer import WORD_BYTES
+from slipstick_rtl.dma.transfer import MASTER_WORDS, WORD_BYTES
 
 from ...compiler.codegen.dram_tensors import DramTensor
 from ...devices.link import LinkDevice
@@ -104,7 +104,7 @@ class DramTrainer(Trainer):
         self._filled = list[tuple[int, int, int]]()
         self.from_dram, self.updated, self.list_cycles = 0, 0, (0, 0)
         self._on_device = on_device and master_bits == _MASTER_BITS and momentum == 0
-        # the plan whose master words are the newest, and whether only the device has them
+        # the plan whose master rows are the newest, and whether only the device has them
         self._learned: StepPlan | None = None
         self._ahead = self._updating = self._lost = False
         self._keeps = keeps
@@ -212,17 +212,17 @@ class DramTrainer(Trainer):
                 assert gradient.masters is not None
                 count = results.master_words * WORD_BYTES
                 words = np.frombuffer(self._port.read(gradient.masters.place, count), np.uint8)
-                masters = golden().unpack_masters(words.reshape(-1, WORD_BYTES))
-                self._parameters[name].masters = masters[results.master_numbers()]
+                masters = golden().unpack_masters(words.reshape(-1, MASTER_WORDS * WORD_BYTES))
+                self._parameters[name].masters = masters[results.sum_numbers()]
         self._ahead = False
 
     def _write_masters(self, plan: StepPlan) -> None:
-        """Submits the master words of a plan."""
+        """Submits the master rows of a plan."""
         for name, gradient in self._updated(plan):
             results = gradient.program.results
             assert gradient.masters is not None
-            masters = np.zeros(results.master_words, np.int32)
-            masters[results.master_numbers()] = self._parameters[name].masters
+            masters = np.zeros(results.sums_count, np.int32)
+            masters[results.sum_numbers()] = self._parameters[name].masters
             packed = golden().pack_masters(masters).tobytes()
             self._port.submit_write(gradient.masters.place, packed)
         self._learned = plan
@@ -259,7 +259,7 @@ class DramTrainer(Trainer):
         except BaseException:
             self._contents.forget()
             self._filled = []
-            # before the backward list begins, master words are as the step before has left them
+            # before the backward list begins, master rows are as the step before has left them
             self._lost = self._ahead and self._updating
             if self._updating or not self._ahead:
                 self._learned = None

@@ -7,7 +7,9 @@ import numpy as np
 from slipstick_rtl.dma.layouts import chunk_bytes
 from slipstick_rtl.dma.transfer import (
     GROUP_CELLS,
+    MASTER_WORDS,
     SUM_BYTES,
+    TURNED_WORDS,
     WORD_BYTES,
     Operation,
     Target,
@@ -38,6 +40,30 @@ def random_box(s: DmaSurroundings, operation: Operation) -> Transfer:
         operation=operation,
         chip=draw.randrange((c.activation_bytes - span) // size) * size,
         dram=draw.randrange(LIST - dram_row_pitch * rows),
+        run_bytes=run_bytes,
+        runs=runs,
+        rows=rows,
+        chip_run_pitch=run_pitch,
+        chip_row_pitch=row_pitch,
+        dram_run_pitch=dram_run_pitch,
+        dram_row_pitch=dram_row_pitch,
+    )
+
+
+def random_turned(s: DmaSurroundings) -> Transfer:
+    """Returns a LOAD of blocks that are turned; runs may lie upon each other."""
+    draw, c = s.draw, s.configuration
+    rows, runs = draw.choice((1, 2, 5)), draw.randrange(1, TURNED_WORDS + 1)
+    run_bytes = draw.choice((1, 3, 8, draw.randrange(1, TURNED_WORDS + 1)))
+    run_pitch, row_pitch = draw.choice((0, run_bytes, 17)), draw.randrange(100)
+    dram_run_pitch, dram_row_pitch = draw.choice((0, 1, 3)), draw.randrange(40)
+    span = run_pitch * runs + row_pitch * rows + run_bytes
+    words = dram_run_pitch * TURNED_WORDS + dram_row_pitch * rows
+    return Transfer(
+        operation=Operation.LOAD,
+        target=Target.TURNED,
+        chip=draw.randrange(c.activation_bytes - span),
+        dram=draw.randrange(LIST - words - 1),
         run_bytes=run_bytes,
         runs=runs,
         rows=rows,
@@ -84,7 +110,7 @@ def random_update(s: DmaSurroundings) -> Transfer:
     span = SUM_BYTES * run_pitch + row_pitch * rows
     return update_of(
         chip=draw.randrange((c.activation_bytes - span) // size) * size,
-        dram=draw.randrange(LIST - GROUP_CELLS * rows),
+        dram=draw.randrange(LIST - MASTER_WORDS * rows),
         rows=rows,
         chip_run_pitch=run_pitch,
         chip_row_pitch=row_pitch,
@@ -116,7 +142,8 @@ def prepare_update(s: DmaSurroundings, update: Transfer) -> None:
             at = update.chip + row * update.chip_row_pitch + k * update.chip_run_pitch
             s.chip.write_activations(at, planes[row, :, k])
     words = s.dram.reshape(-1, WORD_BYTES)
-    words[update.dram : update.dram + count] = training.pack_masters(masters)
+    packed = training.pack_masters(masters).reshape(-1, WORD_BYTES)
+    words[update.dram : update.dram + len(packed)] = packed
 
 
 def random_instructions(s: DmaSurroundings) -> Transfer:
@@ -134,11 +161,12 @@ def random_instructions(s: DmaSurroundings) -> Transfer:
 def _words_of(transfer: Transfer) -> list[int]:
     """The words of DRAM that are moved, in their order."""
     if transfer.operation is Operation.UPDATE:
-        return list(range(transfer.dram, transfer.dram + GROUP_CELLS * transfer.rows))
+        return list(range(transfer.dram, transfer.dram + transfer.words))
+    runs = TURNED_WORDS if transfer.target is Target.TURNED else transfer.runs
     return [
         transfer.dram + row * transfer.dram_row_pitch + run * transfer.dram_run_pitch + word
         for row in range(transfer.rows)
-        for run in range(transfer.runs)
+        for run in range(runs)
         for word in range(transfer.run_words)
     ]
 
@@ -176,7 +204,8 @@ def _draw_list(s: DmaSurroundings, count: int) -> list[Transfer]:
     for _ in range(count):
         kind = s.draw.randrange(10 if updates else 8)
         if kind < 3:
-            transfers.append(load(random_box(s, Operation.LOAD)))
+            turns = s.configuration.training and s.draw.random() < 0.4
+            transfers.append(load(random_turned(s) if turns else random_box(s, Operation.LOAD)))
         elif kind < 5:
             transfers.append(random_box(s, Operation.STORE))
             stored.update(_words_of(transfers[-1]))

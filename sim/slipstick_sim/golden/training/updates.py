@@ -21,8 +21,9 @@ MASTER_PLACES = 8
 LARGEST_MASTER = (LARGEST_CODE << MASTER_PLACES) + (1 << (MASTER_PLACES - 1)) - 1
 """Magnitude of a master weight: the largest that rounds to 127."""
 
-MASTER_WORD_BYTES = 8
-"""Of a master weight in a board's DRAM."""
+MASTER_ROW_WEIGHTS = 8
+MASTER_ROW_BYTES = 24
+"""Of eight master weights in a board's DRAM."""
 
 BIAS_PLACES = 16
 """Binary places of a bias, int32, below those of its layer's weights."""
@@ -47,34 +48,34 @@ def weights_of(masters: np.ndarray) -> np.ndarray:
 
 
 def pack_masters(masters: np.ndarray) -> np.ndarray:
-    """Master words, as they lie in a board's DRAM: weight, 0, master, four times 0.
+    """Master rows, as they lie in a board's DRAM: eight masters of 16 bits, and their weights.
 
     Parameters
     ----------
-    masters : array of int32, (n,)
+    masters : array of int32, (8 n,)
 
     Returns
     -------
-    array of uint8, (n, 8)
+    array of uint8, (n, 24)
     """
-    words = np.zeros((len(masters), MASTER_WORD_BYTES), np.uint8)
-    words[:, 0] = weights_of(masters).view(np.uint8)
-    words[:, 2:4] = masters.astype("<i2").view(np.uint8).reshape(-1, 2)
-    return words
+    rows = masters.reshape(-1, MASTER_ROW_WEIGHTS)
+    bytes_of = np.ascontiguousarray(rows.astype("<i2")).view(np.uint8)
+    return np.concatenate([bytes_of, weights_of(rows).view(np.uint8)], axis=1)
 
 
-def unpack_masters(words: np.ndarray) -> np.ndarray:
-    """The masters of master words.
+def unpack_masters(rows: np.ndarray) -> np.ndarray:
+    """The masters of master rows.
 
     Parameters
     ----------
-    words : array of uint8, (n, 8)
+    rows : array of uint8, (n, 24)
 
     Returns
     -------
-    array of int32, (n,)
+    array of int32, (8 n,)
     """
-    return np.ascontiguousarray(words[:, 2:4]).view("<i2").reshape(-1).astype(np.int32)
+    masters = np.ascontiguousarray(rows[:, : 2 * MASTER_ROW_WEIGHTS])
+    return masters.view("<i2").reshape(-1).astype(np.int32)
 
 
 def bias_of(masters: np.ndarray, shift: int) -> np.ndarray:
