@@ -126,6 +126,6 @@ BOARDS = (
         ECP5_85F,
         LARGE,
         8,
-        (_WITH_ROOM, _TRAINING, _ddr3("85", LARGE, 110_000_000), _TRAINING_DDR3),
+        (_WITH_ROOM, _TRAINING, _ddr3("85", LARGE, 112_500_000), _TRAINING_DDR3),
     ),
 )
