@@ -87,6 +87,27 @@ def write(name: str, command: str, figures: dict[str, Any]) -> Path:
     return path
 
 
+def write_cases(name: str, command: str, cases: Mapping[str, Mapping[str, Any]]) -> Path:
+    """Writes cases to a report; the others stay, each with the date of its own.
+
+    Parameters
+    ----------
+    name, command : str
+        As of ``write``.
+    cases : mapping of str to mapping
+        Figures by the name of a case.
+    """
+    path, all_cases = Path(FOLDER) / f"{name}.json", dict[str, Any]()
+    if path.exists():
+        known = json.loads(path.read_text("utf-8"))
+        all_cases = {
+            case: {"date": known["date"], **figures} for case, figures in known["cases"].items()
+        }
+    date = stamp(command)["date"]
+    all_cases |= {case: {"date": date, **figures} for case, figures in cases.items()}
+    return write(name, command, {"cases": all_cases})
+
+
 def write_file(path: Path, command: str, figures: dict[str, Any]) -> None:
     """Writes a report with its command, date, machine and versions."""
     report = {

@@ -95,7 +95,7 @@ def dram_benchmark(
             f" {console.percent(entry['dram_share_of_peak'])} of the chip's peak rate;"
             f" equal to the golden model: {'yes' if entry['equal'] else 'no'}"
         )
-    reports.write(REPORT, COMMAND, {"cases": cases})
+    reports.write_cases(REPORT, COMMAND, cases)
     return 0 if all(entry["equal"] for entry in cases.values()) else 1
 
 

@@ -6,11 +6,9 @@ functions. With DRAM a step is two lists, and what they leave in DRAM is compare
 """
 
 import dataclasses
-import json
 import sys
 from collections import Counter
 from contextlib import closing
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -244,18 +242,6 @@ def _dram_benchmark(
     return entry
 
 
-def write_case(name: str, entry: dict[str, Any]) -> None:
-    """Writes a case to the report; the others stay, each with the date of its own."""
-    path, cases = Path(reports.FOLDER) / f"{REPORT}.json", dict[str, Any]()
-    if path.exists():
-        known = json.loads(path.read_text("utf-8"))
-        cases = {
-            other: {"date": known["date"], **figures} for other, figures in known["cases"].items()
-        }
-    cases[name] = {"date": reports.stamp(COMMAND)["date"], **entry}
-    reports.write(REPORT, COMMAND, {"cases": cases})
-
-
 def training_step_benchmark(
     target: Annotated[str, typer.Option(help="Whose hardware.")] = "ecpix5-85f-training",
     wire: Annotated[str, typer.Option(help="The wire to it, without DRAM.")] = "rgmii",
@@ -283,7 +269,8 @@ def training_step_benchmark(
         name = " ".join([target, *(f"{key}={value}" for key, value in changed.items())])
         entry = _dram_benchmark(name, target, configuration, batch, on_device=on_device)
         updates = ", updates on the device" if on_device else ""
-        write_case(f"ResNet-8 {name} batch {batch}{updates}", entry)
+        case = f"ResNet-8 {name} batch {batch}{updates}"
+        reports.write_cases(REPORT, COMMAND, {case: entry})
         return 0 if entry["mismatches"] == 0 else 1
     with (
         console.step(f"ResNet-8's training step on {target}, batches of {batch}"),
@@ -297,7 +284,7 @@ def training_step_benchmark(
         f" over {wire} {entry['images_per_second']:,.1f} images per second;"
         f" {entry['mismatches']} of {entry['compared']:,} elements differ"
     )
-    write_case(f"ResNet-8 {target} batch {batch}", entry)
+    reports.write_cases(REPORT, COMMAND, {f"ResNet-8 {target} batch {batch}": entry})
     return 0 if entry["mismatches"] == 0 else 1
 
 

@@ -84,7 +84,7 @@ def _training(
 _SDRAM = "MT48LC16M16"
 _DDR3 = "MT41K256M16"
 _DDR3_CLOCK = 110_000_000
-"""Of the core beside DDR3, as on ``ecpix5-85f-training-ddr3``: the memory has a clock of its own."""
+"""Of the core beside DDR3, as on ``ecpix5-85f-training-ddr3``: the memory has its own clock."""
 
 _TILE = Configuration(
     # memories as small as digits need, of flip-flops if there is no macro; one table for two lanes,

@@ -1,15 +1,12 @@
 """The benchmark of training steps, on the golden model of a small core."""
 
 import dataclasses
-import json
-from pathlib import Path
 
 import pytest
 from slipstick.benchmarks.training_step import (
     measure_dram_step,
     measure_step,
     multiplications,
-    write_case,
 )
 from slipstick.devices.model import ModelDevice
 from slipstick.devices.wire_models import find_wire_model
@@ -50,14 +47,3 @@ def test_a_step_from_dram_is_measured(on_device: bool) -> None:
     assert found["mismatches"] == 0 and found["compared"] > 5_000
     assert found["cycles_per_image"] == sum(found["cycles"].values()) == 500
     assert 0 < found["bytes_up"] < found["first_bytes_up"] and found["bytes_down"] > 0
-
-
-def test_a_report_keeps_its_other_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    report = tmp_path / "reports" / "training_step.json"
-    report.parent.mkdir()
-    report.write_text('{"date": "yesterday", "cases": {"one": {"batch": 1}, "two": {"batch": 2}}}')
-    write_case("two", {"batch": 4})
-    cases = json.loads(report.read_text())["cases"]
-    assert cases["one"] == {"date": "yesterday", "batch": 1}
-    assert cases["two"]["batch"] == 4 and cases["two"]["date"] != "yesterday"
