@@ -83,8 +83,9 @@ def test_boards_share_a_batch_by_their_rates(pool) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_errors_at_random(pool, seed: int) -> None:
-    fates = [Fate(error_rate=rate, seed=seed) for rate in (0.0, 0.02, 0.1, 0.02)]
-    made = pool(*fates)
+    fates = [Fate(error_rate=rate, seed=seed) for rate in (0.02, 0.1, 0.02)]
+    # slow, or it could take all images on a busy machine
+    made = pool(Fate(seconds=0.5e-3), *fates)
     for start in (0, 500):
         result = made.infer_batch({"x": images(500, start)}, ("y",))
         assert np.array_equal(result["y"], right(images(500, start)))
