@@ -202,13 +202,16 @@ class Transfer:
         return -(-self.run_bytes // WORD_BYTES)
 
     @property
+    def dram_runs(self) -> int:
+        """Runs of a row in DRAM: those of the chip, or the words of a block that is turned."""
+        return TURNED_WORDS if self.target is Target.TURNED else self.runs
+
+    @property
     def words(self) -> int:
         """Words of DRAM that are moved; of an UPDATE those that are read."""
         if self.operation is Operation.UPDATE:
             return MASTER_WORDS * self.rows
-        if self.target is Target.TURNED:
-            return TURNED_WORDS * self.rows
-        return self.run_words * self.runs * self.rows
+        return self.run_words * self.dram_runs * self.rows
 
     def _fields(self) -> dict[str, int]:
         """Counts are stored less one."""

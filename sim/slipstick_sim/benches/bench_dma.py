@@ -183,7 +183,11 @@ def _bad_turns() -> list[bytes]:
     large = [(WORD_BYTES, 8), (WORD_BYTES + 1, 1), (WORD_BYTES + 2, 8), (WORD_BYTES + 3, 1)]
     others = (Operation.STORE, Operation.RUN, Operation.WAIT, Operation.UPDATE)
     changes = large + [(0, Target.TURNED << 4 | operation) for operation in others]
-    return [load[:place] + bytes([value]) + load[place + 1 :] for place, value in changes]
+    return [_changed(load, *change) for change in changes]
+
+
+def _changed(packed: bytes, place: int, value: int) -> bytes:
+    return packed[:place] + bytes([value]) + packed[place + 1 :]
 
 
 def _bad_updates(s: DmaSurroundings) -> list[bytes]:
@@ -192,14 +196,11 @@ def _bad_updates(s: DmaSurroundings) -> list[bytes]:
     if not s.configuration.training:
         return [packed]
 
-    def changed(place: int, value: int) -> bytes:
-        return packed[:place] + bytes([value]) + packed[place + 1 :]
-
     # the bytes of a run and the runs, less one; a target is behind the operation's four bits
     shapes = [(WORD_BYTES, 6), (WORD_BYTES, 15), (WORD_BYTES + 2, 2), (WORD_BYTES + 2, 7)]
     shapes += [(WORD_BYTES + 1, 1), (WORD_BYTES + 3, 1)]
     targets = [(0, target << 4 | Operation.UPDATE) for target in Target if target]
-    return [changed(*change) for change in shapes + targets]
+    return [_changed(packed, *change) for change in shapes + targets]
 
 
 @cocotb.test()

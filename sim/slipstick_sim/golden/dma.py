@@ -177,11 +177,10 @@ def _turn(words: list[Bytes], runs: int) -> list[Bytes]:
 
 
 def _dram_runs(transfer: Transfer) -> list[int]:
-    turned = transfer.target is Target.TURNED
     return [
         transfer.dram + row * transfer.dram_row_pitch + run * transfer.dram_run_pitch
         for row in range(transfer.rows)
-        for run in range(TURNED_WORDS if turned else transfer.runs)
+        for run in range(transfer.dram_runs)
     ]
 
 

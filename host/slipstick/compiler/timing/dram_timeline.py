@@ -139,8 +139,7 @@ def _transfer_cycles(transfer: Transfer, hardware: Configuration) -> int:
     assert chip is not None
     row_words = chip.columns * chip.data_bits / 8 / WORD_BYTES
     # a run that follows the one before it begins in another row as often as one is full
-    row_runs = transfer.words // transfer.run_words // transfer.rows
-    runs = (row_runs - 1) * transfer.rows, transfer.rows - 1
+    runs = (transfer.dram_runs - 1) * transfer.rows, transfer.rows - 1
     pitches = transfer.dram_run_pitch, transfer.dram_row_pitch
     cycles = transfer.words * _word_cycles(hardware)
     for count, pitch in zip(runs, pitches, strict=True):

@@ -110,15 +110,14 @@ def moving(transfer: Transfer, configuration: Configuration) -> Step:
     if transfer.operation is Operation.UPDATE:
         return _updating(transfer, configuration)
     stores = transfer.operation is Operation.STORE
-    dram_runs = transfer.words // transfer.run_words // transfer.rows
     pitches = transfer.dram_run_pitch, transfer.dram_row_pitch
-    dram = transfer.dram + _span(transfer.rows, dram_runs, *pitches, transfer.run_words)
+    dram = transfer.dram + _span(transfer.rows, transfer.dram_runs, *pitches, transfer.run_words)
     memory, chip = _on_chip(transfer, configuration)
     accesses = (
         Access(memory, transfer.chip, chip, not stores),
         Access(Memory.DRAM, transfer.dram, dram, stores),
     )
-    runs = dram_runs * transfer.rows
+    runs = transfer.dram_runs * transfer.rows
     lone = transfer.target is Target.NINTHS
     cycles = _cycles(stores, transfer.run_words, runs, lone, configuration)
     return Step(transfer, accesses, cycles)

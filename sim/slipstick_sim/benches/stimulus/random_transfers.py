@@ -162,11 +162,10 @@ def _words_of(transfer: Transfer) -> list[int]:
     """The words of DRAM that are moved, in their order."""
     if transfer.operation is Operation.UPDATE:
         return list(range(transfer.dram, transfer.dram + transfer.words))
-    runs = TURNED_WORDS if transfer.target is Target.TURNED else transfer.runs
     return [
         transfer.dram + row * transfer.dram_row_pitch + run * transfer.dram_run_pitch + word
         for row in range(transfer.rows)
-        for run in range(runs)
+        for run in range(transfer.dram_runs)
         for word in range(transfer.run_words)
     ]
 
