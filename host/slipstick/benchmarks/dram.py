@@ -1,14 +1,15 @@
 """Runs a large network from DRAM on the compiled RTL: ``python -m slipstick.benchmarks.dram``.
 
-The target's hardware gets the chip of its board. An inference, or a batch of some, is one list for
-the DMA; its cycles are those of the RTL, with LiteDRAM's controller and a chip that checks every
-timing rule. The results are held against the golden model of the same hardware without DRAM.
+An inference, or a batch of some, is one list for the DMA; its cycles are those of the RTL, with
+LiteDRAM's controller and a chip that checks every timing rule. The results are held against the
+golden model of the same hardware without DRAM.
 """
 
 import dataclasses
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -67,30 +68,47 @@ def measure_from_dram(
     }
 
 
-def measure(name: str, chip: str, batch: int) -> dict[str, Any]:
-    """Some images of MobileNetV2 in one list, held against the golden model without DRAM."""
-    path = shared_folder() / "models" / _NETWORK
-    plain = find_target(name).configuration
-    program = load_program(path, dataclasses.replace(plain, dram=chip), batch=batch)
-    with InferenceSession(load_program(path, plain), "model") as golden:
+def measure(model: Path, name: str, chip: str, batch: int) -> dict[str, Any]:
+    """Some images of a network in one list, held against the golden model without DRAM.
+
+    Parameters
+    ----------
+    model : Path
+        A quantised network, larger than the chip.
+    name : str
+        The target's.
+    chip : str
+        The DRAM; empty: the target's own.
+    batch : int
+    """
+    configuration = find_target(name).configuration
+    hardware = dataclasses.replace(configuration, dram=chip or configuration.dram)
+    program = load_program(model, hardware, batch=batch)
+    plain = load_program(model, dataclasses.replace(configuration, dram=""))
+    with InferenceSession(plain, "model") as golden:
         expected = golden.run_batch(None, random_batch(program, program.batch))
     return {"target": name, **measure_from_dram(program, expected)}
 
 
 def dram_benchmark(
     target: Annotated[str, typer.Option(help="Whose hardware.")] = "ulx3s-85f-sdram",
-    chip: Annotated[str, typer.Option(help="The DRAM behind it.")] = "MT48LC16M16",
+    chip: Annotated[str, typer.Option(help="The DRAM behind it, if not the target's.")] = "",
     batch: Annotated[list[int] | None, typer.Option(help="Images in a list: 1 and 8.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="A network larger than the chip: MobileNetV2.")
+    ] = None,
 ) -> int:
     """Measures, prints the figures and writes the report; 1 if a result was wrong."""
     cases = {}
+    title = "MobileNetV2" if model is None else model.stem
+    path = model or shared_folder() / "models" / _NETWORK
     for count in batch or (1, 8):
-        with console.step(f"MobileNetV2 on {target} with {chip}, batches of {count}"):
-            entry = measure(target, chip, count)
-        cases[f"MobileNetV2 {target} batch {count}"] = entry
+        with console.step(f"{title} on {target}, batches of {count}"):
+            entry = measure(path, target, chip, count)
+        cases[f"{title} {target} batch {count}"] = entry
         console.print_line(
             f"{entry['cycles']:,.0f} cycles per image ({entry['cycles_predicted']:,.0f} predicted),"
-            f" {entry['inferences_per_second']:.1f} inferences per second at"
+            f" {entry['inferences_per_second']:.2f} inferences per second at"
             f" {entry['clock_mhz']:g} MHz; {entry['dram_bytes'] / 1e6:.1f} MB,"
             f" {console.percent(entry['dram_share_of_peak'])} of the chip's peak rate;"
             f" equal to the golden model: {'yes' if entry['equal'] else 'no'}"
