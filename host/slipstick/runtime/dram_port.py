@@ -5,6 +5,7 @@ from slipstick_rtl.link.protocol import DeviceStatus, Space
 
 from ..devices.link import LinkDevice, LinkError, Request
 from ..devices.link.regions import pieces
+from ..errors import DeviceError
 
 LONGEST_RUN = 1 << 16
 """Bytes of a transfer's run."""
@@ -31,9 +32,16 @@ class DramPort:
     def __init__(self, device: LinkDevice) -> None:
         self.device = device
         self.stage_bytes = min(device.configuration.activation_bytes, LONGEST_RUN)
+        self._stopped = False
+
+    def stop(self) -> None:
+        """From now on, whatever the DMA is given is a DeviceError; any thread may say so."""
+        self._stopped = True
 
     def give(self, *transfers: Transfer) -> None:
         """Submits instructions for the DMA, which begin when what was given before has ended."""
+        if self._stopped:
+            raise DeviceError("the device is wanted no more")
         packed = b"".join(transfer.pack() for transfer in transfers)
         self.device.submit_write(Space.TRANSFERS, 0, packed, waiting=True)
 

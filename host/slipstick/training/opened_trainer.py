@@ -59,7 +59,8 @@ class Place:
         Dask's workers: ``local:N``, each with such a device, or the address of a scheduler. Its
         workers multiply in the golden functions; with a target, those with such a board do, on it.
     update : Updater
-        Of a single device with DRAM; for others the host updates.
+        Of a single device with DRAM. For others the host updates; but of steps on a worker's own,
+        its device does, if it has a DRAM.
 
     Raises
     ------
@@ -130,7 +131,7 @@ class OpenedTrainer:
     def bytes_moved(self) -> int:
         """Written to devices and read from them; 0 without one.
 
-        Of a device with DRAM the frames of its wire count, of others contents alone.
+        Of devices with DRAM the frames of their wires count, of others contents alone.
         """
         if self._crew is not None:
             return self._crew.bytes_moved
@@ -145,7 +146,8 @@ class OpenedTrainer:
             Of one device with DRAM, ``steps_from_dram``, and ``updates_on_device``: those of them
             whose weights the device updated. Of a crew, ``devices`` or ``workers``: how
             many there are. ``given_again``: jobs that were done again, since a device failed, a
-            worker ended, or one was late. Unless models are averaged, ``gradient_bytes_per_step``:
+            worker ended, or one was late. ``steps_from_dram``: parts of steps that ran from the
+            DRAM of a board. Unless models are averaged, ``gradient_bytes_per_step``:
             of the gradients of all parts, as messages. Of a cluster, ``bytes_to_workers_per_step``
             and ``bytes_from_workers_per_step``: what the host sends and receives, without Dask's
             frames.
@@ -160,6 +162,7 @@ class OpenedTrainer:
         found: dict[str, Any] = {
             self._unit: self._crew.size,
             "given_again": self._crew.given_again,
+            "steps_from_dram": self._crew.from_dram,
         }
         if isinstance(self.trainer, ParallelTrainer):
             found["gradient_bytes_per_step"] = self.trainer.message_bytes

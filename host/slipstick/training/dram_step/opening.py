@@ -9,7 +9,7 @@ from .trainer import DramTrainer
 
 
 class CountedLink:
-    """A device, and the bytes of its wire.
+    """A device, and the bytes of its wire from now on.
 
     Parameters
     ----------
@@ -23,10 +23,11 @@ class CountedLink:
 
     def __init__(self, device: LinkDevice) -> None:
         self._device = device
+        self._before = device.bytes_up + device.bytes_down
 
     @property
     def bytes_moved(self) -> int:
-        return self._device.bytes_up + self._device.bytes_down
+        return self._device.bytes_up + self._device.bytes_down - self._before
 
 
 def make_dram_trainer(
@@ -55,6 +56,7 @@ def make_dram_trainer(
     """
     if not isinstance(device, LinkDevice) or device.configuration.dram_chip is None:
         return None
+    counted = CountedLink(device)
     trainer = DramTrainer(
         setup.network,
         device,
@@ -68,4 +70,4 @@ def make_dram_trainer(
         trainer.check()
     except UnsupportedError:
         return None
-    return trainer, CountedLink(device)
+    return trainer, counted

@@ -17,6 +17,7 @@ from ..device.products import DeviceProducts
 from ..golden import golden
 from ..int8 import Codes, Int8Arithmetic, IntegerParameters
 from ..network import Initial, TrainingNetwork
+from ..opened_device import CountingDevice
 from ..trainer import Trainer, cross_entropy, right
 from .contents import Contents
 from .notes import NOTE_BYTES
@@ -93,7 +94,8 @@ class DramTrainer(Trainer):
                 f" {device.configuration.shape} without it"
             )
         self._device, self._port = device, DramPort(device)
-        self._products = DeviceProducts(device)
+        self._counted = CountingDevice(device)
+        self._products = DeviceProducts(self._counted)
         arithmetic = DeviceArithmetic(self._products, master_bits, momentum)
         super().__init__(network, arithmetic, initial, learning)
         self._arithmetic, self._master_bits = arithmetic, master_bits
@@ -121,6 +123,11 @@ class DramTrainer(Trainer):
             If a step does not fit the memories.
         """
         self._plan(1, None)
+
+    def stop(self) -> None:
+        """A step that is under way ends before its next list; any thread may say so."""
+        self._port.stop()
+        self._counted.stop()
 
     def gradients(self, images: np.ndarray, labels: np.ndarray) -> StepResult:
         """Forward and backward pass of a batch, or of a part of one.

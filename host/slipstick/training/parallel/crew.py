@@ -40,6 +40,8 @@ class Crew(ABC):
         How often a job was done again: its worker had failed, ended or been late.
     bytes_moved : int
         Written to devices and read from them; 0 where nobody counts.
+    from_dram : int
+        Steps, or parts of them, that ran from the DRAM of a device.
     """
 
     size: int
@@ -51,7 +53,12 @@ class Crew(ABC):
 
     @property
     def bytes_moved(self) -> int:
-        """Written to devices and read from them, without the frames of wires."""
+        """Written to devices and read from them."""
+        return 0
+
+    @property
+    def from_dram(self) -> int:
+        """Steps, or parts of them, that ran from the DRAM of a device."""
         return 0
 
     @abstractmethod
@@ -148,12 +155,17 @@ class Worker(Protocol):
     name : str
     bytes_moved : int
         Written to a device and read from it; 0 without one.
+    from_dram : int
+        Steps, or parts of them, that ran from its DRAM.
     """
 
     name: str
 
     @property
     def bytes_moved(self) -> int: ...
+
+    @property
+    def from_dram(self) -> int: ...
 
     def do(self, job: Job) -> JobResult:
         """Does a job; DeviceError or OSError if the worker has failed."""
@@ -183,6 +195,11 @@ class GoldenWorker:
 
     @property
     def bytes_moved(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def from_dram(self) -> int:
         """None."""
         return 0
 
@@ -256,6 +273,11 @@ class ThreadCrew(Crew):
     def bytes_moved(self) -> int:
         """Of all workers."""
         return sum(worker.bytes_moved for worker in self._workers)
+
+    @property
+    def from_dram(self) -> int:
+        """Of all workers."""
+        return sum(worker.from_dram for worker in self._workers)
 
     def submit(self, job: Job) -> "Future[JobResult]":
         """Puts a job at the end."""

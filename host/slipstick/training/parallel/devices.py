@@ -12,6 +12,9 @@ from ...errors import DeviceError
 from ...runtime.sharing import exclusive
 from ..device.arithmetic import DeviceArithmetic
 from ..device.products import DeviceProducts
+from ..dram_step.opening import CountedLink, make_dram_trainer
+from ..dram_step.trainer import DramTrainer
+from ..network import initial_parameters
 from ..opened_device import GOLDEN, CountingDevice, wanted_hardware
 from ..trainer import Trainer
 from .crew import PATIENCE_SECONDS, Crew, GoldenWorker, ThreadCrew, Worker
@@ -22,6 +25,9 @@ _CLOSE_SECONDS = 10.0
 
 class DeviceWorker:
     """A device whose configuration has ``training``.
+
+    With DRAM, its jobs run from there, if the network's layers allow it; of steps on a worker's
+    own, the device updates the weights where it can.
 
     Parameters
     ----------
@@ -37,42 +43,75 @@ class DeviceWorker:
     ) -> None:
         self.name, self._setup, self._device, self._reopen = name, setup, device, reopen
         self._trainer: Trainer | None = None
-        self._counted = CountingDevice(device)
+        self._counted: CountingDevice | CountedLink | None = None
+        # of trainers before
+        self._moved = self._from_dram = 0
         self._stopped = False
 
     @property
     def bytes_moved(self) -> int:
-        """Written to the device and read from it, and to those that failed before."""
-        return self._counted.bytes_moved
+        """Written to the device and read from it, and to those that failed before.
+
+        With DRAM the frames of the wire count, otherwise contents alone.
+        """
+        return self._moved + (0 if self._counted is None else self._counted.bytes_moved)
+
+    @property
+    def from_dram(self) -> int:
+        """Steps, or parts of them, that ran from DRAM."""
+        trainer = self._trainer
+        return self._from_dram + (trainer.from_dram if isinstance(trainer, DramTrainer) else 0)
 
     def do(self, job: Job) -> JobResult:
         """Does a job while nobody else uses the device."""
         with exclusive(self._device) as sharing:
             if self._trainer is None or not sharing.owned_by(self):
                 # another one's program may be where ours was
-                products = DeviceProducts(self._counted)
-                made = DeviceArithmetic(products, self._setup.master_bits, self._setup.momentum)
-                self._trainer = self._setup.trainer(made)
+                self._forget()
+                self._check()
+                self._trainer = self._make_trainer()
                 sharing.give_to(self)
+                # what was said meanwhile reached no trainer
+                self._check()
             try:
                 return do_job(self._trainer, job)
             except BaseException:
-                self._trainer = None
+                self._forget()
                 sharing.give_to(None)
                 raise
 
-    def reopen(self) -> None:
-        """Opens the device again."""
-        self._trainer = None
+    def _make_trainer(self) -> Trainer:
+        initial = initial_parameters(self._setup.network, 0)
+        found = make_dram_trainer(self._setup, initial, self._device)
+        if found is not None:
+            trainer, self._counted = found
+            return trainer
+        self._counted = CountingDevice(self._device)
+        products = DeviceProducts(self._counted)
+        made = DeviceArithmetic(products, self._setup.master_bits, self._setup.momentum)
+        return self._setup.trainer(made)
+
+    def _forget(self) -> None:
+        """The trainer is of no more use; what it has moved counts."""
+        self._moved, self._from_dram = self.bytes_moved, self.from_dram
+        self._trainer = self._counted = None
+
+    def _check(self) -> None:
         if self._stopped:
             raise DeviceError(f"device {self.name} is wanted no more")
+
+    def reopen(self) -> None:
+        """Opens the device again."""
+        self._forget()
+        self._check()
         self._device = self._reopen(self._device)
-        self._counted = CountingDevice(self._device, self._counted.bytes_moved)
 
     def stop(self) -> None:
         """The job that it does ends at its next transfer."""
         self._stopped = True
-        self._counted.stop()
+        for each in (self._trainer, self._counted):
+            if isinstance(each, DramTrainer | CountingDevice):
+                each.stop()
 
 
 def group_workers(group: DeviceGroup, setup: WorkerSetup) -> list[DeviceWorker]:

@@ -130,7 +130,7 @@ class ClusterCrew(Crew):
         self._codings: dict[Coding, Any] = {}
         self._pending: set[_Entry] = set()
         self._lock, self._closing, self._usual = threading.Lock(), threading.Event(), 0.0
-        self._again = self._bytes_moved = self.sent = self.received = 0
+        self._again = self._bytes_moved = self._from_dram = self.sent = self.received = 0
         self._watcher = threading.Thread(target=self._watch, name="slipstick-crew", daemon=True)
         self._watcher.start()
 
@@ -143,6 +143,11 @@ class ClusterCrew(Crew):
     def bytes_moved(self) -> int:
         """Of all boards."""
         return self._bytes_moved
+
+    @property
+    def from_dram(self) -> int:
+        """Of all boards."""
+        return self._from_dram
 
     def submit(self, job: Job) -> "Future[JobResult]":
         """Gives a job to the scheduler."""
@@ -251,6 +256,7 @@ class ClusterCrew(Crew):
         if isinstance(result, BoardResult):
             with self._lock:
                 self._bytes_moved += result.bytes_moved
+                self._from_dram += result.from_dram
             if result.result is None:
                 if self._may_fail_again(entry, result.address):
                     self._give(entry)

@@ -44,6 +44,8 @@ class BoardResult:
         None: the board failed.
     bytes_moved : int
         Written to the board and read from it.
+    from_dram : int
+        Steps, or parts of them, that ran from its DRAM.
     problem : str
         Why it failed; empty if it did not.
     """
@@ -51,6 +53,7 @@ class BoardResult:
     address: str
     result: JobResult | bytes | None = None
     bytes_moved: int = 0
+    from_dram: int = 0
     problem: str = ""
 
 
@@ -68,9 +71,10 @@ def compute_on_board(
 
     def do(device: Device) -> BoardResult:
         worker = _board_worker(setup, device)
-        before = worker.bytes_moved
+        bytes_before, steps_before = worker.bytes_moved, worker.from_dram
         result = worker.do(job)
-        return BoardResult(board.address, result, worker.bytes_moved - before)
+        moved, steps = worker.bytes_moved - bytes_before, worker.from_dram - steps_before
+        return BoardResult(board.address, result, moved, steps)
 
     try:
         return board.use(do)
