@@ -334,5 +334,9 @@ def _show(result: dict[str, Any], history: History) -> None:
         if unit in result:
             told.append(f"{result[unit]} {unit}, {result['given_again']} jobs done again")
     console.print_line("; ".join(told))
+    if "why_not_from_dram" in result:
+        console.print_line(
+            f"The steps ran product by product, not from DRAM: {result['why_not_from_dram']}"
+        )
     if "output" in result:
         console.print_line(f"{result['output']}: {result['bytes']:,} bytes")

@@ -10,7 +10,7 @@ from ..cluster.address import parse_address
 from ..cluster.opening import told_devices
 from ..devices import Device, open_device
 from ..devices.group import GroupKind, group_of
-from ..errors import InputError
+from ..errors import InputError, UnsupportedError
 from ..loading import configuration_of
 from .device.arithmetic import DeviceArithmetic
 from .device.products import DeviceProducts
@@ -112,6 +112,8 @@ class OpenedTrainer:
         Of one device.
     crew : Crew, optional
         Of several.
+    reason : str
+        Why steps of a device with DRAM do not run from there; empty: they do, or it has none.
     """
 
     def __init__(
@@ -123,8 +125,9 @@ class OpenedTrainer:
         *,
         device: CountingDevice | CountedLink | None = None,
         crew: Crew | None = None,
+        reason: str = "",
     ) -> None:
-        self.trainer, self.division = trainer, division
+        self.trainer, self.division, self._reason = trainer, division, reason
         self._resources, self._unit, self._device, self._crew = resources, unit, device, crew
 
     @property
@@ -144,7 +147,8 @@ class OpenedTrainer:
         -------
         dict
             Of one device with DRAM, ``steps_from_dram``, and ``updates_on_device``: those of them
-            whose weights the device updated. Of a crew, ``devices`` or ``workers``: how
+            whose weights the device updated. If none runs from there, ``why_not_from_dram`` in
+            their place. Of a crew, ``devices`` or ``workers``: how
             many there are. ``given_again``: jobs that were done again, since a device failed, a
             worker ended, or one was late. ``steps_from_dram``: parts of steps that ran from the
             DRAM of a board. Unless models are averaged, ``gradient_bytes_per_step``:
@@ -158,7 +162,7 @@ class OpenedTrainer:
                 "updates_on_device": self.trainer.updated,
             }
         if self._crew is None:
-            return {}
+            return {"why_not_from_dram": self._reason} if self._reason else {}
         found: dict[str, Any] = {
             self._unit: self._crew.size,
             "given_again": self._crew.given_again,
@@ -214,8 +218,13 @@ def open_trainer(
                 return OpenedTrainer(trainer, stack.pop_all(), division)
             device = open_device(place.device, wanted_hardware(place.device, place.target))
             stack.callback(device.close)
-            trainer, counted = _device_trainer(setup, initial, device, source, place.update)
-            return OpenedTrainer(trainer, stack.pop_all(), division, device=counted)
+            reason = ""
+            try:
+                found = _dram_trainer(setup, initial, device, source, place.update)
+            except UnsupportedError as error:
+                found, reason = None, str(error)
+            trainer, counted = found or _products_trainer(setup, initial, device, source)
+            return OpenedTrainer(trainer, stack.pop_all(), division, device=counted, reason=reason)
         if source is not Range.PREVIOUS:
             raise InputError(
                 "parts of a batch take their shifts from the step before: the range must be"
@@ -233,14 +242,21 @@ def _golden_trainer(setup: WorkerSetup, initial: Initial, source: Range) -> Trai
     return Trainer(setup.network, arithmetic, initial, setup.learning)
 
 
-def _device_trainer(
+def _dram_trainer(
     setup: WorkerSetup, initial: Initial, device: Device, source: Range, update: Updater
-) -> tuple[Trainer, CountingDevice | CountedLink]:
-    """From DRAM, where there is one, shifts are known before a step, and all layers run there."""
+) -> tuple[Trainer, CountedLink] | None:
+    """From DRAM; None if the device has none. UnsupportedError if the steps cannot run there."""
     if source is Range.PREVIOUS:
-        found = make_dram_trainer(setup, initial, device, on_device=update is Updater.DEVICE)
-        if found is not None:
-            return found
+        return make_dram_trainer(setup, initial, device, on_device=update is Updater.DEVICE)
+    if device.configuration.dram:
+        raise UnsupportedError(f"the range must be {Range.PREVIOUS}, not {source}")
+    return None
+
+
+def _products_trainer(
+    setup: WorkerSetup, initial: Initial, device: Device, source: Range
+) -> tuple[Trainer, CountingDevice]:
+    """Product by product, over the wire."""
     counted = CountingDevice(device)
     products = DeviceProducts(counted)
     arithmetic = DeviceArithmetic(products, setup.master_bits, setup.momentum, source)

@@ -113,8 +113,11 @@ def test_layers_that_do_not_run_from_dram_run_over_the_link() -> None:
     pictures = np.random.default_rng(3).integers(
         -100, 101, (4, *sessions[0].network.shape), np.int8
     )
+    golden_figures, figures = (session.sharing_figures for session in sessions)
+    assert golden_figures == {}
+    assert list(figures) == ["why_not_from_dram"]
+    assert "depthwise" in figures["why_not_from_dram"]
     for session in sessions:
-        assert session.sharing_figures == {}
         for _ in range(2):
             session.step(pictures, np.arange(4), 5)
         session.close()

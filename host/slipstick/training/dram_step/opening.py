@@ -1,8 +1,7 @@
-"""Makes a trainer whose steps run from a device's DRAM, where hardware and network allow it."""
+"""Makes a trainer whose steps run from a device's DRAM, where the hardware has one."""
 
 from ...devices import Device
 from ...devices.link import LinkDevice
-from ...errors import UnsupportedError
 from ..network import Initial
 from ..parallel.jobs import WorkerSetup
 from .trainer import DramTrainer
@@ -47,10 +46,12 @@ def make_dram_trainer(
     Returns
     -------
     (DramTrainer, CountedLink) or None
-        None if the hardware has no DRAM, or the network has a layer that does not run from there.
+        None if the hardware has no DRAM.
 
     Raises
     ------
+    UnsupportedError
+        If the network has a layer that does not run from there.
     CapacityError
         If the hardware cannot train, or a step of one image does not fit the memories.
     """
@@ -66,8 +67,5 @@ def make_dram_trainer(
         momentum=setup.momentum,
         on_device=on_device,
     )
-    try:
-        trainer.check()
-    except UnsupportedError:
-        return None
+    trainer.check()
     return trainer, counted

@@ -8,7 +8,7 @@ from slipstick_rtl.config import Configuration
 
 from ...devices import Device, DeviceGroup, open_device
 from ...devices.group import GroupKind, group_of
-from ...errors import DeviceError
+from ...errors import DeviceError, UnsupportedError
 from ...runtime.sharing import exclusive
 from ..device.arithmetic import DeviceArithmetic
 from ..device.products import DeviceProducts
@@ -82,7 +82,10 @@ class DeviceWorker:
 
     def _make_trainer(self) -> Trainer:
         initial = initial_parameters(self._setup.network, 0)
-        found = make_dram_trainer(self._setup, initial, self._device)
+        try:
+            found = make_dram_trainer(self._setup, initial, self._device)
+        except UnsupportedError:
+            found = None
         if found is not None:
             trainer, self._counted = found
             return trainer
