@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +33,11 @@ WITHOUT = dataclasses.replace(WITH_DRAM, dram="")
 STEPS, BATCH, SHIFT = 3, 8, 4
 PICTURES = noisy_pictures(NETWORK, STEPS * BATCH, 0)
 PATIENCE = 60.0
+
+
+def thorough(value: int) -> Any:
+    """A case that takes its time."""
+    return pytest.param(value, marks=pytest.mark.thorough)
 
 
 class DramDevice(ModelDevice):
@@ -69,7 +75,7 @@ def crew_of(*devices: Device) -> tuple[ThreadCrew, DeviceGroup]:
     return ThreadCrew(group_workers(group, SETUP), patience=PATIENCE), group
 
 
-@pytest.mark.parametrize("boards", [1, 2, 3])
+@pytest.mark.parametrize("boards", [thorough(1), 2, thorough(3)])
 def test_boards_train_from_their_dram(boards: int) -> None:
     crew, _ = crew_of(*(DramDevice() for _ in range(boards)))
     with crew:
@@ -98,7 +104,7 @@ def test_a_board_updates_the_weights_of_its_own_steps() -> None:
         assert crew.from_dram == 3
 
 
-@pytest.mark.parametrize("behind", [1, 2, 3])
+@pytest.mark.parametrize("behind", [thorough(1), 2, thorough(3)])
 def test_a_board_that_fails_in_mid_step(behind: int) -> None:
     """Of all that a step waits for, one after the other, among them its two lists."""
     failed: list[int] = []
