@@ -184,13 +184,14 @@ def test_lights_show_each_state_alone() -> None:
             ctx.set(getattr(dut, name), 1)
             await ctx.tick()
             ctx.set(getattr(dut, name), 0)
+            await ctx.tick()
             await ctx.delay(1e-9)
             assert [ctx.get(other) for other in inputs.values()] == [
                 other is output for other in inputs.values()
             ]
             await ctx.tick().repeat(3)
             assert ctx.get(output)  # for a sixteenth of a second
-            await ctx.tick().repeat(5)
+            await ctx.tick().repeat(6)
         for _ in range(256):
             alive.append(ctx.get(dut.alive))
             await ctx.tick()

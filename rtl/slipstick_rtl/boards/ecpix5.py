@@ -28,6 +28,7 @@ def _board(
     configuration: Configuration,
     slots: int,
     variants: tuple[Variant, ...] = (),
+    hertz: int = 100_000_000,
 ) -> Board:
     """``slots`` are those of Ethernet: of 1 KiB each, as many as its block RAMs allow."""
 
@@ -40,10 +41,10 @@ def _board(
         part=Part(f"LFE5UM5G-{size}F", "CABGA554", 8, *counts),
         platform=platform,
         oscillator_hz=100_000_000,
-        configuration=clocked(configuration, 100_000_000),
+        configuration=clocked(configuration, hertz),
         variants=variants,
         wires=(
-            # the FT2232H can do 12 Mbaud, but this clock cannot; it makes 4 exactly
+            # the FT2232H can do 12 Mbaud, but these clocks cannot; they make 4 exactly
             WirePins(wire="uart", options={"baud": 4_000_000}),
             WirePins(
                 wire="spi",
@@ -127,5 +128,6 @@ BOARDS = (
         LARGE,
         8,
         (_WITH_ROOM, _TRAINING, _ddr3("85", LARGE, 112_500_000), _TRAINING_DDR3),
+        140_000_000,
     ),
 )

@@ -56,7 +56,7 @@ class StateLights(wiring.Component):
     received, sent, fault : In
         Strobes: a byte came, a byte went, a byte was lost.
     running, receiving, sending, line_error : Out
-        The same, on for at least ``GLOW_SECONDS``.
+        The same a cycle later, on for at least ``GLOW_SECONDS``.
     alive : Out
         On half a second of each second or so, while the clock runs.
     """
@@ -98,5 +98,8 @@ class StateLights(wiring.Component):
         }
         for name, (strobe, output) in shown.items():
             m.submodules[name] = glow = Glow()
-            m.d.comb += [glow.i.eq(strobe), glow.tick.eq(tick), output.eq(glow.o)]
+            # nobody sees a cycle, and strobes come from far away, with logic before them
+            taken = Signal(name=f"{name}_taken")
+            m.d.sync += taken.eq(strobe)
+            m.d.comb += [glow.i.eq(taken), glow.tick.eq(tick), output.eq(glow.o)]
         return m
