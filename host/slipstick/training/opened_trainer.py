@@ -147,13 +147,13 @@ class OpenedTrainer:
         -------
         dict
             Of one device with DRAM, ``steps_from_dram``, and ``updates_on_device``: those of them
-            whose weights the device updated. If none runs from there, ``why_not_from_dram`` in
-            their place. Of a crew, ``devices`` or ``workers``: how
-            many there are. ``given_again``: jobs that were done again, since a device failed, a
-            worker ended, or one was late. ``steps_from_dram``: parts of steps that ran from the
-            DRAM of a board. Unless models are averaged, ``gradient_bytes_per_step``:
-            of the gradients of all parts, as messages. Of a cluster, ``bytes_to_workers_per_step``
-            and ``bytes_from_workers_per_step``: what the host sends and receives, without Dask's
+            whose weights the device updated; or, if none can run from there,
+            ``why_not_from_dram``. Of a crew, ``devices`` or ``workers``: how many there are.
+            ``given_again``: jobs that were done again, since a device failed, a worker ended, or
+            one was late. ``steps_from_dram``: parts of steps that ran from the DRAM of a board.
+            Unless models are averaged, ``gradient_bytes_per_step``: of the gradients of all parts,
+            as messages. Of a cluster, ``bytes_to_workers_per_step`` and
+            ``bytes_from_workers_per_step``: what the host sends and receives, without Dask's
             frames.
         """
         if isinstance(self.trainer, DramTrainer):
