@@ -8,13 +8,11 @@ from typing import Any
 
 from ..cluster.address import parse_address
 from ..cluster.opening import told_devices
-from ..devices import Device, open_device
+from ..devices import open_device
 from ..devices.group import GroupKind, group_of
-from ..errors import InputError, UnsupportedError
+from ..errors import InputError
 from ..loading import configuration_of
-from .device.arithmetic import DeviceArithmetic
-from .device.products import DeviceProducts
-from .dram_step.opening import CountedLink, make_dram_trainer
+from .dram_step.opening import CountedLink, make_device_trainer
 from .dram_step.trainer import DramTrainer
 from .int8 import Int8Arithmetic, Range
 from .network import Initial
@@ -112,7 +110,7 @@ class OpenedTrainer:
         Of one device.
     crew : Crew, optional
         Of several.
-    reason : str
+    why_not_from_dram : str
         Why steps of a device with DRAM do not run from there; empty: they do, or it has none.
     """
 
@@ -125,9 +123,10 @@ class OpenedTrainer:
         *,
         device: CountingDevice | CountedLink | None = None,
         crew: Crew | None = None,
-        reason: str = "",
+        why_not_from_dram: str = "",
     ) -> None:
-        self.trainer, self.division, self._reason = trainer, division, reason
+        self.trainer, self.division = trainer, division
+        self._why_not_from_dram = why_not_from_dram
         self._resources, self._unit, self._device, self._crew = resources, unit, device, crew
 
     @property
@@ -162,7 +161,8 @@ class OpenedTrainer:
                 "updates_on_device": self.trainer.updated,
             }
         if self._crew is None:
-            return {"why_not_from_dram": self._reason} if self._reason else {}
+            reason = self._why_not_from_dram
+            return {"why_not_from_dram": reason} if reason else {}
         found: dict[str, Any] = {
             self._unit: self._crew.size,
             "given_again": self._crew.given_again,
@@ -218,13 +218,15 @@ def open_trainer(
                 return OpenedTrainer(trainer, stack.pop_all(), division)
             device = open_device(place.device, wanted_hardware(place.device, place.target))
             stack.callback(device.close)
-            reason = ""
-            try:
-                found = _dram_trainer(setup, initial, device, source, place.update)
-            except UnsupportedError as error:
-                found, reason = None, str(error)
-            trainer, counted = found or _products_trainer(setup, initial, device, source)
-            return OpenedTrainer(trainer, stack.pop_all(), division, device=counted, reason=reason)
+            on_device = place.update is Updater.DEVICE
+            made = make_device_trainer(setup, initial, device, source, on_device=on_device)
+            return OpenedTrainer(
+                made.trainer,
+                stack.pop_all(),
+                division,
+                device=made.counted,
+                why_not_from_dram=made.why_not_from_dram,
+            )
         if source is not Range.PREVIOUS:
             raise InputError(
                 "parts of a batch take their shifts from the step before: the range must be"
@@ -240,27 +242,6 @@ def open_trainer(
 def _golden_trainer(setup: WorkerSetup, initial: Initial, source: Range) -> Trainer:
     arithmetic = Int8Arithmetic(setup.master_bits, setup.momentum, source)
     return Trainer(setup.network, arithmetic, initial, setup.learning)
-
-
-def _dram_trainer(
-    setup: WorkerSetup, initial: Initial, device: Device, source: Range, update: Updater
-) -> tuple[Trainer, CountedLink] | None:
-    """From DRAM; None if the device has none. UnsupportedError if the steps cannot run there."""
-    if source is Range.PREVIOUS:
-        return make_dram_trainer(setup, initial, device, on_device=update is Updater.DEVICE)
-    if device.configuration.dram:
-        raise UnsupportedError(f"the range must be {Range.PREVIOUS}, not {source}")
-    return None
-
-
-def _products_trainer(
-    setup: WorkerSetup, initial: Initial, device: Device, source: Range
-) -> tuple[Trainer, CountingDevice]:
-    """Product by product, over the wire."""
-    counted = CountingDevice(device)
-    products = DeviceProducts(counted)
-    arithmetic = DeviceArithmetic(products, setup.master_bits, setup.momentum, source)
-    return Trainer(setup.network, arithmetic, initial, setup.learning), counted
 
 
 @contextmanager

@@ -1,9 +1,17 @@
-"""Makes a trainer whose steps run from a device's DRAM, where the hardware has one."""
+"""Makes a device's trainer: steps run from its DRAM, or product by product."""
+
+from typing import NamedTuple
 
 from ...devices import Device
 from ...devices.link import LinkDevice
+from ...errors import UnsupportedError
+from ..device.arithmetic import DeviceArithmetic
+from ..device.products import DeviceProducts
+from ..int8 import Range
 from ..network import Initial
+from ..opened_device import CountingDevice
 from ..parallel.jobs import WorkerSetup
+from ..trainer import Trainer
 from .trainer import DramTrainer
 
 
@@ -29,10 +37,32 @@ class CountedLink:
         return self._device.bytes_up + self._device.bytes_down - self._before
 
 
-def make_dram_trainer(
-    setup: WorkerSetup, initial: Initial, device: Device, *, on_device: bool = True
-) -> tuple[DramTrainer, CountedLink] | None:
-    """Makes a trainer whose steps run from the device's DRAM.
+class DeviceTrainer(NamedTuple):
+    """A trainer that multiplies on a device.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    counted : CountingDevice or CountedLink
+        What it moves: with DRAM the frames of the wire count, otherwise contents alone.
+    why_not_from_dram : str
+        Why steps of a device with DRAM do not run from there; empty: they do, or it has none.
+    """
+
+    trainer: Trainer
+    counted: CountingDevice | CountedLink
+    why_not_from_dram: str = ""
+
+
+def make_device_trainer(
+    setup: WorkerSetup,
+    initial: Initial,
+    device: Device,
+    source: Range = Range.PREVIOUS,
+    *,
+    on_device: bool = True,
+) -> DeviceTrainer:
+    """Makes a trainer whose steps run from the device's DRAM, if it has one and they can.
 
     Parameters
     ----------
@@ -40,23 +70,35 @@ def make_dram_trainer(
     initial : mapping of FloatParameters
     device : Device
         It stays open.
+    source : Range
+        As ``Int8Arithmetic`` has it.
     on_device : bool
-        The device updates the weights, if it can.
-
-    Returns
-    -------
-    (DramTrainer, CountedLink) or None
-        None if the hardware has no DRAM.
+        The device updates the weights of steps from DRAM, if it can.
 
     Raises
     ------
-    UnsupportedError
-        If the network has a layer that does not run from there.
     CapacityError
         If the hardware cannot train, or a step of one image does not fit the memories.
     """
-    if not isinstance(device, LinkDevice) or device.configuration.dram_chip is None:
-        return None
+    reason = ""
+    if isinstance(device, LinkDevice) and device.configuration.dram_chip is not None:
+        try:
+            return _dram_trainer(setup, initial, device, source, on_device)
+        except UnsupportedError as error:
+            reason = str(error)
+    counted = CountingDevice(device)
+    products = DeviceProducts(counted)
+    arithmetic = DeviceArithmetic(products, setup.master_bits, setup.momentum, source)
+    trainer = Trainer(setup.network, arithmetic, initial, setup.learning)
+    return DeviceTrainer(trainer, counted, reason)
+
+
+def _dram_trainer(
+    setup: WorkerSetup, initial: Initial, device: LinkDevice, source: Range, on_device: bool
+) -> DeviceTrainer:
+    """UnsupportedError if the steps cannot run from DRAM: their shifts must be known before."""
+    if source is not Range.PREVIOUS:
+        raise UnsupportedError(f"the range must be {Range.PREVIOUS}, not {source}")
     counted = CountedLink(device)
     trainer = DramTrainer(
         setup.network,
@@ -68,4 +110,4 @@ def make_dram_trainer(
         on_device=on_device,
     )
     trainer.check()
-    return trainer, counted
+    return DeviceTrainer(trainer, counted)

@@ -8,11 +8,10 @@ from slipstick_rtl.config import Configuration
 
 from ...devices import Device, DeviceGroup, open_device
 from ...devices.group import GroupKind, group_of
-from ...errors import DeviceError, UnsupportedError
+from ...errors import DeviceError
 from ...runtime.sharing import exclusive
-from ..device.arithmetic import DeviceArithmetic
 from ..device.products import DeviceProducts
-from ..dram_step.opening import CountedLink, make_dram_trainer
+from ..dram_step.opening import CountedLink, make_device_trainer
 from ..dram_step.trainer import DramTrainer
 from ..network import initial_parameters
 from ..opened_device import GOLDEN, CountingDevice, wanted_hardware
@@ -69,7 +68,9 @@ class DeviceWorker:
                 # another one's program may be where ours was
                 self._forget()
                 self._check()
-                self._trainer = self._make_trainer()
+                initial = initial_parameters(self._setup.network, 0)
+                made = make_device_trainer(self._setup, initial, self._device)
+                self._trainer, self._counted = made.trainer, made.counted
                 sharing.give_to(self)
                 # what was said meanwhile reached no trainer
                 self._check()
@@ -79,20 +80,6 @@ class DeviceWorker:
                 self._forget()
                 sharing.give_to(None)
                 raise
-
-    def _make_trainer(self) -> Trainer:
-        initial = initial_parameters(self._setup.network, 0)
-        try:
-            found = make_dram_trainer(self._setup, initial, self._device)
-        except UnsupportedError:
-            found = None
-        if found is not None:
-            trainer, self._counted = found
-            return trainer
-        self._counted = CountingDevice(self._device)
-        products = DeviceProducts(self._counted)
-        made = DeviceArithmetic(products, self._setup.master_bits, self._setup.momentum)
-        return self._setup.trainer(made)
 
     def _forget(self) -> None:
         """The trainer is of no more use; what it has moved counts."""
