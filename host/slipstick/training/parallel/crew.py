@@ -48,7 +48,7 @@ class Crew(ABC):
 
     @property
     def given_again(self) -> int:
-        """How often a job was done again."""
+        """Counts the jobs that were done again."""
         return 0
 
     @property
@@ -271,12 +271,12 @@ class ThreadCrew(Crew):
 
     @property
     def bytes_moved(self) -> int:
-        """Of all workers."""
+        """Adds up those of all workers."""
         return sum(worker.bytes_moved for worker in self._workers)
 
     @property
     def from_dram(self) -> int:
-        """Of all workers."""
+        """Adds up those of all workers."""
         return sum(worker.from_dram for worker in self._workers)
 
     def submit(self, job: Job) -> "Future[JobResult]":
