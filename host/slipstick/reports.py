@@ -66,7 +66,7 @@ def clock_mhz(build: Mapping[str, Any] | None, clock_hz: int) -> float:
 
 
 def end_to_end(fingerprint: str, target: str) -> list[dict[str, Any]]:
-    """What was measured of this hardware over wires, on this target; the newest of each case."""
+    """Finds this hardware's figures over wires, on this target: the newest of each case."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for _, report in sorted(_all(), key=lambda entry: (str(entry[1].get("date", "")), entry[0])):
         cases = report.get("cases")
@@ -132,7 +132,7 @@ def versions() -> dict[str, str]:
 
 
 def stamp(command: str) -> dict[str, str]:
-    """What repeats figures that are written now, and when that is."""
+    """Returns the command that repeats the figures, and the time of now."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return {"command": command, "date": now}
 

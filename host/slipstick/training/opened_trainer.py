@@ -45,7 +45,7 @@ class Updater(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a training multiplies.
+    """Says where a training multiplies.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Place:
 
     @property
     def told(self) -> str:
-        """What people call it."""
+        """Names it, as people are told it."""
         return self.device if self.cluster is None else told_devices(self.cluster, self.device)
 
     @property
@@ -140,7 +140,7 @@ class OpenedTrainer:
         return 0 if self._device is None else self._device.bytes_moved
 
     def figures(self) -> dict[str, Any]:
-        """How a crew shared the work, or how many steps ran from DRAM.
+        """Tells how a crew shared the work, or how many steps ran from DRAM.
 
         Returns
         -------

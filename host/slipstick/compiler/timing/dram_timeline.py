@@ -17,7 +17,7 @@ from slipstick_rtl.dram.chips import Ddr3Chip
 
 @dataclass(frozen=True, kw_only=True)
 class _Pace:
-    """Of a kind of memory.
+    """Describes how fast a kind of memory is.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class DramTimeline:
     end: int
 
     def cycles(self, *kinds: str) -> int:
-        """What spans of these kinds take together."""
+        """Adds up what spans of these kinds take."""
         return sum(span.end - span.begin for span in self.spans if span.kind in kinds)
 
 
@@ -134,7 +134,7 @@ def _spans(
 
 
 def _transfer_cycles(transfer: Transfer, hardware: Configuration) -> int:
-    """Of a box: its words at the chip's rate, and what lies between its runs."""
+    """Counts the cycles of a box: its words at the chip's rate, and what lies between its runs."""
     pace, chip = _pace(hardware), hardware.dram_chip
     assert chip is not None
     row_words = chip.columns * chip.data_bits / 8 / WORD_BYTES
@@ -148,7 +148,7 @@ def _transfer_cycles(transfer: Transfer, hardware: Configuration) -> int:
 
 
 def _word_cycles(hardware: Configuration) -> float:
-    """Of a word within a long run."""
+    """Counts the cycles of a word within a long run."""
     # the core's stream takes a word per cycle, however fast the memory is
     return max(1.0, WORD_BYTES / (_pace(hardware).share * hardware.dram_bytes_per_cycle))
 

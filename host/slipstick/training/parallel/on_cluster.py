@@ -42,7 +42,7 @@ _KEPT = 8
 
 @dataclass(frozen=True)
 class _Coded:
-    """How a part's job becomes a message.
+    """Says how a part's job becomes a message.
 
     Parameters
     ----------
@@ -141,12 +141,12 @@ class ClusterCrew(Crew):
 
     @property
     def bytes_moved(self) -> int:
-        """Of all boards."""
+        """Adds up those of all boards."""
         return self._bytes_moved
 
     @property
     def from_dram(self) -> int:
-        """Of all boards."""
+        """Adds up those of all boards."""
         return self._from_dram
 
     def submit(self, job: Job) -> "Future[JobResult]":

@@ -34,7 +34,7 @@ def _trainer(setup: WorkerSetup) -> Trainer:
 
 @dataclass(frozen=True)
 class BoardResult:
-    """What a job on a worker's board gives.
+    """Holds what a job on a worker's board gives.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _board_worker(setup: WorkerSetup, device: Device) -> DeviceWorker:
 
 @dataclass(frozen=True)
 class PartState:
-    """What stays with a worker after a part's step.
+    """Holds what stays with a worker after a part's step.
 
     Parameters
     ----------
@@ -147,12 +147,12 @@ def _left_in_golden(
 
 
 def message_of(state: PartState) -> tuple[bytes | BoardResult, str]:
-    """What the host fetches after each step, and the address of the worker that has the rest."""
+    """Returns what the host fetches after each step, and whose worker has the rest."""
     from ...cluster.tasks import own_board
 
     return state.found, own_board().address
 
 
 def unsent_of(state: PartState) -> Unsent:
-    """What the host fetches for a checkpoint."""
+    """Returns what the host fetches for a checkpoint."""
     return state.left() if callable(state.left) else state.left
