@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .dram.chips import DDR3_HZ, Ddr3Chip, DramChip, find_chip
+from .dram.chips import DDR3_HZ, DDR3_RANGE_HZ, Ddr3Chip, DramChip, find_chip
 from .engines import ENGINES, EngineTraits
 from .isa import ISA_VERSION, WORDS_PER_INSTRUCTION
 from .number_formats import FormatTraits, format_traits
@@ -38,7 +38,7 @@ def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
 
-_ADDED = ("dram", "drain_tables", "products", "silicon")
+_ADDED = ("dram", "dram_clock_hz", "drain_tables", "products", "silicon")
 """Fields that descriptions of configurations leave out where there is no such thing: programs and
 bitstreams are older than these."""
 
@@ -105,6 +105,9 @@ class Configuration:
     dram : str
         The chips behind the DMA, by their name in :mod:`.dram.chips`; empty: there is no DMA. Only
         a pipelined engine of at most 8 lanes can have one.
+    dram_clock_hz : int
+        Clock of DDR3's controller, 40 to 100 million; the chip's is twice as fast. 0: 75 million
+        (``DDR3_HZ``). 0 with SDRAM, which has the core's clock.
     training : int
         1: the post-processor does what gradients need besides (:class:`.isa.TrainingFlag`); 0: it
         does not. Only a pipelined engine with int8.
@@ -141,6 +144,7 @@ class Configuration:
     payload_bytes: int = 1024
     engine: str = "pipelined"
     dram: str = ""
+    dram_clock_hz: int = 0
     training: int = 0
     drain_tables: int = 0
     products: int = 0
@@ -253,9 +257,14 @@ class Configuration:
         self._check_format()
 
     def _check_dram(self) -> None:
+        asked = self.dram_clock_hz
+        if not (self.dram and isinstance(find_chip(self.dram), Ddr3Chip)) and asked:
+            raise ValueError(f"dram_clock_hz must be 0 without DDR3, not {asked}")
         if not self.dram:
             return
-        find_chip(self.dram)
+        least, most = DDR3_RANGE_HZ
+        if asked and not least <= asked <= most:
+            raise ValueError(f"dram_clock_hz must be 0 or within {least}..{most}, not {asked}")
         if not self.traits.overlaps_streams or self.lanes > _DMA_LANES:
             raise ValueError(
                 f"dram must be empty with engine {self.engine!r} and {self.lanes} lanes, not"
@@ -299,8 +308,13 @@ class Configuration:
         if chip is None:
             return 0
         return chip.peak_bytes_per_second(
-            2 * DDR3_HZ if isinstance(chip, Ddr3Chip) else self.clock_hz
+            2 * self.ddr3_hz if isinstance(chip, Ddr3Chip) else self.clock_hz
         )
+
+    @property
+    def ddr3_hz(self) -> int:
+        """Clock of DDR3's controller."""
+        return self.dram_clock_hz or DDR3_HZ
 
     @property
     def dram_bytes_per_cycle(self) -> float:

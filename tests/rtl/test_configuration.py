@@ -96,6 +96,17 @@ COMPACT: dict[str, Any] = {
             ValueError,
             "weight_rows must divide 72 with ninth_bits, not 16",
         ),
+        ({"dram_clock_hz": 75_000_000}, ValueError, "must be 0 without DDR3, not 75000000"),
+        (
+            {"dram": "MT48LC16M16", "dram_clock_hz": 75_000_000},
+            ValueError,
+            "dram_clock_hz must be 0 without DDR3, not 75000000",
+        ),
+        (
+            {"dram": "MT41K256M16", "dram_clock_hz": 100_000_001},
+            ValueError,
+            "dram_clock_hz must be 0 or within 40000000..100000000, not 100000001",
+        ),
         (
             {"parameter_words": 16},
             ValueError,
@@ -241,6 +252,13 @@ def test_a_logarithmic_array_takes_no_multipliers() -> None:
 )
 def test_other_hardware_has_another_fingerprint(fields: Any) -> None:
     assert Configuration(**fields).fingerprint != Configuration().fingerprint
+
+
+def test_another_clock_of_ddr3_is_other_hardware() -> None:
+    ddr3 = Configuration(rows=16, dram="MT41K256M16")
+    faster = Configuration(rows=16, dram="MT41K256M16", dram_clock_hz=100_000_000)
+    assert faster.fingerprint != ddr3.fingerprint
+    assert faster.dram_peak * 3 == ddr3.dram_peak * 4
 
 
 def test_a_clock_is_no_other_hardware() -> None:

@@ -94,7 +94,8 @@ def test_verilog_has_no_assignment_twice(make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("oscillator_hz", "hertz"), [(100_000_000, 75_000_000), (48_000_000, 48_000_000)]
+    ("oscillator_hz", "hertz"),
+    [(100_000_000, 75_000_000), (100_000_000, 100_000_000), (48_000_000, 48_000_000)],
 )
 def test_a_pll_makes_the_clocks(oscillator_hz: int, hertz: int) -> None:
     settings = Ddr3Settings(chip=MT41K256M16, hertz=hertz)

@@ -35,8 +35,10 @@ SHAPES = {
     "16x8 with ninth bits": dataclasses.replace(
         PLAIN, rows=16, ninth_bits=1, weight_rows=2, multiplier="lut"
     ),
-    # the core's clock is another one than the memory's
-    "16x8 with DDR3": dataclasses.replace(PLAIN, rows=16, dram="MT41K256M16", clock_hz=90_000_000),
+    # the core's clock is another one than the memory's, which has more words than the core takes
+    "16x8 with DDR3": dataclasses.replace(
+        PLAIN, rows=16, dram="MT41K256M16", dram_clock_hz=100_000_000, clock_hz=90_000_000
+    ),
 }
 CHIP = "MT48LC16M16"
 LIST, DATA = 0x10000, 0x20000

@@ -103,6 +103,7 @@ _TRAINING_DDR3 = Variant(
         clocked(LARGE, 110_000_000),
         training=1,
         dram=_CHIP,
+        dram_clock_hz=100_000_000,
         activation_bytes=1 << 17,
         weight_bytes=1 << 17,
         instruction_words=1 << 13,

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import Configuration
-from ..dram.chips import DDR3_HZ, Ddr3Chip, SdrChip
+from ..dram.chips import Ddr3Chip, SdrChip
 from ..dram.ddr3 import Ddr3Settings
 from ..dram.ddr3_memory import Ddr3Memory
 from ..dram.litedram import LiteDramSettings
@@ -28,7 +28,7 @@ def dram_settings(configuration: Configuration) -> LiteDramSettings | Ddr3Settin
     if isinstance(chip, SdrChip):
         return LiteDramSettings(chip=chip, hertz=configuration.clock_hz)
     if isinstance(chip, Ddr3Chip):
-        return Ddr3Settings(chip=chip, hertz=DDR3_HZ)
+        return Ddr3Settings(chip=chip, hertz=configuration.ddr3_hz)
     raise ValueError("dram must name a chip, not be empty")
 
 

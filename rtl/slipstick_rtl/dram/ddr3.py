@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..primitives.migen_cores import core_verilog, require_core
-from .chips import Ddr3Chip
+from .chips import DDR3_RANGE_HZ, Ddr3Chip
 
 PHASES = 2
 """Cycles of the chip's clock in one of the controller's."""
@@ -32,8 +32,10 @@ class Ddr3Settings:
     hertz: int
 
     def __post_init__(self) -> None:
-        if not 40_000_000 <= self.hertz <= 100_000_000:
-            raise ValueError(f"hertz must be within 40..100 million, not {self.hertz}")
+        least, most = DDR3_RANGE_HZ
+        if not least <= self.hertz <= most:
+            bounds = f"{least // 10**6}..{most // 10**6} million"
+            raise ValueError(f"hertz must be within {bounds}, not {self.hertz}")
 
     @property
     def name(self) -> str:

@@ -11,19 +11,20 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotb.utils import get_sim_time
 from slipstick_rtl.dram.burst_port import WORD_BYTES, burst_layout
+from slipstick_rtl.dram.chips import MT41K256M16
 from slipstick_rtl.dram.ddr3_memory import DDR3_DOMAIN, Ddr3Memory
 
 from ..dram.ddr3_chip import Ddr3Model
 from ..dram.ddr3_reads import window
 from ..dram.violation import Ddr3Violation
-from .bench_ddr3_initialiser import POWER_UP_SECONDS, SETTINGS, verilog
+from .bench_ddr3_initialiser import POWER_UP_SECONDS, ddr3_settings, verilog
 from .drivers.streams import CLOCK_PERIOD_NS, Consumer, Producer, pack, start
 from .registry import Bench, parameters
 
 _SHARE = 0.85
 """Of the chip's peak that long bursts must reach."""
-_ROW_WORDS = SETTINGS.chip.columns * SETTINGS.chip.data_bits // 8 // WORD_BYTES
-_WORDS_HELD = SETTINGS.chip.banks * _ROW_WORDS
+_ROW_WORDS = MT41K256M16.columns * MT41K256M16.data_bits // 8 // WORD_BYTES
+_WORDS_HELD = MT41K256M16.banks * _ROW_WORDS
 """Of one row of all banks: what lies at either end of the addresses is in rows that are held."""
 
 
@@ -39,17 +40,18 @@ class Ddr3Unit(wiring.Component):
     violation: Signal
     refreshes: Signal
 
-    def __init__(self) -> None:
-        self._memory = Ddr3Memory(settings=SETTINGS, power_up_seconds=POWER_UP_SECONDS)
-        self._model = Ddr3Model(settings=SETTINGS)
+    def __init__(self, memory_mhz: int) -> None:
+        settings = ddr3_settings(memory_mhz)
+        self._memory = Ddr3Memory(settings=settings, power_up_seconds=POWER_UP_SECONDS)
+        self._model = Ddr3Model(settings=settings)
         super().__init__(
             {
-                "bursts": In(stream.Signature(burst_layout(SETTINGS))),
+                "bursts": In(stream.Signature(burst_layout(settings))),
                 "writes": In(stream.Signature(8 * WORD_BYTES)),
                 "reads": Out(stream.Signature(8 * WORD_BYTES)),
                 "idle": Out(1),
                 "ready": Out(1),
-                "failed": Out(SETTINGS.chip.groups),
+                "failed": Out(settings.chip.groups),
                 "violation": Out(self._model.violation.shape()),
                 "refreshes": Out(32),
             }
@@ -80,17 +82,17 @@ class Ddr3Unit(wiring.Component):
         return m
 
 
-def make(core_mhz: int) -> Ddr3Unit:
-    """The unit; the simulation's clocks make the difference."""
-    return Ddr3Unit()
+def make(core_mhz: int, memory_mhz: int) -> Ddr3Unit:
+    """The unit; the core's clock is the simulation's alone."""
+    return Ddr3Unit(memory_mhz)
 
 
 BENCH = Bench(
     name="bench_ddr3",
     component=make,
     test_module=__name__,
-    parameters=({"core_mhz": 90},),
-    thorough=({"core_mhz": 50},),
+    parameters=({"core_mhz": 110, "memory_mhz": 100},),
+    thorough=({"core_mhz": 90, "memory_mhz": 75}, {"core_mhz": 50, "memory_mhz": 75}),
     others=verilog,
 )
 
@@ -101,7 +103,8 @@ class _Dram:
     def __init__(self, dut: Any, seed: int, stall: float) -> None:
         self.dut = dut
         self.draw = random.Random(seed)
-        self._layout = burst_layout(SETTINGS)
+        self.settings = ddr3_settings(parameters()["memory_mhz"])
+        self._layout = burst_layout(self.settings)
         self.words = 1 << self._layout["address"].width
         self._bursts = Producer(dut, "bursts", seed=seed, stall=stall)
         self._writes = Producer(dut, "writes", seed=seed + 1, stall=stall)
@@ -110,7 +113,7 @@ class _Dram:
 
     async def start(self) -> None:
         core_hertz = parameters()["core_mhz"] * 1_000_000
-        picoseconds = round(CLOCK_PERIOD_NS * 500 * core_hertz / SETTINGS.hertz) * 2
+        picoseconds = round(CLOCK_PERIOD_NS * 500 * core_hertz / self.settings.hertz) * 2
         Clock(self.dut.ddr3_clk, picoseconds, unit="ps").start()
         self.dut.ddr3_rst.value = 1
         await start(self.dut, reset_cycles=10)
@@ -209,7 +212,7 @@ async def fills_the_wire(dut: Any, write: bool, step: int) -> None:
     counting.cancel()
     core_hertz = parameters()["core_mhz"] * 1_000_000
     seconds = cycles / core_hertz
-    peak = SETTINGS.chip.peak_bytes_per_second(SETTINGS.chip_hertz)
+    peak = dram.settings.chip.peak_bytes_per_second(dram.settings.chip_hertz)
     reached = words * WORD_BYTES / seconds
     dut._log.info("%.1f MB/s of %.0f, %d cycles of the core", reached / 1e6, peak / 1e6, cycles)
     most = min(peak, WORD_BYTES * core_hertz)
@@ -261,7 +264,7 @@ async def refreshes_often_enough(dut: Any) -> None:
     await dram.write(5, 10)
     cycles, first = 1_500_000, int(dut.refreshes.value)
     await ClockCycles(dut.ddr3_clk, cycles)
-    wanted = cycles / SETTINGS.hertz * 1e9 / SETTINGS.chip.refresh_ns
+    wanted = cycles / dram.settings.hertz * 1e9 / dram.settings.chip.refresh_ns
     assert int(dut.refreshes.value) - first >= wanted - 1
     await dram.check(5, 10)
     dram.check_chip()

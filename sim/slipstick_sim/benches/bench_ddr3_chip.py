@@ -11,10 +11,11 @@ from slipstick_rtl.dram.ddr3_initialiser import mode_registers
 from ..dram.ddr3_chip import Ddr3Model, ddr3_cells_verilog
 from ..dram.ddr3_reads import window
 from ..dram.violation import Ddr3Violation as Rule
-from .bench_ddr3_initialiser import SETTINGS, WINDOWS
+from .bench_ddr3_initialiser import WINDOWS, ddr3_settings
 from .drivers.streams import pack, start
 from .registry import Bench
 
+SETTINGS = ddr3_settings(75)
 _MODES = mode_registers(SETTINGS.chip, SETTINGS.chip_hertz)
 _ALL = 1 << 10
 

@@ -20,11 +20,17 @@ from .drivers.streams import pack, start, unpack
 from .registry import Bench
 
 POWER_UP_SECONDS = 1e-6
-SETTINGS = Ddr3Settings(chip=MT41K256M16, hertz=75_000_000)
-_GROUPS = SETTINGS.chip.groups
+_GROUPS = MT41K256M16.groups
 WINDOWS = data.ArrayLayout(WINDOW, _GROUPS)
 _LEVELS = data.ArrayLayout(LEVEL, _GROUPS)
 _MOST_CYCLES = 100_000
+MEMORY_MHZ = (75, 100)
+"""Clocks of the controller, those of the boards."""
+
+
+def ddr3_settings(memory_mhz: int) -> Ddr3Settings:
+    """Of the chip with a controller of that clock."""
+    return Ddr3Settings(chip=MT41K256M16, hertz=memory_mhz * 1_000_000)
 
 
 class Ddr3Unit(wiring.Component):
@@ -37,9 +43,10 @@ class Ddr3Unit(wiring.Component):
     violation: Signal
     refreshes: Signal
 
-    def __init__(self) -> None:
-        self._controller = Ddr3Controller(settings=SETTINGS, power_up_seconds=POWER_UP_SECONDS)
-        self._model = Ddr3Model(settings=SETTINGS)
+    def __init__(self, memory_mhz: int) -> None:
+        settings = ddr3_settings(memory_mhz)
+        self._controller = Ddr3Controller(settings=settings, power_up_seconds=POWER_UP_SECONDS)
+        self._model = Ddr3Model(settings=settings)
         super().__init__(
             {
                 "windows": In(WINDOWS),
@@ -71,11 +78,17 @@ class Ddr3Unit(wiring.Component):
 
 def verilog(rtlil: str) -> str:
     """What goes beside a unit: the controller's Verilog and the chip's contents."""
-    return ddr3_verilog(SETTINGS) + ddr3_cells_verilog(SETTINGS)
+    [settings] = (each for each in map(ddr3_settings, MEMORY_MHZ) if each.name in rtlil)
+    return ddr3_verilog(settings) + ddr3_cells_verilog(settings)
 
 
 BENCH = Bench(
-    name="bench_ddr3_initialiser", component=Ddr3Unit, test_module=__name__, others=verilog
+    name="bench_ddr3_initialiser",
+    component=Ddr3Unit,
+    test_module=__name__,
+    parameters=({"memory_mhz": 100},),
+    thorough=({"memory_mhz": 75},),
+    others=verilog,
 )
 
 

@@ -12,7 +12,7 @@ import slipstick_rtl
 from amaranth.lib import wiring
 from slipstick_rtl.accelerator import Accelerator
 from slipstick_rtl.config import Configuration
-from slipstick_rtl.dram.chips import DDR3_HZ, Ddr3Chip
+from slipstick_rtl.dram.chips import Ddr3Chip
 from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES
 from slipstick_rtl.phy.core_behind_phy import CoreBehindPhy
 from slipstick_rtl.phy.interface import make_phy
@@ -145,7 +145,7 @@ def _defines(configuration: Configuration) -> dict[str, int]:
         return {}
     if not isinstance(chip, Ddr3Chip):
         return {"HAS_DRAM": 1}
-    return {"HAS_DRAM": 1, "DDR3_HZ": DDR3_HZ, "CORE_HZ": configuration.clock_hz}
+    return {"HAS_DRAM": 1, "DDR3_HZ": configuration.ddr3_hz, "CORE_HZ": configuration.clock_hz}
 
 
 def accelerator_rtlil(configuration: Configuration, name: str) -> str:

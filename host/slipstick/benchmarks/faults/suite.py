@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,19 +131,25 @@ class FaultSuite:
 
     def run(self, faults: int, tick: Callable[[int], object] = int) -> Tally:
         """Goes on until each fault was injected ``faults`` times; ``tick`` is told before every
-        episode how many faults of the rarest kind there are by now."""
+        operation how many faults of the rarest kind there are by now."""
         while (rarest := min(self.line.counts[fault] for fault in Fault)) < faults:
-            tick(rarest)
             self._choose_rates(faults)
-            self.episode()
+            self.episode(beat=partial(tick, rarest))
         return self.tally
 
-    def episode(self, operations: int = OPERATIONS_PER_EPISODE) -> None:
-        """Some operations on a failing line; then calm, in which everything must work."""
+    def episode(
+        self, operations: int = OPERATIONS_PER_EPISODE, beat: Callable[[], object] = bool
+    ) -> None:
+        """Some operations on a failing line; then calm, in which everything must work.
+
+        ``beat`` is called before each of them.
+        """
         self._calm(False)
         weights = [weight for weight, _ in self._operations.values()]
         for name in self._random.choices(list(self._operations), weights, k=operations):
+            beat()
             self.attempt(name, self._operations[name][1])
+        beat()
         self._calm(True)
         self.recover()
 

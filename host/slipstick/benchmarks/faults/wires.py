@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from slipstick_rtl.config import Configuration
@@ -121,7 +122,7 @@ def disturb(
         Of every kind, at least, on both wires together.
     seed : int
     tick : callable
-        Told before every episode how many of the rarest kind there are by now.
+        Told before every operation how many of the rarest kind there are by now.
 
     Returns
     -------
@@ -133,8 +134,7 @@ def disturb(
         # nothing but the wires fails
         suite = FaultSuite(board, work, seed, plan=RandomPlan(seed))
         while (rarest := min(board.disturbances.values())) < disturbances:
-            tick(rarest)
-            suite.episode()
+            suite.episode(beat=partial(tick, rarest))
         return _figures(board, suite.tally) | {"seconds": time.monotonic() - start}
 
 
