@@ -38,17 +38,22 @@ SHAPES = {
         training=1,
     ),
 }
+_MOST_BYTES = 2500
+"""Of a map: the smallest activation memory holds three."""
 
 
-def random_network(seed: int) -> TrainingNetwork:
-    """Convolutions, shortcuts and pools of any size that a step from DRAM allows."""
+def random_network(seed: int, shape_name: str = "8x8") -> TrainingNetwork:
+    """Convolutions, depthwise too, shortcuts and pools of any size that a step from DRAM allows.
+
+    Their channels are so few that sums fit the memories of the shape, product by product, too.
+    """
     generator = np.random.default_rng(seed)
     draw = generator.integers
     shape = (int(draw(5, 12)), int(draw(5, 12)), int(draw(1, 5)))
     layers, last = list[Layer](), INPUT
     size, channels = shape[:2], shape[2]
     for number in range(int(draw(2, 5))):
-        name, kind = f"layer{number}", int(draw(5)) if number else 0
+        name, kind = f"layer{number}", int(draw(6)) if number else 0
         if kind == 1:
             inner = Layer(f"{name}a", Kind.CONVOLUTION, (last,), channels, (3, 3), (1, 1), SAME)
             layers += [inner, Layer(name, Kind.ADD, (last, inner.name), relu=bool(draw(2)))]
@@ -62,22 +67,23 @@ def random_network(seed: int) -> TrainingNetwork:
             stride = (int(draw(1, 3)), int(draw(1, 3)))
             pads = tuple(int(draw(0, kernel[side // 2])) for side in range(4))
             padding = pads[0], pads[1], pads[2], pads[3]
-            outputs = int(draw(1, 21))
+            deep = kind == 5
+            outputs = channels if deep else int(draw(1, 17 if "little" in shape_name else 21))
             found = [
                 (size[axis] + padding[2 * axis] + padding[2 * axis + 1] - kernel[axis])
                 // stride[axis]
                 + 1
                 for axis in (0, 1)
             ]
-            if min(found) < 2:
+            if min(found) < 2 or found[0] * found[1] * outputs > _MOST_BYTES:
                 continue
             size, channels = (found[0], found[1]), outputs
             layers.append(
                 Layer(
                     name,
-                    Kind.CONVOLUTION,
+                    Kind.DEPTHWISE if deep else Kind.CONVOLUTION,
                     (last,),
-                    channels,
+                    0 if deep else channels,
                     kernel,
                     stride,
                     padding,

@@ -249,13 +249,56 @@ def test_the_last_layers_alone() -> None:
         np.testing.assert_array_equal(array, wanted[name])
 
 
-def test_errors_go_back_through_a_depthwise_layer_that_does_not_learn() -> None:
+def depthwise_network(kernel: tuple[int, int], channels: int) -> TrainingNetwork:
+    """Two depthwise layers, one with a stride, and more channels than columns of an array."""
+    pads = kernel[0] // 2, (kernel[0] - 1) // 2, kernel[1] // 2, (kernel[1] - 1) // 2
     layers = (
-        Layer("first", Kind.CONVOLUTION, (INPUT,), 8, (3, 3), (1, 1), SAME, True),
-        Layer("deep", Kind.DEPTHWISE, ("first",), 0, (3, 3), (2, 2), (0, 1, 0, 1), True),
-        Layer("logits", Kind.CONVOLUTION, ("deep",), 3, (4, 4)),
+        Layer("first", Kind.CONVOLUTION, (INPUT,), channels, (3, 3), (1, 1), SAME, True),
+        Layer("deep", Kind.DEPTHWISE, ("first",), 0, kernel, (1, 1), pads, True),
+        Layer("point", Kind.CONVOLUTION, ("deep",), channels, relu=True),
+        Layer("deeper", Kind.DEPTHWISE, ("point",), 0, (3, 3), (2, 2), (0, 1, 0, 1)),
+        Layer("logits", Kind.CONVOLUTION, ("deeper",), 3, (4, 4)),
     )
-    network = TrainingNetwork("deep", (8, 8, 2), layers)
+    return TrainingNetwork("deep", (8, 8, 2), layers)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "kernel", "channels"),
+    [(PLAIN, (3, 3), 20), (NINTHS, (5, 2), 12), (PIXELS, (1, 3), 24), (PLAIN, (2, 4), 3)],
+    ids=["three tiles", "ninth bits", "two pixels", "three channels"],
+)
+def test_depthwise_layers_learn(
+    configuration: Configuration, kernel: tuple[int, int], channels: int
+) -> None:
+    """By sums of channels with each other, of which those of each with itself count."""
+    network = depthwise_network(kernel, channels)
+    initial, data = initial_parameters(network, 5), noisy_pictures(network, 8, 5)
+    found = verify_dram_training(
+        network,
+        ModelDevice(configuration, check_hazards=True),
+        steps=3,
+        batch=2,
+        rate_shift=3,
+        seed=5,
+    )
+    assert found.comparison.mismatches == found.parameters.mismatches == 0
+    ours = DramTrainer(network, ModelDevice(configuration), initial)
+    golden = Trainer(network, Int8Arithmetic(), initial)
+    before = {name: array.copy() for name, array in golden.arrays().items()}
+    for step in range(3):
+        some = slice(2 * step, 2 * step + 2)
+        ours.step(data.images[some], data.labels[some], 3)
+        golden.step(data.images[some], data.labels[some], 3)
+    assert (ours.from_dram, ours.updated) == (2, 2 if configuration.lanes == 8 else 0)
+    wanted = golden.arrays()
+    for name, array in ours.arrays().items():
+        np.testing.assert_array_equal(array, wanted[name])
+    deep = [name for name in wanted if "deep" in name and "masters" in name]
+    assert deep and all((wanted[name] != before[name]).any() for name in deep)
+
+
+def test_errors_go_back_through_a_depthwise_layer_that_does_not_learn() -> None:
+    network = depthwise_network((3, 3), 8)
     initial, data = initial_parameters(network, 5), noisy_pictures(network, 8, 5)
     learning = ("first", "logits")
     ours = DramTrainer(network, ModelDevice(PLAIN), initial, learning, master_bits=8)
@@ -320,9 +363,8 @@ def _dense(name: str) -> Layer:
     return Layer("logits", Kind.CONVOLUTION, (name,), 3, (4, 4))
 
 
-def _convolution(name: str, source: str, kind: Kind = Kind.CONVOLUTION) -> Layer:
-    outputs = 0 if kind is Kind.DEPTHWISE else 2
-    return Layer(name, kind, (source,), outputs, (3, 3), (1, 1), SAME, True)
+def _convolution(name: str, source: str) -> Layer:
+    return Layer(name, Kind.CONVOLUTION, (source,), 2, (3, 3), (1, 1), SAME, True)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +377,6 @@ def _convolution(name: str, source: str, kind: Kind = Kind.CONVOLUTION) -> Layer
             ),
             r"'most': a pool .* windows side by side, without padding, not \(3, 3\) with stride",
         ),
-        (_network(_convolution("deep", INPUT, Kind.DEPTHWISE)), "'deep': .* no depthwise yet"),
         (
             _network(
                 _convolution("first", INPUT),
@@ -357,7 +398,7 @@ def _convolution(name: str, source: str, kind: Kind = Kind.CONVOLUTION) -> Layer
             "flattened in DRAM must have channels in multiples of 8, not 2 and 32",
         ),
     ],
-    ids=["overlapping pool", "depthwise", "three readers", "flattened channels"],
+    ids=["overlapping pool", "three readers", "flattened channels"],
 )
 def test_networks_that_are_refused(network: TrainingNetwork, message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):

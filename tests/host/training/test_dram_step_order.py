@@ -27,7 +27,7 @@ def test_random_networks(seed: int, shape: str) -> None:
         configuration = SHAPES[shape]
         device = late_device(configuration) if late else ModelDevice(configuration)
         found = verify_dram_training(
-            random_network(10 * seed + len(shape)),
+            random_network(10 * seed + len(shape), shape),
             device,
             steps=2,
             batch=batch,

@@ -74,7 +74,7 @@ def test_random_networks_learn_as_the_definition_says(shape: str, seed: int) -> 
     """The lists keep their order also where runs end as late as they may."""
     device = late_device(SHAPES[shape])
     ours = learn_alike(
-        random_network(seed), device, steps=4, batch=1 << seed % 3, shift=4 + seed, seed=seed
+        random_network(seed, shape), device, steps=4, batch=1 << seed % 3, shift=4 + seed, seed=seed
     )
     # where the rows of sums are no whole words, the host updates
     assert ours.updated in ((0, 3) if SHAPES[shape].lanes % WORD_BYTES else (3,))

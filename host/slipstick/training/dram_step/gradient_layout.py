@@ -206,7 +206,12 @@ def find_grid(
 
 
 def share_out(
-    window: "Window", channels: int, tiles: int, configuration: Configuration
+    window: "Window",
+    channels: int,
+    tiles: int,
+    configuration: Configuration,
+    *,
+    depthwise: bool = False,
 ) -> tuple[int, list[list[GradientPiece]]]:
     """Shares sums out to the banks of accumulators, in the fewest passes over the batch.
 
@@ -219,6 +224,8 @@ def share_out(
     tiles : int
         Of the errors' channels.
     configuration : Configuration
+    depthwise : bool
+        A tile of errors meets only the same channels of the input.
 
     Returns
     -------
@@ -239,13 +246,18 @@ def share_out(
             "a row of a kernel must fit accumulator_depth"
             f" ({configuration.accumulator_depth}), not need {widest}"
         )
+    columns = configuration.columns
+    inputs = [
+        range(channels)[tile * columns :][:columns] if depthwise else range(channels)
+        for tile in range(tiles)
+    ]
     found = None
     for parts in range(configuration.largest_parts + 1):
         words, banks = configuration.accumulator_depth >> parts, 2 << parts
         for turned, least in ((False, widest), (True, kernel_y)):
             if words < least:
                 continue
-            some = list(_pieces(window, channels, tiles, words, configuration.pixels, turned))
+            some = list(_pieces(window, inputs, words, configuration.pixels, turned))
             passes = [some[first : first + banks] for first in range(0, len(some), banks)]
             if found is None or len(passes) < len(found[1]):
                 found = parts, passes
@@ -254,21 +266,23 @@ def share_out(
 
 
 def _pieces(
-    window: "Window", channels: int, tiles: int, words: int, pixels: int, turned: bool
+    window: "Window", inputs: Sequence[range], words: int, pixels: int, turned: bool
 ) -> Iterator[GradientPiece]:
+    """Pieces of each tile of errors, which meets these channels of the input."""
     (kernel_y, kernel_x), stride = window.kernel, window.stride[1]
-    for tile in range(tiles):
+    for tile, channels in enumerate(inputs):
         if turned:
             most = words // kernel_y * pixels
-            for column, some in itertools.product(range(kernel_x), pieces(channels, most)):
+            for column, some in itertools.product(range(kernel_x), pieces(len(channels), most)):
                 columns = range(column, column + 1)
-                yield GradientPiece(range(kernel_y), columns, range(*some), tile, True)
+                yield GradientPiece(range(kernel_y), columns, channels[slice(*some)], tile, True)
         else:
             for row, first in itertools.product(range(kernel_y), range(min(stride, kernel_x))):
                 columns = range(first, kernel_x, stride)
                 groups = -(-len(columns) // pixels)
-                for some in pieces(channels, words // groups):
-                    yield GradientPiece(range(row, row + 1), columns, range(*some), tile)
+                for some in pieces(len(channels), words // groups):
+                    part = channels[slice(*some)]
+                    yield GradientPiece(range(row, row + 1), columns, part, tile)
         yield GradientPiece(range(0), range(1), range(1), tile)
 
 

@@ -49,17 +49,25 @@ class GradientResults:
     Parameters
     ----------
     passes : sequence of sequence of GradientPiece
-    shape : (O, kernel height, kernel width, I)
-        Of the weights.
+    shape : (O, kernel height, kernel width, I), or (1, kernel height, kernel width, C)
+        Of the weights; the latter of a depthwise layer.
     grid : bool
         The array's columns are the image's rows.
     configuration : Configuration
+    depthwise : bool
+        Sums of a channel of the input with another one of the errors are there, too, and of no use.
     """
 
     passes: Sequence[Sequence[GradientPiece]]
     shape: tuple[int, int, int, int]
     grid: bool
     configuration: Configuration
+    depthwise: bool = False
+
+    @property
+    def _channels(self) -> int:
+        """Of the errors."""
+        return self.shape[3] if self.depthwise else self.shape[0]
 
     def size(self, piece: GradientPiece) -> tuple[int, int, int]:
         """Returns rows, columns and bytes per pixel of a piece's result."""
@@ -70,7 +78,7 @@ class GradientResults:
 
     def _outputs(self, piece: GradientPiece) -> int:
         columns = self.configuration.columns
-        return min(columns, self.shape[0] - piece.tile * columns)
+        return min(columns, self._channels - piece.tile * columns)
 
     def plane_bytes(self, piece: GradientPiece) -> int:
         """Counts the bytes of a plane of a piece's result: one per sum."""
@@ -123,7 +131,7 @@ class GradientResults:
         return sum(map(self.plane_bytes, self._weight_pieces()))
 
     def sum_numbers(self) -> np.ndarray:
-        """Numbers each weight's sum, (O, kernel height, kernel width, I)."""
+        """Numbers each weight's sum: an array of ``shape``."""
         numbers, first = np.zeros(self.shape, np.int32), 0
         for piece in self._weight_pieces():
             count = self.plane_bytes(piece)
@@ -175,7 +183,7 @@ class GradientResults:
 
     def biases(self, packed: bytes) -> np.ndarray:
         """The gradient of the bias, (O,), in what ``updates`` has brought, pass by pass."""
-        bias, begin = np.zeros(self.shape[0], np.int32), 0
+        bias, begin = np.zeros(self._channels, np.int32), 0
         for piece in (piece for some in self.passes for piece in some if piece.is_bias):
             count = SUM_BYTES * self.plane_bytes(piece)
             self._put_bias(piece, _values(packed[begin : begin + count]), bias)
@@ -192,10 +200,10 @@ class GradientResults:
 
         Returns
         -------
-        weights : array of int32, (O, kernel height, kernel width, I)
+        weights : array of int32, of ``shape``
         bias : array of int32, (O,)
         """
-        weights, bias = np.zeros(self.shape, np.int32), np.zeros(self.shape[0], np.int32)
+        weights, bias = np.zeros(self.shape, np.int32), np.zeros(self._channels, np.int32)
         place = 0
         for some in self.passes:
             begin = place
@@ -221,6 +229,9 @@ class GradientResults:
         values = values.reshape(self.size(piece))[..., :outputs]
         if self.grid:
             values = values.transpose(1, 0, 2)
+        if self.depthwise:
+            self._put_depthwise(piece, values, weights)
+            return
         if piece.turned:
             some_columns = weights[first : first + outputs, :, piece.columns[0], channels]
             some_columns[...] = values.transpose(2, 0, 1)
@@ -228,6 +239,17 @@ class GradientResults:
         columns = slice(piece.columns.start, piece.columns.stop, piece.columns.step)
         some_rows = weights[first : first + outputs, piece.rows[0], columns, channels]
         some_rows[...] = values.transpose(2, 1, 0)
+
+    def _put_depthwise(self, piece: GradientPiece, values: np.ndarray, weights: np.ndarray) -> None:
+        """Puts what a plane has of channels with themselves."""
+        first, count = piece.tile * self.configuration.columns, len(piece.channels)
+        own = np.arange(count), np.array(piece.channels) - first
+        channels = slice(piece.channels.start, piece.channels.stop)
+        if piece.turned:
+            weights[0, :, piece.columns[0], channels] = values[:, own[0], own[1]]
+            return
+        columns = slice(piece.columns.start, piece.columns.stop, piece.columns.step)
+        weights[0, piece.rows[0], columns, channels] = values[own[0], :, own[1]].T
 
 
 def _stores(chip: int, dram: int, count: int) -> Iterator[Transfer]:

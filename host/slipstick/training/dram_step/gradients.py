@@ -49,6 +49,9 @@ class GradientProgram:
         The layer's.
     configuration : Configuration
         With ``training`` and DRAM.
+    depthwise : bool
+        The layer's. Sums are those of C channels of the input with the same C of the errors, of
+        which each channel's with itself count: C times the work, and programs like any other's.
 
     Members
     -------
@@ -66,7 +69,13 @@ class GradientProgram:
     """
 
     def __init__(
-        self, image: Shape, errors: Shape, window: "Window", configuration: Configuration
+        self,
+        image: Shape,
+        errors: Shape,
+        window: "Window",
+        configuration: Configuration,
+        *,
+        depthwise: bool = False,
     ) -> None:
         if configuration.columns % WORD_BYTES:
             raise CapacityError(
@@ -89,10 +98,14 @@ class GradientProgram:
             images.add_parameters(value, 0, configuration.columns, "gradient") for value in values
         ]
         (self.constants,) = (each.data for each in images.all() if each.space == Space.WEIGHTS)
-        self._parts, passes = share_out(window, image[2], self.kernels.tiles, configuration)
+        self._parts, passes = share_out(
+            window, image[2], self.kernels.tiles, configuration, depthwise=depthwise
+        )
         self.passes = min(passes, self._by_phases(passes), key=self._loaded_bytes)
-        shape = errors[2], *window.kernel, image[2]
-        self.results = GradientResults(self.passes, shape, grid is not None, configuration)
+        shape = 1 if depthwise else errors[2], *window.kernel, image[2]
+        self.results = GradientResults(
+            self.passes, shape, grid is not None, configuration, depthwise
+        )
 
     def _by_phases(self, passes: list[list[GradientPiece]]) -> list[list[GradientPiece]]:
         """The same pieces in passes that need fewer parts of the image each."""

@@ -9,7 +9,6 @@ from slipstick_rtl.dma.transfer import WORD_BYTES
 from ...compiler.codegen.dram_tensors import DramTensor
 from ...errors import UnsupportedError
 from ..int8 import Codes
-from ..network import Layer
 from .gradient_lists import GradientWork
 from .gradient_results import Masters
 from .gradients import GradientProgram
@@ -175,10 +174,3 @@ def reshaped(source: DramTensor, shape: tuple[int, ...]) -> DramTensor:
 def nothing_in(tensor: DramTensor, batch: int) -> np.ndarray:
     """Zeros in the place of a batch's codes."""
     return np.broadcast_to(np.int8(0), (batch, *shape_of(tensor)))
-
-
-def refusal(layer: Layer) -> UnsupportedError:
-    """The error of a layer that has no program."""
-    return UnsupportedError(
-        f"layer {layer.name!r}: a network that is trained from DRAM must have no {layer.kind} yet"
-    )

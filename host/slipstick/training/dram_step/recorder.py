@@ -42,7 +42,6 @@ from .recorded import (
     nothing_in,
     recorded,
     recorded_tensor,
-    refusal,
     reshaped,
     shape_of,
 )
@@ -234,12 +233,16 @@ class RecordingArithmetic(Int8Arithmetic):
 
     def gradient(self, layer: Layer, x: Codes, error: Codes) -> Gradient:
         """Sums of 32 bits, of the weights and of the bias."""
-        if layer.kind is Kind.DEPTHWISE:
-            raise refusal(layer)
         image, errors, window = recorded_tensor(x), self._settled(error), window_of(layer)
         if not takes_dense_rows(image, window):
             image = self._pixels(x)
-        program = GradientProgram(shape_of(image), shape_of(errors), window, self._configuration)
+        program = GradientProgram(
+            shape_of(image),
+            shape_of(errors),
+            window,
+            self._configuration,
+            depthwise=layer.kind is Kind.DEPTHWISE,
+        )
         exponent = x.exponent + error.exponent
         masters, words = self._masters(layer, program, exponent), program.results.words
         if masters is not None:

@@ -49,7 +49,7 @@ class DramTrainer(Trainer):
     ----------
     network : TrainingNetwork
         Of convolutions, additions, flattening, and pools whose windows lie side by side; each
-        tensor is read at most twice. Depthwise layers are among those that do not learn.
+        tensor is read at most twice.
     device : LinkDevice
         Whose configuration has ``training`` and DRAM. No other may use it meanwhile.
     initial : mapping of FloatParameters
