@@ -214,8 +214,8 @@ CHIPS: dict[str, DramChip] = {chip.name: chip for chip in (MT48LC16M16, M12L1616
 """By name."""
 
 DDR3_HZ = 75_000_000
-"""Of the controller of DDR3, if the configuration names no other: the chip's clock is twice as fast,
-whatever the core's is."""
+"""Of the controller of DDR3, if the configuration names no other: the chip's clock is twice as
+fast, whatever the core's is."""
 DDR3_RANGE_HZ = (40_000_000, 100_000_000)
 """Clocks of that controller that are possible."""
 
