@@ -1,8 +1,9 @@
 """``slipstick build``: the bitstream of a target."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -114,55 +115,22 @@ def build_command(
     The exit status is 1 if all was built but the clock was not reached.
     """
     wanted = _clocked(find_target(target), clock, bare)
-    check_least("--seeds", seeds, 1)
-    if seed is not None and seeds is not None:
-        raise InputError("--seed and --seeds must not be given together")
-    check_least("--route", route, 1)
-    if route is not None and seeds is None:
-        raise InputError("--route needs --seeds: it says how many of them are routed")
     layer = BARE if bare else link
-    if seeds is None:
-        tried = [known_seed(wanted, layer) if seed is None else seed]
-        given = f"--seed {tried[0]}"
-    else:
-        tried = list(range(1, seeds + 1))
-        given = f"--seeds {seeds}" + ("" if route is None else f" --route {route}")
-    given_options = {"baud": baud, "ip": ip, "mac": mac}
-    options = _options(wanted, layer, {k: v for k, v in given_options.items() if v is not None})
-    folder = default_output(wanted) if output is None else output
-    with _spread(cluster) as spread:
-
-        def build_at(target: Target, output: Path) -> Build:
-            if clock == FASTEST:
-                told = f"build for {target.configuration.clock_hz / 1e6:g} MHz"
-                print(told, file=sys.stderr)
-            return build(
-                target,
-                seeds=tried,
-                routed=route,
-                link=layer,
-                options=options,
-                output=output,
-                step=console.step,
-                spread=spread,
-            )
-
-        builds: tuple[Build, ...] = ()
-        if clock == FASTEST:
-            rate = uart_baud(wanted, layer, options)
-            found = build_fastest(wanted, build_at, folder, baud=rate)
-            done, builds = found.best, found.builds
-        else:
-            done = build_at(wanted, folder)
-    face = " ".join(
-        [
-            "--bare" if bare else f"--link {link}",
-            *([] if clock is None else [f"--clock {clock}"]),
-            *(f"--{k} {v}" for k, v in options.items()),
-        ]
+    tried, given = _seeds(wanted, layer, seed, seeds, route)
+    options = {"baud": baud, "ip": ip, "mac": mac}
+    asked = _Asked(
+        target=wanted,
+        layer=layer,
+        seeds=tried,
+        routed=route,
+        options=_options(wanted, layer, {k: v for k, v in options.items() if v is not None}),
+        folder=default_output(wanted) if output is None else output,
     )
-    command = f"slipstick build --target {wanted.name} {face} {given} --output {folder}"
-    report = write_report(done, command, builds)
+    with _spread(cluster) as spread:
+        done, builds = (
+            asked.build_fastest(spread) if clock == FASTEST else (asked.build(spread), ())
+        )
+    report = write_report(done, asked.command(clock, given), builds)
     if json:
         console.print_json({**report_figures(done, builds), "report": str(report)})
     else:
@@ -172,6 +140,89 @@ def build_command(
     if not done.meets_clock:
         print(f"slipstick: {verdict(done)}", file=sys.stderr)
         raise typer.Exit(CLOCK_MISSED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """Holds the target and how it is built.
+
+    Parameters
+    ----------
+    target : Target
+    layer : str
+        The wire, or ``BARE``.
+    seeds : sequence of int
+    routed : int or None
+        How many of them are routed; None: all.
+    options : dict
+        Of the wire's PHY.
+    folder : Path
+        Of all files.
+    """
+
+    target: Target
+    layer: str
+    seeds: Sequence[int]
+    routed: int | None
+    options: dict[str, Any]
+    folder: Path
+
+    def build(self, spread: Spread | None) -> Build:
+        """Builds for the target's clock."""
+        return self._build(self.target, self.folder, spread)
+
+    def build_fastest(self, spread: Spread | None) -> tuple[Build, Sequence[Build]]:
+        """Builds for one clock after the other; returns the best build, and all."""
+
+        def build_at(target: Target, output: Path) -> Build:
+            told = f"build for {target.configuration.clock_hz / 1e6:g} MHz"
+            print(told, file=sys.stderr)
+            return self._build(target, output, spread)
+
+        rate = uart_baud(self.target, self.layer, self.options)
+        found = build_fastest(self.target, build_at, self.folder, baud=rate)
+        return found.best, found.builds
+
+    def _build(self, target: Target, output: Path, spread: Spread | None) -> Build:
+        return build(
+            target,
+            seeds=self.seeds,
+            routed=self.routed,
+            link=self.layer,
+            options=self.options,
+            output=output,
+            step=console.step,
+            spread=spread,
+        )
+
+    def command(self, clock: str | None, given: str) -> str:
+        """Writes the command that asks for it, with the seeds as they were given."""
+        words = [
+            f"slipstick build --target {self.target.name}",
+            "--bare" if self.layer == BARE else f"--link {self.layer}",
+            *([] if clock is None else [f"--clock {clock}"]),
+            *(f"--{k} {v}" for k, v in self.options.items()),
+            given,
+            f"--output {self.folder}",
+        ]
+        return " ".join(words)
+
+
+def _seeds(
+    target: Target, layer: str, seed: int | None, seeds: int | None, route: int | None
+) -> tuple[Sequence[int], str]:
+    """Returns the seeds that are tried, and the options that ask for them."""
+    check_least("--seeds", seeds, 1)
+    if seed is not None and seeds is not None:
+        raise InputError("--seed and --seeds must not be given together")
+    check_least("--route", route, 1)
+    if seeds is not None:
+        routed = "" if route is None else f" --route {route}"
+        return range(1, seeds + 1), f"--seeds {seeds}{routed}"
+    if route is not None:
+        raise InputError("--route needs --seeds: it says how many of them are routed")
+    tried = known_seed(target, layer) if seed is None else seed
+    return [tried], f"--seed {tried}"
 
 
 @contextmanager

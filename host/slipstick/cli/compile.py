@@ -9,7 +9,7 @@ from .. import console
 from ..compiler.codegen.dram_list import find_dram_program, why_not_from_dram
 from ..errors import InputError
 from ..loading import compile_file
-from ..profile.dram import dram_cost, draw_dram_timeline
+from ..profile.dram import DramCost, dram_cost, draw_dram_timeline
 from ..profile.dram_roofline import draw_dram_roofline
 from ..program import Program
 from ..program.slip_file import encode, write_file
@@ -90,26 +90,52 @@ def compile_command(
         model, name, semantics=semantics, double_buffer=double_buffer, batch=batch
     )
     cost = dram_cost(program)
-    drawings = (("--timeline", timeline, draw_dram_timeline),)
-    drawings += (("--roofline", roofline, draw_dram_roofline),)
-    for option, path, draw in drawings:
-        if path is not None:
-            if cost is None:
-                raise InputError(
-                    f"{option} is for networks that run from DRAM, not {program.name} on {name}"
-                )
-            draw(path, cost, name)
+    _draw(program, cost, name, timeline, roofline)
     data = encode(program)
     if output is not None:
         write_file(output, data)
-    traffic = program.transferred()
     result = {
         "model": str(model),
         "target": name,
+        **_entry(program, cost),
+        "program_bytes": len(data),
+        "end_to_end": end_to_end(program, name),
+        "output": None if output is None else str(output),
+    }
+    if json:
+        console.print_json(result)
+    else:
+        _show(program, result)
+
+
+def _draw(
+    program: Program,
+    cost: DramCost | None,
+    target: str,
+    timeline: Path | None,
+    roofline: Path | None,
+) -> None:
+    """Draws what was asked for; InputError if the program does not run from DRAM."""
+    for option, path, draw in (
+        ("--timeline", timeline, draw_dram_timeline),
+        ("--roofline", roofline, draw_dram_roofline),
+    ):
+        if path is None:
+            continue
+        if cost is None:
+            raise InputError(
+                f"{option} is for networks that run from DRAM, not {program.name} on {target}"
+            )
+        draw(path, cost, target)
+
+
+def _entry(program: Program, cost: DramCost | None) -> dict[str, Any]:
+    """Returns a program's figures, ready for JSON."""
+    traffic = program.transferred()
+    return {
         "fingerprint": program.fingerprint,
         "semantics": program.semantics,
         "layers": [layer_entry(program, layer) for layer in program.layers],
-        "program_bytes": len(data),
         "predicted_cycles": program.predicted_cycles,
         "macs": program.macs,
         "host_macs": program.host_macs,
@@ -123,15 +149,9 @@ def compile_command(
         "downloaded_bytes": traffic.downloaded,
         "dram": None if cost is None else cost.entry(),
         "not_from_dram": why_not_from_dram(program) if cost is None else "",
-        "end_to_end": end_to_end(program, name),
         "state_bytes": program.state_bytes,
         "resident_bytes": program.resident_bytes,
-        "output": None if output is None else str(output),
     }
-    if json:
-        console.print_json(result)
-    else:
-        _show(program, result)
 
 
 def end_to_end(program: Program, target: str) -> list[dict[str, Any]]:
