@@ -13,7 +13,7 @@ class ToolError(RuntimeError):
 
 
 def cache_directory() -> Path:
-    """Where built models are kept: ``$SLIPSTICK_CACHE``, by default ``~/.cache/slipstick``.
+    """Returns the folder of built models: ``$SLIPSTICK_CACHE``, else ``~/.cache/slipstick``.
 
     The value ``off`` is about compiled programs: models must lie somewhere.
 
@@ -52,7 +52,7 @@ def _home_cache() -> tuple[Path, str]:
 
 
 def _complaint(folder: Path) -> str:
-    """Why a folder cannot be written; it is made if it is missing."""
+    """Says why a folder cannot be written, or nothing; makes it if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -122,7 +122,10 @@ def run_tool(
     text: str = "",
     environment: Mapping[str, str] | None = None,
 ) -> str:
-    """What a command prints, given ``text`` on its standard input; ToolError if it fails."""
+    """Runs a command with ``text`` on its standard input; returns what it prints.
+
+    ToolError if it fails.
+    """
     words = [str(word) for word in command]
     try:
         done = subprocess.run(
@@ -189,7 +192,7 @@ def convert_to_verilog(rtlil_text: str) -> str:
 
 
 def run_yosys(script: str, *, cwd: Path | None = None) -> str:
-    """What Yosys' commands print; ToolError if there is no Yosys or a command fails.
+    """Runs Yosys and returns what it prints; ToolError if there is no Yosys or a command fails.
 
     It may see no files but those in ``cwd``, the current directory by default.
     """
@@ -236,7 +239,7 @@ def write_checksum(path: Path) -> None:
 
 
 def has_checksum(path: Path) -> bool:
-    """Whether a file is what it was when its checksum was written."""
+    """Tells whether a file is what it was when its checksum was written."""
     try:
         return checksum_of(path).read_text() == _digest(path)
     except (OSError, ValueError):
@@ -244,7 +247,7 @@ def has_checksum(path: Path) -> bool:
 
 
 def checksum_of(path: Path) -> Path:
-    """Where the checksum of a file lies."""
+    """Returns the path of a file's checksum."""
     return path.with_name(f"{path.name}.sha256")
 
 

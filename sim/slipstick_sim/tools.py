@@ -113,7 +113,7 @@ class Tool:
         return found
 
     def version(self) -> str:
-        """What the program that ``find`` finds gives as its version; raises as it does."""
+        """Returns the version of the program that ``find`` finds; raises as it does."""
         return version_of(self.find(), self.version_option)
 
     def _named(self, given: str) -> str:
@@ -152,7 +152,7 @@ class Tool:
 
 
 def version_of(program: str, option: str = "--version") -> str:
-    """What a tool gives as its version, such as ``0.11.1``; "unknown" if it gives none.
+    """Returns the version that a tool gives, such as ``0.11.1``; "unknown" if it gives none.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def _key(version: str) -> tuple[int, ...]:
 
 
 def script_folders() -> list[str]:
-    """Where this Python's packages install their programs, the environment's own folder first."""
+    """Lists the folders of programs of this Python's packages, the environment's own one first."""
     return list(dict.fromkeys(map(str, _script_folders())))
 
 

@@ -1,21 +1,48 @@
-"""Docstrings of modules: the first line is a sentence that says what the module does or is."""
+"""Docstrings: the first line is a sentence that says what the thing does or is."""
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-CLAUSE = re.compile(r"(What|Where|Which|Whether|When|Why|How|From|Of)\b")
-"""A first line that begins so is a clause, and has no verb of its own."""
+CLAUSE = re.compile(r"(What|Where|Which|Whether|When|Why|How|Of)\b")
+"""Words that begin a clause without a verb of its own."""
+RTL = ("array", "compact", "memory", "numbers", "postprocess", "primitives", "sequencer")
+HOST = ("compiler", "frontends", "kernels", "passes", "program", "quantize")
+DONE = (
+    "sim",
+    *(f"rtl/slipstick_rtl/{name}" for name in RTL),
+    *(f"host/slipstick/{name}" for name in HOST),
+)
+"""Folders whose docstrings all keep the rule; elsewhere only those of modules do yet."""
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields the line and text of each docstring, those of constants and fields included."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield statement.lineno, value.value.strip()
 
 
 def test_first_lines_of_modules() -> None:
-    found = []
     for layer in ("host", "rtl", "sim"):
         for path in (ROOT / layer).rglob("*.py"):
-            text = ast.get_docstring(ast.parse(path.read_text()))
-            if text is None:
-                assert path.name == "__init__.py" and not path.read_text().strip(), path
-            elif CLAUSE.match(text):
-                found.append(str(path.relative_to(ROOT)))
-    assert not found
+            text = path.read_text()
+            found = ast.get_docstring(ast.parse(text))
+            assert found or (path.name == "__init__.py" and not text.strip()), path
+            assert not CLAUSE.match(found or ""), path
+
+
+def test_first_lines() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
+        for folder in DONE
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line, text in docstrings(path)
+        if CLAUSE.match(text)
+    ]
+    assert not found, "\n".join(found)

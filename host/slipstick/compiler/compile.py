@@ -91,7 +91,7 @@ def compile_graph(
 
 
 def _is_hopeless(graph: Graph, configuration: Configuration) -> bool:
-    """Whether the weights cannot fit at once by far: nothing need be tried then."""
+    """Tells whether the weights cannot fit at once by far: nothing need be tried then."""
     weights = {
         node.inputs[1]
         for node in graph.nodes

@@ -23,7 +23,7 @@ _MOST_TRAILING = 16
 
 
 class Plan(NamedTuple):
-    """What runs where, and where its tensors lie."""
+    """Holds what runs where, and where its tensors lie."""
 
     operations: Sequence[Operation]
     buffers: dict[str, Buffer]
@@ -39,7 +39,7 @@ def make_plan(
     uncopied: frozenset[str] = frozenset(),
     returning: bool = False,
 ) -> Plan:
-    """What runs where; copies of activations on the device but, if memory is short, the largest.
+    """Plans what runs where; the device copies activations but, if memory is short, the largest.
 
     Parameters
     ----------

@@ -132,8 +132,10 @@ def _period(streams: Mapping[int, Timeline], early: Early) -> int:
 
 
 def _is_simple(arrangement: Arrangement, runs: Mapping[int, Run]) -> bool:
-    """Whether there is one run, and all transfers belong to it: aliases behind a host operation may
-    be downloaded after it."""
+    """Tells whether there is one run, and all transfers belong to it.
+
+    Aliases behind a host operation may be downloaded after it.
+    """
     both = (*arrangement.uploads.items(), *arrangement.downloads.items())
     return len(runs) == 1 and {run for run, names in both if names} <= set(runs)
 

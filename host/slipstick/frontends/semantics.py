@@ -72,7 +72,7 @@ def with_semantics(graph: Graph, wanted: str | None) -> Graph:
 
 
 def _is_table(node: Node, graph: Graph) -> bool:
-    """Whether it is a function of one int8 code that ONNX's arithmetic has."""
+    """Tells whether a node is a function of one int8 code that ONNX's arithmetic has."""
     operator = find(node.operator)
     in_onnx = not isinstance(operator, Unary) or operator.onnx or operator.clamp is not None
     if not operator.tabulated or not in_onnx:

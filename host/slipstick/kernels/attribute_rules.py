@@ -11,7 +11,7 @@ from ..graph import Node, Tensor
 from ..operators import find
 
 LARGEST_ELEMENTS = 1 << 26
-"""Of what a kernel makes on the way, padded or repeated."""
+"""Most elements of what a kernel makes on the way, padded or repeated."""
 _LARGEST = 1 << 31
 _MOST_ITEMS = 1 << 12
 

@@ -93,8 +93,11 @@ def run(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 def _is_float(node: Node, graph: Graph) -> bool:
-    """Whether a node adds up or approximates float numbers: NumPy and BLAS choose the order of
-    additions, and which instructions they use, by an array's shape and strides."""
+    """Tells whether a node adds up or approximates float numbers.
+
+    NumPy and BLAS choose the order of additions, and which instructions they use, by an array's
+    shape and strides.
+    """
     operator = find(node.operator)
     if operator.family is Family.LAYER:
         # logarithmic codes have transposed convolutions in float only
@@ -117,7 +120,7 @@ def run_graph(graph: Graph, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarra
 
 
 def initial_state(graph: Graph) -> Values:
-    """What the graph's variables hold at first, by their sources."""
+    """Returns the initial values of the graph's variables, by their sources."""
     return {variable.source: variable.initial for variable in graph.variables}
 
 

@@ -7,7 +7,7 @@ from ..graph import Graph, Node, Quantization, Tensor
 
 
 def same_quantization(a: Quantization | None, b: Quantization | None) -> bool:
-    """Whether two tensors' codes mean the same real numbers."""
+    """Tells whether two tensors' codes mean the same real numbers."""
     if a is None or b is None:
         return a is b
     return (

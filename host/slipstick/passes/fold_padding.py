@@ -9,7 +9,7 @@ _CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 
 
 def _foldable(graph: Graph, node: Node) -> bool:
-    """Whether all readers are convolutions, and what is padded is the code of zero in the plane."""
+    """Tells whether all readers are convolutions, and the plane is padded with the code of zero."""
     if node.operator != "pad" or node.outputs[0] in graph.results:
         return False
     source, result = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]

@@ -9,7 +9,7 @@ from .clean import fresh_name, replace_nodes
 
 
 def _lowers(graph: Graph, node: Node) -> bool:
-    """Whether the factors are a vector of 8-bit numbers, one a channel."""
+    """Tells whether the factors are a vector of 8-bit numbers, one a channel."""
     if node.operator != "prelu":
         return False
     x, alpha, result = (graph.tensors[name] for name in (*node.inputs, *node.outputs))

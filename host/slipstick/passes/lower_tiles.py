@@ -12,7 +12,7 @@ from ..kernels.tflite.resize import nearest_places
 from .clean import fresh_name
 
 NEAREST = {"align_corners": False, "half_pixel_centers": True}
-"""Of a resize_nearest that repeats pixels: the float32 positions are far from any rounding."""
+"""Attributes of a resize_nearest that repeats pixels: no float32 position is near any rounding."""
 
 
 _MOST_TIMES = 64
@@ -44,7 +44,7 @@ def _enlarged(picture: tuple[int, ...], outer: int, times: int) -> tuple[int, in
 
 
 def _repeats_pixels(picture: Tensor, attributes: Mapping[str, Any]) -> bool:
-    """Whether a resize_nearest of a picture shows each of its pixels equally often."""
+    """Tells whether a resize_nearest of a picture shows each of its pixels equally often."""
     return max(attributes["size"]) <= _LARGEST_SIDE and all(
         not target % source
         and np.array_equal(

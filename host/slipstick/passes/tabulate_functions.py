@@ -54,7 +54,7 @@ def _lowered(
 
 
 def _only_for(graph: Graph, names: set[str], nodes: Sequence[Node]) -> bool:
-    """Whether nothing else reads these activations."""
+    """Tells whether nothing else reads these activations."""
     readers = {reader.name for name in names for reader in graph.consumers(name)}
     return names.isdisjoint(graph.results) and readers <= {node.name for node in nodes}
 

@@ -32,7 +32,7 @@ def _split(graph: Graph, node: Node) -> list[np.ndarray]:
 
 
 def _way(graph: Graph, node: Node) -> int | None:
-    """What of the input is repeated: rows (0), columns (1), channels (2), or nothing helps."""
+    """Chooses the inputs to repeat: rows (0), columns (1), channels (2); None if nothing helps."""
     if node.operator == "fully_connected":
         inputs = graph.tensors[node.inputs[1]].shape[1]
         return _CHANNELS if graph.tensors[node.inputs[0]].shape[-1] == inputs else None

@@ -296,12 +296,12 @@ class Program:
 
     @property
     def state_bytes(self) -> int:
-        """What is kept from one inference to the next."""
+        """Counts the bytes of the variables, which are kept from one inference to the next."""
         return sum(variable.initial.nbytes for variable in self.variables)
 
     @property
     def resident_bytes(self) -> int:
-        """What of it stays on the device."""
+        """Counts the bytes of the variables that stay on the device."""
         kept = (each.initial.nbytes for each in self.variables if each.source in self.resident)
         return sum(kept)
 

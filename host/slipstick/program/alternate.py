@@ -131,7 +131,7 @@ _NOTHING = (0, "")
 
 
 def _spans(program: "Program", alternate: Alternate) -> list[tuple[Placement, str, bool]]:
-    """What lies in the activation memory, whose it is, and whether it is moved.
+    """Lists what lies in the activation memory, whose it is, and whether it is moved.
 
     Aliases of a tensor lie where it does: they count once.
     """

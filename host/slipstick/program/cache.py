@@ -35,8 +35,11 @@ _ABANDONED_SECONDS = 3600.0
 
 
 def cache_folder() -> Path | None:
-    """Where entries are kept: ``programs`` in ``$SLIPSTICK_CACHE``, by default in
-    ``~/.cache/slipstick``, beside the compiled simulations; None if that is ``off``."""
+    """Returns the folder of the entries; None if ``$SLIPSTICK_CACHE`` is ``off``.
+
+    It is ``programs`` in ``$SLIPSTICK_CACHE``, by default in ``~/.cache/slipstick``, beside the
+    compiled simulations.
+    """
     named = os.environ.get("SLIPSTICK_CACHE")
     if named == "off":
         return None

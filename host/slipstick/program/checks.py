@@ -29,7 +29,7 @@ from .alternate import Alternate
 from .steps import DownloadStep, HostStep, Image, LoadStep, RunStep, Step, UploadStep, require
 
 LARGEST_BYTES = 1 << 29
-"""Of all the tensors that a host holds in one inference."""
+"""Most bytes of all the tensors that a host holds in one inference."""
 _MOST_STEPS = 1 << 20
 _TRIED = 1 << 20
 """Numbers that a host step may read, make and go over for it to be tried."""
@@ -294,4 +294,4 @@ def _check_copy(
 _MOVING = ("origin", "source", "destination")
 """Fields that are addresses of activations."""
 _APART = "tap_step_x"
-"""Of a MAP of two operands, how far the second lies behind the first."""
+"""Field of a MAP of two operands that tells how far the second lies behind the first."""

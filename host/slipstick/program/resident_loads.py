@@ -10,7 +10,7 @@ from .steps import Image
 
 
 class Loaded:
-    """Which of a program's loads are on a device.
+    """Records which of a program's loads are on a device.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def require(condition: bool, message: str) -> None:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where an activation lives on the device, in bytes of its activation memory.
+    """Describes where an activation lives on the device, in bytes of its activation memory.
 
     Element (y, x, c) is at ``address + y * row_pitch + x * pixel_pitch + c``; height x width x
     channels elements in that order are the tensor in NHWC order, whatever its shape is (a

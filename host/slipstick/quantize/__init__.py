@@ -239,7 +239,7 @@ def _batches(images: np.ndarray, batch: int) -> list[np.ndarray]:
 
 
 class _Reader:
-    """What onnxruntime's quantiser draws its samples from, a range of them at a time.
+    """Gives onnxruntime's quantiser its samples, a range of them at a time.
 
     It is its ``CalibrationDataReader`` in all but name: that class is imported with onnxruntime.
     """
@@ -253,7 +253,7 @@ class _Reader:
         return len(self._batches)
 
     def set_range(self, start_index: int, end_index: int) -> None:
-        """What ``get_next`` gives from now on."""
+        """Chooses the batches that ``get_next`` gives from now on."""
         self._left = iter(self._batches[start_index:end_index])
 
     def get_next(self) -> dict[str, np.ndarray] | None:

@@ -121,7 +121,7 @@ class _Writer:
         self._add("Gemm", node, np.ascontiguousarray(weights), self._bias(node), transB=1)
 
     def addition(self, node: Node) -> None:
-        """Of two tensors."""
+        """Writes the sum of two tensors."""
         self._add("Add", node)
 
     def softmax(self, node: Node) -> None:
@@ -138,4 +138,4 @@ OPERATORS: dict[str, Callable[[_Writer, Node], None]] = {
     "reshape": _Writer.reshape,
     "softmax": _Writer.softmax,
 }
-"""What can be dequantised."""
+"""Writers of the operators that can be dequantised."""

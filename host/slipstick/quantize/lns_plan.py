@@ -12,10 +12,10 @@ _MOVES = (
     *("Dropout", "Flatten", "Identity", "GlobalMaxPool", "Reshape", "Slice", "Squeeze"),
     *("Split", "Transpose", "Unsqueeze"),
 )
-"""What they give out has the codes of what they take."""
+"""Operators whose outputs have the codes of their inputs."""
 _CODED = (*LAYERS, *_AFFINE, "Sum", "Concat", "GlobalAveragePool", "ReduceMean", "PRelu")
-"""What they give out gets codes of its own, beside functions of one number and pooling; what others
-give out stays float32."""
+"""Operators whose outputs get codes of their own, beside functions of one number and pooling; what
+others give out stays float32."""
 
 
 def _moves(operator: str) -> bool:
@@ -30,7 +30,7 @@ def _is_coded(operator: str) -> bool:
 
 @dataclass
 class Plan:
-    """What of a network gets codes.
+    """Describes what of a network gets codes.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Plan:
 
 
 def plan(graph: Any) -> Plan:
-    """Which tensors of a float graph get codes, and which layers' weights."""
+    """Chooses the tensors of a float graph that get codes, and the layers whose weights do."""
     made, affine = Plan(), set[str]()
     constants = {item.name for item in graph.initializer}
     for item in graph.input:
@@ -83,7 +83,7 @@ def plan(graph: Any) -> Plan:
 
 
 def _waits(graph: Any, name: str, affine: set[str], constants: set[str]) -> bool:
-    """Whether what reads a tensor is computed with it: it never stands in memory itself."""
+    """Tells whether what reads a tensor is computed with it: it never stands in memory itself."""
     readers = [node for node in graph.node if name in node.input]
     if name in constants or len(readers) != 1 or any(name == item.name for item in graph.output):
         return name in constants

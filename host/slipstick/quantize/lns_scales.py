@@ -11,10 +11,10 @@ FINE = np.exp2(np.arange(-3, 4) / 16)
 """Factors of the best of those."""
 
 LARGEST_SUM = (1 << 31) - (1 << 24)
-"""Of a layer's products and its bias, with room for what a bias may be corrected by."""
+"""Largest sum of a layer's products and its bias, with room for what a bias may be corrected by."""
 
 MOST_HALVINGS = 64
-"""Of weights whose sums, or bias, pass 32 bits."""
+"""Most halvings of weights whose sums, or bias, pass 32 bits."""
 
 
 def best_scales(

@@ -26,7 +26,7 @@ def doublable(graph: Any, planned: Plan) -> frozenset[str]:
 
 
 def _sums_channels(node: Any) -> bool:
-    """Whether a layer's every output reads all of axis 1."""
+    """Tells whether a layer's every output reads all of axis 1."""
     given = {item.name: item.i for item in node.attribute}
     return given.get("group", 1) == 1 and not given.get("transA", 0)
 

@@ -23,7 +23,7 @@ ACCUMULATOR_BITS = 32
 
 
 def accumulate_layout(depth: int) -> data.StructLayout:
-    """What the matrix engine says of a vector of sums: ``address`` counts vectors from 0 on.
+    """Lays out the engine's control of a vector of sums: ``address`` counts vectors from 0 on.
 
     ``first`` overwrites. With ``pair`` there are two vectors, the even and the odd one of pair
     ``address``, and they overwrite.
@@ -34,12 +34,12 @@ def accumulate_layout(depth: int) -> data.StructLayout:
 
 
 def read_layout(depth: int) -> data.StructLayout:
-    """What the post engine asks of the accumulators."""
+    """Lays out the post engine's read requests to the accumulators."""
     return data.StructLayout({"enable": 1, "bank": 1, "address": exact_log2(depth)})
 
 
 def part_origin(instruction: Any, depth: int) -> Value:
-    """Where in its half of the accumulators the bank of an instruction begins; combinational."""
+    """Finds the start of an instruction's bank in its half of the accumulators; combinational."""
     bits, part = exact_log2(depth), instruction.bank[1:]
     quarter = Cat(Const(0, bits - 2), part)
     half = Cat(Const(0, bits - 1), part[0])
@@ -124,11 +124,11 @@ class AccumulatorColumn(wiring.Component):
         return m
 
     def _number(self, access: Any) -> Value:
-        """Which of the two memories holds a vector."""
+        """Returns the number of the memory, 0 or 1, that holds a vector."""
         return access.bank if self._words.length > 1 else access.address[0]
 
     def _place(self, access: Any) -> Value:
-        """Where in its memory."""
+        """Returns a vector's address in its memory."""
         if self._words.length > 1:
             return access.address
         return Cat(access.address[1:], access.bank)

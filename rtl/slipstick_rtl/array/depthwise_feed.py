@@ -13,8 +13,11 @@ from ..primitives.small_memory import SmallMemory
 from .segments import row_delay
 
 _TURN = data.StructLayout({"above": 2, "second": 1, "place": range(KEPT_COLUMNS)})
-"""What is chosen for a column: for kernel row 0 row 0 or 1 of what was read, what was kept, or
-padding; for the others the second choice; and the place of what is kept."""
+"""Choices for a column, and the place of its kept byte.
+
+For kernel row 0: row 0 or 1 of the bytes that were read, the kept byte, or padding; for the other
+kernel rows the second choice.
+"""
 
 
 def tap_rows(configuration: Configuration) -> range:
@@ -162,7 +165,7 @@ class DepthwiseFeed(wiring.Component):
         return m
 
     def _turn(self, m: Module, late: int) -> data.View:
-        """What column 0 chooses, a cycle later than ``late``; and the place of what is kept."""
+        """Returns column 0's choices, a cycle later than ``late``, and its kept byte's place."""
         given = Cat(self.half, self.block, self.kept_rows)
         half, begins, first_block, kept_rows = long_delay(m, given, late, "turn_way")
         turn, was_half = Signal(_TURN, reset_less=True), Signal(reset_less=True)

@@ -115,7 +115,7 @@ class DepthwiseTurns(wiring.Component):
         return m
 
     def _mark_blocks(self, m: Module) -> None:
-        """Which cycle a row, or a block of a depthwise CONVOLVE, begins with."""
+        """Marks the cycle with which a row, or a block of a depthwise CONVOLVE, begins."""
         begins, first_block = Signal(reset_less=True), Signal(reset_less=True)
         with m.If(self.start):
             m.d.sync += [begins.eq(1), first_block.eq(1)]
@@ -151,5 +151,5 @@ class DepthwiseTurns(wiring.Component):
 
 
 def made_by_twos(instruction: data.View) -> Value:
-    """Whether each stream column of a CONVOLVE serves two output rows."""
+    """Tells whether each stream column of a CONVOLVE serves two output rows."""
     return instruction.depthwise & ((instruction.skip == 1) | instruction.kept_rows)

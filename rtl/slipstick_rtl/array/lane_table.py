@@ -17,7 +17,7 @@ SWAP_CYCLES = 2
 """Cycles from ``swap`` until the lanes are at work: one more would lose a lane."""
 
 _GROUPS = 4
-"""Of lanes, with registers of their own that move them."""
+"""Groups of lanes, each with registers of its own that move its lanes."""
 
 
 def lane_layout(address_bits: int) -> data.StructLayout:
@@ -119,7 +119,7 @@ class LaneTable(wiring.Component):
         return place + (Mux(fields.whole_words, self._width, 1) if self._width > 1 else 1)
 
     def _is_taken(self, k: int, place: Value, whole: Value) -> Value:
-        """Whether the word's lane k is given with a lane of that place; with its first all move."""
+        """Tells whether a lane at ``place`` fills the word's lane k; with lane 0 all lanes move."""
         slot = place[: exact_log2(self._width)]
         return whole | (slot == k) if self._width > 1 else Const(1, 1)
 

@@ -32,7 +32,7 @@ _VECTOR = data.StructLayout(
         "kept_rows": 1,
     }
 )
-"""What the engine knows of the vector that it reads in a cycle."""
+"""Flags of the vector that the engine reads in a cycle."""
 
 
 class MatrixEngine(wiring.Component):

@@ -15,8 +15,10 @@ from .depthwise_turns import DepthwiseTurns, made_by_twos
 
 @dataclass(frozen=True)
 class _Cycle:
-    """What a cycle is: a row's last one; of a depthwise group, whether it reads the lower half of
-    a stream column, and whether the next one does.
+    """Describes a cycle: whether it is a row's last one, and how a depthwise group goes on.
+
+    ``down``: the next cycle reads the lower half of the same stream column. ``next_down``: ``down``
+    in the next cycle.
     """
 
     row_ends: Signal
@@ -227,7 +229,7 @@ class PixelCounter(wiring.Component):
         self._walk_columns(m, state, cycle, row_ahead)
 
     def _from_origin(self, step: Value, window: int, apart: Value | int) -> Value:
-        """How far a window begins from the origin in all rows but the first.
+        """Returns a window's distance from the origin at the start of every row but the first.
 
         Rows that are joined begin a column later than the first. Chosen before it is added: two
         sums behind each other would be the longest way that begins with ``start``.

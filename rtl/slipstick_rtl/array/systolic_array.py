@@ -150,7 +150,7 @@ class SystolicArray(wiring.Component):
         return m
 
     def _count_words(self, m: Module) -> Signal:
-        """Which of a tile's words comes."""
+        """Counts a tile's words: returns the index of the one that comes."""
         count = Signal(range(self._configuration.tile_words))
         with m.If(self.shift):
             m.d.sync += count.eq(Mux(self.last, 0, count + 1))

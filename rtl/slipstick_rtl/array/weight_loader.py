@@ -92,7 +92,7 @@ class WeightLoader(wiring.Component):
     def _walk(
         self, m: Module, taken: Value, start: Value, address: Signal, begun: Signal, ending: Signal
     ) -> None:
-        """What the next read is, in registers: that this one is taken is known late in a cycle."""
+        """Prepares the next read in registers: that this one is taken is known late in a cycle."""
         given: data.View = self.instructions.payload
         tiles_left, final = Signal(16, reset_less=True), Signal()
         bit, last_word, advances = Signal(3), Signal(), Signal()

@@ -162,5 +162,5 @@ class InstructionRegister(wiring.Component):
 
 
 def _bit(view: Value | None, start: int, k: int) -> int:
-    """Where an instruction has a field's bit ``k``; -1 if it has none."""
+    """Returns the place of a field's bit ``k`` in an instruction; -1 if it has none."""
     return start + k if view is not None and k < len(view) else -1

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..config import Configuration
 
 INSTRUCTION_BYTES = 4
-"""Of a word of the instruction memory."""
+"""Bytes of a word of the instruction memory."""
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class MemoryPort(wiring.Component):
         return m
 
     def _locate(self, m: Module, writing: Value) -> None:
-        """Where the access is: the engine's if there is one, else the link's write or its read.
+        """Addresses the access: the engine's if there is one, else the link's write or its read.
 
         What is to be added is added before the choice, which is what comes late.
         """
@@ -166,7 +166,7 @@ class MemoryPort(wiring.Component):
         ]
 
     def _select(self, m: Module) -> None:
-        """Of the word that comes, what was asked for in the cycle before."""
+        """Selects, from the word that comes, the part that was asked for in the cycle before."""
         chosen = Signal.like(self._lane, name="chosen")
         row_bits = exact_log2(self._configuration.rows)
         m.d.sync += chosen.eq(self._lane)

@@ -122,7 +122,7 @@ class DigitProduct(wiring.Component):
 
 
 def _is_below_offset(value: Value) -> Value:
-    """Whether an offset value has a fifth digit: less 0x80 a byte it would be below -2^31.
+    """Tells whether an offset value has a fifth digit: less 0x80 a byte it would be below -2^31.
 
     That is below 0x808080. Said digit by digit, as a subtraction would take a cell a bit.
     """

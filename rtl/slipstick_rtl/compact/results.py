@@ -14,13 +14,13 @@ from .product import passes
 IN_FLIGHT_BITS = 4
 
 TAP_CYCLES = 2
-"""Of a MAP: a tap's read, and its look-up in the table."""
+"""Cycles of a MAP's tap: its read, and its look-up in the table."""
 
 SLOT_CYCLES = 1
-"""Of a result: when one that is complete is written."""
+"""Cycles of a result's slot, in which one that is complete is written."""
 
 CHANNEL_CYCLES = 2
-"""Of a channel: the parameters are read and loaded."""
+"""Cycles of a channel in which its parameters are read and loaded."""
 
 
 class Destination(wiring.Component):
@@ -203,7 +203,7 @@ class Results(wiring.Component):
         return m
 
     def _count_results(self, m: Module) -> None:
-        """Which results are under way, and where the next one is written."""
+        """Counts the results under way, and gives the address of the next one to be written."""
         destination = self._destination
         m.d.comb += [
             destination.fields.eq(self.fields),
@@ -218,7 +218,7 @@ class Results(wiring.Component):
         m.d.sync += self._in_flight.eq(self._in_flight + self._begin - self.write)
 
     def _follow_nest(self, m: Module) -> None:
-        """What the nest says of a step is needed after it."""
+        """Keeps the nest's flags of a step, as they are needed after it."""
         with m.If(self.step):
             m.d.sync += [
                 self._first.eq(self.tap_end),

@@ -49,12 +49,12 @@ class MixedArithmetic(Antilogarithms):
 
     @property
     def whole_bits(self) -> int:
-        """Of a product's magnitude before places are dropped."""
+        """Counts the bits of a product's magnitude before places are dropped."""
         largest_shift = self.lns.largest_code >> self.lns.fraction_bits
         return (LARGEST_ACTIVATION * int(self.antilog[-1]) << largest_shift).bit_length()
 
     def factor(self, weight: Any) -> np.ndarray:
-        """What ordered codes multiply by, beside their scale, float64: 2^(m / 2^F), nearly."""
+        """Returns factors of ordered codes, beside their scale, float64: 2^(m / 2^F), nearly."""
         w = np.asarray(weight, np.int64)
         fraction = np.abs(w) & (1 << self.lns.fraction_bits) - 1
         shift = (np.abs(w) >> self.lns.fraction_bits) - self.antilog_places

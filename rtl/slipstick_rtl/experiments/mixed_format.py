@@ -47,5 +47,5 @@ class MixedFormat(CodedWeights):
         return encode_activation(self._arithmetic, activation)
 
     def multiplier(self, *, pixels: int) -> MixedMultiplier:
-        """What multiplies P activations a cycle by an element's weight."""
+        """Creates a component that multiplies P activations a cycle by an element's weight."""
         return MixedMultiplier(arithmetic=self._arithmetic, pixels=pixels)

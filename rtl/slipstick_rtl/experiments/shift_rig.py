@@ -51,7 +51,7 @@ class ShiftRig(wiring.Component):
 
 
 def _parity(m: Module, word: Value, name: str) -> Value:
-    """Of four bits at a time, a register each."""
+    """Computes the parity of a word, four bits at a time, a register each."""
     while len(word) > 1:
         pieces = [word[k : k + 4].xor() for k in range(0, len(word), 4)]
         register = Signal(len(pieces), name=f"{name}_{len(pieces)}")

@@ -16,7 +16,7 @@ from .byte_gatherer import ByteGatherer
 from .port_arbiter import PortArbiter, byte_write_layout, slice_write_layout, write_layout
 
 QUEUE_DEPTH = 4
-"""Of the link's requests. A write that it holds is done before any read."""
+"""Requests that a queue of the link holds. A write in a queue is done before any read."""
 
 WINDOW_READ_LATENCY = 2
 """Cycles from a bank's row address to its byte: block RAM and its output register."""
@@ -225,7 +225,7 @@ class ActivationMemory(wiring.Component):
             ]
 
     def _choose(self, m: Module, arbiter: PortArbiter, row_bytes: Signal) -> None:
-        """Of port B's row, the L bytes of the post-processor's read, or the link's byte."""
+        """Chooses from port B's row the L bytes of the post-processor's read or the link's byte."""
         lanes = self._configuration.lanes
         byte = delay(m, arbiter.byte, 2, "byte")
         slot = byte[exact_log2(lanes) :]

@@ -17,7 +17,7 @@ PRODUCT = signed(16)
 
 
 class Int8Multiplier(wiring.Component):
-    """What the back-ends have in common.
+    """Defines the members, the latencies and the weight's shape that all back-ends have.
 
     Parameters
     ----------

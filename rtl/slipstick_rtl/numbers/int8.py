@@ -73,7 +73,7 @@ class Int8:
         return radix4.encode(weight) if self._digits else Value.cast(weight)
 
     def multiplier(self, *, pixels: int) -> Int8Multiplier:
-        """What multiplies P activations a cycle by an element's weight."""
+        """Creates a component that multiplies P activations a cycle by an element's weight."""
         return self._kind(pixels=pixels)
 
     def addend(

@@ -17,7 +17,7 @@ Addend = tuple[Operand, tuple[Value, Value] | None]
 
 
 class ElementMultiplier(Protocol):
-    """What multiplies P activations a cycle by an element's weight: a component.
+    """A component that multiplies P activations a cycle by an element's weight.
 
     Its products are the number format's to read; they are there ``multiplier_latency`` cycles after
     the activations.
@@ -47,12 +47,12 @@ class NumberFormat(Protocol):
 
     @property
     def operand(self) -> Shape:
-        """Of activations and weights as they lie in memory."""
+        """Returns the shape of activations and weights as they lie in memory."""
         ...
 
     @property
     def activation(self) -> Shape:
-        """Of an activation inside the array, as ``encode`` makes it."""
+        """Returns the shape of an activation inside the array, as ``encode`` makes it."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class NumberFormat(Protocol):
 
     @property
     def stored_weight(self) -> Shape:
-        """Of a weight inside an element, as ``store`` makes it."""
+        """Returns the shape of a weight inside an element, as ``store`` makes it."""
         ...
 
     @property
@@ -88,7 +88,7 @@ class NumberFormat(Protocol):
         ...
 
     def multiplier(self, *, pixels: int) -> ElementMultiplier:
-        """What multiplies P activations by a weight."""
+        """Creates a component that multiplies P activations by a weight."""
         ...
 
     def addend(self, multiplier: Any, pixel: int) -> Addend:

@@ -132,7 +132,7 @@ def lowest_bytes(accumulator: Any, bias: Any, multiplier: Any, shift: Any) -> np
 
 
 def noted_bits(accumulator: Any, bias: Any, stochastic: bool, positive: bool = False) -> np.ndarray:
-    """What a lane notes of a value: its bits, inverted if it is negative; int32, not negative.
+    """Returns a value's bits as a lane notes them: inverted if negative; int32, not negative.
 
     With ``stochastic`` the value is a magnitude; with ``positive`` negative ones count as 0.
     """

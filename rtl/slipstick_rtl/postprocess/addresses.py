@@ -80,7 +80,7 @@ class AddressGenerator(wiring.Component):
 
 
 class AccumulatorCursor(wiring.Component):
-    """Where the next pixel's results lie in the accumulators, of one slice.
+    """Tracks the place of the next pixel's results in the accumulators, for one slice.
 
     P columns share an address; a row begins with a new one.
 

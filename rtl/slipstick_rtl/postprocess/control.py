@@ -180,7 +180,7 @@ class PostControl(wiring.Component):
         return field[self._unit_bits : self._unit_bits + self._unit_address_bits]
 
     def _is_masked(self, instruction: data.View) -> Value:
-        """Whether a DRAIN reads bytes."""
+        """Tells whether a DRAIN reads bytes, which mask its accumulators."""
         if not self._configuration.training:
             return Const(0, 1)
         return flag_of(instruction, TrainingFlag.MASKED)
@@ -222,7 +222,7 @@ class PostControl(wiring.Component):
         return Mux(self.draining, 0, use_table) if self._configuration.drain_tables else use_table
 
     def _next_draining(self, draining: Signal) -> Value:
-        """Whether the next step reads words of the accumulators, each a single time."""
+        """Tells whether the next step reads words of the accumulators, each a single time."""
         if self._configuration.pixels > 1:
             return Const(0, 1)
         return Mux(self.start, self.draining, draining)
@@ -267,7 +267,7 @@ class PostControl(wiring.Component):
         ]
 
     def _is_product(self, instruction: data.View) -> Value:
-        """Whether a MAP multiplies."""
+        """Tells whether a MAP multiplies."""
         if not self._configuration.products:
             return Const(0, 1)
         return flag_of(instruction, MapFlag.MULTIPLY)

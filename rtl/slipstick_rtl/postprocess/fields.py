@@ -18,7 +18,7 @@ class ParameterField:
 
 @dataclass(frozen=True)
 class InstructionField:
-    """What all results of an instruction have in common, and when it is used."""
+    """A value that all results of an instruction have in common, and when it is used."""
 
     shape: ShapeLike
     delay: int

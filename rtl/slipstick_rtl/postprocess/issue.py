@@ -13,7 +13,7 @@ from ..primitives.delay import delay
 from .distances import FIELDS_PERIOD
 
 _UNIT_FIELDS = ("source", "destination")
-"""What a slice further lies a unit of L bytes further."""
+"""Address fields that grow by a unit of L bytes from slice to slice."""
 
 _IN_FLIGHT_BITS = 3
 """One held, one in the loops, and their results on the way."""

@@ -30,7 +30,7 @@ _CONTROL = data.StructLayout(
         "subtracted": 1,  # "inverted", of the same tap
     }
 )
-"""What every lane does with a tap, each when it does it."""
+"""Control bits that every lane has for a tap, each in the cycle in which it is used."""
 
 _CONTROL_DELAYS = {
     "shifted": 0,
@@ -51,7 +51,7 @@ _PRODUCT_CONTROL = {
 
 
 def lane_control(configuration: Configuration) -> data.StructLayout:
-    """What a lane does with a tap, each when it does it."""
+    """Lays out a lane's control bits for a tap, each in the cycle in which it is used."""
     products = _PRODUCT_CONTROL if configuration.products else {}
     return data.StructLayout({**_CONTROL.members, **products})
 

@@ -339,7 +339,7 @@ class PostLanes(wiring.Component):
             m.d.comb += lane.accumulator.eq(late)
 
     def _passes(self, m: Module, index: int) -> Value:
-        """Whether an accumulator is not masked by its byte; a cycle after the byte."""
+        """Tells whether an accumulator is not masked by its byte; a cycle after the byte."""
         above = (self.bytes[index] != 0) & ~self.bytes[index][-1]
         masked = delay(m, self.tap.masked, 1, f"masked_{index}", reset_less=True)
         return delay(m, above | ~masked, 1, f"passes_{index}", reset_less=True)

@@ -13,10 +13,10 @@ PRODUCT_BITS = VALUE_BITS + FACTOR_BITS
 _HALF = 16
 _VALUE_SUM_BITS = 18
 _FACTOR_SUM_BITS = 17
-"""Of the sum of an operand's halves: the value's lower one has no sign, the factor neither has."""
+"""Bits of the sum of an operand's halves; the value's lower half and the factor are unsigned."""
 
 _INNER_BITS = 34
-"""Of high x low + low x high, and of the sum of the outer products."""
+"""Bits of high x low + low x high, and of the sum of the outer products."""
 
 
 class PipelinedMultiplier(wiring.Component):

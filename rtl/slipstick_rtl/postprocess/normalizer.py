@@ -9,7 +9,7 @@ from ..primitives.delay import delay
 _WORD_BITS = 32
 _SHIFTS = (16, 8, 4, 2, 1)
 _SEEN_AHEAD = 3
-"""Of the shifts, those whose condition is looked at before the first: of any place it may be at."""
+"""Shifts whose conditions are tested before the first shift, for every place they may look at."""
 
 
 class Normalizer(wiring.Component):
@@ -78,7 +78,7 @@ class Normalizer(wiring.Component):
         return m
 
     def _seen_ahead(self, m: Module) -> list[Value]:
-        """Of the first shifts: is there a one where they look, for each place of that."""
+        """Tests, for each of the first shifts, every place that it may look at for a one."""
         return [
             delay(
                 m,
@@ -92,6 +92,6 @@ class Normalizer(wiring.Component):
 
 
 def _half(flags: Value, upper: Value) -> Value:
-    """Of the places of a later look those that are left after a shift."""
+    """Keeps the half of a later shift's flags whose places are still possible after this shift."""
     half = len(flags) // 2
     return Mux(upper, flags[half:], flags[:half])

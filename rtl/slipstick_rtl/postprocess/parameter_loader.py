@@ -170,7 +170,7 @@ class ParameterLoader(wiring.Component):
         return m
 
     def _announce(self, m: Module, taken: Value, word: Value) -> None:
-        """What arrives where; chains that have the same fields in the same words share a line."""
+        """Drives ``arriving``; chains that have the same fields in the same words share a line."""
         c = self._configuration
         lines: dict[tuple[range, ...], list[data.View]] = {}
         for chain in range(c.weight_rows):

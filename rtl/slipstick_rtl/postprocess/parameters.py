@@ -108,7 +108,7 @@ class LaneParameters(wiring.Component):
 
 
 class ColumnChooser(wiring.Component):
-    """Which elements, and which strobes, are those of four neighbouring lanes, a cycle later.
+    """Chooses the elements and the strobes of four neighbouring lanes, a cycle later.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from ..primitives.delay import delay
 from .multiplier import PRODUCT_BITS
 
 LOWEST_BIT = 7
-"""Of a product with FLOAT: a float32's significand has 24 bits, and a multiplier has 31."""
+"""Lowest bit of a product with FLOAT: a float32's significand has 24 bits, a multiplier has 31."""
 
 ROUNDED_BITS = PRODUCT_BITS - LOWEST_BIT
 
@@ -128,12 +128,12 @@ class ProductRounder(wiring.Component):
 
 
 def _changes(product: Value) -> Value:
-    """Where a bit differs from the next one."""
+    """Marks each bit that differs from the next one."""
     return product[:-1] ^ product[1:]
 
 
 def _groups(bits: Value) -> list[Value]:
-    """Whether there is one among each few."""
+    """Tests each group of ``_GROUP`` bits for a one."""
     return [bits[low : low + _GROUP].any() for low in range(0, len(bits), _GROUP)]
 
 

@@ -54,7 +54,7 @@ def parameter_fields(configuration: Configuration) -> Mapping[str, ParameterFiel
 
 
 def instruction_fields(configuration: Configuration) -> Mapping[str, InstructionField]:
-    """What all results of an instruction have in common."""
+    """Lists the fields that all results of an instruction have in common."""
     return _kind(configuration).fields
 
 

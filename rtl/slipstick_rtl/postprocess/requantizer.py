@@ -42,7 +42,7 @@ class Requantizer(wiring.Component):
     """
 
     training: ClassVar[bool] = False
-    """Whether it is a :class:`TrainingRequantizer`."""
+    """True for a :class:`TrainingRequantizer`."""
 
     value: Signal
     bias: Signal
@@ -144,5 +144,5 @@ class Requantizer(wiring.Component):
     def _finish(
         self, m: Module, total: Signal, rounder: ProductRounder, shifter: RoundingShifter
     ) -> tuple[Value, Value, Value]:
-        """Whether the quotient is inverted, what is added to it, and whether it is clamped."""
+        """Returns the quotient's inversion flag, its increment, and its clamp flag."""
         return Const(0), shifter.increment, Const(1)

@@ -15,7 +15,7 @@ QUOTIENT_BITS = 10
 """Enough for int8 after any zero point; what does not fit is an overflow, and will be clamped."""
 
 _STAGES = ((16, 26), (4, 14), (1, QUOTIENT_BITS + 1))
-"""Of the shifter: the unit of the shift (times 0..3), and the bits kept for the stages after it."""
+"""Stages of the shifter: unit of the shift (times 0..3), bits kept for the stages after it."""
 
 
 class RoundingShifter(wiring.Component):

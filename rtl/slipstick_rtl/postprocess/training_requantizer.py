@@ -20,7 +20,7 @@ _NOTING_DELAY = 1
 """Cycles: the addition of the bias."""
 
 _INTEGER_BIT = 31
-"""Of a product with STOCHASTIC: the multiplier brings the dropped bits below it."""
+"""Lowest bit that a product with STOCHASTIC keeps: the multiplier brings the dropped ones below."""
 
 
 class TrainingRequantizer(Requantizer):
@@ -116,7 +116,7 @@ class TrainingRequantizer(Requantizer):
         return inverted, increment, ~delay(m, self.as_bytes, 1, "bytes", reset_less=True)
 
     def _rounds_up(self, m: Module, product: Value) -> Value:
-        """Whether the fraction is more than what follows it; two cycles later."""
+        """Tells whether the fraction is more than the bits that follow it; two cycles later."""
         end = _INTEGER_BIT - LOWEST_BIT
         dropped: Any = product[end - 2 * STOCHASTIC_BITS : end]
         # half of the bits that are dropped, rounded up, less one; at most 7

@@ -42,7 +42,7 @@ class Operand:
         return self.number[-1] if self.number.shape().signed else None
 
     def mask_bit(self, index: int) -> Value:
-        """What a bit is masked with; 1 if there is no mask."""
+        """Returns the mask of a bit; 1 if there is no mask."""
         if self.mask is None:
             return _ONE
         return self.mask[min(index, len(self.mask) - 1)]

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
 from .multiplier18 import is_ecp5
 
 _INPUTS = 4
-"""Of a look-up table."""
+"""Inputs of a look-up table."""
 
 
 def look_up(entries: Iterable[int], index: Value) -> Value:

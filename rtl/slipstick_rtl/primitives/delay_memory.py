@@ -16,7 +16,7 @@ SHORTEST_RING = 4
 """Cycles from which on a ring costs less than registers."""
 
 _BITS = 4
-"""Of its word."""
+"""Bits of a word of distributed memory."""
 
 
 class DelayRing(wiring.Component):

@@ -10,7 +10,7 @@ _HALF = 8
 
 
 def is_ice40(platform: Any) -> bool:
-    """Whether what elaborates is a platform whose ``device`` is a Lattice iCE40."""
+    """Tells whether ``platform`` is a platform whose ``device`` is a Lattice iCE40."""
     return str(getattr(platform, "device", "")).startswith("iCE40")
 
 

@@ -10,7 +10,7 @@ OPERAND_BITS = 18
 
 
 def is_ecp5(platform: Any) -> bool:
-    """Whether what elaborates is a platform whose ``device`` is a Lattice ECP5."""
+    """Tells whether ``platform`` is a platform whose ``device`` is a Lattice ECP5."""
     return str(getattr(platform, "device", "")).startswith("LFE5U")
 
 

@@ -47,7 +47,7 @@ def momentary_memory(shape: Any, depth: int, *, silicon: int) -> Memory:
 
 
 def read_register(m: Module, value: Value, asked: Value | None, name: str) -> Signal:
-    """What was read, a cycle later.
+    """Registers a value that was read: it comes a cycle later.
 
     Parameters
     ----------

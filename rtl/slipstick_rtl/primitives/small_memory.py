@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from .multiplier18 import is_ecp5
 
 BLOCK_WORDS = 16
-"""Of a block of ECP5's distributed memory."""
+"""Words of a block of ECP5's distributed memory."""
 
 _BLOCK_BITS = 4
 

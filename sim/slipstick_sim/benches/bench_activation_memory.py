@@ -160,7 +160,7 @@ class _Memory:
             await RisingEdge(self._dut.clk)
 
     def slices(self, pixels: int, pitch: int) -> list[tuple[int, int, int]]:
-        """What a layer drains: the slices of a pixel's channels, one after the other."""
+        """Lists the drains of a layer: the slices of a pixel's channels, one after the other."""
         return [(first, pitch, pixels) for first in range(0, pitch, self.lanes)]
 
 

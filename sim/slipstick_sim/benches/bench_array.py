@@ -83,7 +83,7 @@ def _tiles(generator: np.random.Generator, configuration: Configuration) -> list
 
 @dataclass
 class _Schedule:
-    """What every port gets in every cycle, as early as the array's rules allow."""
+    """Holds the inputs of every port in every cycle, as early as the array's rules allow."""
 
     words: dict[int, np.ndarray]
     last: set[int]

@@ -22,10 +22,10 @@ from .drivers.streams import CLOCK_PERIOD_NS, Consumer, Producer, pack, start
 from .registry import Bench, parameters
 
 _SHARE = 0.85
-"""Of the chip's peak that long bursts must reach."""
+"""Share of the peak rate, the chip's or the core's if that is less, that long bursts must reach."""
 _ROW_WORDS = MT41K256M16.columns * MT41K256M16.data_bits // 8 // WORD_BYTES
 _WORDS_HELD = MT41K256M16.banks * _ROW_WORDS
-"""Of one row of all banks: what lies at either end of the addresses is in rows that are held."""
+"""Words of one row of all banks: so many at either end of the addresses are in held rows."""
 
 
 class Ddr3Unit(wiring.Component):
@@ -134,7 +134,7 @@ class _Dram:
         await sending
 
     async def check(self, address: int, count: int) -> None:
-        """What was never written, in this test, may be anything."""
+        """Reads a burst and compares its words; those not written in this test may be anything."""
         receiving = self._reads.start(count)
         await self.burst(False, address, count)
         found = dict(enumerate(await receiving, start=address))

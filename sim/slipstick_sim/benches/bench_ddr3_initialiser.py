@@ -29,7 +29,7 @@ MEMORY_MHZ = (75, 100)
 
 
 def ddr3_settings(memory_mhz: int) -> Ddr3Settings:
-    """Of the chip with a controller of that clock."""
+    """Returns the settings of the chip with a controller of that clock."""
     return Ddr3Settings(chip=MT41K256M16, hertz=memory_mhz * 1_000_000)
 
 
@@ -77,7 +77,7 @@ class Ddr3Unit(wiring.Component):
 
 
 def verilog(rtlil: str) -> str:
-    """What goes beside a unit: the controller's Verilog and the chip's contents."""
+    """Returns the Verilog beside a unit: that of the controller and of the chip's contents."""
     [settings] = (each for each in map(ddr3_settings, MEMORY_MHZ) if each.name in rtlil)
     return ddr3_verilog(settings) + ddr3_cells_verilog(settings)
 

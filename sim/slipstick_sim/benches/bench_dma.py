@@ -178,7 +178,7 @@ async def refuses_what_there_is_none_of(dut: Any) -> None:
 
 
 def _bad_turns() -> list[bytes]:
-    """Of blocks that are turned: too many bytes or runs; and no STORE, RUN or UPDATE turns."""
+    """Lists bad turned blocks: LOADs of too many bytes or runs; STORE, RUN, WAIT and UPDATE."""
     load = Transfer(operation=Operation.LOAD, target=Target.TURNED, run_bytes=8, runs=8).pack()
     large = [(WORD_BYTES, 8), (WORD_BYTES + 1, 1), (WORD_BYTES + 2, 8), (WORD_BYTES + 3, 1)]
     others = (Operation.STORE, Operation.RUN, Operation.WAIT, Operation.UPDATE)
@@ -317,7 +317,7 @@ def _long_update(*, dram: int, rows: int) -> Transfer:
 
 @cocotb.test()
 async def learns_while_it_reads_and_writes(dut: Any) -> None:
-    """Of DRAM's latency only the first words' is seen."""
+    """Checks that only the first words of an UPDATE wait for DRAM's latency."""
     s = _surround(dut, 13, 0.0)
     await s.start()
     if not s.configuration.training:

@@ -126,7 +126,7 @@ class _Dram:
         await sending
 
     async def check(self, address: int, count: int) -> None:
-        """What was never written, in this test, may be anything."""
+        """Reads a burst and compares its words; those not written in this test may be anything."""
         receiving = self._reads.start(count)
         await self._burst(False, address, count)
         found = dict(enumerate(await receiving, start=address))

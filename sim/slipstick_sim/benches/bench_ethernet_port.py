@@ -55,7 +55,7 @@ BENCH = Bench(
 
 
 class Link:
-    """What the model's link hears, and what it has to say."""
+    """Stands in for the model's link: keeps the bytes it hears, and holds the bytes it says."""
 
     def __init__(self) -> None:
         self.heard = bytearray()
@@ -222,7 +222,7 @@ async def carries_all_bytes_while_others_disturb(dut: Any, busy: str) -> None:
 
 @cocotb.test()
 async def changes_hands_amid_the_traffic(dut: Any) -> None:
-    """What one owner sent and what it was sent ends somewhere; the next one's is whole."""
+    """Checks that the old owner's streams are cut somewhere, and the next owner's come whole."""
     bench = UdpBench(dut, seed=50, stalls={**STALLS, "o": 0.8, "sent": 0.7})
     await bench.start()
     generator = random.Random(50)

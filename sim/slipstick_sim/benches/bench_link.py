@@ -26,7 +26,7 @@ from .registry import Bench, parameters
 from .stimulus.random_requests import RequestSource
 
 RUN_CYCLES = 20
-"""Of a run in a stream of images."""
+"""Cycles of a run in a stream of images."""
 REQUEST_CYCLES = 40
 """That a request may take besides its bytes."""
 

@@ -66,7 +66,10 @@ class LogElementUnit(wiring.Component):
 
 
 def _arithmetic(number_format: str, linear: int) -> ArrayArithmetic | MixedArithmetic:
-    """Of weights of a format, with activations of the same or, if ``linear``, of int8."""
+    """Returns the arithmetic of weights of a format.
+
+    Activations are of the same format or, if ``linear``, of int8.
+    """
     lns = Lns.parse(number_format)
     return MixedArithmetic(lns) if linear else ArrayArithmetic(lns)
 

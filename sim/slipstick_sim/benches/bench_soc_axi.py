@@ -87,7 +87,7 @@ class AxiStreamPort:
 
     @property
     def silent(self) -> bool:
-        """Whether nothing has come that was not received."""
+        """Tells whether everything that has come was received."""
         return self._sink.empty()
 
 

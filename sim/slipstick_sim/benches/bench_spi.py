@@ -39,12 +39,12 @@ CYCLE_PS = 1000 * CLOCK_PERIOD_NS
 FASTEST = float(MINIMUM_SCK_CYCLES)
 MOST_TRANSFERS = 400
 SETUP_PS = CYCLE_PS - 100
-"""How long before its edge the controller already sees the bit at the highest rate: all but a
-hundredth of the cycle that is left for pins and wires."""
+"""Picoseconds before its edge at which the controller already sees the bit at the highest rate: all
+but a hundredth of the cycle that is left for pins and wires."""
 
 
 def ready_slots() -> Iterator[int]:
-    """How many slots transfers have, from none to more than the device can fill."""
+    """Yields the slots of each transfer, from none to more than the device can fill."""
     depth = 1 << parameters()["replay_bits"]
     generator = random.Random(77)
     yield from (0, 1, depth, depth + 3)
@@ -103,7 +103,7 @@ class Controller:
 
 
 class Host:
-    """What a driver does, with all that it may know; its streams are lists of bytes."""
+    """Acts as a driver, with all that a driver may know; its streams are byte strings."""
 
     def __init__(self, controller: Controller, data: bytes) -> None:
         self.controller = controller
@@ -149,7 +149,7 @@ class Host:
         return header
 
     def _unreleased(self, header: DeviceHeader) -> range:
-        """What the device may not know yet that the host has."""
+        """Returns the differences, modulo POSITIONS, by which a device may lag behind the host."""
         return range(POSITIONS - (1 << header.depth_bits), POSITIONS)
 
 

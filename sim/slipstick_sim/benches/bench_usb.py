@@ -29,7 +29,7 @@ FASTEST, SLOWEST = 0.9975, 1.0025
 WIRE_SKEW = 4_000  # picoseconds
 
 FRAMES = 2
-"""How many are filled to measure the throughput."""
+"""Frames that are filled to measure the throughput."""
 
 
 def component() -> UsbBus:

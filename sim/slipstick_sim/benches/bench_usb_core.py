@@ -45,9 +45,9 @@ CONFIGURATION = Configuration(
     payload_bytes=256,
 )
 WEIGHT_WORDS = 64
-"""Of the weight memory that are written: the parameters' blocks, and weights."""
+"""Words of the weight memory that are written: the parameters' blocks, and weights."""
 USED_BYTES = 2048
-"""Of the activations: what is filled, and what is read."""
+"""Bytes of the activation memory that are filled, and read."""
 
 
 def component() -> UsbBus:

@@ -25,7 +25,7 @@ PACKETS_PER_MICROFRAME = 13
 """Most bulk transactions of 512 bytes in a microframe (USB 2.0, table 5-10)."""
 
 MICROFRAMES = 3
-"""How many are filled to measure the throughput."""
+"""Microframes that are filled to measure the throughput."""
 
 
 def component() -> UlpiBus:

@@ -24,7 +24,7 @@ def plain_verilog(rtlil: str, top: str) -> str:
 
 
 def no_others(rtlil: str) -> str:
-    """Of a component that has all its modules."""
+    """Returns no Verilog, for a component that has all its modules."""
     return ""
 
 

@@ -25,7 +25,7 @@ _PATIENCE = 10
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What one run of a bench gave: one set of parameters, every test of its module."""
+    """Holds the result of one run of a bench: one set of parameters, every test of its module."""
 
     bench: str
     parameters: Mapping[str, Any]
@@ -50,7 +50,7 @@ class BenchResult:
 
 
 def build_directory() -> Path:
-    """Where models, logs and waveforms go: ``$SLIPSTICK_BUILD``, by default ``./build``."""
+    """Returns the folder of models, logs and waveforms: ``$SLIPSTICK_BUILD``, else ``./build``."""
     return Path(os.environ.get("SLIPSTICK_BUILD") or "build").resolve()
 
 
@@ -134,7 +134,10 @@ def _simulate(
 
 
 def _limit(seconds: int) -> str:
-    """What goes before a simulation to end it; cocotb divides it at spaces, knowing no quotes."""
+    """Returns the command before a simulation's that ends it after its limit.
+
+    cocotb splits it at spaces and knows no quotes.
+    """
     if shutil.which("prlimit") is not None:
         return f"prlimit --cpu={seconds}"
     # on the wall, where other work may have the processor

@@ -20,7 +20,7 @@ from .sdr_chip import SdrModel
 _POWER_UP_SECONDS = 1e-6
 """Less than chips want: nothing of it is simulated but waiting."""
 _WINDOWS = (window(1, 4, 2), window(3, 5, 1))
-"""Of delays: where the two bytes of DDR3 can be read, unlike each other."""
+"""Windows of delays in which the two bytes of DDR3 can be read, unlike each other."""
 
 
 class CoreWithDram(wiring.Component):

@@ -17,7 +17,7 @@ from .violation import Ddr3Violation as Rule
 
 CELLS = "ddr3_cells"
 ROWS_HELD = 64
-"""Of each bank: half of them its first rows, half its last. All rows are 512 MB and more."""
+"""Rows held of each bank: half are its first, half its last. All rows are 512 MB and more."""
 _REFRESHES_OWED = 8
 """So many may be late: then no row is open for more than nine intervals either; JEDEC 79-3F, 4.13
 and 13.3."""
@@ -28,7 +28,7 @@ _MODE_CYCLES, _NEXT_MODE_CYCLES = 12, 4
 _DLL_CYCLES = 512
 _TIME_BITS = 32
 _BEGIN = 1 << 16
-"""Of the time: what never was is longer ago than any rule asks."""
+"""First value of the time: events that never were are longer ago than any rule asks."""
 
 _LEVELS = {
     "active": (0, 1, 1),
@@ -78,7 +78,7 @@ class _State:
 
 @dataclass
 class _Command:
-    """What one phase has, and its time."""
+    """The command of one phase, and its time."""
 
     now: Value
     bank: Value
@@ -233,7 +233,7 @@ class Ddr3Model(wiring.Component):
 
     @property
     def _interval(self) -> int:
-        """Of refreshes, in cycles of the chip."""
+        """Returns the interval of refreshes, in cycles of the chip."""
         return int(1e-9 * self._settings.chip.refresh_ns * self._settings.chip_hertz)
 
     @property

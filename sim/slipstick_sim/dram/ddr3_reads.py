@@ -92,7 +92,7 @@ class Ddr3Reads(wiring.Component):
         return m
 
     def _byte(self, m: Module, k: int, line: Value, words: int, valid: Value) -> Value:
-        """What the PHY makes of a byte's line: 8 words of it."""
+        """Returns the 8 words that the PHY makes of a byte's line."""
         delays, window = self.delays, self.windows[k]
         read_delay, slip = Signal(3, name=f"delay_{k}"), Signal(2, name=f"slip_{k}")
         rest = Signal(range(_REST_CYCLES + 1), name=f"rest_{k}")

@@ -185,7 +185,7 @@ class SdrModel(wiring.Component):
     def _initialise(
         self, m: Module, pin: dict[str, Any], commands: dict[str, Value], latency: int
     ) -> None:
-        """What comes after power-up."""
+        """Requires the order of commands, and the mode, that come after power-up."""
         closed, ready, refreshes = Signal(), Signal(), Signal(2)
         with m.If(commands["precharge"] & pin["address"][_BANKS_CLOSED_BY]):
             m.d.sync += closed.eq(1)

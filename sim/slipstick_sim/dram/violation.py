@@ -5,7 +5,7 @@ from typing import Self
 
 
 class Rules(IntEnum):
-    """What was done to a chip that its data sheet forbids."""
+    """Violations of a chip's data sheet, each with its rule."""
 
     rule: str
 
@@ -21,7 +21,7 @@ _DDR3_RULES = 100
 
 
 class Violation(Rules):
-    """Of SDR SDRAM."""
+    """Violations of the rules of SDR SDRAM."""
 
     NONE = 0, "all rules were kept"
     NOT_INITIALISED = 1, "PRECHARGE of all banks, two REFRESHes and the mode come before use"
@@ -41,7 +41,7 @@ class Violation(Rules):
 
 
 class Ddr3Violation(Rules):
-    """Of DDR3, by JEDEC 79-3F, and of the model."""
+    """Violations of the rules of DDR3, by JEDEC 79-3F, and of those of the model."""
 
     NONE = 0, "all rules were kept"
     NOT_INITIALISED = 1, "mode registers 2, 3, 1, 0 and the long calibration come before use"
@@ -72,7 +72,7 @@ class Ddr3Violation(Rules):
 
 
 def violation_of(number: int) -> Rules:
-    """What a compiled simulation means by a number."""
+    """Returns the violation that a compiled simulation means by a number."""
     if number > _DDR3_RULES:
         return Ddr3Violation(number - _DDR3_RULES)
     return Violation(number)

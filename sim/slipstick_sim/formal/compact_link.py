@@ -41,7 +41,10 @@ _ARGUMENTS = {
 
 
 class Step(IntEnum):
-    """Of the link, in the order in which its FSM names them; their outputs are asserted below."""
+    """Steps of the link, in the order in which its FSM names them.
+
+    Their outputs are asserted below.
+    """
 
     HUNT = 0
     HEADER = 1
@@ -241,7 +244,7 @@ class CompactLinkUnderProof(AcceleratorInterface):
         ]
 
     def _assert_verdict(self, m: Module) -> None:
-        """What is executed was good, and of its command's form."""
+        """Asserts that what is executed was good, and of its command's form."""
         length, good = self.header.length, self.verdict == Status.OK
         fits = Signal()
         with m.Switch(self.header.command.code):
@@ -273,7 +276,7 @@ class CompactLinkUnderProof(AcceleratorInterface):
         ]
 
     def _assert_scans(self, m: Module) -> None:
-        """When a description is read; the last one of an answer ends within its checksum.
+        """Asserts when a description is read; the last one of an answer ends within its checksum.
 
         An address is read before the verdict: of a request that is refused, it ends within the
         header of the answer.
@@ -306,7 +309,7 @@ class CompactLinkUnderProof(AcceleratorInterface):
         ]
 
     def _assert_writes(self, m: Module) -> None:
-        """When bytes are written."""
+        """Asserts when bytes are written."""
         offered, gone = self.writes.valid, self.gone
         m.d.comb += [
             Assert(~(offered | gone) | self.at(Step.MOVE), "a byte moves alone"),
@@ -315,7 +318,7 @@ class CompactLinkUnderProof(AcceleratorInterface):
         ]
 
     def _assert_reads(self, m: Module) -> None:
-        """When bytes are read."""
+        """Asserts when bytes are read."""
         settled = ~self.walking & (self.checksum_cycles < BUSY_CYCLES)
         reads = self.reads.valid | self.asked
         awaited = self.at(Step.SEND_PAYLOAD) & self.asks(*_READS) & ~self.walking

@@ -21,7 +21,7 @@ from .registry import Proof
 
 _ONES = (1 << 32) - 1
 _RESIDUE = 0xDEBB20E3
-"""Of the CRC's register, after the checksum of what came before."""
+"""Value of the CRC's register after the checksum of the bytes before it."""
 
 _PAYLOAD = CONFIGURATION.payload_bytes
 _HEADER = HEADER_BYTES - 1
@@ -166,7 +166,7 @@ class ActsOnlyOnWhatIsSound(CompactLinkUnderProof):
         ]
 
     def _assert_session(self, m: Module) -> Value:
-        """Whether the session has become another one in the cycle before.
+        """Asserts when the session may change; tells whether it has changed in the cycle before.
 
         While its seal goes, it turns by a byte after each.
         """
@@ -274,7 +274,7 @@ class ActsOnlyOnWhatIsSound(CompactLinkUnderProof):
         self._assert_status(m)
 
     def _assert_status(self, m: Module) -> None:
-        """What had an effect is answered with OK, or it is one that the protocol names."""
+        """Asserts that an effect is answered with OK, or is one that the protocol names."""
         acted = Signal()
         acts = Cat(self.run, self.reset_run, self.writes.valid, self.describes).any()
         m.d.sync += acted.eq((acted | acts) & ~self.hunting)

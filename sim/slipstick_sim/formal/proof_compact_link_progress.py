@@ -165,7 +165,7 @@ class CompactLinkGoesOn(CompactLinkUnderProof):
         ]
 
     def _assert_bounds(self, m: Module, together: Value) -> None:
-        """What that means at the ports, in cycles."""
+        """Asserts the bounds at the ports, in cycles, that follow from the rank."""
         cycles = self._cycles(m)
         silent, refused, mute, held = Signal(8), Signal(8), Signal(8), Signal(8)
         sends = self.at(Step.START, Step.SEND_HEADER, Step.SEND_PAYLOAD, Step.SEND_CHECKSUM)

@@ -79,7 +79,7 @@ class LeavesInOrder(wiring.Component):
         return m
 
     def _assume(self, m: Module) -> Signal:
-        """What the reader and the owner see to; whether a packet has stored a word."""
+        """Assumes what the reader and owner ensure; tells whether a packet has stored a word."""
         started, stored, began = Signal(), Signal(), Signal()
         number = Signal(16)
         m.d.sync += [

@@ -15,7 +15,7 @@ from .registry import Proof
 _POLYNOMIAL = 0xEDB88320
 _ONES = (1 << 32) - 1
 _RESIDUE = 0xDEBB20E3
-"""Of the CRC's register, after the checksum of what came before."""
+"""Value of the CRC's register after the checksum of the bytes before it."""
 
 _RECEIVER_PORTS = {
     "i": In(stream.Signature(8)),

@@ -26,7 +26,7 @@ _SHORT_BYTES = 8
 _READER_CYCLES = 26
 """Looked at from the start: enough for a request and the next one."""
 _LAST_STATE = 4
-"""Of the transmitter."""
+"""Number of the transmitter's last state."""
 
 SMALL = Configuration(
     rows=4,
@@ -40,11 +40,11 @@ SMALL = Configuration(
 
 _OUTPUTS = ("writes", "reads", "responses", "response_data")
 _WAIT, _START, _TRANSFER, _FINISH = 2, 3, 5, 6
-"""Of the processor's steps, in the order in which its FSM names them."""
+"""Numbers of the processor's steps, in the order in which its FSM names them."""
 _IDLE, _LOOK_UP, _MOVE = 0, 3, 6
-"""Of the transfers' steps."""
+"""Numbers of the transfers' steps."""
 _SEND_HEADER, _SEND_PAYLOAD = 1, 2
-"""Of the sender's states."""
+"""Numbers of the sender's states."""
 
 
 def offers_stand(m: Module, port: Any, name: str) -> None:
@@ -126,7 +126,7 @@ class ProcessesOnlyWhatIsGood(wiring.Component):
         return self.judged.p.header.command.code.matches(*commands)
 
     def _assert_steps(self, m: Module) -> None:
-        """What makes it so: the states in which the processor can be."""
+        """Asserts in which states the processor can be, from which the rest follows."""
         meaning, moving = self.meaning, self.transfer == _MOVE
         new = self._good & ~self.judged.p.repeated
         wanted = {

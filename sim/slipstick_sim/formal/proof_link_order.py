@@ -74,7 +74,10 @@ class JudgesInOrder(wiring.Component):
         return m
 
     def _assume(self, m: Module, busy: Value) -> None:
-        """What the reader sees to: a request stays, with its number next or not, until judged."""
+        """Assumes what the reader ensures: a request stays until it is judged.
+
+        Its number may be the next one or not.
+        """
         held = Cat(self.header.as_value(), self.arguments.as_value(), self.data_bytes)
         held = Cat(held, *(getattr(self, name) for name in _HELD))
         before, executed, began = Signal.like(held), Signal(), Signal()

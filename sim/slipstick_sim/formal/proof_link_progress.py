@@ -31,7 +31,7 @@ def always_within(m: Module, condition: Value, cycles: int, message: str, name: 
 
 
 _FLAGS = ("hunting", "inside", "complete", "storing", "last", "payload_last")
-"""Of the scanner."""
+"""Names of the scanner's flags."""
 
 
 class ReceiverGoesOn(wiring.Component):
@@ -136,7 +136,7 @@ class ReceiverGoesOn(wiring.Component):
 
 
 _TAKE_THE_HEADER = 1
-"""Of the scanner's states."""
+"""Number of the scanner's state that takes the header."""
 
 _SCANNER = "receiver.scanner"
 _RING = "receiver.ring"

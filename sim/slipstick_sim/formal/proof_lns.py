@@ -15,7 +15,7 @@ from .registry import Proof
 
 WIDE = Lns(6, 9)
 NARROW = Lns(3, 2)
-"""Of the adder and the unit, whose tables a solver has to look into."""
+"""Format of the adder and the unit, whose tables a solver has to look into."""
 
 
 class ProductsAreExact(wiring.Component):

@@ -94,7 +94,7 @@ class WritesWhatIsAddressed(wiring.Component):
         return m
 
     def _check_banks(self, m: Module, arbiter: Any, link_write: Value, link_read: Value) -> None:
-        """What the banks see, one cycle later, byte by byte."""
+        """Asserts what the banks get, one cycle later, byte by byte."""
         bits = exact_log2(self._configuration.rows)
         wrote, read, link_wrote, link_has_read = Signal(), Signal(), Signal(), Signal()
         address, link_address = Signal.like(self.read_address), Signal.like(self.read_address)

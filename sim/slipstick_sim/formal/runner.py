@@ -19,7 +19,7 @@ from .registry import Proof
 
 _SOLVER = "z3"
 _PATIENCE = 30
-"""How many times its limit a proof may last on a machine that does other work as well."""
+"""Multiple of its limit that a proof may last on a machine that does other work as well."""
 
 _LIMITED = ("sh", "-c", 'ulimit -t "$0" && exec "$@"')
 """Runs a command each of whose processes is killed after so many seconds of processor time."""
@@ -32,7 +32,7 @@ _DESIGN = "core"
 
 @dataclass(frozen=True)
 class ProofResult:
-    """What one proof gave.
+    """Holds the result of one proof.
 
     ``status`` is SymbiYosys's: PASS; FAIL (the counterexample starts in the initial state);
     UNKNOWN (the induction fails, so its counterexample may start in an unreachable state);
@@ -54,7 +54,7 @@ class ProofResult:
         return self.status == "PASS"
 
     def explain(self) -> str:
-        """What failed and where to look, for a person."""
+        """Describes what failed and where to look, for a person."""
         text = f"proof {self.proof}: {self.status}: {'; '.join(self.failed)}"
         if self.counterexample is None:
             text += f"\n{toolchain.last_lines(self.log)}"
@@ -135,7 +135,7 @@ def _check_probes(proof: Proof, component: wiring.Component) -> None:
 
 
 def _flat_name(path: str, module: str, text: str) -> str:
-    """What a probe's signal is called when its design, of this RTLIL, has been flattened.
+    """Finds the name of a probe's signal when its design, of this RTLIL, has been flattened.
 
     Amaranth numbers an instance that is named as a signal beside it is.
     """

@@ -44,7 +44,7 @@ class Arithmetic(Protocol):
         ...
 
     def tile_sums(self, vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """What leaves the array for the vectors that enter it while a tile of weights is at work.
+        """Computes the sums of the vectors that enter the array while a tile of weights is at work.
 
         Parameters
         ----------

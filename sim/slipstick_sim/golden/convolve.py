@@ -88,7 +88,7 @@ class PreparedConvolve:
 
     @property
     def nbytes(self) -> int:
-        """Of its weights, which is nearly all that it holds."""
+        """Counts the bytes of its weights, which are nearly all that it holds."""
         return self._weights.nbytes
 
     def __call__(

@@ -62,7 +62,7 @@ class _Stream:
             self.turn, self.word = 0, self.word + WORDS_PER_INSTRUCTION
 
     def state(self, done: int) -> str:
-        """What a deadlock's message says of it."""
+        """Describes the stream for a deadlock's message."""
         if self.ended:
             return f"the {self.name} stream has ended at word {self.word}"
         return (

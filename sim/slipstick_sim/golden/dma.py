@@ -25,7 +25,7 @@ Bytes = NDArray[np.uint8]
 
 
 class Chip(Protocol):
-    """What the DMA reaches on the chip."""
+    """The memories and instruction streams of the chip that the DMA reaches."""
 
     def write_activations(self, address: int, values: Bytes) -> None:
         """Bytes from an address on; addresses go round."""
@@ -104,7 +104,7 @@ class GoldenDma:
         return self.status
 
     def _knows(self, transfer: Transfer) -> bool:
-        """Whether the hardware has what an instruction needs."""
+        """Tells whether the hardware has what an instruction needs."""
         if transfer.operation is Operation.UPDATE or transfer.target is Target.TURNED:
             return self.training
         return transfer.target is not Target.NINTHS or self.ninth_bits

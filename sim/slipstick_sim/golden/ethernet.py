@@ -79,7 +79,7 @@ class EthernetPort:
         self.next = 0
 
     def owned(self, now: float) -> bool:
-        """Whether a lease is alive at this time, in seconds."""
+        """Tells whether a lease is alive at this time, in seconds."""
         return self.owner is not None and now - self._heard < self._lease_seconds
 
     def receive(self, address: bytes, port: int, payload: bytes, now: float) -> list[Packet]:

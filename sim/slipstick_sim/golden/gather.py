@@ -31,7 +31,7 @@ class _Copy:
 
 
 def _inside(origin: int, count: int, stride: int, size: int) -> Span:
-    """Which of ``count`` positions from ``origin`` on, ``stride`` apart, lie within 0..size - 1."""
+    """Finds those of ``count`` positions from ``origin`` on, ``stride`` apart, in 0..size - 1."""
     if not stride:
         return (0, count if 0 <= origin < size else 0)
     first = max(0, -(origin // stride))

@@ -49,7 +49,7 @@ _HOLD = struct.Struct(f"<{len(STREAMS)}H")
 
 
 class Backend(Protocol):
-    """What an endpoint acts upon; it is only asked what the rules allow."""
+    """The device behind an endpoint; it is only asked what the rules allow."""
 
     def write(self, space: Space, address: int, data: bytes) -> None:
         """Stores whole units from unit ``address`` on, all within the memory."""
@@ -137,7 +137,7 @@ class Endpoint:
         self._last = SEQUENCE_NUMBERS - 1
         self._regions = [_Region(bytes(REGION_BYTES)) for _ in range(REGIONS)]
         self._position: tuple[_Region, int] | None = None
-        """Of the next byte of a PUT that continues; None if none may."""
+        """Region and position of the next byte of a PUT that continues; None if none may."""
         self._executors: dict[Command, Callable[[int, bytes, bool], bytes]] = {
             Command.IDENTIFY: self._identify,
             Command.WRITE: self._write,
@@ -169,7 +169,7 @@ class Endpoint:
         return bytes(answers)
 
     def time_out(self) -> None:
-        """What the gateware does when a frame stops arriving: forgets what came of it."""
+        """Forgets what came of a frame, as the gateware does when a frame stops arriving."""
         self._received.clear()
 
     def _next_frame(self) -> bytes | None:
@@ -358,7 +358,7 @@ class Endpoint:
         return b""
 
     def _bytes_of(self, region: _Region) -> bytes:
-        """What a GET answers; a host does not ask for bytes beyond the region or the memory."""
+        """Reads what a GET answers; a host asks for no bytes beyond the region or the memory."""
         answer, limit = bytearray(), self._configuration.activation_bytes
         for address, size in region.pieces(0, region.count):
             start = limit if address is None else address

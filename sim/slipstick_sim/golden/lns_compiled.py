@@ -23,7 +23,7 @@ _ROWS = 8
 
 
 class Constants(NamedTuple):
-    """What the kernels need to know of a format."""
+    """Holds what the kernels need to know of a format."""
 
     changes: np.ndarray
     """G+ of each distance and one 0 behind, then G- likewise, int32."""
@@ -33,7 +33,7 @@ class Constants(NamedTuple):
 
 
 def constants_of(lns: Lns) -> Constants:
-    """Of a format."""
+    """Computes the constants of a format."""
     arithmetic = LnsArithmetic(lns)
     changes = np.concatenate([arithmetic.plus_table, arithmetic.minus_table])
     return Constants(changes, _int(reach(lns)), _int(lns.largest_code), _int(arithmetic.one))
@@ -54,7 +54,7 @@ def _multiply_by(factor: Any, row: Any, result: Any, top: Any, one: Any) -> None
 
 @njit(cache=True)
 def _measure(a: Any, b: Any, sign: Any, larger: Any, index: Any, limit: Any) -> None:
-    """Of a + sign * b: the larger operand, and where in the table its change stands."""
+    """Finds for a + sign * b the larger operand, and the place of its change in the table."""
     for place in range(a.shape[0]):
         first, second = a[place], _int(sign * b[place])
         of_first = first if first >= _int(0) else _int(-first)

@@ -56,7 +56,7 @@ Steps = Generator[Request, Any, Any]
 
 @dataclass(frozen=True)
 class Rules:
-    """How a network is trained.
+    """Describes how a network is trained.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ _GROUP_CELLS = 8
 """Names of the two instruction streams."""
 
 MOST_PREPARED_BYTES = 1 << 28
-"""Of instructions that are kept prepared."""
+"""Bytes of instructions that are kept prepared, at most."""
 
 
 class PreparedCache:
@@ -46,7 +46,7 @@ class PreparedCache:
         self._lock = Lock()
 
     def get(self, key: bytes, make: Callable[[], PreparedConvolve]) -> PreparedConvolve:
-        """What ``make`` makes, or has made for this key."""
+        """Returns what ``make`` makes, or has made before for this key."""
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
@@ -157,7 +157,7 @@ class Memories:
         self._forget(span)
 
     def _forget(self, span: range) -> None:
-        """What was prepared from these words of the weight memory."""
+        """Forgets instructions that were prepared from these words of the weight memory."""
         stale = [
             key
             for key, prepared in self._prepared.items()

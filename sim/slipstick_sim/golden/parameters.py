@@ -40,7 +40,7 @@ def decode_block(configuration: Configuration, block: np.ndarray) -> Parameters:
 def encode_block(
     configuration: Configuration, bias: np.ndarray, multiplier: np.ndarray, shift: np.ndarray
 ) -> np.ndarray:
-    """What ``decode_block`` decodes: uint8 bits with ``ninth_bits``, else int8.
+    """Encodes a block for ``decode_block``: uint8 bits with ``ninth_bits``, else int8.
 
     Parameters
     ----------

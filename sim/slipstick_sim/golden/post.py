@@ -208,7 +208,7 @@ def _multiply(first: np.ndarray, second: np.ndarray, out: np.ndarray) -> None:
 def _result_codes(
     instruction: Mapping[str, int], configuration: Configuration, table: np.ndarray | None
 ) -> np.ndarray | None:
-    """What each result, from -128 on, becomes in a DRAIN; None if it stays as it is."""
+    """Returns what each result, from -128 on, becomes in a DRAIN; None if it stays as it is."""
     if not (configuration.drain_tables and instruction["use_table"] & 1):
         return None
     if table is None:
@@ -217,7 +217,7 @@ def _result_codes(
 
 
 def _flags(instruction: Mapping[str, int], configuration: Configuration) -> TrainingFlag:
-    """What an instruction does besides; ValueError if its flags do not go together."""
+    """Returns an instruction's training flags; ValueError if they do not go together."""
     flags = TrainingFlag(
         instruction["table_words"] & ~MapFlag.MULTIPLY if configuration.training else 0
     )
@@ -233,7 +233,7 @@ def _flags(instruction: Mapping[str, int], configuration: Configuration) -> Trai
 def _finisher(
     instruction: Mapping[str, int], flags: TrainingFlag, configuration: Configuration
 ) -> Callable[[Mapping[str, int], np.ndarray, Parameters], np.ndarray]:
-    """What makes bytes of sums."""
+    """Returns the function that makes bytes of sums."""
     if flags & TrainingFlag.AS_BYTES:
         return lambda _, values, parameters: lowest_bytes(values, *parameters)
     if flags & TrainingFlag.STOCHASTIC:

@@ -6,7 +6,7 @@ Instruction = dict[str, int]
 
 
 def turns(instruction: Instruction) -> int:
-    """How often it is executed."""
+    """Counts how often an instruction is executed."""
     repeated = instruction["opcode"] in (Opcode.CONVOLVE, Opcode.DRAIN)
     return instruction["repeats"] + 1 if repeated else 1
 

@@ -53,7 +53,7 @@ class SpiPeripheral:
 
     @property
     def positions(self) -> tuple[int, int]:
-        """What the next header must say: the numbers of the bytes taken and given so far."""
+        """Returns what the next header must say: the numbers of bytes taken and given so far."""
         return self._taken, self._sent
 
     def send(self, data: bytes) -> int:

@@ -34,7 +34,7 @@ class Pid(IntEnum):
     NAK = 0b1010
     STALL = 0b1110
     PING = 0b0100
-    """Of high speed alone, a token: is there room for a packet?"""
+    """Token of high speed alone: it asks whether there is room for a packet."""
 
     @property
     def byte(self) -> int:
@@ -47,7 +47,7 @@ DATA = (Pid.DATA0, Pid.DATA1)
 
 
 class LineError(Exception):
-    """What was on the wires is no packet; the message says what rule it breaks."""
+    """The data on the wires are no packet; the message says what rule they break."""
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,12 @@ def _remainder(bits: Iterable[int], polynomial: int, width: int) -> int:
 
 
 def crc5(fields: int) -> int:
-    """Of a token's 11 bits: x^5 + x^2 + 1."""
+    """Computes the CRC of a token's 11 bits: x^5 + x^2 + 1."""
     return _remainder([fields >> place & 1 for place in range(11)], 0b00101, 5)
 
 
 def crc16(payload: bytes) -> int:
-    """Of a data packet's bytes: x^16 + x^15 + x^2 + 1."""
+    """Computes the CRC of a data packet's bytes: x^16 + x^15 + x^2 + 1."""
     return _remainder(_bits(payload), 0x8005, 16)
 
 

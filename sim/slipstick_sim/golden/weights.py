@@ -6,7 +6,7 @@ _CELLS, _CELL_BITS = 8, 9
 
 
 def weight_units(words: np.ndarray, ninth: np.ndarray) -> np.ndarray:
-    """What the link carries for words with ninth bits: nine bytes for eight, dense.
+    """Packs words with ninth bits as the link carries them: nine bytes for eight, dense.
 
     Parameters
     ----------

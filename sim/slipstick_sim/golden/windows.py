@@ -84,7 +84,7 @@ def lane_offsets(instruction: Mapping[str, int], reduction: Lanes) -> np.ndarray
 
 
 def congruent(offsets: np.ndarray) -> np.ndarray:
-    """Which lanes are where the memory's banks can deliver them: lane 0's address plus r, mod R."""
+    """Tells which lanes r the memory's banks can deliver: at lane 0's address plus r, mod R."""
     rows = offsets.shape[1]
     return (offsets - np.arange(rows) - offsets[:, :1]) % rows == 0
 

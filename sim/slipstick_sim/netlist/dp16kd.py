@@ -19,7 +19,7 @@ def _port(p: str) -> str:
 
 
 def _work(p: str, other: str) -> str:
-    """What a port does."""
+    """Returns the Verilog of a port's reads and writes."""
     return f"""
     wire [13:0] ad_{p} = {{{_bus(f"AD{p}", 14)}}};
     wire [17:0] di_{p} = {{{_bus(f"DI{p}", 18)}}};

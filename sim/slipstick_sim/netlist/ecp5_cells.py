@@ -14,7 +14,7 @@ from . import dp16kd, mult18x18d
 
 _CELLS = ("LUT2", "LUT4", "CCU2C")
 _SYNTHESISED = (*_CELLS, "PFUMX", "L6MUX21", "TRELLIS_FF")
-"""What synthesis instantiates by itself."""
+"""Cells that synthesis instantiates by itself."""
 
 _FILES = ("common_sim.vh", "ccu2c_sim.vh")
 _SPECIFICATION = re.compile(r"^\s*specify$.*?^\s*endspecify$", re.MULTILINE | re.DOTALL)

@@ -16,18 +16,18 @@ ELEMENT_FORMATS = ("int8", "lns1+3+4", "lns1+2+2")
 UNIT_FORMAT = "lns1+3+3"
 
 Parts = dict[str, Callable[[], wiring.Component]]
-"""What makes each of them, by its name."""
+"""Functions that make the parts, by the part's name."""
 
 
 def simulated_parts() -> Parts:
-    """What is simulated: 4 x 4 elements, and the LNS unit."""
+    """Lists the simulated parts: 4 x 4 elements, and the LNS unit."""
     unit = Lns.parse(UNIT_FORMAT)
     arrays: Parts = {f"array 4x4 {name}": lambda name=name: array(name) for name in ARRAY_FORMATS}
     return arrays | {f"LNS unit {UNIT_FORMAT}": lambda: LnsUnit(lns=unit, compensated=False)}
 
 
 def proved_parts() -> Parts:
-    """What is proved: elements with their multipliers, and a piece of a requantiser."""
+    """Lists the proved parts: elements with their multipliers, and a piece of a requantiser."""
     elements: Parts = {
         f"element {name}": lambda name=name: element(name) for name in ELEMENT_FORMATS
     }

@@ -46,7 +46,7 @@ _TRACE_RUNTIMES = {_SAIF: ("verilated_saif_c",), _VCD: ("verilated_vcd_c",)}
 
 @dataclass(frozen=True)
 class Line:
-    """What lies between a core and its harness.
+    """Describes the line between a core and its harness.
 
     Parameters
     ----------
@@ -394,7 +394,7 @@ def _library_of(
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether a library is what was built: a damaged one may end this process as it is loaded."""
+    """Tells whether a library is what was built: a damaged one may end this process when loaded."""
     return toolchain.has_checksum(folder / LIBRARY)
 
 

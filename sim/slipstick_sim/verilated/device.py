@@ -60,8 +60,8 @@ _SIGNATURES = {
 
 
 DISTURBANCES = ("glitch", "bits inverted", "break")
-"""What may happen to a line: it is inverted for less than half a bit; for up to three bits; or it
-is low for 10 to 25 bits."""
+"""Disturbances of a line: it is inverted for less than half a bit; for up to three bits; or it is
+low for 10 to 25 bits."""
 
 _PARTS = 256
 
@@ -164,15 +164,15 @@ class CompiledCore:
         self._library.core_disturb(self._open(), seed, mean_cycles)
 
     def set_bit_cycles(self, cycles: float) -> None:
-        """How long the bits are at the other end of a core's UART, where it differs from its own:
-        to 1/256 of a cycle; ValueError if it is not at least 1."""
+        """Sets the cycles of a bit at the other end of a core's UART, where they differ from its
+        own, to 1/256 of a cycle; ValueError if they are not at least 1."""
         if not cycles >= 1:
             raise ValueError(f"a bit must last at least 1 cycle, not {cycles}")
         self._library.core_bit_length(self._open(), round(cycles * _PARTS))
 
     @property
     def disturbances(self) -> dict[str, int]:
-        """How many there were on both lines together, by the names of ``DISTURBANCES``."""
+        """Counts the disturbances of both lines together, by the names of ``DISTURBANCES``."""
         counts = (ctypes.c_uint64 * (2 * len(DISTURBANCES)))()
         self._library.core_disturbances(self._open(), ctypes.addressof(counts))
         return {

@@ -8,7 +8,7 @@ from slipstick_rtl.phy.uart_rates import BITS_PER_BYTE
 from .device import CompiledCore
 
 SLICE_CYCLES = 2048
-"""What passes between two looks at the line: some milliseconds of simulation."""
+"""Cycles between two looks at the line: some milliseconds of simulation."""
 
 _REST_CYCLES = 256
 """The same between two transfers: a client that has the next one ready does not wait for long."""

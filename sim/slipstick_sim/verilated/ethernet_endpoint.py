@@ -9,7 +9,7 @@ from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES
 from .device import CompiledCore, SimulationError
 
 SLICE_CYCLES = 2048
-"""What passes between two looks at the wire."""
+"""Cycles between two looks at the wire."""
 
 SHORTEST = 60
 """Bytes of a frame without its check sequence; shorter ones are filled with zeros."""

@@ -35,7 +35,7 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Site:
-    """Where an operation reads and writes, and the names of those buffers."""
+    """Holds where an operation reads and writes, and the names of those buffers."""
 
     sources: tuple[Placement, ...]
     result: Placement
@@ -289,7 +289,7 @@ def _destination(place: Placement, rectangle: Rectangle, channel: int) -> dict[s
 def finish_fields(
     values: Requantization, rounding: int, configuration: Configuration
 ) -> dict[str, int]:
-    """What all results of an instruction have in common."""
+    """Returns the fields that all results of an instruction have in common."""
     return {
         "rounding": rounding,
         "zero_point": values.zero_point,

@@ -13,19 +13,19 @@ from slipstick_rtl.link.protocol import Space
 from ...program.steps import Image
 
 _MOST_BYTES = 1 << 16
-"""Of a LOAD's run."""
+"""Most bytes of a LOAD's run."""
 _CELL_BITS = 9
 _INSTRUCTION_BYTES = 4
 _WORDS = {Target.WEIGHTS: GROUP_CELLS + 1, Target.CELLS: GROUP_CELLS, Target.NINTHS: 1}
-"""Of DRAM for eight groups."""
+"""Words of DRAM for eight groups, by target."""
 _LOAD_WORDS = 12
-"""What a LOAD costs: its own words, and the time until the first of its data."""
+"""Words that a LOAD costs: its own, and the time until the first of its data."""
 
 
 def constant_loads(
     image: Image, configuration: Configuration, place: int
 ) -> tuple[bytes, list[Transfer]]:
-    """What lies in DRAM of an image, and the LOADs that bring it to the chip.
+    """Lays an image out in DRAM, and makes the LOADs that bring it to the chip.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def joined(
 
 
 def _continues(first: Transfer, second: Transfer, configuration: Configuration) -> bool:
-    """Whether a LOAD of constants goes on where another one ends."""
+    """Tells whether a LOAD of constants goes on where another one ends."""
     alike = (Operation.LOAD, first.target, True)
     if any((each.operation, each.target, each.checked) != alike for each in (first, second)):
         return False
@@ -111,7 +111,7 @@ def _continues(first: Transfer, second: Transfer, configuration: Configuration) 
 
 
 def _units(load: Transfer, configuration: Configuration) -> int | None:
-    """What a LOAD fills of its memory, if it ends with a whole word and a whole head."""
+    """Counts the memory units that a LOAD fills, if it ends with a whole word and a whole head."""
     if load.run_bytes % WORD_BYTES:
         return None
     if load.target is Target.INSTRUCTIONS:
@@ -128,7 +128,7 @@ def constant_bytes(image: Image, configuration: Configuration) -> int:
 
 
 _Piece = tuple[Target, int, int, bytes]
-"""Of a LOAD: the target, the first address in its units, the run's bytes, whole words."""
+"""Parts of a LOAD: the target, the first address in its units, the run's bytes, whole words."""
 
 
 def _linear(image: Image) -> Iterator[_Piece]:
@@ -179,7 +179,7 @@ def _parts(groups: np.ndarray, most: int) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def _spans(cells: np.ndarray, ninth: np.ndarray) -> list[tuple[Target, int, int]]:
-    """Which groups come with both kinds of bits, and which with one: the fewest words."""
+    """Chooses which groups come with both kinds of bits, and which with one: the fewest words."""
     count = -(-len(cells) // GROUP_CELLS)
     has_cells, has_ninth = np.zeros((2, count * GROUP_CELLS), bool)
     has_cells[: len(cells)] = (cells != 0).any(axis=1)

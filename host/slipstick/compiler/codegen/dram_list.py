@@ -20,7 +20,7 @@ _RESHAPE = "reshape"
 
 @dataclass(frozen=True)
 class DramProgram:
-    """What lies in DRAM, and what the host does before and after.
+    """Describes what lies in DRAM, and what the host does before and after.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def find_dram_program(program: Program, *, every: bool = False) -> DramProgram |
 
 
 def why_not_from_dram(program: Program) -> str:
-    """What keeps a program from DRAM that the hardware has; empty: nothing, or it has no need."""
+    """Tells why a program cannot run from the hardware's DRAM; empty if it can, or has no need."""
     if not program.hardware.dram or not program.is_streamed:
         return ""
     try:

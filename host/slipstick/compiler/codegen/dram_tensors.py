@@ -16,7 +16,7 @@ class NotForDramError(ValueError):
 
 @dataclass(frozen=True)
 class DramTensor:
-    """Where a tensor lies in DRAM: NHWC, each row from a word on.
+    """Describes where a tensor lies in DRAM: NHWC, each row from a word on.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class DramTensor:
 
     @property
     def pixel_words(self) -> int:
-        """Of a pixel, unless the rows are dense."""
+        """Counts the words of a pixel, unless the rows are dense."""
         return -(-self.channels // WORD_BYTES)
 
     @property
@@ -48,7 +48,7 @@ class DramTensor:
 
     @property
     def words(self) -> int:
-        """Of an image; those of a batch lie one behind the other."""
+        """Counts the words of an image; those of a batch lie one behind the other."""
         return self.height * self.row_words
 
     @property
@@ -81,11 +81,11 @@ class DramTensor:
 
 Shape = tuple[int, int, int]
 Layouts = dict[str, dict[Shape, DramTensor]]
-"""Of a tensor that is moved, for each shape that a part takes it for."""
+"""Layouts of each tensor that is moved, one for each shape that a part takes it for."""
 
 
 def make_layouts(program: Program, steps: Sequence[Step]) -> Layouts:
-    """How each tensor that is moved lies in DRAM; all from word 0 on.
+    """Describes how each tensor that is moved lies in DRAM; all from word 0 on.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _is_dense(part: Part, stored: bool) -> bool:
 
 
 def part_of(program: Program, step: UploadStep | DownloadStep) -> Part:
-    """What a step moves: all of its tensor, if it does not say."""
+    """Returns the part that a step moves: all of its tensor, if it does not say."""
     if step.part is not None:
         return step.part
     place = program.tensors[step.tensor].placement

@@ -15,7 +15,7 @@ from ..timing.timeline import Instruction
 
 
 def is_one_tap(convolution: Convolution, tile: ChannelTile) -> bool:
-    """Whether a tile's lanes are channels of one tap, R to each tile of the reduction."""
+    """Tells whether a tile's lanes are channels of one tap, R to each tile of the reduction."""
     reduction = tile.reduction
     return convolution.kernel == (1, 1) and not reduction.pairs and reduction.sliding is None
 

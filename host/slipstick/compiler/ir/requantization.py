@@ -142,7 +142,7 @@ def logarithm(bias: np.ndarray, offset: np.ndarray, clamp: tuple[int, int]) -> R
 
 
 def is_identity(values: Requantization) -> bool:
-    """Whether every code of 8 bits stays what it is."""
+    """Tells whether every code of 8 bits stays what it is."""
     plain = identity()
     return all(
         np.all(getattr(values, field.name) == getattr(plain, field.name))

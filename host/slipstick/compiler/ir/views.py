@@ -12,7 +12,7 @@ from .requantization import SHIFTS
 
 
 class HostReason(Exception):
-    """Why a node cannot run on the device; the host runs it."""
+    """A node cannot run on the device, for the reason told; the host runs it."""
 
 
 def natural_view(tensor: Tensor) -> View:

@@ -123,7 +123,7 @@ def make_choice(node: Node, graph: Graph, views: Views) -> Map:
 
 
 def single_operand(node: Node, graph: Graph) -> bool:
-    """Whether each result depends on one code of one activation, of the result's shape."""
+    """Tells whether each result depends on one code of one activation, of the result's shape."""
     computed = {name for name in node.inputs if graph.tensors[name].data is None}
     constants = [graph.tensors[name] for name in node.inputs if name not in computed]
     if len(computed) != 1 or any(np.prod(tensor.shape) != 1 for tensor in constants):

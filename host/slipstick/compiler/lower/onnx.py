@@ -61,7 +61,7 @@ def _averaging(node: Node, tensors: tuple[Tensor, Tensor], taps: int, count: int
 
 
 def counted_taps(node: Node, source: Tensor, down: Run, across: Run) -> int:
-    """How many taps of a rectangle's windows count."""
+    """Returns how many taps count in each of a rectangle's windows."""
     view, attributes = natural_view(source), node.attributes
     (height, width), padding = attributes["window"], attributes["padding"]
     counted = attributes.get("counted", (0, 0, 0, 0))

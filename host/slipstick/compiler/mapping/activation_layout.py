@@ -221,7 +221,7 @@ def assign_pitches(
 
 
 def _stay_in_slot(group: Iterable[Buffer], step: int, configuration: Configuration) -> bool:
-    """Whether all pixels begin in the same slot, and there are others (``PortArbiter``)."""
+    """Tells whether all pixels begin in the same slot, and there are others (``PortArbiter``)."""
     pitches = (round_up(b.view.channels, step) for b in group)
     return configuration.slots > 1 and not any(pitch % configuration.rows for pitch in pitches)
 

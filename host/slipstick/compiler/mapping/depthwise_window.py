@@ -20,10 +20,10 @@ Span = tuple[int, int]
 LARGEST_SKIP = (1 << MATRIX_FIELDS["skip"].width) - 1
 
 KEPT_SIDE = (KEPT_COLUMNS - DEPTHWISE_KERNEL) // 2 + 1
-"""Of a tile's output along the stream, where rows are kept."""
+"""Longest side of a tile's output along the stream, where rows are kept."""
 
 _LANE_GROUPS = 2
-"""Of C lanes each: a stream column takes so many cycles."""
+"""Groups of C lanes each: a stream column takes so many cycles."""
 
 _STEP_MODULUS = 1 << MATRIX_FIELDS["row_step"].width
 """Steps backwards are as good as steps forwards: addresses wrap."""
@@ -31,7 +31,7 @@ _STEP_MODULUS = 1 << MATRIX_FIELDS["row_step"].width
 
 @dataclass(frozen=True)
 class Sliding:
-    """How a kernel slides.
+    """Describes how a kernel slides.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Sliding:
         return sum(n * sliding_vectors(across, size, self.skip, keeps=True) for size, n in counts)
 
     def exchanged(self, pair: tuple[int, int]) -> tuple[int, int]:
-        """What belongs to the instruction's rows and columns, of a pair (y, x)."""
+        """Turns a pair (y, x) into the values for the instruction's rows and columns."""
         return pair[self.across], pair[self.along]
 
     def fields(self, convolution: Convolution, pitches: tuple[int, int]) -> dict[str, int]:
@@ -165,7 +165,7 @@ def slidings(
 
 
 def _padded_ends(convolution: Convolution, side: int) -> tuple[bool, bool]:
-    """Whether a kernel of 3 begins in padding along a side, and ends there, at its ends."""
+    """Tells whether a kernel of 3 begins in padding along a side, and ends there, at its ends."""
     size = (convolution.input.height, convolution.input.width)[side]
     count = (convolution.output.height, convolution.output.width)[side]
     last = (count - 1) * convolution.stride[side] + 2 * convolution.dilation[side]
@@ -196,6 +196,9 @@ def _kept(convolution: Convolution, configuration: Configuration, along: int) ->
 
 
 def fewest_cycles(convolution: Convolution, configuration: Configuration) -> int | None:
-    """Of a tile of channels, with the right pitches; None if its kernel cannot slide."""
+    """Finds the fewest cycles of a tile of channels, with the right pitches.
+
+    None if its kernel cannot slide.
+    """
     sides = convolution.output.height, convolution.output.width
     return min((way.vectors(sides) for way in slidings(convolution, configuration)), default=None)

@@ -13,7 +13,7 @@ from ..ir.requantization import rounding_runs
 from .depthwise_window import Sliding, slidings
 
 LARGEST_COUNT = (1 << MATRIX_FIELDS["reduction_tiles"].width) - 1
-"""Of tiles, and of the channels of a tap."""
+"""Largest number of tiles, and of channels of a tap, that an instruction counts."""
 
 LARGEST_PAIRED = 4094
 """Columns that an instruction counts, if they are even."""
@@ -23,7 +23,7 @@ LARGEST_KERNEL_WIDTH = (1 << MATRIX_FIELDS["kernel_x"].width) - 1
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """How a CONVOLVE's lanes run over the taps of a kernel.
+    """Describes how a CONVOLVE's lanes run over the taps of a kernel.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Reduction:
         return ky, kx, c, (within < self.segment) & (ky < self.kernel[0]) & first
 
     def is_legal(self, rows: int, *, aligned: bool = False) -> bool:
-        """Whether an instruction holds it and the memory delivers every lane.
+        """Tells whether an instruction holds it and the memory delivers every lane.
 
         Lane r must lie at lane 0's address + r, modulo R; or exactly there, lane 0's a multiple of
         R, and in the same tap, if the hardware's windows are ``aligned``.
@@ -139,7 +139,7 @@ def _candidates(
 
 
 def _takes_pairs(convolution: Convolution, pixel_pitch: int, configuration: Configuration) -> bool:
-    """Whether neighbours may be two vectors of a cycle: they lie in the two halves of the banks."""
+    """Tells whether neighbours may be two vectors of a cycle, in the two halves of the banks."""
     rows, step = configuration.rows, convolution.stride[1] * pixel_pitch
     return (
         configuration.takes_pairs
@@ -225,7 +225,7 @@ def choose_reduction(
 
 
 def is_diagonal(convolution: Convolution, configuration: Configuration) -> bool:
-    """Whether a convolution's weights lie on the array's diagonal.
+    """Tells whether a convolution's weights lie on the array's diagonal.
 
     A word of the weight memory has one byte for row r and the rows C further on in its chain.
     """

@@ -68,7 +68,7 @@ class DoubleBuffer:
         return address
 
     def _farthest(self, size: int, following: int) -> int:
-        """Where the next one finds room as well, and most of the last ones stay whole."""
+        """Finds the place that leaves room for the next one, and most of the last ones whole."""
 
         def merit(place: int) -> tuple[bool, int, int]:
             room = max(place, self._capacity - place - size)
@@ -84,7 +84,7 @@ class DoubleBuffer:
         return [place for place in places if 0 <= place <= self._capacity - size]
 
     def _untouched(self, place: int, size: int) -> int:
-        """How many of the last ones stay whole, up to the first that does not."""
+        """Counts the last ones that stay whole, up to the first that does not."""
         count = 0
         for each in reversed(self._recent):
             if self._meets(each, place, size):

@@ -42,7 +42,7 @@ def _of(made: HostOperation) -> tuple[str, ...]:
 
 
 def alike(source: Buffer, result: Buffer) -> bool:
-    """Whether the bytes of one are the bytes of the other."""
+    """Tells whether the bytes of one are the bytes of the other."""
     return (
         source is not result
         and not source.by_device

@@ -57,7 +57,7 @@ class Arrangement:
 
 
 def _joins(group: Sequence[Operation], operation: Map, buffers: Mapping[str, Buffer]) -> bool:
-    """Whether a map may follow each tile of a group: it reads what the group makes."""
+    """Tells whether a map may follow each tile of a group: it reads what the group makes."""
     if not group or not isinstance(group[0], Convolution) or operation.gathers:
         return False
     members = [member for member in group if isinstance(member, Convolution | Map)]
@@ -301,8 +301,10 @@ class Arranger:
         return kept
 
     def _transfer(self, kept: set[str]) -> None:
-        """What goes up before and comes down after each run, but for what is ``kept``; it lives
-        until the run's end."""
+        """Lists what goes up before and comes down after each run, but for what is ``kept``.
+
+        A tensor that comes down lives until the run's end.
+        """
         moments, uploads = self._arrangement.moments, self._arrangement.uploads
         wanted = set(self._outputs) - kept
         for operation in self._operations:
@@ -345,7 +347,7 @@ class Arranger:
                     self._trail(operation, overlaps, configuration)
 
     def _is_fixed(self, operation: Operation) -> bool:
-        """Whether what it writes lies where a variable is kept."""
+        """Tells whether what an operation writes lies where a variable is kept."""
         if isinstance(operation, HostOperation):
             return False
         return self._buffers[operation.result].name in self._fixed
@@ -388,8 +390,11 @@ class Arranger:
         self._arrangement.row_tiles[convolution.result] = tiles
 
     def _dies(self, operand: Buffer, at: int) -> bool:
-        """Whether no one reads it after this moment, nor downloads it from this run on, and no
-        variable is kept there."""
+        """Tells whether an operand is not needed any more after a moment.
+
+        No one reads it after this moment, nor downloads it from this run on, and no variable is
+        kept there.
+        """
         run = self._arrangement.moments[at].run
         downloaded = self._downloaded.get(operand.name, -1) >= run
         return self._last[operand.name] == at and not downloaded and operand.name not in self._fixed

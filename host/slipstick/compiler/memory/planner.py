@@ -46,7 +46,7 @@ class Block:
         return self.pieces or (Piece(0, self.bytes, self.first, self.last),)
 
     def lives_with(self, other: "Block") -> bool:
-        """Whether both are alive at some moment."""
+        """Tells whether both are alive at some moment."""
         return self.first <= other.last and other.first <= self.last
 
     def alive(self, moment: int) -> int:

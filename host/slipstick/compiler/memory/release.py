@@ -12,7 +12,7 @@ from ..timing.timeline import Timeline
 from .second_place import word_bytes
 
 _RELEASE_CYCLES = 256
-"""What a HOLD and a shorter PUT behind it cost: the link then has less in its buffer."""
+"""Cycles that a HOLD and a shorter PUT behind it cost: the link then has less in its buffer."""
 
 
 _Part = tuple[str, int, int, tuple[int, int]]
@@ -21,7 +21,7 @@ _Part = tuple[str, int, int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Early:
-    """How early the next inputs may come.
+    """Describes how early the next inputs may come.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _early(parts: Sequence[_Part], places: Mapping[str, Placement], timeline: Ti
 
 
 def _cycle(counts: tuple[int, int], timeline: Timeline) -> int:
-    """When so many instructions of each stream have been completed."""
+    """Returns the cycle at which so many instructions of each stream have been completed."""
     return max(
         (
             stream[count - 1].completion

@@ -19,7 +19,7 @@ from ..timing.timeline import Instruction, Issued, Timeline
 from .liveness import Arrangement
 
 Addresses = Mapping[str, int]
-"""Of the buffers that are moved, by name."""
+"""Addresses of the buffers that are moved, by name."""
 
 
 _WORD_BYTES = 16
@@ -40,7 +40,7 @@ class Doubled:
 
 
 class DoubleError(Exception):
-    """Which memory is too small for two places, and by how much."""
+    """Says why a run cannot have two places: which memory is too small, and by how much."""
 
 
 def double(

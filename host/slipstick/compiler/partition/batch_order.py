@@ -18,9 +18,9 @@ from .subprograms import Tile
 
 _INSTRUCTION_BYTES = 4 * WORDS_PER_INSTRUCTION
 _OWN_INSTRUCTIONS = 0.7
-"""Of all tiles' instructions, those that are no other tile's as well, nearly."""
+"""Share of all tiles' instructions that are no other tile's as well, nearly."""
 _TRANSFERS_OF_RUN = 6
-"""Of a list, nearly: a run, a wait, maps and constants."""
+"""Transfers of a list for each run, nearly: a run, a wait, maps and constants."""
 
 Turn = tuple[int, Tile, int]
 """The number of a piece, a tile of it, and an image."""
@@ -195,7 +195,7 @@ def _sharing(tiles: Sequence[Tile], configuration: Configuration) -> Iterator[li
 
 
 def _bytes(view: View) -> int:
-    """Of a tensor in DRAM, at most."""
+    """Returns the bytes of a tensor in DRAM, at most."""
     return view.pixels * round_up(view.channels, WORD_BYTES)
 
 

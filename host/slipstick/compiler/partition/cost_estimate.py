@@ -17,10 +17,10 @@ LINK_CYCLES_PER_BYTE = 1
 """The device takes and gives a byte a cycle, at best."""
 
 _DRAM_SHARE = 0.88
-"""Of the chips' peak rate, that lists reach (``reports/dram.json``)."""
+"""Share of the chips' peak rate that lists reach (``reports/dram.json``)."""
 
 _RUN_BYTES = 10
-"""What the DMA could move between two runs of a box, nearly."""
+"""Bytes that the DMA could move between two runs of a box, nearly."""
 
 _INSTRUCTIONS_OF_TILE = 2
 """CONVOLVE and DRAIN, for all tiles of channels in turns, if the engine has turns."""
@@ -97,11 +97,11 @@ class Demand:
     loaded_bytes: int
 
     def fits(self, budget: Budget) -> bool:
-        """Whether the budget allows it."""
+        """Tells whether the budget allows it."""
         return self.holds(budget) and self.instructions <= budget.instructions
 
     def holds(self, budget: Budget) -> bool:
-        """Whether the budget allows what does not depend on how much is computed at a time."""
+        """Tells whether the budget allows what does not depend on how much is computed at once."""
         return (
             self.weight_bytes <= budget.weight_bytes
             and self.parameter_words <= budget.parameter_words
@@ -233,7 +233,7 @@ def peak_bytes(
 
 
 def job_fits(job: Job, budget: Budget) -> bool:
-    """Whether the budget allows a job, by the estimates."""
+    """Tells whether the budget allows a job, by the estimates."""
     try:
         needs = demand(job.operations, budget.hardware)
     except CapacityError:

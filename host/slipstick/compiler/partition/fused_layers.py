@@ -32,7 +32,7 @@ Part = tuple[int, Convolution | Map]
 
 
 RUN_CYCLES = 500
-"""What a run costs besides its work: requests and answers, filling and emptying of pipelines."""
+"""Cycles of a run besides its work: requests and answers, filling and emptying of pipelines."""
 
 _MORE_CHANNEL_TILES = 3
 _MOST_COLUMNS = 8
@@ -59,7 +59,7 @@ def make_job(
 
 
 def find_regions(parts: Sequence[Part], outputs: Mapping[str, Region]) -> dict[str, Region]:
-    """What is needed of each tensor for these boxes of the outputs."""
+    """Finds the part of each tensor that these boxes of the outputs need."""
     regions = dict(outputs)
     made = {operation.result: operation.output for _, operation in parts}
     for _, operation in reversed(parts):
@@ -152,7 +152,7 @@ class Segment:
 
     @property
     def channels(self) -> int:
-        """Of its first output."""
+        """Counts the channels of its first output."""
         return self._ends[0].output.channels
 
     @property
@@ -200,7 +200,7 @@ class Segment:
                 yield grid
 
     def box(self, grid: Grid, row: int, column: int, channels: Span | None) -> dict[str, Region]:
-        """What a tile makes of each output."""
+        """Returns the box of each output that a tile makes."""
         found = {}
         for operation in self._ends:
             view = operation.output
@@ -224,7 +224,7 @@ class Segment:
                 yield dataclasses.replace(job, kept=kept)
 
     def goes_down(self, grid: Grid, passes: int) -> bool:
-        """Whether the last stripe is made first; see ``kept_rows``."""
+        """Tells whether the last stripe is made first; see ``kept_rows``."""
         if grid.rows == 1:
             return False
         boxes = (find_regions(self.parts, self.box(grid, row, 0, None)) for row in (0, 1))
@@ -297,7 +297,7 @@ def _channel_tiles(segment: Segment, unit: int, budget: Budget) -> Iterator[Choi
 
 
 def _holds(segment: Segment, grid: Grid, unit: int, budget: Budget) -> bool:
-    """Whether the weights of a tile fit."""
+    """Tells whether the weights of a tile fit."""
     span = segment.channel_spans(grid, unit)[0]
     job = make_job(segment.parts, segment.box(grid, 0, 0, span))
     return demand(job.operations, budget.hardware).holds(budget)
@@ -321,7 +321,7 @@ def _fits(segment: Segment, grid: Grid, unit: int, budget: Budget) -> bool:
 
 
 def _cost(segment: Segment, grid: Grid, unit: int, budget: Budget) -> int:
-    """Of all tiles: those at the edges need fewer places around them."""
+    """Estimates the cycles of all tiles: those at the edges need fewer places around them."""
     hardware, whole = budget.hardware, [operation for _, operation in segment.parts]
     span = segment.channel_spans(grid, unit)[0]
     work = moved = loaded = kept = weights = 0

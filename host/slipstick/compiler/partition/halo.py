@@ -49,7 +49,7 @@ class Region:
         return Region(rows, columns, channels)
 
     def meets(self, other: "Region") -> bool:
-        """Whether they share an element."""
+        """Tells whether they share an element."""
         return all(
             a[0] < b[1] and b[0] < a[1]
             for a, b in (
@@ -73,7 +73,7 @@ def _reach(span: Span, stride: int, padding: int, extent: int, size: int) -> Spa
 
 
 def needed(operation: Convolution | Map, region: Region) -> Region:
-    """What a box of the output needs of each input.
+    """Finds the box that a box of the output needs of each input.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def needed(operation: Convolution | Map, region: Region) -> Region:
 
 
 def goes_down(rows: tuple[Span, Span], stripes: int, passes: int) -> bool:
-    """Whether stripes should be made from the last one up to the first one.
+    """Tells whether stripes should be made from the last one up to the first one.
 
     What two stripes read stays on the chip if the second one lies before the first one. Otherwise
     every second pass begins where the one before ended, whose last two stripes are still there.
@@ -107,7 +107,7 @@ def goes_down(rows: tuple[Span, Span], stripes: int, passes: int) -> bool:
 
 
 def gathered(operation: Map) -> dict[str, Region]:
-    """What a map that gathers needs of each source; without parts, it makes all of its output."""
+    """Finds what a gathering map needs of each source; without parts it makes all of its output."""
     found: dict[str, Region] = {}
     for window in operation.windows:
         first, end = window.channels or (0, operation.output.channels)

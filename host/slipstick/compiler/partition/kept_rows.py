@@ -49,7 +49,7 @@ def _line(place: Placement) -> tuple[int, int, int, int]:
 
 
 def shift(before: Tile, tile: Tile) -> int | None:
-    """How far behind a tile the next one must lie for common rows of an input to stay; in bytes.
+    """Finds how many bytes behind a tile the next one must lie for common rows of an input to stay.
 
     None if there are no such rows, or something else comes to their place.
     """
@@ -73,7 +73,7 @@ def shift(before: Tile, tile: Tile) -> int | None:
 
 
 def kept_base(before: Tile, base: int, tile: Tile, hardware: Configuration) -> int | None:
-    """Where a tile must lie after one at ``base`` so that rows stay and the others come meanwhile.
+    """Finds the base at which a tile after one at ``base`` keeps rows; the others come meanwhile.
 
     None if nothing stays, the memory ends before it, or the tile before uses the places of what
     comes. Where the inputs are the same, nothing else matters.
@@ -108,7 +108,7 @@ def kept_base(before: Tile, base: int, tile: Tile, hardware: Configuration) -> i
 
 
 def first_base(tile: Tile, following: Tile, hardware: Configuration) -> int | None:
-    """Where a tile lies from which the next ones go down to the memory's beginning, if they do."""
+    """Finds a tile's base from which the next ones go down to the memory's start, if they do."""
     distance, top = shift(tile, following) or 0, hardware.activation_bytes - tile.activation_bytes
     if distance >= 0 or not _leaves_room(tile, -distance, top):
         return None
@@ -117,13 +117,16 @@ def first_base(tile: Tile, following: Tile, hardware: Configuration) -> int | No
 
 
 def _leaves_room(tile: Tile, step: int, top: int) -> bool:
-    """Whether the last one that goes down leaves room for the first one behind, if there is any."""
+    """Tells whether the last tile that goes down leaves room for the first one behind it.
+
+    True as well if the memory has no room for two tiles.
+    """
     size = tile.activation_bytes
     return size > top or size <= top // step * step
 
 
 def are_apart(some: Sequence[Placement], others: Iterable[Placement]) -> bool:
-    """Whether no place of some meets one of others."""
+    """Tells whether no place of some meets one of others."""
     return not any(_meet(_span(place), _span(other)) for other in others for place in some)
 
 

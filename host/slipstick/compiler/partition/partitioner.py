@@ -21,7 +21,7 @@ from .spatial_tiles import cut, cut_sums
 from .subprograms import Job, Tile, TileCompiler
 
 _SHARES = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2)
-"""Of the memories, that estimates are allowed, one after the other while they prove too low."""
+"""Shares of the memories that estimates may use, one after the other while they prove too low."""
 
 
 _MEMORIES = ("activation_bytes", "weight_bytes", "parameter_words", "instruction_words")

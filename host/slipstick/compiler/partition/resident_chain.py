@@ -40,7 +40,7 @@ class _Map:
         return self.view.height * self.row_pitch
 
     def part(self, address: int, region: Region) -> Placement:
-        """Where a box of it lies, if all of it begins at an address."""
+        """Returns the placement of a box of it, if all of it begins at an address."""
         y, x, channel = region.origin
         offset = y * self.row_pitch + x * self.pixel_pitch + channel
         view = region.view
@@ -147,7 +147,7 @@ class ChainPlanner:
         return None
 
     def _maps(self, segments: Sequence[Segment], wanted: Collection[str]) -> Iterator[_Map]:
-        """What lies between segments, and before and behind them."""
+        """Yields the maps between segments, and before and behind them."""
         hardware = self._configuration
         step = max(hardware.lanes, hardware.rows if hardware.aligned else 1)
         made: dict[str, int] = {}
@@ -198,7 +198,7 @@ class ChainPlanner:
 
 
 def _in_place(job: Job, pinned: Mapping[str, Placement]) -> dict[str, Placement]:
-    """Where an operand of a sum lies whose result is pinned: the result replaces it."""
+    """Places an operand of each sum whose result is pinned: the result replaces it."""
     found = {}
     for number, operation in enumerate(job.operations):
         if not isinstance(operation, Map) or not operation.is_elementwise:

@@ -64,7 +64,7 @@ def cut(part: Part, budget: Budget) -> list[Job] | None:
 
 
 def _goes_down(part: Part, rows: Sequence[Span], columns: Span, channels: Sequence[Span]) -> bool:
-    """Whether the last stripe is made first."""
+    """Tells whether the last stripe is made first."""
     needs = [needed(part[1], Region(each, columns, channels[0])).rows for each in rows[:2]]
     return len(needs) > 1 and goes_down((needs[0], needs[1]), len(rows), len(channels))
 
@@ -90,7 +90,7 @@ def _has_long_sums(operation: Convolution | Map) -> bool:
 
 
 def _weights_first(operation: Convolution | Map, places: int, channels: int) -> bool:
-    """Whether it is better to load all weights once than to load the inputs once."""
+    """Tells whether it is better to load all weights once than to load the inputs once."""
     if not _has_long_sums(operation):
         return True
     assert isinstance(operation, Convolution)

@@ -35,8 +35,9 @@ from .partitioner import Piece, halves
 from .subprograms import Tile
 
 _PIECE_BYTES = 1152
-"""Of a load, nearly, from DRAM: small enough that most of what a run leaves of the DMA's time can
-be used. Pieces that follow each other in the list become one LOAD, see ``dram_blocks.joined``."""
+"""Bytes of a load from DRAM, nearly: small enough that most of what a run leaves of the DMA's time
+can be used. Pieces that follow each other in the list become one LOAD, see
+``dram_blocks.joined``."""
 _WORD_OF_MAP = 2
 """Cycles of a word of a map during a run, at least: it waits for the post-processor at the port."""
 _MOST_AHEAD = 300
@@ -90,7 +91,7 @@ class _Run:
         )
 
     def leaves(self, other: "_Run", space: Space) -> bool:
-        """Whether it does not touch what another run has in a memory."""
+        """Tells whether it does not touch what another run has in a memory."""
         if space not in self.spans or space not in other.spans:
             return True
         return not self.meets(space)(other.spans[space])
@@ -101,7 +102,7 @@ class _Run:
         return lambda other: first < other[1] and other[0] < end
 
     def depends(self, other: "_Run") -> bool:
-        """Whether it reads what another run makes."""
+        """Tells whether it reads what another run makes."""
         mine, made = self.tile.job, other.tile.job.owned
         return any(
             self.image == other.image
@@ -412,7 +413,7 @@ class Streamer:
         return list(missing(part, there))
 
     def _comes_beside(self, following: _Run, run: _Run) -> bool:
-        """Whether a run does not use the places of what the next one still needs."""
+        """Tells whether a run does not use the places of what the next one still needs."""
         if not self._configuration.dram or run.tile.job.pinned or following.tile.job.pinned:
             return False
         coming = [
@@ -423,7 +424,7 @@ class Streamer:
         return are_apart(coming, map(run.placed, run.tile.places))
 
     def _stays(self, run: _Run, following: _Run) -> bool:
-        """Whether a run's results may leave the chip during the next one."""
+        """Tells whether a run's results may leave the chip during the next one."""
         leaving = list(map(run.placed, run.tile.job.owned))
         return are_apart(leaving, map(following.placed, following.tile.places))
 

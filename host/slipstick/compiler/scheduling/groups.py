@@ -15,12 +15,12 @@ from ..mapping.depthwise_window import KEPT_SIDE
 from ..timing.timeline import Instruction
 
 LARGEST_LOOP = 4095
-"""What the instructions' row, group and column counts hold."""
+"""Largest row, group or column count that an instruction holds."""
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a group's output is cut: into row tiles, and which of two loops is the outer one.
+    """Describes how a group's output is cut into row tiles, and which of its two loops is outer.
 
     Of so many tiles of channels, so many tiles of the reduction come ``early``, before all else.
     """
@@ -39,7 +39,7 @@ def split(count: int, parts: int) -> list[Span]:
 
 
 class _Progress:
-    """Which rows of a tensor are written, by tile of channels."""
+    """Records which rows of a tensor are written, by tile of channels."""
 
     def __init__(self, rows: int, tiles: int, width: int) -> None:
         self._columns, self._width = np.zeros((rows, tiles), np.int64), width
@@ -49,7 +49,7 @@ class _Progress:
         self._columns[rows[0] : rows[1], tile] += columns
 
     def has(self, rows: Span, tile: int) -> bool:
-        """Whether all of these rows are there."""
+        """Tells whether all of these rows are written."""
         return bool((self._columns[rows[0] : rows[1], tile] >= self._width).all())
 
 
@@ -204,7 +204,7 @@ class Group:
                 yield from self._follow(m, progress, tile, spans[tile])
 
     def _parts(self, rectangles: Sequence[Rectangle]) -> int:
-        """How often the banks may be halved for tiles as small as these."""
+        """Counts how often the banks may be halved for tiles as small as these."""
         assert self.convolution is not None
         if self.convolution.convolution.is_partial and not self.has_turns:
             return 0

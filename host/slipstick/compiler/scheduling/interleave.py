@@ -77,7 +77,7 @@ class UnitSequence:
 
 @dataclass(frozen=True, slots=True)
 class _Touched:
-    """What the instructions of a unit touch, together; whether one loads a table or looks it up."""
+    """Holds what the instructions of a unit touch, and whether one loads or looks up a table."""
 
     reads: frozenset[Region]
     writes: frozenset[Region]
@@ -94,7 +94,7 @@ class _Touched:
         )
 
     def may_pass(self, earlier: "_Touched") -> bool:
-        """Whether any of its instructions may change places with any of an earlier unit."""
+        """Tells whether its instructions may change places with all those of an earlier unit."""
         if self.loads and (earlier.loads or earlier.looks) or earlier.loads and self.looks:
             return False
         return not (
@@ -206,7 +206,7 @@ class Interleaver:
 
     @property
     def least_end(self) -> int:
-        """What the run takes at least, with all that was added."""
+        """Returns the earliest cycle at which the run can end, with all that was added."""
         clock = self.timeline.clock
         assert isinstance(clock, Clock)
         return clock.end_after(self._array_work, self._post_work)
@@ -266,7 +266,7 @@ class Interleaver:
         return self._interleaved[number].units[self._heads[number]]
 
     def _is_ready(self, number: int) -> bool:
-        """Whether all is there that the next unit of a group needs."""
+        """Tells whether all that the next unit of a group needs is there."""
         if self._done(number):
             return False
         head, needs = self._heads[number], self._needs[number]

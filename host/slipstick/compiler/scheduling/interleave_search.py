@@ -9,13 +9,13 @@ from .interleave import DEEPEST, Interleaver, UnitSequence, UnitSequences
 from .tiling_search import Scheduled
 
 _WAYS = ((False, 64), (True, 0))
-"""Whether turns stay together, and cycles that the array may idle for a later group."""
+"""Ways: whether turns stay together, and cycles that the array may idle for a later group."""
 
 _UNIFORM = (1, 2, 3, 4)
 """Tiles of rows, nearly, of every group, to begin with."""
 
 _MOST_UNITS = 64
-"""Of a group; more take long to try, and gain little."""
+"""Most units of a group; more take long to try, and gain little."""
 
 INTERLEAVING_EFFORT = 80_000
 """Instructions that are issued in trials of one way to interleave, about: a few seconds."""

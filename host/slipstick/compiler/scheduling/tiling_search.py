@@ -14,7 +14,7 @@ PRICES = (0, 4, 8, 24, 64)
 """Cycles that an instruction must save to be worth its room, where room is short."""
 
 _SKIPPED_BANKS = (1, 2, 3)
-"""Of the accumulators, between two groups."""
+"""Banks of the accumulators to skip between two groups, one number for each trial."""
 
 _LONGER = 1.25
 """Times the capacity: a run that is longer in the midst of it will not fit in the end."""

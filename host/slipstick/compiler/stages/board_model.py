@@ -22,7 +22,7 @@ class BoardModel(Protocol):
 
     @property
     def loads_per_image(self) -> float:
-        """How often a streamed layer's weights cross the wire per image of a long batch."""
+        """Counts how often a streamed layer's weights cross the wire per image of a long batch."""
         ...
 
     def seconds(self, program: Program) -> float:

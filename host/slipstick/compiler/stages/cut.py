@@ -100,7 +100,7 @@ class Crossings:
         return self._rows[first][end - first]
 
     def _row(self, first: int) -> list[tuple[int, int]]:
-        """Of all stages that begin at a node, by their number of nodes."""
+        """Lists (bytes in, bytes out) of all stages from a node on, by their number of nodes."""
         graph, row, seen, entering = self._graph, [(0, 0)], set[str](), 0
         leaving: dict[int, int] = {}
         # bytes made so far, of which some are not needed any more

@@ -11,7 +11,7 @@ from .board_model import BoardModel
 from .cut import Crossings, activations_of, tensor_bytes
 
 _FULL = 0.95
-"""Of a memory for weights, that weights alone may take: parameters lie there as well."""
+"""Share of a weight memory that weights alone may take: parameters lie there as well."""
 _LOADED = 1.2
 """Bytes that a streamed layer loads, per byte of its weights: parameters and instructions."""
 
@@ -63,7 +63,7 @@ class Estimate:
         return max(cycles / hardware.clock_hz, wire)
 
     def is_resident(self, first: int, end: int) -> bool:
-        """Whether all of a stage seems to fit on the chip at once."""
+        """Tells whether all of a stage seems to fit on the chip at once."""
         hardware = self._board.configuration
         weights, moved = (sums[end] - sums[first] for sums in (self._weights, self._moved))
         return not moved and weights <= _FULL * hardware.weight_bytes

@@ -22,7 +22,7 @@ from .staged_program import Division, StagedProgram, staged_program
 ROUNDS = 8
 """Sets of cuts that are compiled, at most: each corrects the estimates of the next."""
 _WORTHWHILE = 0.99
-"""Of the time of the best cuts so far, that others must seem to take to be compiled as well."""
+"""Share of the best cuts' time so far that others may seem to take, at most, to be compiled."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class _Search:
         return program, seconds
 
     def _seconds(self, number: int, first: int, end: int) -> float:
-        """What is known of a stage; else its estimate, corrected by the nearest one that is known.
+        """Returns a stage's known seconds; else its estimate, corrected by the nearest known one.
 
         Those that fit the chip are corrected apart from those that do not.
         """

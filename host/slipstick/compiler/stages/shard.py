@@ -47,7 +47,7 @@ def _is_divisible(graph: Graph, node: Node, boards: int) -> bool:
 
 
 def _are_codes(graph: Graph, node: Node) -> bool:
-    """Whether it makes int8 of int8: sums of float32 would depend on their number."""
+    """Tells whether a node makes int8 of int8: float32 sums would depend on how many there are."""
     names = (*activations_of(node, graph.tensors), *node.outputs)
     return len(node.outputs) == 1 and all(graph.tensors[name].dtype == "int8" for name in names)
 

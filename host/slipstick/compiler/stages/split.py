@@ -19,7 +19,7 @@ from .shard import ALL_GATHER, divisible_layers, shard_graph
 from .staged_program import Division, StagedProgram, staged_program
 
 _FULL = 0.85
-"""Of a memory for weights, that weights alone may take: parameters lie there as well."""
+"""Share of a weight memory that weights alone may take: parameters lie there as well."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class SplitPlan:
 
     @property
     def exchanges(self) -> int:
-        """How often per image the boards' results are joined."""
+        """Counts how often per image the boards' results are joined."""
         return count_exchanges(self.program.stages[0])
 
 
@@ -168,7 +168,7 @@ def moved_bytes(program: Program) -> int:
 
 
 def count_exchanges(program: Program) -> int:
-    """How often per image a board's program waits for the others."""
+    """Counts how often per image a board's program waits for the others."""
     steps = (step for step in program.steps if isinstance(step, HostStep))
     return sum(step.operator == ALL_GATHER for step in steps)
 

@@ -15,7 +15,7 @@ from ...program.steps import TensorDescription, require
 
 
 class Division(StrEnum):
-    """How a network is divided among boards; the words are those of device names."""
+    """Names how a network is divided among boards; the words are those of device names."""
 
     PIPELINE = "pipeline"
     """By layers: images pass from board to board."""
@@ -25,7 +25,7 @@ class Division(StrEnum):
 
 @dataclass(frozen=True)
 class StagedProgram(Program):
-    """What the whole network takes and gives, and the program of each board.
+    """Describes what the whole network takes and gives, and holds the program of each board.
 
     As a ``Program`` it describes inputs, outputs and layers of the whole network. It has no steps:
     ``PipelineExecution`` or ``SplitExecution`` runs it.

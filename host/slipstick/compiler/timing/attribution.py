@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class LayerTimes:
-    """When a layer's instructions worked, in cycles.
+    """Records when a layer's instructions worked, in cycles.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class LayerTimes:
 
     @property
     def works(self) -> bool:
-        """Whether the layer has instructions at all."""
+        """Tells whether the layer has instructions at all."""
         return bool(self.array_ends or self.post_ends)
 
 

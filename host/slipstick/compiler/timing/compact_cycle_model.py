@@ -7,7 +7,7 @@ from slipstick_rtl.config import Configuration
 from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
 
 VALUE_DIGITS = 4
-"""Of a sum, in base 256; R of them go through the multipliers a cycle, and then the carry."""
+"""Digits of a sum in base 256; R of them go through the multipliers a cycle, and then the carry."""
 
 START_CYCLES = 1
 """From RUN until the first instruction is looked for."""
@@ -19,10 +19,10 @@ FETCH_CYCLES = POLL_CYCLES + WORDS_PER_INSTRUCTION + 3
 """From one instruction's end until the next one's first cycle; and its end itself."""
 
 CHANNEL_CYCLES = 22
-"""Of a channel of DRAIN or MAP, beyond its results: parameters, and the last result's way."""
+"""Cycles of a channel of DRAIN or MAP beyond its results: parameters, and the last result's way."""
 
 TAP_CYCLES = 2
-"""Of a MAP: a read, and a look-up in the table."""
+"""Cycles of a MAP's tap: a read, and a look-up in the table."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class CompactClock:
 
     @property
     def end(self) -> int:
-        """When all that was issued has completed, and both streams have ended."""
+        """Returns the cycle at which all issued work has completed, and both streams have ended."""
         return self._now + 2 * POLL_CYCLES
 
     def issue(

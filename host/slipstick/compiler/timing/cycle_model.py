@@ -32,7 +32,8 @@ POST_HANDOVER = 3
 """From a CONVOLVE's completion until a post instruction that waits for it starts."""
 
 POST_PIPELINE = 26
-"""Of these, cycles in which a MAP's last results are under way and their writes stop no reads."""
+"""Cycles of ``POST_LATENCY`` in which a MAP's last results are under way and their writes stop no
+reads."""
 
 QUEUE_CYCLES = 19
 """From an instruction's being offered until its parameters are in place, beyond their words and the
@@ -179,11 +180,11 @@ class Clock:
 
     @property
     def end(self) -> int:
-        """When all that was issued has completed."""
+        """Returns the cycle at which all that was issued has completed."""
         return max(self._landed, self._post_done)
 
     def end_after(self, array_work: int, post_work: int) -> int:
-        """When all has completed at the earliest, if so much work follows.
+        """Returns the earliest cycle at which all has completed, if so much work follows.
 
         ``CycleModel.work_to_the_end`` counts it.
         """
@@ -261,7 +262,10 @@ class Clock:
         return stolen
 
     def _taken(self, ready: int, repeated: bool) -> int:
-        """When a post instruction's parameters have come, if they can before its wait is over."""
+        """Returns the cycle at which a post instruction has its parameters and its wait is over.
+
+        The parameters come before the wait is over if they can.
+        """
         fetched = 0 if repeated else self._post_fetched
         model, words = self._model, self._model.configuration.parameter_block_words
         begun = max(self._slice_started, fetched)
@@ -277,7 +281,10 @@ class Clock:
         return max(loaded, ready + POST_HANDOVER)
 
     def _read_block(self, begun: int) -> int:
-        """When the next block of parameters is in place, if it may be read from a cycle on."""
+        """Returns the cycle at which the next block of parameters is in place.
+
+        It may be read from cycle ``begun`` on.
+        """
         model, words = self._model, self._model.configuration.parameter_block_words
         if begun >= self._queued:
             self._queued = begun + words

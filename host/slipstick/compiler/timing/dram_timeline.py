@@ -41,10 +41,10 @@ class _Pace:
 _SDR = _Pace(share=0.965, run_cycles=1, row_cycles=6, load_cycles=26, store_cycles=18)
 _DDR3 = _Pace(share=0.92, run_cycles=1, row_cycles=12, load_cycles=44, store_cycles=43)
 _START_CYCLES = 60
-"""Of a run, beside those of its streams: from WAIT's end to the first instruction, and at its end
-until all is written."""
+"""Cycles of a run, beside those of its streams: from WAIT's end to the first instruction, and at
+its end until all is written."""
 _NINTHS_CYCLES = 8
-"""Of a word of ninth bits: a group's write per cycle."""
+"""Cycles of a word of ninth bits: a group's write per cycle."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _STEPS: Mapping[int, tuple[Mapping[str, Field], Mapping[str, str]]] = {
         {"destination": "destination_step", "parameter_address": "parameter_step"},
     ),
 }
-"""Of the opcodes that repeat: the addresses that move on, and by which field."""
+"""Fields of the opcodes that repeat; the addresses that move on, and the fields of their steps."""
 
 Constants = tuple[tuple[str, int], ...]
 """The fields of an instruction that are the same in each of its turns, in the order of names."""

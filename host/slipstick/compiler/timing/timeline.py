@@ -36,7 +36,7 @@ class Region:
         object.__setattr__(self, "_bytes", (first, behind))
 
     def meets(self, other: "Region") -> bool:
-        """Whether the two may share a byte; tensors laid out alike are told apart by channel."""
+        """Tells whether both may share a byte; tensors laid out alike are told apart by channel."""
         if self._layout == other._layout:
             return (
                 self.rows[0] < other.rows[1]
@@ -135,14 +135,14 @@ _CELLS_OF = [[_cells(bank, parts) for bank in range(2 << parts)] for parts in ra
 
 
 def _share(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None) -> bool:
-    """Whether two spans of accumulators, (half, first, behind the last), have one in common."""
+    """Tells whether two spans of accumulators, (half, first, behind the last), share one."""
     if one is None or other is None or one[0] != other[0]:
         return False
     return one[1] < other[2] and other[1] < one[2]
 
 
 def collide(later: Instruction, earlier: Instruction) -> bool:
-    """Whether two instructions touch the same byte of activations and one writes it."""
+    """Tells whether two instructions touch the same byte of activations and one writes it."""
     for write in earlier.writes:
         if any(write.meets(access) for access in (*later.reads, *later.writes)):
             return True
@@ -150,7 +150,7 @@ def collide(later: Instruction, earlier: Instruction) -> bool:
 
 
 class Collisions(dict[tuple[Instruction, Instruction], bool]):
-    """Whether a later instruction and an earlier one collide, each pair looked at once."""
+    """Caches whether a later instruction and an earlier one collide, each pair looked at once."""
 
     def __missing__(self, pair: tuple[Instruction, Instruction]) -> bool:
         found = self[pair] = collide(*pair)
@@ -265,7 +265,7 @@ class Timeline:
         self._tiles = min(following, key=taken.__getitem__) - first.bank
 
     def start(self, instruction: Instruction) -> int:
-        """When a CONVOLVE that is placed would start if it came next."""
+        """Returns the cycle at which a CONVOLVE that is placed would start if it came next."""
         _, accumulators = self._bank(instruction)
         wait = self._wait(instruction, accumulators)
         ready = self.post[wait - 1].completion if wait else 0
@@ -326,7 +326,7 @@ class Timeline:
         return bank, (half, first, first + words)
 
     def _repeats(self, instruction: Instruction, bank: int | None, wait: int) -> bool:
-        """Whether it becomes a turn of the instruction before it in its stream."""
+        """Makes it a turn of the instruction before it in its stream if possible; tells whether."""
         last = self._last[instruction.is_matrix]
         if last is None or not self.repeats:
             return False

@@ -54,7 +54,7 @@ def _folded(
 
 
 def _pixels(convolution: Convolution, configuration: Configuration) -> int:
-    """How many pixels may become one."""
+    """Returns how many pixels may become one."""
     view, (_, stride), kernel = convolution.output, convolution.stride, convolution.kernel[1]
     dense = convolution.groups == 1 or convolution.is_diagonal
     if not dense or convolution.is_partial or convolution.dilation[1] > 1:
@@ -104,7 +104,7 @@ def repeated(values: Requantization, pixels: int) -> Requantization:
 
 
 def _cycles(convolution: Convolution, configuration: Configuration) -> int:
-    """Of the array, nearly."""
+    """Estimates the cycles of the array."""
     lanes = math.prod(convolution.kernel) * convolution.weights.shape[3]
     tiles = -(-lanes // configuration.rows)
     if is_diagonal(convolution, configuration):

@@ -22,7 +22,7 @@ _KINDS = (
     ),
 )
 _SIZES = ("Shape", "Size")
-"""What they make is known before the network runs."""
+"""Operators whose results are known before the network runs."""
 
 
 def refuse_unknown(

@@ -22,7 +22,7 @@ _TO_PICTURE, _TO_NATURAL = (0, 2, 3, 1), (0, 3, 1, 2)
 
 @dataclass(frozen=True)
 class Source:
-    """Which of ONNX's tensors a tensor of the graph is.
+    """Describes which of ONNX's tensors a tensor of the graph is.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def read_tensor(tensor: onnx.TensorProto, what: str, folder: Path | None) -> np.
 def _outside(
     tensor: onnx.TensorProto, dtype: np.dtype, count: int, what: str, folder: Path | None
 ) -> np.ndarray:
-    """What lies in a file beside the model's."""
+    """Reads a constant that lies in a file beside the model's."""
     entries = {text(item.key): text(item.value) for item in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:

@@ -67,7 +67,7 @@ def _coded(
 
 
 def _one_for_all(by: tuple[Scale, Scale]) -> bool:
-    """Whether the layout of what is scaled does not matter."""
+    """Tells whether the layout of what is scaled does not matter."""
     return all(isinstance(part, Overall) or part.size == 1 for part in by)
 
 

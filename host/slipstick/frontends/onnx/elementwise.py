@@ -80,7 +80,7 @@ def combine(operator: Operator, kind: str, a: Value, b: Value, offset: str = "")
 
 
 def _overall(operator: Operator, kind: str, values: tuple[Value, Value]) -> Overall:
-    """Of tensors that have no batch, as computed scales."""
+    """Combines two tensors that have no batch, such as computed scales."""
     try:
         shape = np.broadcast_shapes(*map(shape_of, values))
     except ValueError:

@@ -79,7 +79,7 @@ class Layer:
         return layer.pending()
 
     def _unit(self) -> np.ndarray:
-        """What one of the sums is worth in each channel."""
+        """Returns the real number that 1 in the sums means, in each channel."""
         quantization = self.operator.builder.tensors[self.x.tensor].quantization
         assert quantization is not None
         unit = quantization.scale[0] * self.scale.astype(np.float64)

@@ -45,7 +45,7 @@ class Operator(Labelled):
     builder: "Builder"
     label: str
     name: str
-    """Of the graph's nodes that it becomes."""
+    """Name of the graph's nodes that it becomes."""
     operator: str
     opset: int
     inputs: tuple[Value | None, ...]
@@ -67,7 +67,7 @@ class Operator(Labelled):
         return f"input {index} {quoted(names[index] if index < len(names) else '')}"
 
     def has(self, index: int) -> bool:
-        """Whether an input is there."""
+        """Tells whether an input is there."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def value(self, index: int) -> Value:

@@ -33,7 +33,7 @@ MICROSOFT = "com.microsoft"
 
 @dataclass(frozen=True)
 class Handler:
-    """What reads an operator, and the attributes that it looks at."""
+    """Holds the function that reads an operator, and the attributes that it looks at."""
 
     read: Callable[[Operator], Value | list[Value]]
     attributes: tuple[str, ...] = ()

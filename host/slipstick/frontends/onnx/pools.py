@@ -16,7 +16,7 @@ from .values import Activation, Pending, Real, Result, Shape, Value, shape_of
 from .windows import Windows, windows
 
 PICTURE_AXES = {3: {0: 0, 1: 3, 2: 2}, 4: {0: 0, 1: 3, 2: 1, 3: 2}}
-"""Where ONNX's axes are in a picture."""
+"""Axes of a picture, by the tensor's rank and by ONNX's axes."""
 
 
 def pooling(record: Pooling) -> Callable[[Operator], Value]:

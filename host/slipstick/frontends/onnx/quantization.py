@@ -10,7 +10,7 @@ from .operator import Operator
 from .values import Activation, Coded, Codes, Constant, Float, Pending, Real, Result, Value
 
 SHIFT = {"uint8": 128, "int8": 0, "int32": 0}
-"""What is taken from the codes of a type, so that the graph has int8 alone."""
+"""Number that is taken from the codes of each type, so that the graph has int8 alone."""
 
 
 def dequantize(
@@ -49,7 +49,7 @@ def dequantize_computed(operator: Operator, value: Codes, quantization: Quantiza
 
 
 def linear(builder: Builder, activation: Activation, quantization: Quantization) -> Real:
-    """What the codes of an activation mean."""
+    """Returns the real numbers that the codes of an activation mean."""
     return Real(activation, builder.meanings(quantization), True)
 
 

@@ -119,7 +119,7 @@ def _recurrent(
 
 
 def _check_attributes(operator: Operator, kind: str) -> tuple[bool, ...]:
-    """Whether each direction goes backwards."""
+    """Checks the attributes, and tells whether each direction goes backwards."""
     operator.require("layout", operator.integer("layout", 0), (0,))
     direction = operator.text("direction", "forward")
     operator.require("direction", direction, tuple(_REVERSE))
@@ -163,7 +163,7 @@ def _bias(operator: Operator, index: int, shape: Shape) -> str:
 
 
 def _state(operator: Operator, index: int, shape: Shape) -> str:
-    """What a state begins with, as a tensor of the graph."""
+    """Names the tensor of the graph that a state begins with; "" if the input is absent."""
     if not operator.has(index):
         return ""
     value, builder = operator.value(index), operator.builder

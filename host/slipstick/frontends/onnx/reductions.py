@@ -25,7 +25,7 @@ def reduced_axes(operator: Operator) -> tuple[Shape, bool]:
 
 
 def reduced_shape(shape: Shape, axes: Shape, *, keep: bool) -> Shape:
-    """What is left of a shape."""
+    """Returns the shape that is left when axes of a shape are reduced."""
     if keep:
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)

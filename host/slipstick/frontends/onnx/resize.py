@@ -44,7 +44,7 @@ class _Axis:
     region: tuple[float, float]
 
     def positions(self, mode: str) -> np.ndarray:
-        """Where in the input each output element lies; float32, as in a runtime."""
+        """Returns the position in the input of each output element; float32, as in a runtime."""
         index = np.arange(self.wanted, dtype=np.float32)
         factor, half = np.float32(self.factor), np.float32(0.5)
         last = max(self.wanted - 1, 1)
@@ -203,7 +203,7 @@ def _device_options(
 
 
 def _taps(operator: Operator, axis: _Axis, mode: str, places: str) -> tuple[np.ndarray, np.ndarray]:
-    """Which input elements make each output element, and their weights; (taps, outputs) each."""
+    """Finds the input elements of each output element, and their weights; (taps, outputs) each."""
     position = axis.positions(places)
     last = axis.size - 1
     shrunk = min(axis.factor, 1.0) if operator.integer("antialias", 0) else 1.0

@@ -30,7 +30,7 @@ def _numbers(operator: Operator, name: str, rank: int, default: int, least: int)
 
 
 def _geometry(operator: Operator, shape: Shape, kernel: Shape, weights: int) -> _Geometry:
-    """Where the result lies within the whole that the kernels, ``weights`` of them, cover."""
+    """Finds where the result lies within the whole that the kernels, ``weights`` of them, cover."""
     rank = len(kernel)
     if operator.integers("kernel_shape", kernel) != kernel:
         operator.reject(f"kernel_shape must be that of the weights, {kernel}")

@@ -63,8 +63,10 @@ def rewrapped(operator: Operator, activation: Activation, name: str, shape: Shap
 def own_pictures(
     operator: Operator, computed: Mapping[int, Activation], shape: Shape
 ) -> dict[int, Activation] | None:
-    """What activations of 1 x 1 x C x H x W are made of or were made into, if that is all
-    N x C x H x W."""
+    """Finds the N x C x H x W that activations of 1 x 1 x C x H x W were made of or made into.
+
+    None unless each of them has one.
+    """
     if not operator.lead or len(shape) != 5 or shape[1] != 1:
         return None
     known = operator.builder.reshaped_of

@@ -134,7 +134,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class Result:
-    """What a node of the graph shall write."""
+    """Describes the tensor that a node of the graph shall write."""
 
     name: str
     dtype: str

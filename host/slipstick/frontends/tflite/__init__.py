@@ -204,7 +204,10 @@ class _Builder:
         return nodes
 
     def _state_nodes(self, raw: RawOperator, label: str) -> list[Node]:
-        """Of an operator on variables; what it assigns must be there, what it reads is then."""
+        """Makes the nodes of an operator on variables.
+
+        The value that it assigns must be there; the value that it reads is there from then on.
+        """
         for index in raw.inputs[1:]:
             if index >= 0 and index not in self._written and not self._tensor_is_constant(index):
                 raise ModelError(
@@ -227,7 +230,7 @@ class _Builder:
         return node
 
     def _folds(self, raw: RawOperator) -> bool:
-        """Whether an operator's output is known: it becomes a constant then."""
+        """Makes an operator's output a constant if it is known; tells whether it is."""
         index = raw.outputs[0]
         known = {*self._written, *self._model.inputs}
         if len(raw.outputs) != 1 or index in known or self._tensor_is_constant(index):

@@ -74,7 +74,7 @@ def refuse_unknown(model: RawModel, known: Collection[str], name: str) -> None:
 
 
 def kind_of(operator: str) -> tuple[str, str]:
-    """What an operator that is not read is, and what helps; "" if nothing is known."""
+    """Names the kind of an operator that is not read, and what helps; "" if nothing is known."""
     if operator in _CONTROL_FLOW:
         return "control flow,", "convert the network without branches and loops"
     for parts, what, hint in _KINDS:
@@ -84,7 +84,7 @@ def kind_of(operator: str) -> tuple[str, str]:
 
 
 def advice(model: RawModel) -> str:
-    """How a network with float32 operands comes to have codes instead."""
+    """Explains how a network with float32 operands comes to have codes instead."""
     computed = [tensor for tensor in model.tensors if tensor.data is None]
     if any(tensor.dtype in _ACTIVATIONS for tensor in computed):
         return (
@@ -101,7 +101,7 @@ def advice(model: RawModel) -> str:
 
 
 def type_advice(dtype: str) -> str:
-    """How a file comes not to have tensors of a type that is not read; "" if nothing is known."""
+    """Explains how to avoid tensors of a type that is not read; "" if nothing is known."""
     match dtype:
         case "float32":
             return f"quantise the network: {_CONVERTER}"

@@ -50,7 +50,7 @@ class Factor:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing overflows: the shift is what a product in 32 bits begins with."""
+        """Tells whether nothing overflows: a product in 32 bits begins with the shift."""
         return self.largest << max(mantissa_and_shift(self.real)[1], 0) < LIMIT
 
 

@@ -11,7 +11,7 @@ from ..files import quoted
 from .reader import RawModel, RawOperator
 
 OFFSET = 128
-"""What code and zero point lose: their difference, the real number, stays."""
+"""Number that code and zero point lose: their difference, the real number, stays."""
 
 _CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 
@@ -28,7 +28,7 @@ def legacy_tensors(model: RawModel) -> frozenset[int]:
 
 
 def check_types(operator: RawOperator, model: RawModel, names: Sequence[str], label: str) -> bool:
-    """Whether an operator computes with uint8 codes.
+    """Tells whether an operator computes with uint8 codes.
 
     Raises
     ------

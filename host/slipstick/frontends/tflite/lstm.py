@@ -28,7 +28,7 @@ _ABSENT = {
 
 _TANH = 4
 _POWERS = range(-24, 1)
-"""Of two, that a cell's scale may be."""
+"""Exponents of the powers of two that a cell's scale may be."""
 
 
 class SequenceLstms:

@@ -36,11 +36,11 @@ class Operator(Labelled):
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
     legacy: bool = False
-    """Whether its codes were uint8 in the file: some operators round otherwise then."""
+    """True if its codes were uint8 in the file: some operators round otherwise then."""
     lifted: Set[str] = frozenset()
     """Tensors that have one axis more than in the file: a batch of 1, in front."""
     advice: str = ""
-    """How float32 operands come to be codes."""
+    """Advice on how float32 operands come to be codes."""
     made: dict[str, Tensor] = field(default_factory=dict)
     """Constants that the node reads instead of the file's, by name."""
 
@@ -172,7 +172,7 @@ class Operator(Labelled):
         return tensor.shape[tensor.name in self.lifted :]
 
     def same_shape(self, a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-        """Whether two shapes are one, whatever stands for the batch in front of them."""
+        """Tells whether two shapes are the same, whatever stands for the batch in front of them."""
         if not self.lifted:
             return a == b
         rank = max(len(a), len(b))

@@ -53,11 +53,11 @@ class RawTensor:
     axis: int
     data: np.ndarray | None
     oddity: str
-    """What it has that an ordinary tensor has not ("sparse", ...), or nothing."""
+    """Property that an ordinary tensor does not have ("sparse", ...), or nothing."""
     outside: bool = False
-    """Whether its bytes are behind the file's tables."""
+    """True if its bytes are behind the file's tables."""
     variable: bool = False
-    """Whether it keeps its value between runs."""
+    """True if it keeps its value between runs."""
 
 
 @dataclass(frozen=True)

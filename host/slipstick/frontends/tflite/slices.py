@@ -53,7 +53,7 @@ def strided_slice(operator: Operator) -> Normalised:
 
 
 def _part(operator: Operator, axis: int, length: int, spans: tuple[tuple[int, ...], ...]) -> Part:
-    """What STRIDED_SLICE takes of one axis, by Python's own rules."""
+    """Returns the part of one axis that STRIDED_SLICE takes, by Python's own rules."""
     begins, ends, steps = spans
     bit, step = 1 << axis, steps[axis]
     if not step:

@@ -23,7 +23,7 @@ _OPERANDS = {
     "READ_VARIABLE": (1, 1),
     "ASSIGN_VARIABLE": (2, 0),
 }
-"""How many inputs and outputs they have."""
+"""Numbers of inputs and outputs of each operator."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class _State:
 
     container: str
     example: RawTensor | None = None
-    """What was read or assigned first: the others must be alike."""
+    """Tensor that was read or assigned first: the others must be alike."""
     initial: RawTensor | None = None
     source: Tensor | None = None
     current: Tensor | None = None
@@ -57,7 +57,7 @@ class Variables:
         self._handles: dict[int, str] = {}
 
     def nodes(self, raw: RawOperator, label: str) -> list[Node]:
-        """What one of ``STATE_OPERATORS`` computes: nothing, but for a second reading."""
+        """Makes the nodes of one of ``STATE_OPERATORS``: none, but for a second reading."""
         check_operands(raw, label)
         if raw.name == "CALL_ONCE":
             self._call(raw, label)

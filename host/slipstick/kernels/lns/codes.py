@@ -18,7 +18,10 @@ def arithmetic_of(semantics: str) -> ArrayArithmetic | None:
 
 @cache
 def magnitudes(arithmetic: ArrayArithmetic) -> np.ndarray:
-    """What 0, 1, ..., the largest code mean beside the scale: 0, then 2^(code / 2^F); float64."""
+    """Lists what 0, 1, ..., the largest code mean beside the scale; float64.
+
+    0 means 0, each other code 2^(code / 2^F).
+    """
     lns = arithmetic.lns
     values = np.exp2(np.arange(lns.largest_code + 1) / (1 << lns.fraction_bits))
     values[0] = 0
@@ -28,7 +31,10 @@ def magnitudes(arithmetic: ArrayArithmetic) -> np.ndarray:
 
 @cache
 def meanings(arithmetic: ArrayArithmetic) -> np.ndarray:
-    """What the bytes -128, ..., 127 mean beside the scale, float64; beyond the codes, the ends."""
+    """Lists what the bytes -128, ..., 127 mean beside the scale; float64.
+
+    Bytes beyond the codes mean what the end codes mean.
+    """
     largest = arithmetic.lns.largest_code
     codes = np.clip(np.arange(-128, 128), -largest, largest)
     values = np.sign(codes) * magnitudes(arithmetic)[np.abs(codes)]

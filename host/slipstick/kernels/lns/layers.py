@@ -19,7 +19,7 @@ from .codes import magnitudes, meanings
 
 
 def layer_scale(source: Tensor, weights: Tensor, arithmetic: ArrayArithmetic) -> np.ndarray:
-    """What one of the sums is worth in each output channel, or in all; float64."""
+    """Returns the real number that 1 in the sums means, by output channel or for all; float64."""
     if weights.quantization is None:
         raise ValueError(f"weights {weights.name} must be quantised")
     return scalar(source.quantization)[0] * weights.quantization.scale * arithmetic.unit
@@ -149,7 +149,7 @@ def sum_tables(
 
 
 def mean_table(taps: int, arithmetic: ArrayArithmetic) -> tuple[np.ndarray, float]:
-    """What codes become before up to so many of them are summed up: int32 (256,), and its unit."""
+    """Tabulates terms of codes in sums of up to ``taps`` of them: int32 (256,), and its unit."""
     unit = _unit(float(magnitudes(arithmetic)[-1]) * taps)
     return np.rint(meanings(arithmetic) / unit).astype(np.int32), unit
 

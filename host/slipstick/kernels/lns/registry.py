@@ -63,7 +63,7 @@ def _coded(tensors: Sequence[Tensor]) -> bool:
 
 
 def layer_sums(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
-    """What a layer of codes sums up, int32, before its bias."""
+    """Computes the sums of a layer of codes, int32, before its bias."""
     arithmetic, output = _arithmetic(graph), graph.tensors[node.outputs[0]]
     x, weights = operands[:2]
     assert x is not None and weights is not None

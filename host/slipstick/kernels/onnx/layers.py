@@ -101,4 +101,4 @@ SUMS = {
     "depthwise_conv2d": matrix.sum_depthwise_conv2d,
     "transpose_conv2d": matrix.sum_transpose_conv2d,
 }
-"""What each convolution sums, before it is rounded."""
+"""Functions that compute the sums of each convolution, before they are rounded."""

@@ -95,7 +95,7 @@ def mean(
 
 
 def _centred(x: np.ndarray, source: Tensor) -> np.ndarray:
-    """What is summed up: codes less their zero point, or the real numbers."""
+    """Returns the numbers to sum up: codes less their zero point, or the real numbers."""
     if source.quantization is None:
         return to_real(x, source)
     return x.astype(np.int64) - scalar(source.quantization)[1]

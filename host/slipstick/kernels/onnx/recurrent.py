@@ -19,7 +19,7 @@ Product = Callable[[np.ndarray], np.ndarray]
 """A matrix's with each row of (samples, rows, inputs), float32."""
 
 STATES = {"LSTM": 2, "GRU": 1}
-"""What each kind hands on: its hidden state, and an LSTM's cells."""
+"""Number of states that each kind hands on: its hidden state, and an LSTM's cells."""
 
 GATES = {"LSTM": 4, "GRU": 3}
 
@@ -109,7 +109,7 @@ def _product(matrix: np.ndarray, scale: np.ndarray | None, zero: int, number: in
 
 
 def _first(value: np.ndarray | None, direction: int, shape: tuple[int, int, int]) -> np.ndarray:
-    """What a state begins with."""
+    """Returns the values that a state begins with."""
     if value is None:
         return np.zeros(shape, np.float32)
     return np.broadcast_to(value[:, direction], shape).astype(np.float32)

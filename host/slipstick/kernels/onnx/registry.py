@@ -212,6 +212,6 @@ _KERNELS: Mapping[str, Kernel] = {
     "quantize": _real(lambda x, _: x),
     "dequantize": _real(lambda x, _: x),
 }
-"""What the host runs of it, beside pooling; what is not quantised is float32."""
+"""Kernels of ONNX that the host runs, beside pooling; what is not quantised is float32."""
 
 ONNX.update(_KERNELS)

@@ -26,7 +26,7 @@ def code_range(attributes: Mapping[str, Any], dtype: str = "int8") -> tuple[int,
 
 
 def same_codes(a: Tensor, b: Tensor) -> bool:
-    """Whether equal codes of two tensors mean equal numbers."""
+    """Tells whether equal codes of two tensors mean equal numbers."""
     if a.quantization is None or b.quantization is None:
         return a.quantization is b.quantization
     return scalar(a.quantization) == scalar(b.quantization)
@@ -134,7 +134,7 @@ def _fused_terms(
     output: tuple[float, int],
     raised: int,
 ) -> np.ndarray:
-    """What QLinearAdd sums, as onnxruntime does on x86: fma(a, A, fma(b, B, C)).
+    """Tabulates what QLinearAdd sums, as onnxruntime does on x86: fma(a, A, fma(b, B, C)).
 
     A and B are the ratios of the scales; C is all zero points' part. A fused multiply-add rounds
     once, to float32; the outer one does so to the sum of these tables.

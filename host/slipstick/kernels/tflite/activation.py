@@ -37,7 +37,7 @@ def activation_table(
     output_quantization: Quantization,
     attributes: Mapping[str, Any] | None = None,
 ) -> np.ndarray:
-    """What an operator makes of each int8 code.
+    """Tabulates what an operator makes of each int8 code.
 
     Parameters
     ----------

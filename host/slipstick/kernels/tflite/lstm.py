@@ -22,9 +22,9 @@ GATES = ("input", "forget", "cell", "output")
 """The order of weights and biases among the node's inputs."""
 
 GATE_SCALE = 2.0**-12
-"""Of a gate's sum."""
+"""Scale of a gate's sum."""
 UNIT_SCALE = 2.0**-15
-"""Of what sigmoid and tanh give."""
+"""Scale of what sigmoid and tanh give."""
 
 LOW, HIGH = -(1 << 15), (1 << 15) - 1
 _STEP = 1 / 24
@@ -54,7 +54,7 @@ def _interpolate(magnitude: np.ndarray, bits: int, largest: int) -> np.ndarray:
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    """Of int16 with 12 bits behind the point; the result, int64, has 15."""
+    """Computes sigmoid of int16 with 12 bits behind the point; the result, int64, has 15."""
     x = x.astype(np.int64) * 3
     made = _interpolate(np.abs(x), 9, 0x7FFF << 10)
     made = np.where(x >= 0, made + (1 << 9), (1 << 25) - made + (1 << 9) - 1)
@@ -62,7 +62,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def tanh(x: np.ndarray, power: int) -> np.ndarray:
-    """Of int16 that mean x 2^power; the result, int64, has 15 bits behind the point."""
+    """Computes tanh of int16 meaning x 2^power; the result, int64, has 15 bits behind the point."""
     places = 12 + power
     x = x.astype(np.int64) * 3
     if places >= 0:

@@ -74,7 +74,7 @@ _JOINED: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def is_elementwise(operator: str) -> bool:
-    """Whether an operator's results depend on the numbers at one place."""
+    """Tells whether an operator's results depend on the numbers at one place."""
     return operator in _JOINED or isinstance(find(operator), Unary)
 
 
@@ -135,4 +135,4 @@ def compute(node: Node, graph: Graph, operands: Operands) -> np.ndarray:
 
 
 REAL_OPERATORS = (*_JOINED, "softmax", "log_softmax", "fully_connected")
-"""What ``compute`` knows beside functions of one number."""
+"""Operators that ``compute`` knows beside functions of one number."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 FRACTION_BITS = 10
-"""Of the positions between pixels: the bilinear weights of a pixel add up to 2^20."""
+"""Fraction bits of positions between pixels: the bilinear weights of a pixel add up to 2^20."""
 
 
 def resize_nearest(x: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:

@@ -20,7 +20,7 @@ CODES = {"int8": (-128, 127), "uint8": (0, 255)}
 
 @dataclass(frozen=True)
 class AddParameters:
-    """How ADD rescales: each operand, 20 bits up, by its multiplier, their sum by the output's.
+    """Multipliers of ADD: each operand, 20 bits up, is scaled by its own, the sum by the output's.
 
     Shifts count like ``quantize_multiplier``'s; none is positive.
     """
@@ -191,7 +191,7 @@ def add_parameters(
 
 
 def add_tables(a: Quantization, b: Quantization, output: Quantization) -> np.ndarray:
-    """What ADD makes of each code of either operand, before it sums.
+    """Tabulates what ADD makes of each code of either operand, before it sums.
 
     ADD is clamp(requantize(tables[0][a + 128] + tables[1][b + 128], 0, m, s) + zero_point), with m
     and s the output's multiplier and shift of ``add_parameters``.

@@ -9,11 +9,16 @@ import numpy as np
 from .formats import Lns
 
 LARGEST_INTEGER_BITS = 4
-"""Of an array's formats: a wider range would only be cut off, as the linear sums have 32 bits."""
+"""Most integer bits of an array's formats.
+
+A wider range would only be cut off, as the linear sums have 32 bits.
+"""
 
 LARGEST_PRODUCT_BITS = 20
-"""Of a product's magnitude: what lies below is cut off. A 32-bit accumulator then holds 2,048
-products of the largest operands."""
+"""Most bits of a product's magnitude: the lower ones are cut off.
+
+A 32-bit accumulator then holds 2,048 products of the largest operands.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Antilogarithms(ABC):
     @property
     @abstractmethod
     def whole_bits(self) -> int:
-        """Of a product's magnitude before places are dropped."""
+        """Counts the bits of a product's magnitude before places are dropped."""
 
     @property
     def dropped_places(self) -> int:
@@ -51,12 +56,12 @@ class Antilogarithms(ABC):
 
     @property
     def product_bits(self) -> int:
-        """Of a product's magnitude."""
+        """Counts the bits of a product's magnitude, less the dropped places."""
         return self.whole_bits - self.dropped_places
 
     @property
     def unit(self) -> float:
-        """What a product of 1 stands for, beside the operands' scales: 2^dropped / 2^places."""
+        """Gives the value of a product of 1, beside the operands' scales: 2^dropped / 2^places."""
         return 2.0 ** (self.dropped_places - self.antilog_places)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from .antilogarithms import LARGEST_INTEGER_BITS, Antilogarithms
 
 LARGEST_OPERAND_BITS = 8
-"""Of an array's formats: an ordered code is a byte."""
+"""Most bits of an array's formats: an ordered code is a byte."""
 
 GUARD_BITS = 3
 """Binary places that a requantiser's logarithm has below the format's."""
@@ -55,7 +55,7 @@ class ArrayArithmetic(Antilogarithms):
 
     @property
     def whole_bits(self) -> int:
-        """Of a product's magnitude before places are dropped."""
+        """Counts the bits of a product's magnitude before places are dropped."""
         return self.largest_shift + self.antilog_places + 1
 
     def multiply(self, a: Any, b: Any) -> np.ndarray:

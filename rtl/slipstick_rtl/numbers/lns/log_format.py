@@ -39,5 +39,5 @@ class LogFormat(CodedWeights):
         return self.store(activation)
 
     def multiplier(self, *, pixels: int) -> LogMultiplier:
-        """What multiplies P activations a cycle by an element's weight."""
+        """Creates a component that multiplies P activations a cycle by an element's weight."""
         return LogMultiplier(arithmetic=self._arithmetic, pixels=pixels)

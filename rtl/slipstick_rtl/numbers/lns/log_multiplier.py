@@ -32,7 +32,7 @@ def _group_bits(arithmetic: ArrayArithmetic) -> int:
 
 
 def _tabled_bits(arithmetic: ArrayArithmetic) -> int:
-    """Of the shift below G, the bits that address the table."""
+    """Counts the bits of the shift below G that address the table."""
     spare = max(0, _TABLE_INPUTS - arithmetic.lns.fraction_bits)
     return min(spare, _group_bits(arithmetic))
 

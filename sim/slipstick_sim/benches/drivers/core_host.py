@@ -42,7 +42,7 @@ class Host:
         self.stall(0.0)
 
     def stall(self, probability: float) -> None:
-        """How often either end of the link rests from now on."""
+        """Sets the probability with which either end of the link stalls from now on."""
         self._producer = Producer(self._dut, "i", seed=3, stall=probability)
         self._consumer = Consumer(self._dut, "o", seed=4, stall=probability)
 

@@ -42,7 +42,7 @@ def with_check(frame: bytes) -> bytes:
 
 
 def is_right(frame: bytes) -> bool:
-    """Whether a frame's check sequence is right."""
+    """Tells whether a frame is long enough and its check sequence is right."""
     return (
         len(frame) >= _SHORTEST + 4 and zlib.crc32(frame[:-4]) == struct.unpack("<I", frame[-4:])[0]
     )
@@ -78,12 +78,12 @@ def ping(payload: bytes) -> bytes:
 
 
 def asks_for_host(frame: bytes) -> bool:
-    """Whether the board asks for the host's address."""
+    """Tells whether the board asks for the host's address."""
     return frame[_TYPE] == struct.pack(">H", _ARP) and frame[20:22] == b"\0\1"
 
 
 def is_reply(frame: bytes) -> bool:
-    """Whether the board tells its address."""
+    """Tells whether the board gives its address."""
     return frame[_TYPE] == struct.pack(">H", _ARP) and frame[22:28] == BOARD.mac_bytes
 
 

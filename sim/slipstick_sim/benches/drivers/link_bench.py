@@ -28,7 +28,7 @@ from .link_surroundings import Surroundings
 from .streams import CLOCK_PERIOD_NS, Consumer, Producer, pack, start, unpack
 
 TIMEOUT_CYCLES = 300
-"""Of the link under test."""
+"""Cycles after which the link under test forgets half a frame."""
 
 QUIET_CYCLES = 400
 """After which a link in which nothing moves must be waiting for the end of a run; more than it
@@ -37,7 +37,7 @@ takes to drop a payload."""
 
 @dataclass(frozen=True)
 class _End:
-    """How a wait for the end of a run goes: it ends, or it does not in time."""
+    """Describes how a wait for the end of a run goes: it ends, or it does not in time."""
 
     ends: bool
     bad_instruction: bool
@@ -161,7 +161,7 @@ class LinkBench:
         self._drive_status()
 
     def _plan(self) -> bool:
-        """What the golden endpoint is told when it waits for the end of a run."""
+        """Decides, when the golden endpoint waits for the end of a run, whether it ends in time."""
         if self.run_cycles is not None:
             self.golden.running = False
             return True

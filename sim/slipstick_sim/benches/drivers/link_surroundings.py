@@ -11,7 +11,7 @@ RUN_DONE = 0x1234, 0x5678
 
 
 class Surroundings:
-    """What a link acts upon, and what the golden endpoint acts upon.
+    """Holds the memories and the run that a link, or the golden endpoint, acts upon.
 
     Parameters
     ----------

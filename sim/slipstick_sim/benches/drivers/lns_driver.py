@@ -59,7 +59,7 @@ def split_results(lns: Lns, payloads: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def expected(lns: Lns, operation: np.ndarray, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
-    """What the golden model makes of an array of operations."""
+    """Computes the golden model's values and rests for an array of operations."""
     arithmetic = LnsArithmetic(lns)
     value, rest = np.zeros_like(a, np.int32), np.zeros_like(a, np.int32)
     for member in Operation:

@@ -27,7 +27,7 @@ _GARBAGE_WORDS = 64
 
 @dataclass(frozen=True)
 class Contents:
-    """What the memories hold.
+    """Holds the contents of the memories.
 
     Parameters
     ----------

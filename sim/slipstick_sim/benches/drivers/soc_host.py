@@ -75,7 +75,7 @@ class Port(Protocol):
         ...
 
     async def receive(self) -> bytes:
-        """What comes next of the responses: some bytes, or exactly one of them."""
+        """Receives the next part of the responses: some bytes, or exactly one response."""
         ...
 
 

@@ -108,7 +108,7 @@ async def check_registers(port: RegisterPort) -> None:
 
 
 async def error_of(access: Any) -> str:
-    """Why an access was refused."""
+    """Returns the reason for which an access was refused."""
     try:
         await access
     except BusError as error:

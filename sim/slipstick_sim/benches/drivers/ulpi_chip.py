@@ -20,7 +20,7 @@ RESET_VALUES = {FUNCTION_CONTROL: 0x41, OTG_CONTROL: 0x06}
 """Registers of the chip (ULPI 1.1, table 10)."""
 
 SPEED_BITS, TERMINATION, OPERATION_BITS = 0x03, 0x04, 0x18
-"""Of the function control."""
+"""Masks of fields in the function control register."""
 
 SYNC_CYCLES, END_CYCLES = 4, 1
 """Around the bytes of a packet of high speed: 32 bits before, 8 after."""

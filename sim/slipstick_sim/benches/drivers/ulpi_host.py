@@ -12,7 +12,7 @@ from .usb_driver import BULK, ENDPOINT, INTERFACE, SerialDriver, split
 from .usb_host import Faults, HostError, UsbHost
 
 CYCLE_PICOSECONDS = 16_666
-"""Of the 60 MHz clock: a byte of high speed."""
+"""Picoseconds of a cycle of the 60 MHz clock: a byte of high speed."""
 
 MICROFRAME_CYCLES = 7_500
 CHIP_CYCLES = 10

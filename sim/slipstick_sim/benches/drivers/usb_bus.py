@@ -22,11 +22,11 @@ PIN_PICOSECONDS = 20_836
 """A cycle of the 48 MHz clock: a quarter of a bit, in steps of the simulator, and even."""
 
 ABSENT_CYCLES = 30
-"""Of the devices here, after a reset: fewer than a host needs to see them leave."""
+"""Cycles of ``usb`` without pull-up after a reset: fewer than a host needs to see a device go."""
 
 DRIVES = 0b100
 EDGE_TOLERANCE = 0.05
-"""How far, in bits, the device's edges may lie from where they belong."""
+"""Distance, in bits, that the device's edges may have from where they belong."""
 
 Spoil = Callable[[list[int]], list[int]]
 

@@ -16,7 +16,7 @@ LINE_CODING = (115_200).to_bytes(4, "little") + bytes([0, 0, 8])
 
 @dataclass(frozen=True)
 class Found:
-    """What enumeration learnt of the device."""
+    """Describes the device as enumeration found it."""
 
     vendor: int
     product: int
@@ -85,9 +85,9 @@ class SerialDriver:
 
     found: Found
     packet_bytes = PACKET_BYTES
-    """Of the data endpoints."""
+    """Bytes of the largest packet of the data endpoints."""
     resets_twice = True
-    """Whether enumeration has a reset after the first descriptor, as hosts have."""
+    """True if enumeration has a reset after the first descriptor, as hosts have."""
 
     def __init__(self, host: UsbHost) -> None:
         self.host = host
@@ -154,7 +154,7 @@ class SerialDriver:
         await self.host.control(0x21, SET_CONTROL_LINE_STATE, 3, 0, 0)
 
     async def clear_halt(self) -> None:
-        """What a driver does after an error: both endpoints begin with DATA0 again."""
+        """Recovers from an error as a driver does: both endpoints begin with DATA0 again."""
         for endpoint in (self.found.outward, 0x80 | self.found.inward):
             await self.host.control(0x02, CLEAR_FEATURE, 0, endpoint, 0)
         self._toggle_out = self._toggle_in = 0

@@ -42,13 +42,13 @@ class Faults:
     happened: int = 0
 
     def strike(self, kind: str) -> bool:
-        """Whether this packet is spoilt."""
+        """Decides whether this packet is spoilt, and counts it if so."""
         struck = self.generator.random() < self.rates.get(kind, 0.0)
         self.happened += struck
         return struck
 
     def spoil(self, kind: str) -> Spoil | None:
-        """What is done to a packet of the host, if anything."""
+        """Returns a function that spoils a packet of the host; None if it stays as it is."""
         if not self.strike(kind):
             return None
         if kind != "handshake" and self.generator.random() < 0.3:
@@ -77,9 +77,9 @@ class UsbHost:
     """
 
     response = 18
-    """How long a host waits for the device (USB 2.0, 7.1.19)."""
+    """Bit times for which a host waits for the device (USB 2.0, 7.1.19)."""
     gap = 4
-    """How long the host rests between two packets."""
+    """Bit times for which the host rests between two packets."""
     transaction = 720
     """Room that must be left in a frame, or the transaction waits for the next."""
     frame_length = FRAME_BITS

@@ -13,7 +13,7 @@ STEPS = 16
 
 
 def sweep_layout(lns: Lns) -> data.StructLayout:
-    """What all requests of a sweep have in common."""
+    """Returns the layout of a request: the operation and operand a of a whole sweep."""
     return data.StructLayout({"operation": Operation, "a": lns.bits})
 
 

@@ -27,7 +27,7 @@ class Image:
     left: int
 
     def fields(self, stride_x: int) -> dict[str, int]:
-        """Of the instruction, what follows from the input alone and the columns' stride."""
+        """Returns the instruction's fields that only the input and the columns' stride decide."""
         return {
             "origin": self.base - self.top * self.row_pitch - self.left * self.pixel_pitch,
             "origin_y": -self.top,

@@ -100,7 +100,7 @@ def _training(
 def _masks(
     generator: np.random.Generator, configuration: Configuration, fields: Fields
 ) -> Fields | None:
-    """Where the bytes that mask a DRAIN lie: in the other half, or in place."""
+    """Draws where the bytes that mask a DRAIN lie: in the other half, or in place."""
     draw, half, lanes = drawing(generator), configuration.activation_bytes // 2, configuration.lanes
     names = ("destination", "destination_row_step", "destination_column_step")
     if draw(0, 1):

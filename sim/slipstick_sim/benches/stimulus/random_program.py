@@ -19,7 +19,7 @@ from .random_post import (
 )
 
 INSTRUCTIONS = 8
-"""Of each stream, HALT left out."""
+"""Instructions of each stream, HALT left out."""
 
 
 def random_program(
@@ -112,7 +112,7 @@ def _repeat(
 def _reads_results(
     convolve: dict[str, int], drain: dict[str, int], configuration: Configuration
 ) -> bool:
-    """Whether a turn of the one may read what a turn of the other writes, sooner or later."""
+    """Tells whether any turn of ``convolve`` may read what any turn of ``drain`` writes."""
     plain = np.zeros(configuration.activation_bytes, np.int8)
     marked = plain.copy()
     rows, columns, channels = np.ogrid[

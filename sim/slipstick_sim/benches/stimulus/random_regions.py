@@ -61,6 +61,6 @@ def _line(generator: random.Random, size: int) -> tuple[int, ...]:
 
 
 def _large(generator: random.Random, size: int) -> tuple[int, ...]:
-    """What no memory holds."""
+    """Draws a region of extreme sizes and gaps, mostly more than the memory holds."""
     sizes = (generator.choice((1, 3, 1 << 16)) for _ in range(3))
     return *sizes, generator.choice((0, 0xFFFF)), generator.choice((0, 0xFFFF))

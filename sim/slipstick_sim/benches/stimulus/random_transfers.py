@@ -21,7 +21,7 @@ from ..drivers.dma_surroundings import LIST, DmaSurroundings
 from .random_update import random_master, random_sum
 
 LARGEST_SHIFT = 40
-"""Of UPDATEs: from 32 on nothing is learned."""
+"""Largest shift of UPDATEs here: from 32 on nothing is learned."""
 
 
 def random_box(s: DmaSurroundings, operation: Operation) -> Transfer:

@@ -11,7 +11,7 @@ _MASTERS = (0, 1, -1, _LARGEST_MASTER, -_LARGEST_MASTER, (1 << 15) - 1, -(1 << 1
 
 
 def random_sum(draw: random.Random, shift: int) -> int:
-    """Of 32 bits, but not -2^31; ``shift`` is that of the UPDATE."""
+    """Draws a sum of 32 bits, but not -2^31; ``shift`` is that of the UPDATE."""
     kind, shift = draw.randrange(5), min(shift, LARGEST_SHIFT)
     if kind == 0:
         return draw.choice(_SUMS)
@@ -27,7 +27,7 @@ def random_sum(draw: random.Random, shift: int) -> int:
 
 
 def random_master(draw: random.Random) -> int:
-    """Of 16 bits; seldom more than ``LARGEST_MASTER``."""
+    """Draws a master weight of 16 bits; seldom more than ``LARGEST_MASTER``."""
     small = draw.randrange(-300, 300)
     any_one = draw.randrange(-_LARGEST_MASTER, _LARGEST_MASTER + 1)
     return draw.choice((draw.choice(_MASTERS), small, any_one))

@@ -10,7 +10,7 @@ from .random_image import Image
 from .random_numbers import Draw, drawing
 
 _LONGEST_PITCH = 40
-"""Of a row, in words of the activation memory."""
+"""Longest pitch of an input row, in words of the activation memory."""
 
 LARGEST_OUTPUT = 64
 """Groups of pixels: what the smallest accumulators hold."""
@@ -18,7 +18,7 @@ LARGEST_OUTPUT = 64
 
 @dataclass(frozen=True, kw_only=True)
 class _Kernel:
-    """What is convolved with: its taps, and how they lie in tiles."""
+    """A kernel: its taps, and their place in tiles."""
 
     diagonal: bool
     channels: int
@@ -37,7 +37,7 @@ class _Kernel:
 
     @property
     def lanes(self) -> int:
-        """Of the whole reduction."""
+        """Counts the lanes of the whole reduction."""
         return self.kernel_y * self.run
 
 

@@ -239,7 +239,7 @@ class LogarithmicProducts:
 
     @property
     def lowest_norm(self) -> int:
-        """Of a weight that no gradient has reached yet."""
+        """Returns the norm of a weight that no gradient has reached yet."""
         return -(1 << 24)
 
     def _logarithms(self, values: np.ndarray, places: int) -> np.ndarray:

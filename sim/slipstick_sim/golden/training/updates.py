@@ -23,7 +23,7 @@ LARGEST_MASTER = (LARGEST_CODE << MASTER_PLACES) + (1 << (MASTER_PLACES - 1)) - 
 
 MASTER_ROW_WEIGHTS = 8
 MASTER_ROW_BYTES = 24
-"""Of eight master weights in a board's DRAM."""
+"""Bytes of eight master weights in a board's DRAM."""
 
 BIAS_PLACES = 16
 """Binary places of a bias, int32, below those of its layer's weights."""
@@ -110,7 +110,7 @@ def merge_gradients(sums: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def step_of(gradient: np.ndarray, shift: int, largest: int) -> np.ndarray:
-    """What a gradient takes off, in units of what it is taken off.
+    """Computes how much a gradient takes off a value, in units of that value.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class Cell:
 
     @property
     def source(self) -> str:
-        """What its outputs come from: "register", "memory" or "logic"."""
+        """Tells what drives its outputs: "register", "memory" or "logic"."""
         if self.kind in FLIP_FLOPS:
             return "register"
         return "memory" if self.kind == "$mem_v2" or self.is_black_box else "logic"
@@ -143,7 +143,7 @@ def read_json(text: str, top: str, black_boxes: Container[str] = ()) -> Netlist:
 
 
 def _plain(bit: Bit) -> Bit:
-    """What does not matter is 0."""
+    """Replaces a bit that is x, and so does not matter, by 0."""
     return "0" if bit == "x" else bit
 
 

@@ -156,7 +156,7 @@ def _cut_top(cell: Cell, used: set[Bit]) -> bool:
 
 
 def _signed(cell: Cell) -> bool:
-    """Whether operands are extended by their sign: only if all of them are signed."""
+    """Tells whether operands are extended by their sign: only if all of them are signed."""
     return all(cell.number(name) for name in cell.parameters if name.endswith("_SIGNED"))
 
 

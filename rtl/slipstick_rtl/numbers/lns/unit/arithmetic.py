@@ -13,14 +13,14 @@ from .gaussian_log_model import LARGEST_PLAIN_FRACTION_BITS, GaussianLogs, Plain
 
 
 class Operation(IntEnum):
-    """What the unit does with its operands a, b and c."""
+    """The unit's operations on its operands a, b and c."""
 
     MULTIPLY = 0
     """a x b."""
     DIVIDE = 1
     """a / b."""
     SQUARE_ROOT = 2
-    """Of a."""
+    """The square root of a."""
     COMPARE = 3
     """1, 0 or -1 as a is more than, equal to or less than b."""
     ADD = 4
@@ -33,7 +33,7 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True)
 class LnsArithmetic:
-    """What the unit computes, and every other user of these numbers.
+    """Computes the results of the unit, and of every other user of these numbers.
 
     Operands and results are ordered codes of the format (:class:`.formats.Lns`), int32, broadcast.
     No result is undefined: what is too large saturates, what is too small is zero, and

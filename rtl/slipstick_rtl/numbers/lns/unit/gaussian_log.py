@@ -12,7 +12,7 @@ from .gaussian_log_model import GaussianLogs, PlainGauss, reach
 
 
 def read_table(m: Module, contents: Iterable[int], address: Value, name: str) -> Value:
-    """What stands in a table at an address, a cycle later; anything beyond its end."""
+    """Reads a table's word at an address, a cycle later; undefined beyond its end."""
     words = [int(word) for word in contents]
     width = max(1, max(words).bit_length())
     m.submodules[name] = memory = Memory(shape=width, depth=len(words), init=words)
@@ -22,7 +22,7 @@ def read_table(m: Module, contents: Iterable[int], address: Value, name: str) ->
 
 
 class Gaussian(wiring.Component):
-    """What the smaller operand adds to the larger one's logarithm; never stalls.
+    """Computes the term that the smaller operand adds to the larger one's logarithm; never stalls.
 
     Parameters
     ----------

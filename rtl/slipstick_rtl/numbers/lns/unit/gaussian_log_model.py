@@ -22,7 +22,7 @@ LARGEST_PLAIN_FRACTION_BITS = 6
 
 
 class GaussianLogs(Protocol):
-    """How one format has its Gaussian logarithms, bit for bit."""
+    """Computes the Gaussian logarithms of one format, bit for bit."""
 
     @property
     def lns(self) -> Lns:

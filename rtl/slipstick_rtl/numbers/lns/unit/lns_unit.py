@@ -67,7 +67,7 @@ class LnsUnit(wiring.Component):
 
     @property
     def places(self) -> int:
-        """Of the queue: for all that is under way, so that the pipeline need not stop."""
+        """Counts the queue's places: all that is under way fits, so the pipeline need not stop."""
         return self._pipeline.latency + QUEUE_CYCLES
 
     def elaborate(self, platform: object) -> Module:
