@@ -243,7 +243,7 @@ def _operands(
 
 
 def where(operator: Operator) -> Value:
-    """Where, by a constant condition."""
+    """The operator Where, by a constant condition."""
     operator.require_inputs(3, 3)
     return _chosen(operator, operator.value(1), operator.value(2))
 
