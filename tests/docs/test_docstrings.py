@@ -9,7 +9,18 @@ ROOT = Path(__file__).parents[2]
 CLAUSE = re.compile(r"(What|Where|Which|Whether|When|Why|How|Of)\b")
 """Words that begin a clause without a verb of its own."""
 RTL = ("array", "compact", "memory", "numbers", "postprocess", "primitives", "sequencer")
-HOST = ("compiler", "frontends", "kernels", "passes", "program", "quantize")
+HOST = (
+    "compiler",
+    "frontends",
+    "kernels",
+    "passes",
+    "program",
+    "quantize",
+    "server",
+    "studies",
+    "training",
+    "verify",
+)
 DONE = (
     "sim",
     *(f"rtl/slipstick_rtl/{name}" for name in RTL),

@@ -149,7 +149,8 @@ def test_long_loads_have_most_of_the_chip_s_rate(sim: SimulationDevice) -> None:
 
     words = configuration.activation_bytes // WORD_BYTES
     each = (cycles(12) - cycles(4)) / 8 / words
-    assert each < 1.15 * WORD_BYTES / configuration.dram_bytes_per_cycle
+    # the core takes a word per cycle, however fast the chip is
+    assert each < 1.15 * max(1.0, WORD_BYTES / configuration.dram_bytes_per_cycle)
 
 
 def _put_into_dram(dram: Dram, program: Program) -> tuple[dict[str, int], list[Transfer]]:

@@ -135,7 +135,7 @@ def _answering(handler: Handler) -> Handler:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    """Of Starlette: no such place, or another method."""
+    """Answers an HTTP error of Starlette: no such place, or another method."""
     assert isinstance(error, HTTPException)
     message = f"{request.method[:20]} {request.url.path[:200]}: {error.detail}"
     headers = dict(error.headers or {})
@@ -143,7 +143,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    """What nobody thought of: the log has it, the client need not."""
+    """Answers an unexpected error: the log has it, the client need not."""
     return error_response(
         RequestError(Refusal.INTERNAL, "the server met an error of its own; its log has more")
     )

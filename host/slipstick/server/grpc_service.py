@@ -35,7 +35,7 @@ class GrpcService:
         self._server = server
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """What a gRPC server takes."""
+        """Returns the handler that a gRPC server takes."""
         methods: dict[str, Method] = {
             "ServerLive": self._server_live,
             "ServerReady": self._server_ready,

@@ -20,7 +20,7 @@ _OPEN_PLACES = ("/", "/v2/health/live", "/v2/health/ready")
 _OPEN_FOLDER = "/page/files/"
 """The page itself holds nothing that is secret."""
 _OTHERS = ("cross-site", "same-site")
-"""What browsers say of a request that another site's page makes."""
+"""Values of ``Sec-Fetch-Site`` in a request that another site's page makes."""
 _LOOPBACK_NAMES = ("localhost",)
 _HEADERS = {
     "Content-Security-Policy": (
@@ -66,7 +66,7 @@ def _checked(what: str, text: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine reach a host's name or address."""
+    """Tells whether only programs of this machine reach a host's name or address."""
     if host in _LOOPBACK_NAMES:
         return True
     try:

@@ -31,7 +31,7 @@ class RequestedOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceRequest:
-    """What is asked for.
+    """Holds an inference that a client asks for.
 
     Parameters
     ----------

@@ -46,11 +46,11 @@ class JoinedWrites(asyncio.Transport):
         self._transport.abort()
 
     def is_closing(self) -> bool:
-        """Whether it is closed, or about to be."""
+        """Tells whether it is closed, or about to be."""
         return self._transport.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """What the connection tells of itself."""
+        """Returns a piece of information about the connection."""
         return self._transport.get_extra_info(name, default)
 
     def pause_reading(self) -> None:

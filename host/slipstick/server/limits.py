@@ -11,7 +11,7 @@ MOST_DELAY_MS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How much a server takes at once.
+    """Holds the limits of what a server takes at once.
 
     Parameters
     ----------

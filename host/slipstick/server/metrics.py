@@ -96,7 +96,7 @@ class ServerMetrics:
 
 
 class _StateCollector(Collector):
-    """What is read from the sessions when Prometheus asks."""
+    """Reads figures from the sessions when Prometheus asks."""
 
     def __init__(self, repository: ModelRepository) -> None:
         self._repository = repository

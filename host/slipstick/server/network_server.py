@@ -43,7 +43,7 @@ class NetworkServer:
 
     @property
     def ready(self) -> bool:
-        """Whether it takes inferences, and a board works."""
+        """Tells whether it takes inferences, and a board works."""
         return not self.draining and any(
             str(board.state) != "failed" for board in self.repository.models[0].session.boards()
         )

@@ -28,7 +28,7 @@ _FILES = 128
 
 @dataclass(frozen=True, kw_only=True)
 class Ports:
-    """Where a server is.
+    """Holds the host and the ports of a server.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Ports:
 
     @property
     def http_address(self) -> str:
-        """Of REST and the page."""
+        """Returns the address of REST and the page."""
         return f"http://{self._host}:{self.http}"
 
     @property

@@ -11,7 +11,7 @@ PERCENTILES = (50, 90, 99)
 
 
 class ModelStatistics:
-    """What has happened to one network's requests.
+    """Keeps the figures of one network's requests.
 
     Members
     -------

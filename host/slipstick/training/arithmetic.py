@@ -53,7 +53,7 @@ class Gradient:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a batch, or a board's part of one, gives.
+    """Holds the results of a batch, or of a board's part of one.
 
     Parameters
     ----------
@@ -83,14 +83,17 @@ class Arithmetic(ABC):
     """
 
     ranges: dict[str, int]
-    """Of the step before; empty before the first one, and in float32."""
+    """Ranges of the step before; empty before the first one, and in float32."""
 
     reports: dict[str, int]
     """Ranges of the step that runs, for the next one."""
 
     @property
     def takes_parts(self) -> bool:
-        """Whether parts of a batch may be computed apart: shifts do not depend on all of it."""
+        """Tells whether parts of a batch may be computed apart.
+
+        They may if shifts do not depend on the whole batch.
+        """
         return True
 
     @abstractmethod

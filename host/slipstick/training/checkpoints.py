@@ -44,7 +44,7 @@ class History:
 
 @dataclass(frozen=True)
 class Within:
-    """How far an epoch is.
+    """Tells how far an epoch is.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def known_history(path: Path) -> History:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """What ``write_checkpoint`` wrote.
+    """Reads the checkpoint that ``write_checkpoint`` wrote.
 
     Raises
     ------

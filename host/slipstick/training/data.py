@@ -40,7 +40,7 @@ class LabelledSet:
 
 @dataclass(frozen=True)
 class Split:
-    """What is learned from, and what is tested on."""
+    """Holds the set to learn from, and the set to test on."""
 
     train: LabelledSet
     test: LabelledSet

@@ -87,7 +87,7 @@ class FixedTrainer:
         self._late = NOTHING
 
     def trained(self, interface: Interface) -> TrainedNetwork:
-        """What a file holds; InputError if nothing was learned yet."""
+        """Returns the network as a file holds it; InputError if nothing was learned yet."""
         self._ready_tester()
         return trained_network(self._trainer, interface, self._master_bits)
 
@@ -103,7 +103,7 @@ def _fixed(master_bits: int) -> Int8Arithmetic:
 def trained_network(
     trainer: Trainer, interface: Interface, master_bits: int = 16
 ) -> TrainedNetwork:
-    """What a file of a trainer's network holds.
+    """Returns a trainer's network as a file holds it.
 
     Parameters
     ----------

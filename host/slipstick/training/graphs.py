@@ -79,7 +79,7 @@ class _Importer:
         self._nodes: dict[str, Node] = {}
         self._group: dict[str, str] = {}
         self._gain: dict[str, float] = {}
-        """What a training's tensor is of the graph's real one, before its group's factor."""
+        """Ratio of a training's tensor to the graph's real one, before its group's factor."""
         self._pads: dict[str, tuple[int, ...]] = {}
         """Padding of the graph's tensors that are another one with a border: (top, bottom, ...)."""
 
@@ -151,7 +151,10 @@ class _Importer:
             self._gain[layer.name] *= count / (1 << (count - 1).bit_length())
 
     def _border(self, node: Node) -> tuple[int, ...]:
-        """What a PAD adds to pictures, if the windows behind it may have that as their padding."""
+        """Returns the border that a PAD adds to pictures.
+
+        Refuses it unless the windows behind it may have that as their padding.
+        """
         amounts = [tuple(map(int, pair)) for pair in node.attributes["padding"]]
         quantization = self._graph.tensors[node.outputs[0]].quantization
         zero = None if quantization is None else int(quantization.zero_point[0])
@@ -248,7 +251,7 @@ class _Importer:
         return found
 
     def _factors(self) -> dict[str, float]:
-        """What each group of tensors is multiplied by, so that the largest is the usual one."""
+        """Computes each tensor group's factor, so that its largest number is the usual one."""
         largest: dict[str, float] = {}
         for layer in self._layers:
             tensor = self._graph.tensors[self._nodes[layer.name].outputs[0]]

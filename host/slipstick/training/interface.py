@@ -11,7 +11,7 @@ from ..program.steps import TensorDescription
 from ..runtime.feeds import prepare_input
 
 IMAGE_SCALE = 2.0**-7
-"""Of the codes that a training reads."""
+"""Scale of the codes that a training reads."""
 
 HALVING = 2 * (1 - 2.0**-12)
 """Halved codes stand for so many times the file's step. It is a little less than 2, so that every

@@ -14,17 +14,17 @@ from .network import Initial, Kind, Layer, TrainingNetwork
 
 FORMAT = Lns(3, 4)
 WIDE_FORMAT = Lns(6, 8)
-"""Of the masters of additive updates."""
+"""Format of the masters of additive updates."""
 
 DECAY = 4
-"""Of a multiplicative update's norms per step, in 1/128 octaves: an octave in 32 steps."""
+"""Decay of a multiplicative update's norms per step, in 1/128 octaves: an octave in 32 steps."""
 
 MULTIPLIED_SHIFT = -1
 """A multiplicative step is at most 2^-(shift of the learning rate + this) octaves."""
 
 
 class Update(StrEnum):
-    """How weights learn."""
+    """Ways in which weights learn."""
 
     MULTIPLIED = "multiplied"
     """Their logarithms change: LNS-Madam."""

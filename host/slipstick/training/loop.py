@@ -22,7 +22,7 @@ from .trainer import Learner
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a network is trained, whatever its arithmetic.
+    """Describes how a network is trained, whatever its arithmetic.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class Recipe:
             raise ValueError(f"rates must begin at 0 and rise, not {shares}")
 
     def shift(self, epoch: int) -> int:
-        """Of the learning rate 2^-shift in an epoch."""
+        """Returns the shift of an epoch's learning rate, 2^-shift."""
         return [shift for share, shift in self.rates if share * self.epochs <= epoch][-1]
 
     def batches(self, images: int) -> int:
-        """Of an epoch."""
+        """Counts the batches of an epoch."""
         return images // self.batch
 
 

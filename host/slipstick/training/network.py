@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Kind(StrEnum):
-    """What a layer does."""
+    """Kind of a layer's operation."""
 
     CONVOLUTION = "convolution"
     DEPTHWISE = "depthwise"
@@ -56,7 +56,7 @@ class Layer:
 
     @property
     def learns(self) -> bool:
-        """Whether it has weights and biases."""
+        """Tells whether it has weights and biases."""
         return self.kind in LEARNING
 
 
@@ -112,7 +112,7 @@ class TrainingNetwork:
 
     @property
     def classes(self) -> int:
-        """How many logits there are."""
+        """Counts the logits."""
         return self.shapes[self.layers[-1].name][2]
 
     def weight_shape(self, layer: Layer) -> tuple[int, int, int, int]:

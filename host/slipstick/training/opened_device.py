@@ -15,7 +15,7 @@ GOLDEN = "model"
 """The golden functions alone; with a target behind it, the golden model of that core."""
 
 DEFAULT_TARGET = "sim-training"
-"""Of simulated devices."""
+"""Default target of simulated devices."""
 
 
 class CountingDevice(ForwardingDevice[Device]):
@@ -82,7 +82,7 @@ def check_device(name: str) -> None:
 
 
 def is_golden(name: str, target: str | None) -> bool:
-    """Whether a device's name stands for the golden functions alone."""
+    """Tells whether a device's name stands for the golden functions alone."""
     return name == GOLDEN and target is None
 
 

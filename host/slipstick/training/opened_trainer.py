@@ -90,7 +90,7 @@ class Place:
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one device, or the golden functions in this process."""
+        """Tells whether it is one device, or the golden functions in this process."""
         return self.cluster is None and group_of(self.device) is None
 
 

@@ -204,7 +204,7 @@ class TrainingSession:
 
     @property
     def sharing_figures(self) -> dict[str, Any]:
-        """How devices did the work, as ``OpenedTrainer.figures`` has it."""
+        """Tells how devices did the work, as ``OpenedTrainer.figures`` has it."""
         return self._opened.figures()
 
     def prepare(self, images: np.ndarray, labels: np.ndarray) -> LabelledSet:

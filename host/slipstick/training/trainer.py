@@ -16,7 +16,7 @@ NOTHING = StepResult({}, {}, 0.0, 0, 0)
 
 
 class Learner(Protocol):
-    """What the loop needs of a trainer."""
+    """The methods of a trainer that the loop needs."""
 
     def step(self, images: np.ndarray, labels: np.ndarray, shift: int) -> StepResult:
         """Takes a batch; figures of what was learned since the last call."""

@@ -13,7 +13,7 @@ SECONDS = 5.0
 
 
 def run_apart(function: Callable[[], Any], seconds: float = SECONDS) -> Any:
-    """What the function returns, None if it raises, crashes or takes too long."""
+    """Runs a function; returns its result, None if it raises, crashes or takes too long."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:

@@ -48,7 +48,7 @@ _SAME_CODES = ("reshape", "transpose")
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """How near the rule is to onnxruntime in a tensor.
+    """Tells how near the rule is to onnxruntime in a tensor.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class _Finder:
         return [node for node in found.values() if not self._is_constant(node.outputs)]
 
     def _is_constant(self, names: Sequence[str]) -> bool:
-        """Whether tensors depend on the file's constants alone."""
+        """Tells whether tensors depend on the file's constants alone."""
         waiting, seen = list(names), set[str]()
         while waiting:
             name = waiting.pop()
@@ -209,7 +209,7 @@ class _Finder:
         return node
 
     def _largest_sums(self, node: Node) -> np.ndarray:
-        """What the sums of each output channel can be at most; float64."""
+        """Computes the largest magnitude of each output channel's sums; float64."""
         source, described = (self._graph.tensors[name] for name in node.inputs[:2])
         assert described.data is not None and described.quantization is not None
         axis = 3 if _is_depthwise(node) else 0

@@ -66,7 +66,7 @@ class Case:
             network.close()
 
     def outcome(self, device: str = "CPU") -> str:
-        """What became of it: "" if it passed, else why not."""
+        """Runs the case; returns "" if it passed, else why not."""
         try:
             self.run(device)
         except (SlipstickError, AssertionError) as error:
@@ -105,7 +105,7 @@ def cases() -> tuple[Case, ...]:
 
 @dataclass(frozen=True)
 class Report:
-    """How the cases ended.
+    """Tells how the cases ended.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def _name(node: RawNode, index: int) -> str:
 
 @functools.cache
 def runtime_saturates() -> bool:
-    """Whether onnxruntime saturates such sums on this machine: it is tried."""
+    """Tries whether onnxruntime saturates such sums on this machine."""
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 

@@ -16,7 +16,10 @@ from .onnx_saturation import runtime_saturates, saturating_nodes
 from .tflm_reference import single_images
 
 NEWEST_IR = 10
-"""What every onnxruntime of use reads; newer files differ in what is refused before."""
+"""Newest IR version that every onnxruntime of use reads.
+
+Newer files differ in contents that are refused before.
+"""
 
 
 class OnnxReference:

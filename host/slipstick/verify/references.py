@@ -28,7 +28,7 @@ Note = Callable[[str, np.ndarray, np.ndarray], None]
 
 
 def _is_in_tflm(operator: str) -> bool:
-    """Whether tflm has an operator, by its name in the schema, that LiteRT has."""
+    """Tells whether tflm has an operator, by its name in the schema, that LiteRT has."""
     record = TFLITE.get(operator)
     return operator != "TILE" if record is None or not record.tflite else record.tflite.in_tflm
 
@@ -51,7 +51,7 @@ class Reference(Protocol):
 
 
 class Runtime(Protocol):
-    """What is near a network's reference.
+    """A runtime that is near a network's reference.
 
     Members
     -------

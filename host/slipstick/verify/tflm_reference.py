@@ -12,7 +12,7 @@ from ..frontends.files import read_file
 from ..frontends.tflite.reader import read_model, unique_names
 
 ARENA_BYTES = 1 << 20
-"""What the runtime needs beside the tensors, with room to spare."""
+"""Bytes that the runtime needs beside the tensors, with room to spare."""
 
 _ITEM_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "float32": 4}
 
@@ -157,7 +157,7 @@ def _interpreter(data: bytes, arena_bytes: int, name: str) -> Any:
 
 
 class Described(Protocol):
-    """What is known of an input."""
+    """Describes an input."""
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ CHUNK = 16
 """Images whose every tensor is kept at a time."""
 
 MOST_RANDOM_ELEMENTS = 1 << 28
-"""Of all inputs together: they are made at once."""
+"""Most elements of all inputs together: they are made at once."""
 
 
 class Verifier:
@@ -113,7 +113,7 @@ class Verifier:
     def _random_reals(
         self, name: str, shape: tuple[int, ...], generator: np.random.Generator
     ) -> np.ndarray:
-        """Of all codes, where the input is quantised first; else normal ones."""
+        """Draws from the numbers of all codes if the input is quantised first; else normal ones."""
         for step in self.program.steps:
             if isinstance(step, HostStep) and (step.operator, step.inputs) == ("quantize", (name,)):
                 codes = self.program.tensors[step.outputs[0]]

@@ -38,14 +38,14 @@ FORMATS = tuple(
 """All that an array has."""
 
 WIDE_FORMATS = tuple(f"lns1+4+{fraction}" for fraction in range(4, 12))
-"""Of 9 to 16 bits, which are emulated."""
+"""Formats of 9 to 16 bits, which are emulated."""
 
 ALL_FORMATS = tuple(
     f"lns1+{integer}+{bits - 1 - integer}"
     for bits in range(SMALLEST_BITS, LARGEST_EMULATED_BITS + 1)
     for integer in range(1, bits)
 )
-"""Of as many bits as may have their sums emulated."""
+"""Formats of as many bits as may have their sums emulated."""
 
 LOG_SUM_FORMATS = (
     *("lns1+2+2", "lns1+3+2", "lns1+3+3", "lns1+3+4", "lns1+4+3", "lns1+4+4", "lns1+4+5"),
@@ -55,7 +55,7 @@ LOG_SUM_FORMATS = (
 """Those of them that the price list has."""
 
 MIXED_FORMATS = ("lns1+4+0", "lns1+3+1", "lns1+2+2", "lns1+3+2")
-"""Of weights that multiply activations of int8; those that the price list has."""
+"""Formats of weights that multiply activations of int8; those that the price list has."""
 
 Advance = Callable[[int], object]
 
@@ -105,7 +105,7 @@ TASKS = (
 
 
 FLOAT, INT8 = "float", "int8"
-"""What formats are compared with."""
+"""Names of the arithmetics that formats are compared with."""
 
 
 class Accuracy:
@@ -144,7 +144,7 @@ class Accuracy:
         return len(self.samples)
 
     def in_float(self) -> float:
-        """Of the float network in onnxruntime, in %."""
+        """Measures the accuracy of the float network in onnxruntime, in %."""
         import onnxruntime
 
         session = onnxruntime.InferenceSession(str(self._file), providers=["CPUExecutionProvider"])
@@ -159,33 +159,33 @@ class Accuracy:
         return self._network.quantize_logarithmic(self._samples, ArrayArithmetic(lns))
 
     def in_int8(self, advance: Advance) -> float:
-        """Of onnxruntime's int8 network, in %."""
+        """Measures the accuracy of onnxruntime's int8 network, in %."""
         return self._run(self.quantised(None), advance)
 
     def in_logarithms(self, name: str, advance: Advance) -> float:
-        """Of the network in an array's format, in %."""
+        """Measures the accuracy of the network in an array's format, in %."""
         return self._run(self.quantised(Lns.parse(name)), advance)
 
     def emulated(self, name: str, advance: Advance) -> float:
-        """Of the network in float32 with operands of a wide format, in %."""
+        """Measures the network in float32 with operands of a wide format: accuracy in %."""
         if self._emulation is None:
             self._emulation = Emulation(self._network, self._samples)
         return self._all(partial(self._emulation.run, Lns.parse(name)), advance)
 
     def in_log_sums(self, name: str, advance: Advance) -> float:
-        """Of the network with products and sums of a format, in %."""
+        """Measures the accuracy of the network with products and sums of a format, in %."""
         if self._log_sums is None:
             self._log_sums = LogSumEmulation(self._network, self._samples)
         return self._all(partial(self._log_sums.run, Lns.parse(name)), advance)
 
     def in_mixed(self, name: str, advance: Advance) -> float:
-        """Of the network with weights of a format and activations of int8, in %."""
+        """Measures the network with weights of a format and activations of int8: accuracy in %."""
         if self._mixed is None:
             self._mixed = MixedEmulation(self._network, self._samples)
         return self._all(partial(self._mixed.run, Lns.parse(name)), advance)
 
     def percent(self, variant: "Variant", advance: Advance, name: str) -> float:
-        """Of ``FLOAT``, ``INT8``, or a format in a variant, in %."""
+        """Measures the accuracy of ``FLOAT``, ``INT8``, or a format in a variant, in %."""
         if name == FLOAT:
             return self.in_float()
         if name == INT8:
@@ -216,7 +216,7 @@ class Accuracy:
 
 
 class Variant(Enum):
-    """What of a network is logarithmic."""
+    """Ways in which a network is logarithmic."""
 
     ARRAY = auto()
     """Codes of an array, bit for bit; the others are emulated."""

@@ -81,7 +81,7 @@ class Emulation:
         )
 
     def _weights(self) -> list[Tensor]:
-        """Of all layers, those that are constants."""
+        """Lists the weights of all layers, as far as they are constants."""
         layers = [node for node in self._graph.nodes if node.operator in LAYERS]
         found = (self._graph.tensors[node.inputs[1]] for node in layers)
         return [tensor for tensor in found if tensor.data is not None]

@@ -83,7 +83,10 @@ class LogSumEmulation(Emulation):
 def _columns(
     x: np.ndarray, kernel: Sequence[int], shape: tuple[int, ...], node: Node
 ) -> np.ndarray:
-    """What each product of an output takes, (products, outputs of all images), as weights lie."""
+    """Gathers the inputs of each output's products, (products, outputs of all images).
+
+    They have the order of the weights.
+    """
     if node.operator == "fully_connected":
         return np.ascontiguousarray(x.reshape(-1, kernel[1]).T)
     attributes = node.attributes

@@ -94,7 +94,7 @@ def _range(values: np.ndarray) -> tuple[float, float]:
 
 
 def _means(values: np.ndarray) -> np.ndarray:
-    """Of each channel, float64."""
+    """Computes the mean of each channel, float64."""
     return values.reshape(-1, values.shape[-1]).mean(axis=0, dtype=np.float64)
 
 

@@ -91,7 +91,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Of its checkpoint."""
+        """Names its checkpoint."""
         number_format = "" if self.arithmetic is Arithmetic.FLOAT32 else f"{self.lns.name}-"
         return f"{number_format}{self.arithmetic.value}-seed{self.seed}"
 
@@ -116,7 +116,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is trained, and how.
+    """Describes the trainings of a study.
 
     Parameters
     ----------
@@ -158,12 +158,12 @@ class Study:
         return runs
 
     def settings(self, seed: int) -> Settings:
-        """Of a seed's trainings."""
+        """Returns the settings of a seed's trainings."""
         return Settings(self.rate, self.batch, seed)
 
     @property
     def batches(self) -> int:
-        """Of all trainings."""
+        """Counts the batches of all trainings."""
         return len(self.runs()) * self.epochs * (self.images // self.batch)
 
     def checkpoint(self, run: Run) -> Path:
@@ -222,7 +222,7 @@ def _images() -> Images:
 
 
 def recall(study: Study, run: Run) -> Outcome:
-    """What a run's checkpoint has; no errors if there is none."""
+    """Reads the errors of a run's checkpoint; none if there is no checkpoint."""
     path = study.checkpoint(run)
     errors = _read_checkpoint(path)[1] if path.is_file() else []
     return Outcome(run, errors[: study.epochs])

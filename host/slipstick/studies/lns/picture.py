@@ -82,7 +82,7 @@ def draw_study(path: Path, figures: Mapping[str, Any]) -> None:
 
 
 def _bits(name: str) -> int:
-    """Of a format, by its name."""
+    """Counts the bits of a format, by its name."""
     return sum(int(part) for part in name.removeprefix("lns").split("+"))
 
 

@@ -102,7 +102,7 @@ def _formats(study: Study, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def _shares(means: Mapping[str, float | None]) -> dict[str, float | None]:
-    """What each arithmetic that is there for it regains."""
+    """Computes the share that each arithmetic regains, of those that are meant to."""
     return {
         arithmetic.value: repaired(means, arithmetic)
         for arithmetic in (Arithmetic.COMPENSATED, Arithmetic.COMPLEMENTED)

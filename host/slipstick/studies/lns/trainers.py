@@ -40,7 +40,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training has besides its arithmetic.
+    """Holds the settings of a training besides its arithmetic.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Settings:
         return first, second
 
     def order(self, epoch: int, count: int) -> np.ndarray:
-        """Of an epoch's images; those that fill no batch are left out."""
+        """Draws the order of an epoch's images; those that fill no batch are left out."""
         order = np.random.default_rng([self.seed, 1 + epoch]).permutation(count)
         return order[: count - count % self.batch].reshape(-1, self.batch)
 

@@ -83,7 +83,7 @@ def _energies(energy: Energy) -> dict[str, Any]:
 
 
 def slowest_seconds(cores: Sequence[Mapping[str, Any]]) -> float:
-    """Of an inference on the slowest of some cores: a rate that all of them reach."""
+    """Returns an inference's seconds on the slowest of some cores: all of them reach that rate."""
     return max((each["cycles"] * each["period_ns"] * 1e-9 for each in cores), default=0.0)
 
 

@@ -13,11 +13,13 @@ from slipstick_rtl.numbers.lns.unit.gaussian_log_model import exact_minus, exact
 from .kinds import LOG, Kind
 
 _PLACES_BELOW = 6
-"""Of the sums that are converted, below what a requantiser looks at."""
+"""Binary places of the sums that are converted, below those that a requantiser looks at."""
 
 
 def product_errors(arithmetic: ArrayArithmetic) -> dict[str, float]:
-    """Of products as integers: their antilogarithm is rounded, and small ones are cut off.
+    """Computes the errors of products as integers.
+
+    Their antilogarithm is rounded, and small ones are cut off.
 
     Over all pairs of codes but 0; in ulps of the format. What is cut to 0 has no logarithm: it is
     counted.
@@ -40,7 +42,10 @@ def product_errors(arithmetic: ArrayArithmetic) -> dict[str, float]:
 
 
 def mixed_product_errors(arithmetic: MixedArithmetic) -> dict[str, float]:
-    """Of an int8 times every code but 0, as ``product_errors``; in ulps of the weight's format."""
+    """Computes the errors of an int8 times every code but 0, as ``product_errors``.
+
+    They are in ulps of the weight's format.
+    """
     lns = arithmetic.lns
     activation = np.arange(1, LARGEST_ACTIVATION + 1)[:, None]
     weight = np.arange(1, lns.largest_code + 1)
@@ -57,7 +62,10 @@ def mixed_product_errors(arithmetic: MixedArithmetic) -> dict[str, float]:
 
 
 def conversion_errors(arithmetic: ArrayArithmetic) -> dict[str, float]:
-    """Of the code that an exact sum becomes, in ulps of the format; every mantissa of an octave."""
+    """Computes the errors of the code that an exact sum becomes, in ulps of the format.
+
+    Every mantissa of an octave is looked at.
+    """
     lns = arithmetic.lns
     place = arithmetic.mantissa_bits + _PLACES_BELOW
     sums = np.arange(1 << place, 2 << place)
@@ -72,7 +80,10 @@ def conversion_errors(arithmetic: ArrayArithmetic) -> dict[str, float]:
 
 
 def addition_errors(lns: Lns) -> dict[str, float]:
-    """Of each addition and subtraction of two codes, in ulps; every distance that matters."""
+    """Computes the errors of each addition and subtraction of two codes, in ulps.
+
+    Every distance that matters is looked at.
+    """
     gauss = LnsArithmetic(lns).gauss
     distance = np.arange(reach(lns))
     plus = gauss.plus(distance) - exact_plus(distance, lns.fraction_bits)
@@ -85,7 +96,9 @@ def addition_errors(lns: Lns) -> dict[str, float]:
 
 
 def errors(kind: Kind) -> dict[str, Any]:
-    """Of a logarithmic element: its products', and its additions' or their exact sum's as a code.
+    """Computes the errors of a logarithmic element's products and sums.
+
+    Errors of sums are those of its additions, or of their exact sum as a code.
 
     Products and sums of int8 are exact.
     """

@@ -68,7 +68,7 @@ class Kind:
 
     @property
     def in_core(self) -> bool:
-        """Whether a configuration of the core has it."""
+        """Tells whether a configuration of the core has it."""
         lns = self.lns
         return lns is None or (
             self.sums == LINEAR
@@ -91,7 +91,7 @@ class Kind:
         return self.lns is None and "packed" in _INT8[self.name]
 
     def element_format(self, rows: int) -> "NumberFormat":
-        """What an array of so many rows asks of linear sums' elements."""
+        """Returns the format of linear sums' elements in an array of so many rows."""
         from slipstick_rtl.experiments.mixed_arithmetic import MixedArithmetic
         from slipstick_rtl.experiments.mixed_format import MixedFormat
         from slipstick_rtl.experiments.wide_arithmetic import WideArithmetic

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 PROCESS = "osu018"
-"""Of the layouts that are compared: the one in which every element was laid out."""
+"""Process of the layouts that are compared: the one in which every element was laid out."""
 LAYOUT_COLUMNS = (
     *("element", "cells um2", "die um2", "die / cells", "wires, mm"),
     *("MHz without", "MHz with", "told too much"),
@@ -30,7 +30,10 @@ def layout_cells(reports: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def worst_share(reports: Sequence[Mapping[str, Any]], before: str, after: str) -> str:
-    """How far apart the shares of int8's are at most, by two fields; "–" without a layout."""
+    """Returns the largest relative difference between two fields, each as a share of int8's.
+
+    It is in %, or "–" without a layout.
+    """
     errors = [
         abs(_share(report, reports[0], before) / _share(report, reports[0], after) - 1)
         for report in reports

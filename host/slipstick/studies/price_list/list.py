@@ -56,7 +56,7 @@ class Measurement:
         return measurement_key(self.measure, self.name, self.side)
 
     def versions(self) -> dict[str, str]:
-        """Of what it is measured with."""
+        """Returns the versions of the tools and packages that it is measured with."""
         if self.measure.split()[0] in ("errors", "accuracy"):
             return {"numpy": version("numpy")}
         timing = tools.OPENSTA if self.measure in ("gates", "power", "core") else tools.NEXTPNR_ECP5
@@ -131,7 +131,7 @@ def _loaded(task: Task) -> Accuracy:
 
 
 def _accuracy(task: Task, kind: Kind, folder: Path) -> Figures:
-    """Of a network that is emulated, which needs no files."""
+    """Measures the accuracy of a network that is emulated, which needs no files."""
     loaded = _loaded(task)
     emulated = loaded.in_mixed if kind.linear_activations else loaded.in_log_sums
     percent = emulated(kind.log_format.name, lambda count: None)
@@ -139,7 +139,7 @@ def _accuracy(task: Task, kind: Kind, folder: Path) -> Figures:
 
 
 def _core(kind: Kind, folder: Path) -> Figures:
-    """Of a core that runs the first network on its first image."""
+    """Measures a core that runs the first network on its first image."""
     loaded = _loaded(TASKS[0])
     assert kind.core_target is not None
     return core(find_target(kind.core_target), loaded.quantised(kind.lns), loaded.samples, folder)
@@ -212,7 +212,7 @@ def wanted(
     only_missing: bool,
     side: int = SIDE,
 ) -> list[Measurement]:
-    """What a run has to measure; of the names given, in their order.
+    """Lists the measurements that a run has to make; of the names given, in their order.
 
     Raises
     ------

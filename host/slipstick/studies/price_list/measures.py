@@ -25,7 +25,7 @@ PARTS = tuple(find_board(name).part for name in ("ulx3s-25f", "ulx3s-45f", "ulx3
 """Columns and units are placed on the first, arrays on another."""
 
 ROWS = 16
-"""Of a column of elements: linear sums grow with every row."""
+"""Rows of a column of elements: linear sums grow with every row."""
 
 ASKED_MHZ = 250
 
@@ -72,7 +72,7 @@ def _rtlil(gateware: Any, ports: Any, platform: Any, top: str) -> str:
 
 
 def element(kind: Kind, folder: Path) -> dict[str, Any]:
-    """What an element takes, on the average of a column that is synthesised."""
+    """Counts the resources of an element, on the average of a column that is synthesised."""
     piece, part = kind.column(ROWS), PARTS[0]
     found = synthesise(piece.gateware, part, folder, [*piece.inputs, *piece.outputs])
     return {

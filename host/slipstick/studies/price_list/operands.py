@@ -72,7 +72,7 @@ def _words(lns: Lns, real: np.ndarray) -> np.ndarray:
 
 
 def _encoded(encode: Any, shape: Any, codes: np.ndarray) -> np.ndarray:
-    """What a number format's gates make of codes, simulated."""
+    """Simulates a number format's gates on codes, and returns their words."""
     from amaranth.hdl import Module, Shape, Signal, Value, signed
     from amaranth.sim import Simulator
 

@@ -68,7 +68,7 @@ _PANELS: Mapping[str, Callable[[Row], float | None]] = {
 """One below the other, those that anything was measured of."""
 
 Place = tuple[float, float]
-"""Of a row: its area or energy, and its accuracy."""
+"""Place of a row: its area or energy, and its accuracy."""
 
 
 def draw_prices(path: Path, rows: Sequence[Row]) -> None:

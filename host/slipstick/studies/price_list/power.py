@@ -21,7 +21,7 @@ CYCLES = 500
 
 _VCD = "activity.vcd"
 _SCOPE = "bench.top"
-"""Of the design, in Amaranth's waveforms."""
+"""Scope of the design in Amaranth's waveforms."""
 
 
 def power(kind: Kind, folder: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from .measures import RESOURCES
 
 MISSING = "–"
 NONE = "none"
-"""Where there is nothing to measure."""
+"""Text of cells that have nothing to measure."""
 
 Percentages = Mapping[str, dict[str, float]]
 """By kind, and by network."""
@@ -24,7 +24,7 @@ Percentages = Mapping[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Row:
-    """What the reports have of a kind; what they lack is None.
+    """Holds the figures that the reports have of a kind; those that they lack are None.
 
     Parameters
     ----------

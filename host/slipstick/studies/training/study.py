@@ -21,7 +21,7 @@ FOLDER = Path("build", "studies", "training")
 
 
 class Numbers(StrEnum):
-    """What a network is trained in."""
+    """Arithmetic that a network is trained in."""
 
     FLOAT32 = "float32"
     INT8_MASTER16 = "int8-master16"
@@ -70,7 +70,7 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is trained, and how.
+    """Describes the trainings of a study.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Study:
         ]
 
     def recipe(self, task: Task) -> Recipe:
-        """Of a task's trainings."""
+        """Returns the recipe of a task's trainings."""
         recipe = task.quick if self.quick else task.recipe
         return recipe if self.epochs is None else replace(recipe, epochs=self.epochs)
 
@@ -165,19 +165,19 @@ def train_run(
 
 
 def recall(study: Study, run: Run) -> Outcome:
-    """What a run's checkpoint has; nothing if there is none."""
+    """Reads the figures of a run's checkpoint; none if there is no checkpoint."""
     return Outcome(run, known_history(study.checkpoint(run)))
 
 
 def recall_others(study: Study) -> list[Outcome]:
-    """What checkpoints have of the study's tasks in arithmetics that it leaves out."""
+    """Reads checkpoints of the study's tasks in arithmetics that the study leaves out."""
     left_out = tuple(numbers for numbers in Numbers if numbers not in study.numbers)
     found = (recall(study, run) for run in replace(study, numbers=left_out).runs())
     return [outcome for outcome in found if outcome.history]
 
 
 def batches(study: Study, run: Run, images: int) -> int:
-    """Of a run of so many images."""
+    """Counts the batches of a run of so many images."""
     recipe = study.recipe(run.task)
     return recipe.epochs * recipe.batches(images)
 
@@ -224,7 +224,7 @@ def mean_of(values: Sequence[float]) -> float | None:
 
 
 def over_seeds(percents: Sequence[float]) -> dict[str, Any]:
-    """How many seeds are complete, and mean and spread (sample standard deviation) of theirs."""
+    """Counts complete seeds, and computes their mean and spread (sample standard deviation)."""
     return {
         "complete_seeds": len(percents),
         "test_percent": mean_of(percents),

@@ -22,7 +22,7 @@ NOISE = 64.0
 """Standard deviation of the noise on digits, in codes of 0..127."""
 
 _LAST_LAYERS = 3
-"""Of DS-CNN that learn: the last depthwise pair and the classifier."""
+"""Layers of DS-CNN that learn: the last depthwise pair and the classifier."""
 
 
 @dataclass(frozen=True)
@@ -191,4 +191,4 @@ NAMES = {
     "adapt-mnist": tuple(task.name for task in TASKS if task.name.startswith("adapt-mnist")),
     "adapt-kws": ("adapt-kws",),
 }
-"""What ``--task`` names."""
+"""Names that ``--task`` takes, each with the names of its tasks."""

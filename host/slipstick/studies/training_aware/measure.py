@@ -19,7 +19,7 @@ Percents = dict[str, float]
 
 
 def percents(classes: Mapping[str, np.ndarray], tests: Mapping[str, Images]) -> Percents:
-    """Of the classes that were chosen for some test images."""
+    """Computes the shares of right classes, in %, that were chosen for some test images."""
     return {
         name: round(100 * float((classes[name] == test.y).mean()), 3)
         for name, test in tests.items()
@@ -27,18 +27,24 @@ def percents(classes: Mapping[str, np.ndarray], tests: Mapping[str, Images]) -> 
 
 
 def classes_of_file(data: bytes, x: np.ndarray) -> np.ndarray:
-    """What a quantised .onnx file chooses, by the kernels that define its operators."""
+    """Returns the classes that a quantised .onnx file chooses.
+
+    They are chosen by the kernels that define its operators.
+    """
     return _run(load_onnx_bytes(data), x.astype(np.float32))
 
 
 def classes_of_tflite(path: Path, x: np.ndarray) -> np.ndarray:
-    """What a .tflite of int8 pictures chooses: pixels of 0..255 are its codes, less 128."""
+    """Returns the classes that a .tflite of int8 pictures chooses.
+
+    Pixels of 0..255 are its codes, less 128.
+    """
     codes = (x.astype(np.int16) - 128).astype(np.int8).transpose(0, 2, 3, 1)
     return _run(load_tflite(path), np.ascontiguousarray(codes))
 
 
 def classes_of_float(data: bytes, x: np.ndarray) -> np.ndarray:
-    """What a float .onnx file chooses, in onnxruntime."""
+    """Returns the classes that a float .onnx file chooses, in onnxruntime."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
@@ -48,7 +54,7 @@ def classes_of_float(data: bytes, x: np.ndarray) -> np.ndarray:
 
 
 def classes_on_model(path: Path, target: str, x: np.ndarray) -> np.ndarray:
-    """What a file chooses on the golden model of a target's core."""
+    """Returns the classes that a file chooses on the golden model of a target's core."""
     from ...session import InferenceSession
 
     with InferenceSession(path, device="model", target=target) as session:

@@ -33,7 +33,7 @@ FOLDER = Path("build", "studies", "training-aware")
 FLOAT32 = "float32"
 FORMATS = ("lns4", "lns5", "lns6")
 CALIBRATING = 256
-"""Of the first images that are learned from: what the quantisers see."""
+"""Images that the quantisers see: the first of those that are learned from."""
 AGREEING = 1000
 """Test images by which the training's classes are compared with the file's."""
 ON_MODEL = 32
@@ -52,13 +52,13 @@ class Run:
 
     @property
     def is_float(self) -> bool:
-        """Whether nothing is rounded."""
+        """Tells whether nothing is rounded."""
         return self.form == FLOAT32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is trained, and how.
+    """Describes the trainings of a study.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Study:
         return self.place(run).with_suffix(".codes.onnx")
 
     def first_file(self, run: Run) -> Path:
-        """What a run begins with."""
+        """Returns the path of the network that the float32 run of a seed begins with."""
         return self.place(Run(run.task, "first", run.seed)).with_suffix(".onnx")
 
 
@@ -138,7 +138,7 @@ class Outcome:
 
 
 def recall(study: Study, run: Run) -> Outcome:
-    """What a run that is complete has left."""
+    """Reads the figures of a run; none if it is not complete."""
     path = study.figures_file(run)
     return Outcome(run, json.loads(path.read_text("utf-8")) if path.is_file() else {})
 
@@ -243,7 +243,7 @@ def _each(
 def _agreement(
     study: Study, run: Run, tuned: Tuned, test: Images, classes: np.ndarray
 ) -> dict[str, Any]:
-    """How often the training, and the core's golden model, choose what the file's kernels do."""
+    """Computes how often the training and the core's golden model choose as the file's kernels."""
     form = find_format(run.form)
     some = test.first(AGREEING)
     own = tuned.logits(some.x).argmax(axis=1)
@@ -321,7 +321,7 @@ def _seeds(own: Sequence[Outcome], form: str) -> dict[str, Any]:
 
 
 def _mean(parts: Sequence[dict[str, float] | None]) -> dict[str, float] | None:
-    """Of each kind of test images; None where a seed has none."""
+    """Computes the mean of each kind of test images; None where a seed has none."""
     there = [part for part in parts if part]
     if not there or len(there) != len(parts):
         return None

@@ -18,7 +18,7 @@ from ...training.networks import digits_cnn
 from ..training_parallel.evolution import digits
 
 _PIXEL = 128
-"""What a code of an image is less than a pixel of 0..255."""
+"""Difference between a pixel of 0..255 and the code of an image, which is less."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class EvolutionTask:
 
     @property
     def inferences(self) -> int:
-        """Of all candidates, and of finding the ranges."""
+        """Counts the inferences of all candidates, and of finding the ranges."""
         ranges = -(-self.generations // _RANGES_EVERY)
         return self.images * (2 * self.recipe.pairs * self.generations + ranges)
 

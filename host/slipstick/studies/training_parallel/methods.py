@@ -24,7 +24,7 @@ _RANGE_BYTES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a method trains.
+    """Holds the network that a method trains, and the settings of the training.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Setting:
 
     @property
     def setup(self) -> WorkerSetup:
-        """Of the workers."""
+        """Returns the setup of the workers."""
         return WorkerSetup(self.network, momentum=self.momentum)
 
 
@@ -67,7 +67,9 @@ class Traffic:
     images: float
 
     def images_per_second(self, wire: str, images: int, steps: int = 1) -> float:
-        """What the wire lets through: computing takes no time, and each worker has a wire.
+        """Computes the rate that the wire allows.
+
+        Computing takes no time, and each worker has a wire.
 
         Parameters
         ----------
@@ -107,7 +109,7 @@ class Method:
     """Each worker has whole batches."""
 
     def traffic(self, setting: Setting, batch: int) -> Traffic:
-        """Of a batch's step."""
+        """Computes the traffic of a batch's step."""
         trainer = setting.setup.trainer()
         layout = layout_of(trainer)
         images = batch / setting.workers * float(np.prod(setting.network.shape))
@@ -121,7 +123,7 @@ class Method:
 
 
 def _model_bytes(snapshot: Mapping[str, np.ndarray]) -> int:
-    """Of masters of 16 bits, biases and velocities of 32."""
+    """Counts the bytes of masters of 16 bits, biases and velocities of 32."""
     sizes = {"masters": 2, "bias": 4, "velocity": 4, "bias_velocity": 4}
     return sum(
         sizes.get(name.rpartition("/")[2], 0) * array.size for name, array in snapshot.items()
@@ -131,7 +133,10 @@ def _model_bytes(snapshot: Mapping[str, np.ndarray]) -> int:
 def evolution_traffic(
     workers: int, candidates: int, images: int, shape: tuple[int, ...]
 ) -> Traffic:
-    """Of a generation: a worker's own candidates up, all candidates and the images down."""
+    """Computes the traffic of a generation.
+
+    A worker's own candidates go up, all candidates and the images down.
+    """
     own = CANDIDATE_BYTES * candidates
     return Traffic(own / workers, own, images * float(np.prod(shape)))
 

@@ -47,7 +47,7 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is trained, and how.
+    """Describes the trainings of a study.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Study:
         ]
 
     def recipe(self, task: Task) -> Recipe:
-        """Of a task's trainings."""
+        """Returns the recipe of a task's trainings."""
         return task.quick if self.quick else task.recipe
 
     def prepared(self, run: Run) -> Prepared:
@@ -106,7 +106,7 @@ class Study:
         )
 
     def steps(self, run: Run) -> int:
-        """What ``done`` is told of, in all."""
+        """Counts the steps that ``done`` is told of, in all."""
         if run.method == EVOLUTION:
             return self.evolution.generations
         recipe = self.recipe(run.task)
@@ -166,7 +166,7 @@ def train_run(study: Study, run: Run, *, resume: bool, done: Callable[[int], obj
 
 
 def recall(study: Study, run: Run) -> Outcome:
-    """What a run's checkpoint has; nothing if there is none."""
+    """Reads the figures of a run's checkpoint; none if there is no checkpoint."""
     return Outcome(run, known_history(study.checkpoint(run)))
 
 

@@ -62,7 +62,7 @@ def _value(name: str, shape: tuple[int, ...]) -> Any:
 
 
 def _is_matrix(network: TrainingNetwork, layer: Layer) -> bool:
-    """Whether a layer is fully connected, behind ``FLATTEN`` or another such layer."""
+    """Tells whether a layer is fully connected, behind ``FLATTEN`` or another such layer."""
     before = network.by_name.get(layer.inputs[0])
     if before is None or layer.kind is not Kind.CONVOLUTION:
         return False

@@ -53,17 +53,17 @@ class AwareFormat:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the array has codes that the format has not."""
+        """Tells whether the array has codes that the format has not."""
         return isinstance(self.lns, LimitedLns)
 
     @property
     def bits(self) -> int:
-        """Of a code, its sign included."""
+        """Counts the bits of a code, its sign included."""
         return 1 + self.lns.largest_code.bit_length()
 
     @property
     def is_doubled(self) -> bool:
-        """Whether a number of the input becomes two codes, as the quantiser does by default."""
+        """Tells whether an input number becomes two codes, as the quantiser does by default."""
         return self.lns.fraction_bits < FINE_FRACTION_BITS
 
     @property

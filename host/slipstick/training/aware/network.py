@@ -14,7 +14,7 @@ from .formats import AwareFormat
 from .rounding import Products, SumRounding, round_input, round_weights
 
 _FINE = 2.0**-24
-"""Of additions' and means' units beside their scales; a power of two leaves no trace."""
+"""Ratio of additions' and means' units to their scales; a power of two leaves no trace."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ class AwareNetwork:
         self._beyond: dict[str, np.ndarray] = {}
         self._products = Products(form.arithmetic) if form else None
         self._factors: dict[str, list[np.ndarray]] = {}
-        """Of the layers' weights, as products take them."""
+        """Weights of the layers, each in the parts that ``Products`` multiplies."""
 
     def source_scale(self, layer: Layer) -> float:
         """The scale of what a layer reads: of the nearest tensor before it that is rounded."""
@@ -108,8 +108,11 @@ class AwareNetwork:
 
     @property
     def doubled(self) -> bool:
-        """Whether the input has two codes per number: the format's are coarse, and only layers
-        that sum over all channels read it."""
+        """Tells whether the input has two codes per number.
+
+        That is so if the format's codes are coarse, and only layers that sum over all channels
+        read it.
+        """
         readers = [layer for layer in self.network.layers if INPUT in layer.inputs]
         sums = all(layer.kind is Kind.CONVOLUTION for layer in readers)
         return self.form is not None and self.form.is_doubled and sums
@@ -135,7 +138,7 @@ class AwareNetwork:
             self.rounded[layer.name] = FloatState(weights, bias, (weights, bias))
 
     def rounded_parameters(self) -> dict[str, FloatParameters]:
-        """What ``round_parameters`` made."""
+        """Returns the parameters that ``round_parameters`` made."""
         return {
             name: FloatParameters(state.weights, state.bias) for name, state in self.rounded.items()
         }
@@ -219,7 +222,7 @@ class AwareNetwork:
         return units * self.source_scale(layer) * self.form.arithmetic.unit
 
     def gradients(self, found: Forward, labels: np.ndarray) -> dict[str, Gradient]:
-        """Of the batch's mean cross-entropy, with regard to the master weights.
+        """Computes gradients of the batch's mean cross-entropy with regard to the master weights.
 
         Parameters
         ----------
@@ -283,6 +286,9 @@ def from_rows(layer: Layer, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndar
 
 
 def _whole_mean(layer: Layer) -> np.float32:
-    """What a training's average lacks of the mean: it divides by a power of two."""
+    """Returns the factor from a training's average to the mean.
+
+    The training divides by a power of two.
+    """
     count = layer.kernel[0] * layer.kernel[1]
     return np.float32((1 << golden().average_shift(window_of(layer))) / count)

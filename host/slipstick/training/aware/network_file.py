@@ -26,7 +26,7 @@ _SAME = ("Identity", "Dropout")
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a layer's parameters are in the file.
+    """Describes where a layer's parameters are in the file.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class NetworkFile:
 
     @property
     def planned(self) -> Plan:
-        """Which tensors of the file get codes where it is quantised."""
+        """Returns the plan: which tensors of the file get codes where it is quantised."""
         return self._plan
 
     def weights_name(self, layer: str) -> str:
@@ -133,7 +133,7 @@ class NetworkFile:
         return made
 
     def images(self, numbers: np.ndarray) -> np.ndarray:
-        """What the file takes as training has it: (count, height, width, channels)."""
+        """Returns the file's inputs as training has them: (count, height, width, channels)."""
         if len(self.shape) == 4:
             return numbers.transpose(0, 2, 3, 1)
         return numbers.reshape(len(numbers), 1, 1, -1)
@@ -256,14 +256,14 @@ class _Reader:
         self._put(Layer(name, Kind.CONVOLUTION, (source,), outputs))
 
     def _picture(self, source: str) -> tuple[int, int, int]:
-        """What a row of numbers was before it was one."""
+        """Finds a row's shape before it was flattened; its own shape if it was not."""
         layer = self._layers.get(source)
         flat = layer is not None and layer.kind is Kind.FLATTEN
         before = layer.inputs[0] if layer is not None and flat else source
         return self._shapes()[before]
 
     def _shapes(self) -> Mapping[str, tuple[int, int, int]]:
-        """Of the tensors so far."""
+        """Computes the shapes of the tensors so far."""
         return shapes_of(self._image, self._layers.values())
 
     def _bias(self, node: Any, outputs: int) -> str:

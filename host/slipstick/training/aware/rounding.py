@@ -14,7 +14,7 @@ from ...kernels.lns.codes import decode, encode, magnitudes
 
 @dataclass(frozen=True)
 class SumRounding:
-    """How a layer's sums become codes of its output.
+    """Turns a layer's sums into codes of its output.
 
     Parameters
     ----------

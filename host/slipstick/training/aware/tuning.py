@@ -22,12 +22,12 @@ _EVALUATED = 100
 """Images at a time, while nothing is learned."""
 
 _GREY = 128
-"""What moved pictures of bytes leave at their borders."""
+"""Pixel value at the borders that moved pictures of bytes leave empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AwareRecipe:
-    """How a network is trained further.
+    """Describes how a network is trained further.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Tuned:
         return write_logarithmic(self)
 
     def logits(self, numbers: np.ndarray) -> np.ndarray:
-        """Of inputs as the network's file takes them, (count, classes), float32."""
+        """Computes logits, float32 (count, classes), of inputs as the network's file takes them."""
         images, last = self.file.images(numbers), self.network.network.layers[-1].name
         return np.concatenate(
             [

@@ -14,7 +14,7 @@ from .products import DeviceProducts
 
 @dataclass
 class Comparison:
-    """What was compared.
+    """Counts compared numbers and mismatches.
 
     Parameters
     ----------

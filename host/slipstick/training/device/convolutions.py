@@ -124,7 +124,10 @@ class Lattice:
     step: tuple[int, int] = (1, 1)
 
     def pixels(self, rows: tuple[int, int], columns: tuple[int, int]) -> tuple[slice, slice]:
-        """Which pixels of the result some rows and columns (first, behind the last) of it are."""
+        """Finds the pixels of the result that rows and columns of the lattice stand for.
+
+        Rows and columns are (first, behind the last).
+        """
         (y, x), (step_y, step_x) = self.first, self.step
         return (
             slice(y + rows[0] * step_y, y + (rows[1] - 1) * step_y + 1, step_y),
@@ -132,7 +135,7 @@ class Lattice:
         )
 
     def within(self, place: Placement, output: View) -> Placement:
-        """Where its pixels lie, a result of a size of its own."""
+        """Returns the placement of its pixels, as those of a result of a size of its own."""
         (y, x), (step_y, step_x) = self.first, self.step
         return Placement(
             place.address + y * place.row_pitch + x * place.pixel_pitch,
@@ -145,7 +148,7 @@ class Lattice:
 
 
 Taps = tuple[slice, slice]
-"""Which taps of a kernel a convolution has, (y, x)."""
+"""Taps of a kernel that a convolution has, (y, x)."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ def backward(
 
 
 def _phases(size: int, kernel: int, stride: int, pad: int) -> Iterator[tuple[int, int, slice, int]]:
-    """Of one side: the first pixel of each convolution, their count, its taps, and its padding."""
+    """Yields one side's convolutions: each one's first pixel, count of pixels, taps and padding."""
     for first in range(min(stride, size)):
         least = (first + pad) % stride
         taps = range(least, kernel, stride)

@@ -25,7 +25,7 @@ _WORD = 4
 
 @dataclass(frozen=True)
 class Drain:
-    """What becomes of sums; each has a result of its own.
+    """Describes how sums are drained; each drain has a result of its own.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Accumulation:
-    """Which pass of a sum over several runs it is.
+    """Tells which pass of a sum over several runs it is.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class PartConvolutions:
 
 @dataclass(frozen=True)
 class Piece:
-    """What a bank of accumulators holds.
+    """Describes the values that a bank of accumulators holds.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class ProductWriter:
                 _cut(part.convolutions[0].output, configuration),
             )
         ]
-        """What the banks of accumulators hold, one after the other."""
+        """Contents of the banks of accumulators, one after the other."""
 
     def _emitter(self, convolution: Convolution, part: PartConvolutions) -> ConvolutionEmitter:
         place = part.lattice.within(self._results[0], convolution.output)
@@ -207,7 +207,7 @@ class ProductWriter:
         return 2
 
     def values(self, piece: Piece) -> tuple[slice, slice, slice]:
-        """Which values of the result a piece is: rows, columns, channels."""
+        """Returns the values of the result that a piece is: rows, columns, channels."""
         tile, rectangle = self._emitters[piece.part][0].tiles[piece.tile], piece.rectangle
         rows, columns = self._parts[piece.part].lattice.pixels(rectangle.rows, rectangle.columns)
         return rows, columns, slice(tile.first, tile.first + tile.count)

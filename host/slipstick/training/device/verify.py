@@ -19,7 +19,7 @@ _LARGEST = 90
 
 @dataclass(frozen=True)
 class Verification:
-    """What a verification found.
+    """Holds the results of a verification.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Verification:
 
     @property
     def mismatches(self) -> int:
-        """Of both."""
+        """Counts the mismatches of both comparisons."""
         return self.comparison.mismatches + self.parameters.mismatches
 
 

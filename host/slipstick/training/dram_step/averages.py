@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, int, int]
 _LOADING_CYCLES = 8
-"""Of a tile's weights, beside its words: what the array takes for a tile of few pixels."""
+"""Cycles to load a tile's weights, beside its words: a tile of few pixels takes as long."""
 
 
 @dataclass(frozen=True)

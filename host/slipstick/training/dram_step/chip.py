@@ -17,7 +17,7 @@ from ...program.steps import Placement
 from .works import Key, Work, key_of, view_of
 
 Pitches = Mapping[Key, tuple[int, int]]
-"""Of rows and of pixels, in bytes."""
+"""Pitches of rows and of pixels, in bytes."""
 
 
 def choose_pitches(works: Sequence[Work], configuration: Configuration) -> Pitches:

@@ -21,7 +21,7 @@ from .listing import Listing
 from .relocation import HALT
 
 _LONGEST_CYCLES = 4000
-"""Of a LOAD that is not made several: runs are long."""
+"""Most cycles of a LOAD that is not split into several: runs are long."""
 
 
 @dataclass(frozen=True)

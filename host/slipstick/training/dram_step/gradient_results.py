@@ -66,7 +66,7 @@ class GradientResults:
 
     @property
     def _channels(self) -> int:
-        """Of the errors."""
+        """Counts the channels of the errors."""
         return self.shape[3] if self.depthwise else self.shape[0]
 
     def size(self, piece: GradientPiece) -> tuple[int, int, int]:

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from slipstick_sim.golden.training import Window
 
 _INSIDE_PARTS, _INSIDE_BANKS = 2, 4
-"""Of eight banks, those of the second half hold sums while other products use the first half."""
+"""Value of ``parts`` for eight banks, and the banks of each half.
+
+Those of the second half hold sums while other products use the first half.
+"""
 
 
 class GradientProgram:

@@ -16,7 +16,7 @@ from .schedule import WAIT, best_schedule, schedule
 from .timeline import predict_list
 
 _LONGEST_CYCLES = 2000
-"""Of a LOAD or STORE that is not made several."""
+"""Most cycles of a LOAD or STORE that is not split into several."""
 
 
 class Listing:

@@ -16,7 +16,7 @@ _INSTRUCTION_WORD = 4
 _NONE = TrainingFlag(0)
 
 Steps = tuple[int, int, int]
-"""Of pixels: the first one's address, bytes from row to row, and from column to column."""
+"""Places of pixels: the first one's address, bytes from row to row, and from column to column."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ...compiler.memory.constants import Images
 from ..device.convolutions import sum_bytes
 
 NOTE_BYTES = 4
-"""Of a lane."""
+"""Bytes of a lane's note."""
 
 NOTE_DRAINS = NOTE_BYTES
 """That read the notes, a byte each."""

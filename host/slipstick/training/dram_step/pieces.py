@@ -19,7 +19,7 @@ Heights = tuple[tuple[int, ...], ...]
 """Rows of each piece, for each group of pixels with a part and a tile of channels of their own."""
 
 _RATIOS = 0.5, 0.65, 0.8
-"""Of what is left, that a piece takes."""
+"""Shares of the remaining rows that a piece takes."""
 _EQUAL = 1, 2, 4, 8, 16
 """Rows of pieces of equal size."""
 _INSTRUCTION_CYCLES = 4

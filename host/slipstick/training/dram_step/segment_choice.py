@@ -17,7 +17,7 @@ from .segments import Segment, Template, cut_segments, make_templates
 from .works import BlockWork, Key, key_of
 
 _ROOMY = (0.25, 1.0)
-"""What segments are tried with: ``cut_segments`` says what it is."""
+"""Values of ``roomy`` that segments are tried with: see ``cut_segments``."""
 _EARLIER = 4
 """Works that may go to the next segment although there is room for them."""
 _PREDICTED = 2, 4

@@ -18,7 +18,7 @@ from .relocation import HALT, INSTRUCTION_BYTES, Built, Shifts, Streams, moved
 from .works import BlockWork, Key, ProductWork, Work, key_of
 
 _Item = Key | int | str
-"""What lies on the chip: a tensor, a work's block, or the notes."""
+"""Item on the chip: a tensor by its key, a work's block by its number, or the notes."""
 
 
 @dataclass(frozen=True)

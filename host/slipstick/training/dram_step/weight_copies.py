@@ -27,11 +27,11 @@ from .recorded import RecordedGradient
 from .segments import Template
 
 _DIGIT = 126
-"""Of a probe: weights are 2..127 there, and 1 in the first one."""
+"""Values of a probe's weights: they are 2..127, but in the first probe all are 1."""
 PROBES = 4
 """With which weights are found."""
 MOST_WEIGHTS = _DIGIT ** (PROBES - 1)
-"""Of a layer, that probes can tell from one another."""
+"""Most weights of a layer that probes can tell from one another."""
 
 
 def probe(shape: tuple[int, ...], number: int) -> np.ndarray:

@@ -176,7 +176,10 @@ class _Writer:
         return self._reshaped(self._tensors[name], (1, size), self._scale(name))
 
     def _padded(self, layer: Layer) -> tuple[str, str]:
-        """What a window reads, and the format's padding; others are a PAD before it."""
+        """Returns the tensor that a window reads, and the format's padding.
+
+        A padding that the format lacks becomes a PAD before the window.
+        """
         name, padding = self._tensors[layer.inputs[0]], self._padding(layer)
         if padding is not None:
             return name, padding
@@ -197,7 +200,7 @@ class _Writer:
         return made, "VALID"
 
     def _is_positive(self, name: str) -> bool:
-        """Whether no code is below 0, which a PAD adds."""
+        """Tells whether no code of a tensor is below 0, the value that a PAD adds."""
         layer = self._network.by_name.get(name)
         if layer is None or layer.relu:
             return layer is not None

@@ -52,7 +52,7 @@ class TrainedNetwork:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a code of a tensor stands for.
+    """Describes the numbers that codes of a tensor stand for.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Meaning:
 def meanings(
     trained: TrainedNetwork, image_scale: float, *, rescaled_averages: bool
 ) -> dict[str, Meaning]:
-    """What every tensor's codes stand for.
+    """Finds the numbers that the codes of every tensor stand for.
 
     Parameters
     ----------
@@ -116,12 +116,12 @@ def meanings(
 
 
 def is_global(network: TrainingNetwork, layer: Layer) -> bool:
-    """Whether a pool's one window is the whole picture."""
+    """Tells whether a pool's one window is the whole picture."""
     return layer.kernel == network.shapes[layer.inputs[0]][:2] and not any(layer.padding)
 
 
 def is_dense(network: TrainingNetwork, layer: Layer) -> bool:
-    """Whether a convolution is fully connected: of one pixel, behind ``FLATTEN`` or last."""
+    """Tells whether a convolution is fully connected: of one pixel, behind ``FLATTEN`` or last."""
     plain = layer.kind is Kind.CONVOLUTION and layer.kernel == (1, 1) and not any(layer.padding)
     one_pixel = network.shapes[layer.inputs[0]][:2] == (1, 1)
     last = layer.name == network.layers[-1].name
@@ -129,7 +129,7 @@ def is_dense(network: TrainingNetwork, layer: Layer) -> bool:
 
 
 def is_flat(network: TrainingNetwork, name: str) -> bool:
-    """Whether a tensor is a row of numbers, and no picture."""
+    """Tells whether a tensor is a row of numbers, and no picture."""
     layer = network.by_name.get(name)
     if layer is None:
         return False

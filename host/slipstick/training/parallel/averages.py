@@ -110,7 +110,7 @@ class PolyakAverage:
             Trainer.restore(trainer, own)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What a checkpoint needs."""
+        """Returns the arrays that a checkpoint needs."""
         found = {f"polyak/sum/{name}": total for name, total in self._sums.items()}
         found.update({f"polyak/last/{name}": array for name, array in self._last.items()})
         return {**found, "polyak/count": np.array(self.count)}

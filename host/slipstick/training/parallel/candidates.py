@@ -64,7 +64,7 @@ def evaluate_each(
 
 
 def is_dense(network: TrainingNetwork) -> bool:
-    """Whether ``evaluate_together`` takes a network: a chain of fully connected layers."""
+    """Tells whether ``evaluate_together`` takes a network: a chain of fully connected layers."""
     last = INPUT
     for layer in network.layers:
         if layer.inputs != (last,) or layer.kind not in (Kind.FLATTEN, Kind.CONVOLUTION):

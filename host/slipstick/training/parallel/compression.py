@@ -17,12 +17,14 @@ _FAR = 62
 _PREFIX = "unsent"
 
 Unsent = Mapping[int, tuple[np.ndarray, int]]
-"""What a part has not sent yet, by the tensor's number in the layout: integers, in the smallest
-type that holds them, and the exponent of their unit."""
+"""Numbers that a part has not sent yet, by the tensor's number in the layout.
+
+They are integers, in the smallest type that holds them, and the exponent of their unit.
+"""
 
 
 class Kept(Protocol):
-    """What a part has not sent yet, where a worker keeps it."""
+    """Stands for the unsent numbers of a part that a worker keeps."""
 
     def fetch(self) -> "Future[Unsent]":
         """Brings it to the host."""
@@ -123,7 +125,7 @@ class Compression:
         self._unsent: dict[int, Unsent | Kept] = {}
 
     def unsent(self, part: int) -> Unsent | Kept:
-        """What a part has not sent yet: on the host, or where a worker keeps it."""
+        """Returns a part's unsent numbers: from the host, or as the worker's ``Kept``."""
         return self._unsent.get(part, {})
 
     def note(self, part: int, message: bytes, unsent: Unsent | Kept) -> None:
@@ -156,7 +158,7 @@ class Compression:
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What a checkpoint needs; what workers keep is fetched."""
+        """Returns the arrays that a checkpoint needs; what workers keep is fetched."""
         return {
             f"{_PREFIX}/{part}/{number}/{exponent}": left.astype(np.int64)
             for part, unsent in self._home().items()

@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 1.0
 """A job that takes longer, and longer than others, is given to an idle worker as well."""
 _PATIENCE_FACTOR = 4.0
 _FIRST_FACTOR = 10.0
-"""Of the patience, while nobody knows how long jobs take: the first one is a whole batch."""
+"""Multiple of the patience until a job's time is known: the first job is a whole batch."""
 _JOIN_SECONDS = 1.0
 
 
@@ -221,7 +221,7 @@ class _Entry:
     job: Job
     future: "Future[JobResult]"
     holders: dict[int, float] = field(default_factory=dict)
-    """When each worker that has it began."""
+    """Start times of the job, by the numbers of the workers that have it."""
     blamed: Counter[int] = field(default_factory=Counter)
     error: BaseException | None = None
 

@@ -12,7 +12,7 @@ GRADIENT_BITS = (WHOLE, *WIDTHS)
 
 @dataclass(frozen=True, kw_only=True)
 class Division:
-    """How devices divide batches, and what they merge.
+    """Describes how devices divide batches, and how they merge their results.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Division:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the bits are those of one device, whatever the parts."""
+        """Tells whether the bits are those of one device, whatever the parts."""
         return self.gradient_bits == WHOLE and self.local_steps == 1
 
     def check(self, batch: int | None = None, named: Callable[[str], str] = str) -> None:

@@ -29,7 +29,7 @@ _MOST_SHIFT = 31
 
 @dataclass(frozen=True, kw_only=True)
 class EvolutionRecipe:
-    """How candidates are made, and what is learned from them.
+    """Describes how candidates are made, and how the model learns from them.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class EvolutionRecipe:
                 raise ValueError(f"shifts of rates must be 0 to {_MOST_SHIFT}, not {shift}")
 
     def shift(self, generation: int) -> int:
-        """Of the rate in a generation."""
+        """Returns the shift of a generation's rate, 2^-shift."""
         return [shift for start, shift in self.rates if start <= generation][-1]
 
 
@@ -167,7 +167,10 @@ class EvolutionStrategy:
         self._velocity = np.zeros_like(self._row)
 
     def seeds(self) -> list[int]:
-        """Of this generation's candidates: the two of a pair differ in the lowest bit, the sign."""
+        """Lists the seeds of this generation's candidates.
+
+        The two of a pair differ in the lowest bit, the sign.
+        """
         pairs = [
             seed_of(self._seed, self.generation, pair) & ~1 for pair in range(self._recipe.pairs)
         ]
@@ -224,7 +227,7 @@ class EvolutionStrategy:
         self._trainer.restore({**take_snapshot(self._trainer), **self.genome.write(self._row)})
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What a checkpoint needs besides the model's."""
+        """Returns the arrays that a checkpoint needs besides the model's."""
         return {
             "evolution/velocity": self._velocity,
             "evolution/generation": np.array(self.generation),
@@ -249,7 +252,7 @@ def weights_of_pairs(fitnesses: Sequence[int], seeds: Sequence[int]) -> Iterator
 
 
 def encode_candidate(seed: int, fitness: int) -> bytes:
-    """What travels of a candidate: 12 bytes."""
+    """Encodes a candidate as it is sent: 12 bytes."""
     if not 0 <= seed < SEEDS:
         raise ValueError(f"a seed must have 64 bits, not {seed}")
     return _CANDIDATE.pack(seed, max(-_LARGEST, min(_LARGEST, fitness)))

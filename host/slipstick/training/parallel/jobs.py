@@ -36,7 +36,7 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """What a job gives.
+    """Holds the results of a job.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def do_job(trainer: Trainer, job: Job) -> JobResult:
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker needs to make a trainer: it is sent to other processes once.
+    """Holds all that a worker needs to make a trainer: it is sent to other processes once.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ class LocalTrainer(CrewTrainer):
         return values[size * part : size * part + size]
 
     def logits(self, images: np.ndarray) -> np.ndarray:
-        """Of the averaged model; batches that wait are learned from before."""
+        """Computes the averaged model's logits; batches that wait are learned from before."""
         self._learn_rest()
         return super().logits(images)
 

@@ -54,7 +54,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Layout:
-    """What both sides of a message know: which numbers it has, in which order.
+    """Describes the numbers of a message and their order, which both of its sides know.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Layout:
 
     @property
     def checksum(self) -> int:
-        """Of all names and shapes: messages have it."""
+        """Computes the checksum of all names and shapes, which messages contain."""
         return zlib.crc32(repr((self.tensors, self.ranges)).encode())
 
     @property

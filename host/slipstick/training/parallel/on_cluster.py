@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 30.0
 """A job that takes longer, and longer than others, is given to another process as well."""
 CHAIN_STEPS = 64
-"""What parts have not sent is fetched after so many steps: no worker's end costs more of them."""
+"""Steps after which unsent numbers are fetched: no worker's end costs more steps than these."""
 _PATIENCE_FACTOR = 4.0
 _AGAIN = 3
 """So many boards per worker may fail with the same job before the error is the caller's."""

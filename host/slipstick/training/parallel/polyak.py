@@ -50,7 +50,7 @@ class PolyakTrainer(ParallelTrainer):
         return result
 
     def logits(self, images: np.ndarray) -> np.ndarray:
-        """Of the mean, as soon as there is one."""
+        """Computes the logits of the mean model, as soon as there is one."""
         if not self.average.count:
             return super().logits(images)
         own = take_snapshot(self)

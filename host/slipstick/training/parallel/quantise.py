@@ -37,7 +37,7 @@ class Levels:
     steps: np.ndarray
 
     def values(self) -> np.ndarray:
-        """What they stand for, int64 within 32 bits."""
+        """Returns the numbers that the levels stand for, int64 within 32 bits."""
         steps = np.repeat(step_values(self.steps), BUCKET)[: len(self.levels)]
         return saturated(self.levels * steps)
 

@@ -72,7 +72,7 @@ class StaleTrainer(CrewTrainer):
 
     @property
     def ages(self) -> list[int]:
-        """Of all gradients that were applied."""
+        """Lists the ages of all gradients that were applied."""
         return [entry.age for entry in self._applied]
 
     def record(self) -> Record:

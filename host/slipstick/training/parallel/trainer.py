@@ -113,7 +113,7 @@ class ParallelTrainer(CrewTrainer):
 
     @property
     def message_bytes(self) -> int:
-        """Of the messages of a step, one per part."""
+        """Counts the bytes of a step's messages, one per part."""
         if self.compression is None:
             return self.parts * message_size(layout_of(self), WHOLE)
         coding = self.compression.coding
@@ -137,7 +137,7 @@ class ParallelTrainer(CrewTrainer):
         return figures_of(results)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What a trainer's checkpoint has, and what compression has left out."""
+        """Returns a trainer's arrays for a checkpoint, and those that compression keeps unsent."""
         unsent = {} if self.compression is None else self.compression.arrays()
         return {**super().arrays(), **unsent, _STEP: np.array(self._step)}
 

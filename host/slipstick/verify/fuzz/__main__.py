@@ -24,12 +24,12 @@ from .workers import Finding, Tally, run_workers, total, try_file
 
 PARSERS = {parser.name: parser for parser in (TFLITE, ONNX, SLIP, ARRAYS, IMAGES, LIBERTY)}
 SHARES = {"tflite": 1, "onnx": 4, "slip": 3, "arrays": 5, "images": 3, "liberty": 4}
-"""Of all files: what is cheap gets more."""
+"""Relative shares of all files, by parser: parsers whose files are cheap get more."""
 _NOTE_SECONDS = 10.0
 
 
 def command(parser: str, seed: int, index: int) -> str:
-    """What tries one file again."""
+    """Returns the command that tries one file again."""
     return (
         f"python -m slipstick.verify.fuzz --parser {parser} --seed {seed} --first {index} --files 1"
     )
@@ -59,7 +59,7 @@ def report(seed: int, tallies: dict[str, Tally]) -> dict[str, Any]:
 
 
 def shares(names: Sequence[str], files: int, first: int) -> Iterable[tuple[Parser, range]]:
-    """Which files of which parser."""
+    """Yields each parser with the numbers of its files."""
     whole = sum(SHARES[name] for name in names)
     for name in names:
         yield PARSERS[name], range(first, first + -(-files * SHARES[name] // whole))

@@ -21,7 +21,7 @@ from .damage import damaged_bytes
 from .outcomes import READ, Parser, WrongResultError
 
 SHAPE = (1, 4, 5, 1)
-"""Of the input that is asked for."""
+"""Shape of the input that is asked for."""
 _PICTURE = (1, 8, 8, 3)
 _KINDS = ("|u1", "|i1", "<f4", "<f8", ">f4", "<i8", "|O", "|S4", "<U4", "|V8", "<M8[s]", "<c8", "")
 _SIZES = (0, 1, 2, 3, 20, 255, 1 << 16, 1 << 31, 1 << 40, (1 << 63) - 1, -1)

@@ -43,7 +43,7 @@ class Parser:
         return self.mutate(pick, files[pick.randrange(len(files))], files)
 
     def outcome(self, data: bytes, seed: int, index: int) -> str:
-        """What becomes of a file; any other exception than SlipstickError is a finding."""
+        """Returns a file's outcome; any other exception than SlipstickError is a finding."""
         try:
             return self.check(data, self._pick(seed, index))
         except SlipstickError as error:

@@ -180,8 +180,10 @@ def check_tflite(data: bytes, pick: random.Random) -> str:
 
 
 def _deviates(graph: Graph) -> bool:
-    """Whether a result is documented not to be tflm's: a table's (``activation_table``), or what
-    comes of a C library's function."""
+    """Tells whether a result is documented not to be tflm's.
+
+    It is a table's (``activation_table``), or comes of a C library's function.
+    """
     if library_tensors(graph):
         return True
     for node in graph.nodes:
@@ -205,7 +207,7 @@ def _reference(data: bytes, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | 
 
 
 def is_small(graph: Graph, largest: int = LARGEST) -> bool:
-    """Whether a graph takes milliseconds to run."""
+    """Tells whether a graph takes milliseconds to run."""
     total = sum(math.prod(tensor.shape) for tensor in graph.tensors.values())
     return total < largest
 

@@ -21,7 +21,7 @@ SECONDS = 10.0
 MEMORY_BYTES = 2 << 30
 """No process may grow larger."""
 _ADDRESS_BYTES = 12 << 30
-"""What a worker may map at all, so that one file does not take the machine down."""
+"""Bytes that a worker may map at all, so that one file does not take the machine down."""
 _CHUNK = 500
 _POLL_SECONDS = 0.2
 _FRAMES = 4
@@ -39,7 +39,7 @@ class Finding:
 
 @dataclass
 class Tally:
-    """What came of a parser's files."""
+    """Counts the outcomes of a parser's files, and keeps the findings."""
 
     files: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ def peak_bytes() -> int:
 
 
 def try_file(parser: Parser, data: bytes, seed: int, index: int) -> tuple[str, Finding | None]:
-    """What becomes of one file, and the finding that it is, if any."""
+    """Tries one file; returns its outcome, and the finding that it is, if any."""
     begin, peak = time.monotonic(), peak_bytes()
     try:
         # a name once warned of would not be again: results must not hang on the order of files

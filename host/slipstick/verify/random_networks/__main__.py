@@ -32,7 +32,7 @@ TARGETS = {
     "2x8x4": 4_000,
     "sim-lns6": 4_000,
 }
-"""How many networks each target runs."""
+"""Networks that each target runs."""
 
 STEP = 500
 """Networks between two writings of the report."""

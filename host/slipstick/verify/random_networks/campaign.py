@@ -245,7 +245,7 @@ def _check_alone(campaign: Campaign, seed: int) -> Outcome:
 
 
 def _reference_ends(campaign: Campaign, seed: int) -> bool:
-    """Whether the reference alone ends its process: then it has no result to compare with."""
+    """Tells whether the reference alone ends its process: then it has no result to compare."""
     with _pool(1) as pool:
         try:
             pool.submit(campaign.run_reference, seed).result()

@@ -23,24 +23,24 @@ MOST_MACS = 4_000_000
 """Multiply-accumulates of a network, for the same reason."""
 
 BRIMMING = 0.04
-"""How many networks exceed the memory for weights by their small layers only."""
+"""Share of networks that exceed the memory for weights by their small layers only."""
 
 MOST_BRIMMING_MACS = 80_000_000
 """Multiply-accumulates of those: every weight is used at all pixels."""
 
 SEPARABLE = 0.06
-"""How often a depthwise and a pointwise convolution are added together."""
+"""Share of steps that append a depthwise and a pointwise convolution together."""
 
 MOBILE = 0.12
-"""How many networks begin with a wide picture and such a pair of layers, of few channels."""
+"""Share of networks that begin with a wide picture and such a pair of layers, of few channels."""
 
 MOST_FILTERS = 4096
-"""Of a fully connected layer that fills the memory."""
+"""Most filters of a fully connected layer that fills the memory."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the layers of a kind of file are drawn.
+    """Describes how the layers of a kind of file are drawn.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ ACTIVATIONS = ("none", "none", "relu", "relu6", "relu_n1_to_1")
 
 @dataclass(frozen=True)
 class Taste:
-    """How large and how long a network is, drawn once per network.
+    """Describes how large and how long a network is, drawn once per network.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class LayerDrawer:
         return (entry(_DRAWN, kind) or _nothing)(self, shape)
 
     def weighted(self, kind: str, shape: Shape, own: Parameters) -> Parameters:
-        """How weights, factors and biases are drawn; see ``layer_values``."""
+        """Draws the parameters of weights, factors and biases; see ``layer_values``."""
         amplitude = int(self._rng.choice([1, 3, 12, 127, 127, 127]))
         products = math.prod(own.get("kernel", (1, 1))) * shape[-1] / own.get("groups", 1)
         if kind == "depthwise_conv2d":

@@ -14,7 +14,7 @@ SMALLEST_SCALE, LARGEST_SCALE = 1e-12, 1e6
 """Scales of weights stay between these: beyond them a file is refused, which is another test."""
 
 PATTERNS = ("one", "random", "ramp", "alternating", "first", "last", "blocks", "few")
-"""How requantisation factors differ over the channels of a layer; see ``factor_exponents``."""
+"""Patterns of requantisation factors over a layer's channels; see ``factor_exponents``."""
 
 
 class Weights(NamedTuple):

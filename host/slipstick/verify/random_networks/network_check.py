@@ -64,13 +64,13 @@ class Outcome:
 
     @property
     def is_finding(self) -> bool:
-        """Whether something is wrong with Slipstick."""
+        """Tells whether something is wrong with Slipstick."""
         return self.status in ("differs", "failed")
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What a reference says of a network's tensors.
+    """Holds a reference's values of a network's tensors, and counts of differing codes.
 
     Parameters
     ----------

@@ -40,8 +40,10 @@ class OnnxFile(OnnxGraph):
                 self._between_conversions(layer, sources, made)
 
     def _takes_codes(self, layer: Layer) -> bool:
-        """Whether a layer that can be an operator of codes becomes one; in QDQ form only if it has
-        no other."""
+        """Tells whether a layer that can be an operator of codes becomes one.
+
+        In QDQ form it does so only if it has no float operator.
+        """
         is_float = real(layer.kind) is not None or _is_product(layer)
         return self._recipe.form == "qoperator" or not is_float
 
